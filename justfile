@@ -71,6 +71,11 @@ wheel:
 backtest:
     uv run python docs/generate/backtest.py
 
+# Predict real nodes on this machine, measure them, and write docs/live-validation.md (an hour on a quiet machine with
+# two cores; resumes if interrupted)
+live:
+    OPENBLAS_NUM_THREADS=1 uv run --extra lab capplan validate --live --report docs
+
 # Check the contents of the wheel, then build the sdist and the wheel into dist/
 build: wheel
     uv build

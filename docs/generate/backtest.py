@@ -19,7 +19,7 @@ from capplan.calibration.evidence.load_tests import LOAD_TESTS
 from capplan.calibration.evidence.row_choice import chosen_rows
 from capplan.calibration.validation.table_backtest import Backtest, backtest
 from capplan.calibration.validation.table_scores import MODEL, BacktestRow, TableScore, summary
-from capplan.cli.views.backtest import RULES, in_words, percent
+from capplan.cli.measurements.backtest_view import RULES, in_words, percent
 from capplan.systems.registry import table_system
 
 DOCS = Path(__file__).resolve().parents[1]

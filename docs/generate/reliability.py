@@ -28,8 +28,10 @@ counts; those below are of a shorter campaign.
 - **Text.** Names have no control characters, no characters that are not shown, at most 200 characters, and do not begin
   with `=`, `+`, `-` or `@`, which begin formulas in spreadsheets. Whatever is echoed is escaped and cut. In CSV, a text
   that looks like a formula has an apostrophe in front; capplan reads it back without.
-- **Work.** A simulation of more than an hour on a nominal machine or of more than 4 GiB is refused before it begins;
-  `--no-limits` accepts it. Rates are at most 10^9 per second, and files that people write at most 4 MiB.
+- **Work.** capplan estimates work before it begins. On a nominal machine, it refuses a layout that takes more than a
+  minute to solve, a simulation, a sweep or a search for a layout of more than an hour, and a simulation of more than
+  4 GiB of memory; `--no-limits` accepts them. Rates are at most 10^9 per second, and files that people write at most
+  4 MiB.
 - **Sign of life.** What takes longer than two seconds says so on stderr, and again every minute.
 - **Refusals.** Bad input, a full disk and a closed stdout end in one sentence on stderr, with exit code 2.
 

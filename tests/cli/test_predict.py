@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 from tests.planner.predictions import predicted
 
-import capplan.cli.predict as face
+import capplan.cli.layouts.predict as face
 from capplan.calibration.fit.fitted_file import write
 from capplan.cli.main import main
 from capplan.planner.predict.predict import predict

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from tests.planner.predictions import EVIDENCE, SESSIONS, UNBOUNDED, offered, outage, predicted, prediction
 
+from capplan.cli.layouts.prediction_view import MORE, percent, render, render_sessions
 from capplan.cli.shell.terminal import Screen
 from capplan.cli.views import figures
-from capplan.cli.views.prediction import MORE, percent, render, render_sessions
 from capplan.models import number_words
 from capplan.models.results import Band, Latency, SessionNotFound
 from capplan.planner.predict.prediction import EvidenceSummary, Prediction

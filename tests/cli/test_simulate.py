@@ -16,7 +16,7 @@ from pyarrow import parquet
 from rich.progress import Progress as Bar
 from tests.planner.predictions import offered_tps, predicted
 
-import capplan.cli.simulate as face
+import capplan.cli.layouts.simulate as face
 from capplan.calibration.fit.fitted_file import write
 from capplan.cli.main import main
 from capplan.cli.shell import progress
@@ -273,6 +273,11 @@ def test_a_plot_is_one_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
     assert text.endswith("</html>")
     assert "<script src=" not in text
     assert [each.name for each in tmp_path.iterdir()] == ["plot.html"]
+
+
+def test_a_run_without_a_request_shows_no_growth(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", "fedora4", "--tps", "20", "--duration", "1s", "--warmup", "999ms"]) == 0
+    assert "nan" not in capsys.readouterr().out
 
 
 def test_an_interrupt_is_a_short_sentence_and_leaves_nothing(

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-import capplan.cli.sweep as face
+import capplan.cli.layouts.sweep as face
 from capplan.cli.main import main
 from capplan.cli.shell.scenario_command import flag
 from capplan.planner.explore.sweep import ENGINES, points_of

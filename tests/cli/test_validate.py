@@ -14,7 +14,7 @@ import pytest
 from tests.calibration.fit.small_calibration import few_draws
 from tests.calibration.made_up_fits import as_documented
 
-import capplan.cli.validate as face
+import capplan.cli.documented.validate as face
 from capplan.calibration.fit.fitted_file import Fitted, write
 from capplan.calibration.system import System
 from capplan.calibration.validation.validate import goals_of_all, median_errors, report, stages_of

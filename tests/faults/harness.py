@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,8 +20,10 @@ from typing import Any
 from tests.faults.verbs import WritingVerb
 
 START = [sys.executable, "-c", "from capplan.cli.process import run; run()"]
+ROOT = str(Path(__file__).parents[2])
 BEFORE = b"what was there before\n"
-LONGEST_S = 600.0
+LONGEST_CPU_S, LONGEST_WAIT_S = 300, 1800.0
+"""A verb that computes or waits for longer does not end; the wait is long because machines are busy."""
 ENDED = {signal.SIGTERM: 143, signal.SIGINT: 130, signal.SIGKILL: -9}
 
 
@@ -62,19 +64,37 @@ class Judged:
         return not (self.lost or self.torn or self.wrong)
 
 
-def started(command: str, folder: Path, cache: Path, **settings: Any) -> subprocess.Popen[bytes]:
-    """Start a verb in a process group of its own."""
-    environment = {**os.environ, "CAPPLAN_CACHE_DIR": str(cache), "OPENBLAS_NUM_THREADS": "1"}
+def started(
+    command: str,
+    folder: Path,
+    cache: Path,
+    first: Callable[[], Any] | None = None,
+    start: Sequence[str] = START,
+    **settings: Any,
+) -> subprocess.Popen[bytes]:
+    """Start a verb in a process group of its own; `first` is called in the new process."""
+
+    def prepare() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (LONGEST_CPU_S, LONGEST_CPU_S))
+        if first is not None:
+            first()
+
+    environment = {**os.environ, "CAPPLAN_CACHE_DIR": str(cache), "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": ROOT}
     streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen(
-        [*START, *shlex.split(command)], cwd=folder, env=environment, start_new_session=True, **{**streams, **settings}
+        [*start, *shlex.split(command)],
+        cwd=folder,
+        env=environment,
+        start_new_session=True,
+        preexec_fn=prepare,
+        **{**streams, **settings},
     )
 
 
 def ended(process: subprocess.Popen[bytes]) -> Ended:
     """Wait until all processes of a verb have ended; those that do not are killed, and the exit code is then -9."""
     try:
-        out, err = process.communicate(timeout=LONGEST_S)
+        out, err = process.communicate(timeout=LONGEST_WAIT_S)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         out, err = process.communicate()
@@ -108,7 +128,7 @@ def judge(verb: WritingVerb, whole: Reference, folder: Path, end: Ended, codes: 
         content = path.read_bytes() if path.is_file() else None
         if content is None:
             found.lost.append(name)
-        elif content not in (BEFORE, whole.files[name]):
+        elif content != BEFORE and verb.same(content) != verb.same(whole.files[name]):
             found.torn.append(name)
         elif end.code == verb.code and content == BEFORE:
             found.lost.append(f"{name} of a run that ended with {end.code}")
@@ -160,7 +180,8 @@ def signalled(number: signal.Signals, verb: WritingVerb, whole: Reference, cache
         if again.code != verb.code:
             found.wrong.append(f"cannot be run again: {again.err[-300:]}")
         for name in verb.files:
-            if not (folder / name).is_file() or (folder / name).read_bytes() != whole.files[name]:
+            path = folder / name
+            if not path.is_file() or verb.same(path.read_bytes()) != verb.same(whole.files[name]):
                 found.torn.append(f"{name} of the next run")
         if left := [path.name for path in folder.iterdir() if path.name.startswith(".capplan-")]:
             found.wrong.append(f"leaves {left} for good")
@@ -176,7 +197,7 @@ def full_disk(verb: WritingVerb, whole: Reference, cache: Path, random: Random) 
         write_before(verb, folder)
         limit = None if mounted else partial(resource.setrlimit, resource.RLIMIT_FSIZE, (size, size))
         try:
-            end = ended(started(verb.command, folder, cache, preexec_fn=limit))
+            end = ended(started(verb.command, folder, cache, first=limit))
             return judge(verb, whole, folder, end, {verb.code, 2}, abandoned=False)
         finally:
             if mounted:
@@ -257,7 +278,7 @@ def closed_stdout(verb: WritingVerb | str, whole: Reference | None, cache: Path,
         if not isinstance(verb, str):
             write_before(verb, folder)
         if how == "closed":
-            end = ended(started(command, folder, cache, stdout=None, preexec_fn=partial(os.close, 1)))
+            end = ended(started(command, folder, cache, stdout=None, first=partial(os.close, 1)))
         elif how == "full":
             with Path("/dev/full").open("wb") as full:
                 end = ended(started(command, folder, cache, stdout=full))
@@ -287,7 +308,8 @@ def damaged_cache(verb: WritingVerb, whole: Reference, cache: Path, random: Rand
             path.write_bytes(damaged(path.read_bytes(), random))
         write_before(verb, folder)
         end = ended(started(verb.command, folder, Path(own)))
-        return judge(verb, whole, folder, end, {verb.code, 2}, abandoned=False)
+        refused = end.code == 2  # before it writes, so what the killed one left stays until a run that does
+        return judge(verb, whole, folder, end, {verb.code, 2}, abandoned=refused)
 
 
 def no_cache(verb: WritingVerb, whole: Reference, cache: Path, random: Random) -> Judged:

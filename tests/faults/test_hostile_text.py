@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from capplan.calibration.evidence.import_files import import_files
+from capplan.calibration.evidence.importers.mapped_table import read_mapping
 from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
+from capplan.calibration.lab.packages import downloaded
 from capplan.cli.main import main
 from capplan.cli.shell.messages import ERRORS
 from capplan.cli.shell.terminal import write_csv
@@ -19,6 +22,7 @@ from capplan.models.visible_text import LONGEST_NAME, cell, from_cell, short, vi
 from capplan.systems.registry import read_calibration
 
 ROOT = Path(__file__).parents[2]
+OWN = ROOT / "docs" / "examples" / "own-measurements"
 NETWORK = (ROOT / "docs" / "examples" / "pauses-and-a-lost-node.toml").read_text(encoding="utf-8")
 DIGITS = "9" * 5000
 
@@ -115,6 +119,27 @@ def test_numbers_of_thousands_of_digits_in_files_are_refused(tmp_path: Path) -> 
 
     with pytest.raises(InputError, match="digits"):
         read_toml(path)
+
+
+@pytest.mark.parametrize("size", ["1e999", "-inf", "nanB", DIGITS])
+def test_sizes_that_no_body_has_are_refused(size: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "--body-limit", size]) == 2
+    assert "--body-limit" in capsys.readouterr().err
+
+
+def test_a_cell_of_a_spreadsheet_that_is_too_large_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text((OWN / "curve.csv").read_text(encoding="utf-8").replace("30226", "1e400"), encoding="utf-8")
+
+    with pytest.raises(InputError, match="too large"):
+        import_files([path], read_mapping(OWN / "columns.toml"))
+
+
+@pytest.mark.parametrize("listed", ['[1, "a.jar"]', f'["{"a" * 5000}"]', "{}", "[", '["gone.jar"]'])
+def test_a_damaged_list_of_downloads_is_made_again(listed: str, tmp_path: Path) -> None:
+    (tmp_path / "list.json").write_text(listed, encoding="utf-8")
+
+    assert downloaded(tmp_path / "list.json") == ()
 
 
 @pytest.mark.parametrize("name", ["a" * 3000 + ".toml", "\udcff\udcfe.toml", "a\x00b.toml", "a" * 3000 + ".json"])

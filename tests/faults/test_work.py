@@ -9,9 +9,13 @@ import pytest
 
 from capplan.cli.main import main
 from capplan.cli.shell import sign_of_life as module
+from capplan.cli.shell.target import read_target
 from capplan.models.errors import InputError
 from capplan.models.language.document import read_network, read_toml
+from capplan.models.language.scenario import changed
 from capplan.models.read_file import LARGEST_BYTES, read_file
+from capplan.planner.explore.sweep import OfferedRates, Sweep, layouts_of
+from capplan.planner.work import layout_s, sweep_s
 from capplan.simulator.experiments.replications import ReplicationPlan
 from capplan.simulator.work import CONSENT, LONGEST_S, check_work, work_of
 
@@ -32,6 +36,12 @@ PLAN = ReplicationPlan(read_network(EXAMPLES / "pauses-and-a-lost-node.toml"), 6
         ["sweep", "--dcs", "1..1000000"],
         ["size", "--tps", "1e308"],
         ["predict", "--budget", "1e300s"],
+        ["predict", "--dcs", "50"],
+        ["simulate", "--dcs", "50"],
+        ["outages", "--dcs", "50"],
+        ["sweep", "--dcs", "1..64", "--rtt", "1ms..10ms:1ms", "--processes", "1"],
+        ["sweep", "--load", "1%..95%:1%", "--cass-nodes", "3..30", "--engine", "compiled", "--processes", "1"],
+        ["size", "--tps", "20000", "--dcs", "1..64", "--processes", "1"],
     ],
     ids=" ".join,
 )
@@ -54,6 +64,38 @@ def test_the_refusal_names_the_option_that_consents() -> None:
         check_work(replace(PLAN, duration_s=60.0 * long))
     with pytest.raises(InputError, match="GiB"):
         check_work(replace(PLAN, replications=10_000_000, duration_s=1e-5))
+
+
+def test_the_time_of_a_layout_grows_with_pairs_of_data_centres_and_that_of_a_sweep_with_its_points() -> None:
+    base = read_target("openprovider").scenario
+    times = [layout_s(changed(base, dcs=dcs)) for dcs in (1, 2, 4, 8)]
+    assert times == sorted(times)
+    assert layout_s(changed(base, cass_nodes=99)) == layout_s(base)
+    one = layouts_of(base, {"rtt": (0.001,)})
+    ten = layouts_of(base, {"rtt": tuple(number / 1000 for number in range(1, 11))})
+    rates = OfferedRates("load", (0.5,))
+
+    assert sweep_s(Sweep("openprovider", ten, rates)) == pytest.approx(10 * sweep_s(Sweep("openprovider", one, rates)))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["predict", "fedora4", "--engine", "analytic"],
+        ["sweep", "fedora4", "--processes", "1"],
+        ["size", "fedora4", "--tps", "50", "--engine", "analytic", "--processes", "1"],
+    ],
+    ids=" ".join,
+)
+def test_what_takes_longer_needs_consent(
+    arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("capplan.planner.work.LONGEST_S", 0.0)
+    monkeypatch.setattr("capplan.planner.work.LONGEST_LAYOUT_S", 0.0)
+
+    assert main(arguments) == 2
+    assert CONSENT in capsys.readouterr().err
+    assert main([*arguments, CONSENT]) == 0
 
 
 def test_consent_lets_it_run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,7 @@
 """Verbs that write, as a table: a line adds one to the harness."""
 
+import csv
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -7,6 +9,7 @@ EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 LAYOUT, OTHER = EXAMPLES / "three-dcs-of-six.toml", EXAMPLES / "three-dcs-of-six-local.toml"
 OBJECTIVES, DEMAND = EXAMPLES / "objectives.toml", EXAMPLES / "demand.toml"
 MEASURED = EXAMPLES / "measured-later.csv"
+OWN, CORPUS = EXAMPLES / "own-measurements" / "three-rows.csv", Path(__file__).parents[1] / "fuzz" / "corpus"
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,8 @@ class WritingVerb:
         Its exit code where nothing is in the way.
     slow : bool
         Whether it takes so long that it gets few faults.
+    same : callable
+        What two runs have in common of a file's content; all of it if they measure nothing.
     """
 
     command: str
@@ -35,6 +40,7 @@ class WritingVerb:
     cached: str = ""
     code: int = 0
     slow: bool = False
+    same: Callable[[bytes], object] = bytes
 
 
 VERBS = {
@@ -85,13 +91,29 @@ VERBS = {
     "validate --report": WritingVerb(
         "validate vcider --report .", ("validation.md", "validation.html"), cached="*.stages", slow=True
     ),
+    "backtest --plot": WritingVerb(
+        f"backtest cassandra {OWN} --train 'clients < 50' --plot plot.html", ("plot.html",), code=1, slow=True
+    ),
+    "collect --out": WritingVerb(
+        "collect grpc --duration 200ms -o table.csv",
+        ("table.microbench.csv",),
+        slow=True,
+        same=lambda content: (content[-1:], {len(row) for row in csv.reader(content.decode().splitlines())}),
+    ),
+    "calibrate --evidence": WritingVerb(
+        f"calibrate cassandra --evidence {OWN} --output fitted.json", ("fitted.json",), slow=True
+    ),
     "calibrate --output": WritingVerb(
         "calibrate arion --output fitted.json", ("fitted.json",), resumes="fitted.json.*.stages*", slow=True
     ),
 }
 PRINTING = (  # verbs that only write to stdout
     "predict fedora4 --engine analytic --json",
-    f"drift {Path(__file__).parents[1] / 'fuzz' / 'corpus' / 'answer.json'} {MEASURED}",
+    f"drift {CORPUS / 'answer.json'} {MEASURED}",
+    f"next-test {CORPUS / 'small-table-fit.json'} --candidates 'clients=4,8'",
+    f"verify {EXAMPLES / 'proposal-20000-tps.json'} --processes 1",
+    f"evidence audit {OWN} --csv",
+    "collect --json",
     "evidence list arion",
     "systems --csv",
 )

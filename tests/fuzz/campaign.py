@@ -5,6 +5,7 @@ import faulthandler
 import json
 import multiprocessing
 import os
+import resource
 import sys
 import tempfile
 from collections import Counter
@@ -14,16 +15,17 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.fuzz.inputs import Failure, prepared, tried
-from tests.fuzz.rules import LONGEST_S, Watch, limit_memory
+from tests.fuzz.rules import LONGEST_S, LONGEST_WAIT_S, Watch, limit_memory
 
 from capplan.models.replaced_file import replace_file
 
-PIECE = 500
+PIECE = 2500
 
 
 def piece(numbers: range) -> tuple[int, list[Failure]]:
     """Try the inputs of some numbers in a folder of their own; return how many, and those that break a rule."""
-    faulthandler.dump_traceback_later(PIECE * LONGEST_S, exit=True)
+    faulthandler.dump_traceback_later(PIECE * LONGEST_WAIT_S, exit=True)
+    resource.setrlimit(resource.RLIMIT_CPU, (int(PIECE * LONGEST_S),) * 2)  # for code that no signal interrupts
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         os.chdir(folder)
@@ -60,8 +62,9 @@ def main() -> int:
     parser.add_argument("count", type=int)
     parser.add_argument("out", type=Path, nargs="?")
     parser.add_argument("first", type=int, nargs="?", default=0)
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     asked = parser.parse_args()
-    counts = campaign(asked.count, os.cpu_count() or 1, asked.first, asked.out)
+    counts = campaign(asked.count, asked.processes, asked.first, asked.out)
     print(json.dumps(counts, indent=1))
     return len(counts) > 1
 

@@ -36,6 +36,20 @@ COMMANDS = (
     "proposal -o t.json --customer X --tps 500 --engine analytic --processes 1 fedora4",
     "calibrate nosystem --seed 1 --output t.json",
     "validate nosystem --report t",
+    "calibrate cassandra --evidence own.csv --train clients<1 --seed 1 --output t.json",
+    "backtest cassandra own.csv --train clients<1 --seed 1 --plot t.html",
+    "next-test --candidates nodes=3,6 --run 0min --setup 4h --rank none --figure capacity --seed 1 fedora4",
+    "evidence audit own.csv --json",
+    "evidence plot own.csv --plot t.html --statistic p98",
+    "evidence schema --json",
+    "lab up --dcs 10 --cass-nodes 2 --rf 500 --rtt 20ms --version 9 --heap 64M",
+    "lab rtt 20ms",
+    "lab kill dc1-2",
+    "lab start dc1-2",
+    "lab status --json",
+    "collect rtt --requests 10 -o t.csv",
+    "collect cassandra-read --duration 1s --warm-up 1s --level ONE --row-bytes 100B --clients 1,4 --rates 20% -o t.csv",
+    "serve --host 203.0.113.1 --port 1 --token x --time-limit 0s --body-limit 1MB --processes 1",
 )
 EACH_COMMAND, EACH_FILE = 100, 3
 """Every which input is a command line, and every which other one a file: they take longer than texts."""
@@ -109,5 +123,6 @@ def prepared(folder: Path) -> None:
         ("network.toml", "scenario or network", 1),
         ("scenario.toml", "scenario or network", -1),
         ("sample.txt", "output of a tool", 1),
+        ("own.csv", "spreadsheet", 1),
     ):
         shutil.copy(FILES[key].seeds[place], folder / name)

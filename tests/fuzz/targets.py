@@ -1,18 +1,28 @@
 """What is fuzzed: readers of files and options, with valid inputs to begin from."""
 
+import shutil
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
+from unittest.mock import patch
 
 from capplan.calibration.audit.audit import audit_load_tests
 from capplan.calibration.audit.checks import parse_checks
 from capplan.calibration.evidence.import_files import import_files
 from capplan.calibration.evidence.importers.mapped_table import read_mapping
 from capplan.calibration.evidence.load_tests import LOAD_TESTS
+from capplan.calibration.evidence.microbenchmarks import MICROBENCHMARKS
+from capplan.calibration.evidence.row_choice import chosen_rows
 from capplan.calibration.evidence.table import parse as parse_evidence
-from capplan.cli.outages import read_times
+from capplan.calibration.lab import packages, state
+from capplan.calibration.lab.layout import Layout, check_rtt
+from capplan.cli.layouts.outages import read_times
+from capplan.cli.live import collect, lab
 from capplan.cli.shell.target import read_target_or_network
+from capplan.models.errors import InputError
 from capplan.models.language.per_dc import parse_pairs
 from capplan.models.language.request_mix import parse_mix
 from capplan.models.language.units import (
@@ -26,9 +36,15 @@ from capplan.models.language.units import (
 from capplan.models.objective import parse as parse_objective
 from capplan.planner.demand.demand import read_demand
 from capplan.planner.drift.answer import read_answer
+from capplan.planner.drift.drift import drift
 from capplan.planner.explore.ranges import LOAD, WHOLE, WHOLE_PER_DC, YES_OR_NO, numbers, parse_values, quantities
+from capplan.planner.live.hosts import read_hosts
+from capplan.planner.next_test.candidates import parse_candidates
 from capplan.planner.proposal.details import read_details
 from capplan.planner.proposal.verify import question_of, read_proposal
+from capplan.planner.serve import answer as answering
+from capplan.planner.serve.app import parsed
+from capplan.planner.serve.work import RefusedRequestError
 from capplan.planner.simulate.precision_target import read_precision_target
 from capplan.planner.situations.check import read_specification
 from capplan.planner.size.prices import read_prices
@@ -37,6 +53,7 @@ from capplan.systems.registry import system
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES, SAMPLES, CORPUS = ROOT / "docs" / "examples", ROOT / "tests" / "samples", Path(__file__).parent / "corpus"
+OWN = EXAMPLES / "own-measurements"
 SYSTEMS = ROOT / "src" / "capplan" / "systems"
 LARGEST = 200_000  # bytes of an input to begin from
 
@@ -67,6 +84,47 @@ def _samples() -> Iterator[Path]:
     yield EXAMPLES / "measured-later.csv"
 
 
+class _ReachedError(Exception):
+    """A request is understood; its work would begin here."""
+
+
+def _begins(*_: Any, **__: Any) -> NoReturn:
+    raise _ReachedError
+
+
+def _asked(verb: str, path: Path) -> None:
+    """Read the body of a request to `capplan serve` up to its work, which has limits of its own."""
+    try:
+        body = parsed(path.read_bytes())
+    except RefusedRequestError as error:
+        raise InputError(error.sentence) from None
+    work: dict[str, Any] = dict.fromkeys(("predict", "predict_network", "observed", "size"), _begins)
+    with patch.multiple(answering, **work), suppress(_ReachedError):
+        answering.answer(verb, body)
+
+
+def _lab(path: Path) -> None:
+    """Read the state of a lab that a command before has left."""
+    state.running().mkdir(parents=True, exist_ok=True)
+    shutil.copy(path, state.running() / "state.json")
+    try:
+        found = state.read()
+        if found is not None:
+            _ = found.alive, found.layout.nodes
+    finally:
+        shutil.rmtree(state.running())  # command lines meet no lab
+
+
+def _spreadsheet(table: Path, columns: Path) -> None:
+    """Import a table by a description of its columns, as the notebook does with what is dropped on it."""
+    found = import_files([table], read_mapping(columns)).load_tests
+    audit_load_tests(found)
+
+
+def _numbers_of(option: str) -> Callable[[str], Any]:
+    return lambda text: collect.read_settings({option: text})
+
+
 FILES = {
     "scenario or network": FileTarget(
         lambda path: read_target_or_network(str(path)),
@@ -74,16 +132,31 @@ FILES = {
     ),
     "fitted file": FileTarget(
         lambda path: read_target_or_network(str(path)),
-        (SYSTEMS / "arion" / "fitted.json", CORPUS / "small-fitted.json"),
+        (SYSTEMS / "arion" / "fitted.json", CORPUS / "small-fitted.json", CORPUS / "small-table-fit.json"),
     ),
     "demand": FileTarget(read_demand, _examples("demand.toml")),
     "check": FileTarget(read_specification, _examples("objectives.toml")),
     "prices": FileTarget(lambda path: read_prices(path, system("openprovider")), _examples("*prices.toml")),
     "shapes": FileTarget(lambda path: read_shapes(path, system("openprovider")), _examples("shapes.toml")),
     "details": FileTarget(lambda path: read_details(path, None), _examples("*details.toml")),
+    "cluster that exists": FileTarget(lambda path: read_hosts(path).cluster(), _examples("hosts.toml")),
     "proposal": FileTarget(lambda path: question_of(read_proposal(path)), (EXAMPLES / "proposal-20000-tps.json",)),
     "saved answer": FileTarget(read_answer, (CORPUS / "answer.json",)),
+    "measured, for a saved answer": FileTarget(
+        lambda path: drift(read_answer(CORPUS / "answer.json"), import_files([path]).load_tests),
+        (EXAMPLES / "measured-later.csv",),
+    ),
     "column map": FileTarget(read_mapping, (CORPUS / "columns.toml",)),
+    "columns of a spreadsheet": FileTarget(partial(_spreadsheet, OWN / "curve.csv"), (OWN / "columns.toml",)),
+    "spreadsheet": FileTarget(
+        lambda path: _spreadsheet(path, OWN / "columns.toml"), (OWN / "curve.csv", OWN / "three-rows.csv")
+    ),
+    "microbenchmarks": FileTarget(MICROBENCHMARKS.read, (CORPUS / "measured.microbench.csv",)),
+    "request to predict": FileTarget(partial(_asked, "predict"), _examples("predict-*.json")),
+    "request to simulate": FileTarget(partial(_asked, "simulate"), _examples("simulate-*.json")),
+    "request to size": FileTarget(partial(_asked, "size"), _examples("size-*.json")),
+    "state of a lab": FileTarget(_lab, (CORPUS / "lab-state.json",)),
+    "list of jars": FileTarget(packages.downloaded, (CORPUS / "jars.json",)),
     "load tests": FileTarget(lambda path: audit_load_tests(LOAD_TESTS.read(path)), (EXAMPLES / "measured-later.csv",)),
     "output of a tool": FileTarget(lambda path: import_files([path]), tuple(_samples())),
     "evidence": FileTarget(
@@ -95,6 +168,7 @@ FILES = {
     ),
 }
 
+ROWS = LOAD_TESTS.read(EXAMPLES / "measured-later.csv")
 TEXTS = {
     "duration": TextTarget(parse_duration_s, ("1.5ms", "2s", "15m", "1,000 us", "0")),
     "rate": TextTarget(parse_rate_per_s, ("7000", "10k", "10,000/s", "90/min", "1.5M")),
@@ -118,4 +192,27 @@ TEXTS = {
     "mix": TextTarget(lambda text: parse_mix(text, ["auth", "acct"]), ("auth=3,acct=7", "acct:auth=2:1", "1:2")),
     "precision": TextTarget(lambda text: read_precision_target(text, ["auth"], ["auth"]), ("p99<2%", "auth.mean<1%")),
     "loss times": TextTarget(read_times, ("1s..60s", "1s,3s,10s")),
+    "rows to fit": TextTarget(
+        lambda text: chosen_rows(ROWS, text),
+        ("rf in (1, 3) and clients <= 256", "not (dcs == 3) or load_kind == 'open'"),
+    ),
+    "candidates": TextTarget(
+        lambda text: parse_candidates([text], system("cassandra").scenario),
+        ("rf=3,5 clients=128,512", "cass_nodes=3..9:3"),
+    ),
+    "heap": TextTarget(lab.read_heap, ("512M", "1g", "512MiB")),
+    "round trip of a lab": TextTarget(lambda text: check_rtt(parse_duration_s(text, "ms")), ("20ms", "0", "1s")),
+    "node of a lab": TextTarget(Layout(3, 3, 3).node, ("dc1-2",)),
+    "version of Cassandra": TextTarget(lambda text: Layout(version=text), ("5.0", "4.1")),
+    **{
+        f"{option} of a measurement": TextTarget(_numbers_of(option), seeds)
+        for option, seeds in {
+            "duration": ("5s", "500ms"),
+            "requests": ("200k",),
+            "warm_up": ("40s", "0"),
+            "row_bytes": ("100B", "1KiB"),
+            "clients": ("1,4,16",),
+            "rates": ("20%,50%", "-"),
+        }.items()
+    },
 }

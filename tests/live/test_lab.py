@@ -1,6 +1,7 @@
 """A real Cassandra: started, measured for seconds, and gone without a trace, however `lab up` ended."""
 
 import fcntl
+import hashlib
 import json
 import os
 import socket
@@ -22,6 +23,7 @@ from capplan.calibration.lab import cluster, state
 from capplan.calibration.lab.layout import NATIVE_PORT, Layout
 from capplan.calibration.lab.schema import KEYSPACE, session
 from capplan.models.user_cache import user_cache
+from capplan.planner.live.folder import PREDICTIONS, SMALL, Folder
 
 pytestmark = pytest.mark.live
 
@@ -147,6 +149,17 @@ def test_calls_and_streams_of_grpc_are_measured(tmp_path: Path) -> None:
     assert (found["value"] > 0).all()
 
 
+def test_lookups_of_hazelcast_are_predicted_and_measured(tmp_path: Path) -> None:
+    short = ("--duration", "300ms", "--warm-up", "1s", "--clients", "1,4", "--rates", "-")
+    capplan("collect", "hazelcast", "-o", str(tmp_path / "h.csv"), *short)
+    rows = list(LOAD_TESTS.rows(LOAD_TESTS.read(tmp_path / "h.csv")))
+    assert [row.request_class for row in rows] == ["get", "get", "get of 100", "get of 100"]
+    assert all((row.throughput_tps or 0) > 10 and not row.errors for row in rows)
+    found = MICROBENCHMARKS.read(tmp_path / "h.microbench.csv")
+    assert {"predicted", "measured", "server", "load generator"} <= set(found["component"])
+    assert ours() == []
+
+
 def recorded(name: str) -> Callable[[], bool]:
     """Whether a process is in the state file."""
     return lambda: (found := state.read()) is not None and name in found.processes
@@ -182,6 +195,37 @@ def test_killing_lab_up_at_any_moment_leaves_what_down_cleans(moment: str) -> No
     capplan("lab", "down")
 
     assert_clean(Layout(dcs=2))
+
+
+@pytest.mark.parametrize("moment", ["a node starts", "runs are measured"])
+def test_a_validation_that_is_killed_leaves_what_down_cleans_and_goes_on(moment: str, tmp_path: Path) -> None:
+    folder = tmp_path / "validation"
+    table = folder / SMALL
+    happened = recorded("dc1-1") if moment == "a node starts" else table.is_file
+    program = [sys.executable, str(Path(__file__).with_name("short_validation.py")), str(folder)]
+    validation = subprocess.Popen(program, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while not happened():
+        with suppress(subprocess.TimeoutExpired):
+            validation.wait(timeout=0.01)
+            pytest.fail("the validation ended before")
+    validation.kill()
+    validation.wait()
+
+    capplan("lab", "down")
+
+    assert_clean(Layout())
+    if moment == "a node starts":
+        return
+    before = Folder(folder).rows(SMALL)
+    done = subprocess.run(program, capture_output=True, text=True, check=True)  # as it was killed, so it goes on
+    found = json.loads(done.stdout)
+    after = Folder(folder).rows(SMALL)
+    assert before
+    assert {name: after[name] for name in before} == before  # what was measured is not measured again
+    assert found["sha256"] == hashlib.sha256((folder / PREDICTIONS).read_bytes()).hexdigest()
+    assert found["predicted_at"] <= found["measured_from"]
+    assert {each["quantity"] for each in found["figures"]} == {"capacity", "p50", "p99"}
+    assert_clean(Layout())
 
 
 def test_an_address_in_use_is_refused_and_left_alone() -> None:

@@ -1,18 +1,25 @@
 """Proposals for tests: small ones, solved without a simulation."""
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
+from unittest.mock import patch
 
+from tests.systems.prior_draws import prior_draws
+
+from capplan.calibration.evidence.load_tests import LoadTestRow
+from capplan.calibration.fit.fitted_file import Fitted
 from capplan.models.language.scenario import changed
 from capplan.planner.demand.demand import BusyHour, Data, Demand
 from capplan.planner.demand.uncertain import Between
 from capplan.planner.proposal.details import Details
-from capplan.planner.proposal.proposal import Proposal
+from capplan.planner.proposal.proposal import BetterRule, NextLoadTest, Proposal, UnseenFigures, UnseenRows
 from capplan.planner.proposal.propose import ProposalQuestion, propose
 from capplan.planner.size.prices import Prices
 from capplan.planner.size.shapes import Shape, Shapes
 from capplan.planner.size.size import SizingQuestion
 from capplan.simulator.experiments.workers import in_process
+from capplan.systems.cassandra import SYSTEM as CASSANDRA
 from capplan.systems.registry import scenario
 
 HOSTILE = '=1+1"; <script>alert(1)</script> #panic("typst") $x$ *b* {{7*7}} @SUM(A1) & Söhne 100%'
@@ -32,6 +39,37 @@ def question(name: str = "fedora4", customer: str = "Example Ltd", **fields: Any
     return ProposalQuestion(
         Details(customer, "Archive", date="2026-11-22"), base, sizing, None, "capplan proposal fedora4"
     )
+
+
+@cache
+def with_unseen_rows() -> Proposal:
+    """Return a small proposal with a made-up backtest of load tests and a next one."""
+    scores = tuple(UnseenFigures(name, 3, 0.04, 0.11, 2) for name in ("throughput_tps", "latency_p99_ms"))
+    unseen = UnseenRows(
+        "the 2 highest loads", scores, 1, "a reason", (BetterRule("throughput_tps", "usl", 0.01, 0.04),)
+    )
+    test = NextLoadTest("128 clients", 4.5, True, "read.p95", "ms", 20.0, 11.0, 40.0, 15.0, 27.0, 0.3, 0.2)
+    proposal = small()
+    return replace(proposal, evidence=replace(proposal.evidence, unseen=unseen, next_test=test))
+
+
+def _without_a_fit(its: Any, rows: Any, seed: int) -> Fitted:
+    del seed
+    return prior_draws(its, rows)
+
+
+@cache
+def of_a_table() -> Proposal:
+    """Return a proposal of a cluster that is fitted to load tests; refits are draws from the priors."""
+    usual = LoadTestRow(rf=3, read_fraction=0.0, load_kind="closed", throughput_tps=9000.0, latency_p99_ms=9.0)
+    rows = [replace(usual, cass_nodes=nodes, clients=clients) for nodes in (3, 6) for clients in (8, 64)]
+    base = CASSANDRA.scenario(cass_nodes=6, read_fraction=0.0, tps=20_000.0, slo=("write.p99<50ms",))
+    sizing = SizingQuestion(growth_per_year=0.2, years=2.0, sized={"cass_nodes": (3, 6)}, engine="analytic")
+    asked = ProposalQuestion(
+        Details("Example Ltd", "Store", date="2026-11-22"), base, sizing, prior_draws(CASSANDRA, rows)
+    )
+    with patch("capplan.planner.proposal.unseen_rows.fit_table", _without_a_fit):
+        return propose(asked)
 
 
 @cache

@@ -14,7 +14,7 @@ import jsonschema
 import openpyxl
 import pypdfium2
 import pytest
-from tests.planner.proposals import HOSTILE, for_subscribers, question, small
+from tests.planner.proposals import HOSTILE, for_subscribers, of_a_table, question, small, with_unseen_rows
 
 from capplan.models.errors import InputError
 from capplan.models.results import plain
@@ -86,7 +86,9 @@ def proposal() -> Proposal:
     return small()
 
 
-@pytest.mark.parametrize("made", [small, pytest.param(for_subscribers, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "made", [with_unseen_rows, *(pytest.param(each, marks=pytest.mark.slow) for each in (of_a_table, for_subscribers))]
+)
 def test_page_pdf_and_workbook_have_the_same_figures(made: Callable[[], Proposal]) -> None:
     proposal = made()
     figures = document(proposal).figures()
@@ -183,7 +185,9 @@ def test_the_page_is_small_and_asks_nobody(proposal: Proposal) -> None:
     assert "default-src 'none'" in text
 
 
-def test_the_json_follows_its_schema(proposal: Proposal) -> None:
+@pytest.mark.parametrize("made", [with_unseen_rows, pytest.param(of_a_table, marks=pytest.mark.slow)])
+def test_the_json_follows_its_schema(made: Callable[[], Proposal]) -> None:
+    proposal = made()
     schema = json.loads((ROOT / "docs" / "reference" / "proposal.schema.json").read_text(encoding="utf-8"))
     assert schema == proposal_schema()
     jsonschema.validate(proposal.to_json(), schema)

@@ -21,7 +21,7 @@ from rich.console import Console
 from tests.planner.random_questions import Question, few_draws, question
 
 from capplan.calibration.system import Case
-from capplan.cli.views.prediction import MORE, render
+from capplan.cli.layouts.prediction_view import MORE, render
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.results import AT_RISK, LOST, STATISTICS, Band, Latency, Outage, carried

@@ -15,13 +15,13 @@ EXAMPLES = ROOT / "docs" / "examples"
 SCRIPT: dict[str, Any] = runpy.run_path(str(ROOT / "docs" / "generate" / "examples.py"))
 UNITS: list[tuple[str, str]] = list(SCRIPT["generated"]())
 rendered: Callable[[str], str] = SCRIPT["rendered"]
-MINUTES = ("sh-cache-above-its-test", "repository-of-six")
+LONG = ("without-one", "without-two", "sh-cache-above-its-test", "repository-of-six")
 
 
 @pytest.mark.parametrize(
     ("template", "page"),
     [
-        pytest.param(*each, id=str(place), marks=[pytest.mark.slow] if any(n in each[0] for n in MINUTES) else [])
+        pytest.param(*each, id=str(place), marks=[pytest.mark.slow] if any(n in each[0] for n in LONG) else [])
         for place, each in enumerate(UNITS)
     ],
 )

@@ -11,7 +11,7 @@ class Verb(NamedTuple):
     Attributes
     ----------
     target : str
-        `module:name` of a function with typer's annotations, or of a `typer.Typer` with commands of its own.
+        `module:name`, below `capplan.cli`, of a function with typer's annotations or of a `typer.Typer` with commands.
     about : str
         The line in `capplan --help`.
     options : str
@@ -25,35 +25,60 @@ class Verb(NamedTuple):
 
 
 # A command stands here when it works, in the order of `capplan --help`.
-VERBS = {
-    "predict": Verb(
-        "capplan.cli.predict:predict_", "Predict capacity and latency of a layout or a network.", "network"
-    ),
-    "simulate": Verb(
-        "capplan.cli.simulate:simulate_", "Simulate a layout or a network, request by request.", "scenario"
-    ),
-    "sweep": Verb("capplan.cli.sweep:sweep_", "Predict many layouts at many rates, as a table and a plot.", "ranges"),
-    "size": Verb("capplan.cli.size:size_", "Find the cheapest layout that meets its objectives.", "ranges"),
-    "proposal": Verb(
-        "capplan.cli.proposal:proposal_", "Write a sizing as a proposal: a page, a PDF or a workbook.", "ranges"
-    ),
-    "verify": Verb("capplan.cli.verify:verify_", "Compute a proposal again and name figures that differ."),
-    "demand": Verb("capplan.cli.demand:demand_", "Turn subscribers into rates over time and data on disk."),
-    "check": Verb("capplan.cli.check:check_", "Check the objectives of a file in every situation."),
-    "outages": Verb(
-        "capplan.cli.outages:outages_", "Show what a loss leaves, the minutes around it, and recovery.", "network"
-    ),
-    "compare": Verb("capplan.cli.compare:compare_", "Compare two layouts under common random numbers."),
-    "next-test": Verb(
-        "capplan.cli.next_test:next_test_", "Say which load test would tell most about a figure.", "scenario"
-    ),
-    "drift": Verb("capplan.cli.drift:drift_", "Say which claims of a saved answer still hold."),
-    "serve": Verb("capplan.cli.serve:serve_", "Serve a JSON API and the what-if page on this machine."),
-    "systems": Verb("capplan.cli.systems:systems", "List the known systems and their layout options."),
-    "evidence": Verb("capplan.cli.evidence:app", "Import and audit load tests; list and audit documents."),
-    "lab": Verb("capplan.cli.lab:app", "Run a real Cassandra cluster on this machine."),
-    "collect": Verb("capplan.cli.collect:collect_", "Measure one part of a real server."),
-    "calibrate": Verb("capplan.cli.calibrate:calibrate_", "Fit a system to its evidence and write the fitted file."),
-    "validate": Verb("capplan.cli.validate:validate_", "Compare a calibrated system with evidence and simple rules."),
-    "backtest": Verb("capplan.cli.backtest:backtest_", "Predict rows of a load-test table that a fit has not seen."),
+TOPICS = {
+    "What a layout does": {
+        "predict": Verb(
+            "layouts.predict:predict_", "Predict capacity and latency of a layout or a network.", "network"
+        ),
+        "simulate": Verb(
+            "layouts.simulate:simulate_", "Simulate a layout or a network, request by request.", "scenario"
+        ),
+        "sweep": Verb("layouts.sweep:sweep_", "Predict many layouts at many rates, as a table and a plot.", "ranges"),
+        "compare": Verb("layouts.compare:compare_", "Compare two layouts under common random numbers."),
+        "outages": Verb(
+            "layouts.outages:outages_",
+            "Show what a loss leaves, the minutes around it, and recovery.",
+            "network",
+        ),
+        "check": Verb("layouts.check:check_", "Check the objectives of a file in every situation."),
+        "serve": Verb("layouts.serve:serve_", "Serve a JSON API and the what-if page on this machine."),
+    },
+    "What to buy": {
+        "demand": Verb("sizing.demand:demand_", "Turn subscribers into rates over time and data on disk."),
+        "size": Verb("sizing.size:size_", "Find the cheapest layout that meets its objectives.", "ranges"),
+        "proposal": Verb(
+            "sizing.proposal:proposal_",
+            "Write a sizing as a proposal: a page, a PDF or a workbook.",
+            "ranges",
+        ),
+        "verify": Verb("sizing.verify:verify_", "Compute a proposal again and name figures that differ."),
+    },
+    "Your own cluster": {
+        "evidence": Verb("measurements.evidence:app", "Import and audit load tests; list and audit documents."),
+        "calibrate": Verb(
+            "measurements.calibrate:calibrate_", "Fit a system to its evidence and write the fitted file."
+        ),
+        "backtest": Verb(
+            "measurements.backtest:backtest_", "Predict rows of a load-test table that a fit has not seen."
+        ),
+        "next-test": Verb(
+            "measurements.next_test:next_test_",
+            "Say which load test would tell most about a figure.",
+            "scenario",
+        ),
+        "drift": Verb("measurements.drift:drift_", "Say which claims of a saved answer still hold."),
+    },
+    "Measure": {
+        "lab": Verb("live.lab:app", "Run a real Cassandra cluster on this machine."),
+        "collect": Verb("live.collect:collect_", "Measure one part of a real server."),
+    },
+    "Documented systems": {
+        "systems": Verb("documented.systems:systems", "List the systems and their layout options."),
+        "validate": Verb(
+            "documented.validate:validate_", "Compare a calibrated system with evidence and simple rules."
+        ),
+    },
 }
+"""The commands under the headings of `capplan --help`."""
+
+VERBS = {name: verb for verbs in TOPICS.values() for name, verb in verbs.items()}

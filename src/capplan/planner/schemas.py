@@ -22,6 +22,8 @@ from capplan.planner.drift.drift import SCHEMA as DRIFT
 from capplan.planner.drift.drift import Drift
 from capplan.planner.explore.compare import SCHEMA as COMPARISON
 from capplan.planner.explore.compare import Comparison
+from capplan.planner.live.answer import SCHEMA as LIVE
+from capplan.planner.live.answer import LiveValidation
 from capplan.planner.next_test.next_test import SCHEMA as NEXT_TEST
 from capplan.planner.next_test.next_test import NextTest
 from capplan.planner.outages.answer import SCHEMA as OUTAGES
@@ -112,6 +114,11 @@ def next_test_schema() -> dict[str, Any]:
 def lab_schema() -> dict[str, Any]:
     """Return the JSON schema (draft 2020-12) of `lab status --json`."""
     return _strict(LabStatus, LAB, [])
+
+
+def live_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of `LiveValidation.to_json`."""
+    return _strict(LiveValidation, LIVE, [])
 
 
 def collection_schema() -> dict[str, Any]:

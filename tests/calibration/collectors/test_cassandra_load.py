@@ -11,8 +11,8 @@ from capplan.calibration.audit.audit import audit_load_tests
 from capplan.calibration.collectors import cassandra_load
 from capplan.calibration.collectors.cassandra_load import About, Run, Subject, Target, doubts
 from capplan.calibration.collectors.collector import COLLECTORS, Settings, find_collector
-from capplan.calibration.collectors.load import Part, Request, Sample
-from capplan.calibration.collectors.steadiness import WarmUp
+from capplan.calibration.collectors.measurement.load import Part, Request, Sample
+from capplan.calibration.collectors.measurement.steadiness import WarmUp
 from capplan.calibration.collectors.worker_pool import pool_rows
 from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
 from capplan.calibration.evidence.microbenchmarks import MICROBENCHMARKS

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from capplan.calibration.collectors import load
 from capplan.calibration.collectors.collector import Timed
-from capplan.calibration.collectors.histogram_log import write_histograms
-from capplan.calibration.collectors.load import Sample
-from capplan.calibration.collectors.steadiness import is_steady, warm_up
+from capplan.calibration.collectors.measurement import load
+from capplan.calibration.collectors.measurement.histogram_log import write_histograms
+from capplan.calibration.collectors.measurement.load import Sample
+from capplan.calibration.collectors.measurement.steadiness import is_steady, warm_up
 from capplan.calibration.evidence.importers.hdr_log import IMPORTER
 from capplan.calibration.evidence.text_file import TextFile
 

@@ -168,6 +168,20 @@ def test_other_signs_of_a_fault(rule: str, rows: list[LoadTestRow]) -> None:
     assert found(rows) == {rule}
 
 
+def test_a_generator_that_is_not_busy_limits_nothing() -> None:
+    """All nodes of a lab share a machine: none of them is busy when the machine is."""
+    known = {"node_cpu_percent": 30.0, "client_cpu_percent": 40.0}
+    slower = {name: 2 * (getattr(OPEN, name) or 0) for name in LATENCIES[1:]}
+    twice = altered(CLOSED, clients=16, latency_mean_ms=9.0, throughput_tps=1790.0, **slower, **known)
+    assert found(runs(altered(CLOSED, clients=8, **known), twice)) == set()
+
+
+def test_the_latency_of_a_busy_generator_is_no_other_unit() -> None:
+    slow = {name: 1000 * (getattr(OPEN, name) or 0) for name in LATENCIES}
+    busy = altered(OPEN, **slow, client_cpu_percent=97.0, offered_tps=1500.0, throughput_tps=1500.0)
+    assert found(runs(louder(OPEN, 0.5), OPEN, busy)) == {"generator-ceiling"}
+
+
 def test_what_is_refused_is_not_believed() -> None:
     """Coordinated omission concerns every class of its run, and no other run."""
     omitting = [altered(row, load_kind="throttled") for row in (TOGETHER, READ, WRITE)]

@@ -2,6 +2,8 @@
 
 import asyncio
 import re
+from concurrent.futures import Future
+from types import SimpleNamespace
 from typing import Any
 
 import httpx2
@@ -116,6 +118,22 @@ def test_work_ends_with_its_time_and_the_next_request_is_answered() -> None:
                 await work.run("predict", {"scenario": {"system": "fedora5"}})
         finally:
             work.close()
+
+    asyncio.run(run())
+
+
+def test_a_request_is_refused_when_the_server_ends_before_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    never: Future[str] = Future()
+    work = Processes(Limits(processes=1))
+    monkeypatch.setattr(work, "_pool", SimpleNamespace(schedule=lambda *_, **__: never))
+
+    async def run() -> None:
+        asked = asyncio.create_task(work.run("predict", {}))
+        await asyncio.sleep(0)
+        asked.cancel("graceful shutdown is over")
+        with pytest.raises(RefusedRequestError) as refused:
+            await asked
+        assert refused.value.status == 503
 
     asyncio.run(run())
 

@@ -50,6 +50,20 @@ def test_each_replica_that_a_read_asks_costs_work_and_others_cost_none() -> None
     assert capacity(changed(READS, rf=2)) == pytest.approx(capacity(READS))
 
 
+def test_nodes_that_share_a_machine_carry_what_its_cores_do() -> None:
+    """Reads of one replica cost the same on any number of nodes, and each replica of a write costs the same work."""
+    reads, writes = (changed(each, one_host=True, token_aware=True) for each in (READS, WRITES))
+    alone = capacity(changed(reads, cass_nodes=1, rf=1))
+    assert capacity(changed(reads, cass_nodes=3, rf=3)) == pytest.approx(alone)
+    times = [1 / capacity(changed(writes, cass_nodes=count, rf=count)) for count in range(1, 5)]
+    assert np.diff(times) == pytest.approx(times[1] - times[0])
+    assert times[1] > times[0]
+
+
+def test_sharing_a_machine_lengthens_no_request_without_load() -> None:
+    assert unloaded_s(changed(WRITES, one_host=True)) == pytest.approx(unloaded_s(WRITES))
+
+
 @pytest.mark.parametrize("field", ["cass_nodes", "node_cores"])
 def test_twice_the_nodes_or_cores_carry_twice_as_much_and_answer_no_faster(field: str) -> None:
     """As long as the load generator keeps up."""

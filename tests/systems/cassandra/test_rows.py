@@ -10,6 +10,7 @@ import pytest
 from capplan.calibration.evidence.load_tests import LoadTestRow
 from capplan.models.errors import InputError, RefusedError
 from capplan.systems.cassandra import SYSTEM
+from capplan.systems.cassandra.rows import row_scenario
 
 ROW = LoadTestRow(
     run_id="a", rf=3, cass_nodes=6, read_fraction=0.5, clients=64, throughput_tps=10_000.0, consistency_read="ONE"
@@ -76,6 +77,13 @@ def test_reads_say_nothing_of_writes_nor_writes_of_reads(trained: float, asked: 
     """Mixed rows speak of both."""
     assert "would decide" in undecided(replace(ROW, read_fraction=trained), read_fraction=asked)
     assert not undecided(ROW, read_fraction=asked)
+
+
+def test_a_row_of_a_lab_says_that_all_nodes_share_a_machine() -> None:
+    """The word ends what collectors and live validations write as the source of a row."""
+    row = LoadTestRow(rf=1, clients=1, request_class="read", source="capplan collect cassandra-read on one host")
+    assert row_scenario(row).one_host
+    assert not row_scenario(replace(row, source="wrk on two hosts")).one_host
 
 
 def test_reads_and_writes_that_were_tested_apart_do_not_decide_a_mix() -> None:

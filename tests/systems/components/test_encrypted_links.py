@@ -132,7 +132,9 @@ def test_the_note_has_the_capacity_at_both_ends_and_without(name: str) -> None:
     assert "encryption" not in plain.scenario
 
 
-@EVERY
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name == "openprovider" else ()) for name in WITH_CASSANDRA]
+)
 def test_no_encrypted_capacity_is_told_above_the_plain_one(name: str) -> None:
     """Bands are wider with encryption, and reach higher but for what bounds them."""
     made = [asked(name, **fields) for fields in ({}, {"encryption": "client", "vpn": "kernel"})]

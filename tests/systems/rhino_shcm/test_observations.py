@@ -189,7 +189,7 @@ def test_the_search_starts_where_the_tests_are_simulated_and_that_is_no_prior() 
     assert any(ITS.start[name] != medians[name] for name in ITS.start)
 
 
-@pytest.mark.parametrize("name", ["T4", "T5", "T6"])
+@pytest.mark.parametrize("name", ["T4", *(pytest.param(name, marks=pytest.mark.slow) for name in ("T5", "T6"))])
 def test_the_packaged_figures_of_configuration_b_are_what_the_model_says(name: str) -> None:
     """Held against a simulation of 1,200 s at one value of each fitted parameter, 2 to 3 million requests.
 

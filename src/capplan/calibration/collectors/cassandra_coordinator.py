@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from capplan.calibration.collectors.cassandra_load import running_lab
 from capplan.calibration.collectors.collector import Collected, Progress, Settings
-from capplan.calibration.collectors.exchanges import mean_interval
-from capplan.calibration.collectors.machine import machine
+from capplan.calibration.collectors.measurement.exchanges import mean_interval
+from capplan.calibration.collectors.measurement.machine import machine
 from capplan.calibration.evidence.microbenchmarks import MicrobenchRow
 from capplan.calibration.lab import cluster
 from capplan.calibration.lab.layout import Node

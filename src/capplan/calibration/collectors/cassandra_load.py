@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from capplan.calibration.collectors import load
 from capplan.calibration.collectors.collector import Collected, Progress, Settings, Timed
-from capplan.calibration.collectors.exchanges import mean_interval
-from capplan.calibration.collectors.load import PARTS, Sample, Servers
-from capplan.calibration.collectors.machine import cores, cpu_error_s, cpu_quantum_s, machine, quantum_row
-from capplan.calibration.collectors.steadiness import WarmUp, warm_up
+from capplan.calibration.collectors.measurement import load
+from capplan.calibration.collectors.measurement.exchanges import mean_interval
+from capplan.calibration.collectors.measurement.load import PARTS, Sample, Servers
+from capplan.calibration.collectors.measurement.machine import cores, cpu_error_s, cpu_quantum_s, machine, quantum_row
+from capplan.calibration.collectors.measurement.steadiness import WarmUp, warm_up
 from capplan.calibration.evidence.importers.latency_summary import of_samples
 from capplan.calibration.evidence.load_tests import PERCENTILES, LoadTestRow
 from capplan.calibration.evidence.microbenchmarks import MicrobenchRow
@@ -165,7 +165,7 @@ async def _collect(lab: State, subject: Subject, settings: Settings, progress: P
     cql = await connect(lab)
     target = Target(lab, cql, servers_of(lab))
     request = await subject.prepare(target, settings)
-    idle_cores = await _idle(target.servers)
+    idle = await idle_cores(target.servers)
     most = max(settings.clients)
 
     async def window(seconds: float) -> float:
@@ -177,7 +177,7 @@ async def _collect(lab: State, subject: Subject, settings: Settings, progress: P
     warm = await warm_up(window, _WINDOW_S, settings.warm_up_s)
     runs = await _runs(request, target, settings, progress)
     await cql.close()
-    about = About(lab, subject, settings, warm, idle_cores)
+    about = About(lab, subject, settings, warm, idle)
     rows = tuple(about.row(each) for each in runs)
     remarks = [warm.sentence]
     for doubt in dict.fromkeys(doubt for each in runs for doubt in doubts(each.sample)):
@@ -198,7 +198,7 @@ async def _runs(request: load.Request, target: Target, settings: Settings, progr
         ceiling = 0.0
         for clients in settings.clients:
             progress(f"{clients} closed clients", len(found), total)
-            await _pause()
+            await pause()
             sample = await load.closed(
                 request, clients, settings.duration_s, settings.requests, target.servers, _first(found)
             )
@@ -207,7 +207,7 @@ async def _runs(request: load.Request, target: Target, settings: Settings, progr
         for share in settings.shares:
             rate = float(f"{share * ceiling:.3g}")
             progress(f"{rate:,.0f} requests/s", len(found), total)
-            await _pause()
+            await pause()
             starts = load.arrivals(rate, settings.duration_s, settings.requests, settings.seed + len(found))
             sample = await load.paced(request, starts, target.servers, _first(found))
             found.append(Run(f"open-{rate:.0f}-{repeat}", None, rate, repeat, sample))
@@ -218,13 +218,14 @@ def _first(runs: Sequence[Run]) -> int:
     return sum(each.sample.completed for each in runs)
 
 
-async def _pause() -> None:
+async def pause() -> None:
+    """Wait until the last run has ended at the servers, too."""
     import asyncio
 
     await asyncio.sleep(_PAUSE_S)
 
 
-async def _idle(servers: Servers) -> float:
+async def idle_cores(servers: Servers) -> float:
     """Return how many cores the servers use without load."""
     import asyncio
 
@@ -267,7 +268,7 @@ class About:
     @property
     def source(self) -> str:
         """What wrote the rows."""
-        return f"capplan collect {self.name}"
+        return f"capplan collect {self.name} on one host"
 
     def run_id(self, run: Run) -> str:
         """Return the name of a run among all collections."""
@@ -311,7 +312,7 @@ class About:
             errors=sample.errors,
             source=self.source,
             note="; ".join(notes),
-            **_latencies(sample),
+            **latency_columns(sample),
         )
 
     def parts(self, runs: Sequence[Run]) -> list[MicrobenchRow]:
@@ -321,7 +322,7 @@ class About:
     def _costs(self, run: Run) -> Iterator[MicrobenchRow]:
         sample, idle = run.sample, f"less {1000 * self.idle_cores:.0f} ms a second without load"
         idle_s = self.idle_cores * sample.duration_s / PARTS
-        whole = [each for each in sample.parts if each.completed]
+        whole = sample.parts_with_requests
         servers = [(each.server_cpu_s - idle_s) / each.completed for each in whole]
         threads = [each.thread_cpu_s / each.completed for each in whole]
         clients = [each.client_cpu_s / each.completed for each in whole]
@@ -376,7 +377,7 @@ class About:
         )
 
 
-def _latencies(sample: Sample) -> dict[str, Any]:
+def latency_columns(sample: Sample) -> dict[str, Any]:
     """Return the columns of latencies, without percentiles that rest on a few requests."""
     found = of_samples(1000 * sample.latencies_s)
     rest = {name for name, share in PERCENTILES.items() if sample.completed * (1 - share) < _BEHIND}

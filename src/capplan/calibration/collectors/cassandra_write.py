@@ -8,7 +8,7 @@ from typing import Any
 
 from capplan.calibration.collectors.cassandra_load import ROWS, TABLE, Target, collect_load
 from capplan.calibration.collectors.collector import Collected, Progress, Settings
-from capplan.calibration.collectors.load import Request
+from capplan.calibration.collectors.measurement.load import Request
 from capplan.calibration.lab.schema import KEYSPACE
 
 

@@ -9,13 +9,13 @@ from statistics import fmean
 
 import numpy as np
 
-from capplan.calibration.collectors import load
 from capplan.calibration.collectors.cassandra_load import Target, connect, create_table, running_lab, servers_of
 from capplan.calibration.collectors.cassandra_write import write_request
 from capplan.calibration.collectors.collector import Collected, Progress, Settings
-from capplan.calibration.collectors.exchanges import mean_interval
-from capplan.calibration.collectors.load import Sample
-from capplan.calibration.collectors.machine import machine, quantum_row
+from capplan.calibration.collectors.measurement import load
+from capplan.calibration.collectors.measurement.exchanges import mean_interval
+from capplan.calibration.collectors.measurement.load import Sample
+from capplan.calibration.collectors.measurement.machine import machine, quantum_row
 from capplan.calibration.evidence.microbenchmarks import MicrobenchRow
 from capplan.calibration.lab import state
 
@@ -64,7 +64,7 @@ async def _with_driver(settings: Settings) -> list[MicrobenchRow]:
     await load.closed(request, clients, _WARM_UP_S, settings.requests)
     found = await load.closed(request, clients, settings.duration_s, settings.requests, target.servers)
     await cql.close()
-    parts = [each for each in found.parts if each.completed]
+    parts = found.parts_with_requests
     threads = [each.thread_cpu_s / each.completed for each in parts]
     all_threads = [each.client_cpu_s / each.completed for each in parts]
     conditions = f"closed, {clients} clients, acsylla, {settings.row_bytes} B rows"

@@ -155,6 +155,7 @@ class Collector:
 
 
 _LOAD = frozenset({"duration", "requests", "warm_up", "level", "row_bytes", "clients", "rates", "repeats", "seed"})
+_SERVER = frozenset({"duration", "requests", "warm_up", "clients", "rates", "seed"})
 _PACKAGE = __name__.rpartition(".")[0]
 COLLECTORS = {
     "cassandra-write": Collector(
@@ -173,7 +174,7 @@ COLLECTORS = {
         "the ceiling of the load generator itself",
         "client: CPU of the generator for one request, and the rate at which its thread is busy",
         f"{_PACKAGE}.client",
-        frozenset({"duration", "requests", "warm_up", "clients", "seed"}),
+        frozenset({"duration", "requests", "clients", "seed"}),
     ),
     "rtt": Collector(
         "the round trip between data centres, and within one",
@@ -185,7 +186,6 @@ COLLECTORS = {
         "handshake, message and KiB with and without TLS",
         "encryption: CPU of a handshake, of a message and of a KiB at each end",
         f"{_PACKAGE}.tls",
-        frozenset({"requests"}),
     ),
     "worker-pool": Collector(
         "threads for clients when all of them wait for another data centre",
@@ -196,8 +196,26 @@ COLLECTORS = {
     "grpc": Collector(
         "a single call against a message of an open stream, echoed by a server of its own",
         "front: what unary calls cost more than streams, in the masters of arion",
-        f"{_PACKAGE}.grpc",
+        f"{_PACKAGE}.servers.grpc",
         frozenset({"duration", "requests", "clients"}),
+    ),
+    "radius": Collector(
+        "an authentication at a FreeRADIUS of its own, and one that it passes on to a second one",
+        "front_s of openprovider: the least CPU of a front node for a message, and what a proxied one costs more",
+        f"{_PACKAGE}.servers.radius",
+        _SERVER,
+    ),
+    "ldap": Collector(
+        "a search and a bind at a slapd of its own",
+        "ldap_s of openprovider: its part without the network, and the CPU of a look-up at the LDAP server",
+        f"{_PACKAGE}.servers.ldap",
+        _SERVER,
+    ),
+    "hazelcast": Collector(
+        "a lookup, and a hundred of them at once, at a member of its own",
+        "service_s and hazelcast_record_s of arion: Hazelcast's share of a lookup, and its time for a record",
+        f"{_PACKAGE}.servers.hazelcast",
+        _SERVER,
     ),
     "cassandra-coordinator": Collector(
         "what nodes count of their own work: requests, thread pools, pauses of Java",

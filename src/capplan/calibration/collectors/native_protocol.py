@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 
-from capplan.calibration.collectors.exchanges import receive
+from capplan.calibration.collectors.measurement.exchanges import receive
 from capplan.models.errors import InputError
 
 _VERSION = 0x04

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from capplan.calibration.collectors.cassandra_load import running_lab
 from capplan.calibration.collectors.collector import Collected, Progress, Settings
-from capplan.calibration.collectors.exchanges import connect, echo_times_s, mean_interval, quantiles
-from capplan.calibration.collectors.machine import machine
+from capplan.calibration.collectors.measurement.exchanges import connect, echo_times_s, mean_interval, quantiles
+from capplan.calibration.collectors.measurement.machine import machine
 from capplan.calibration.evidence.microbenchmarks import MicrobenchRow
 from capplan.calibration.lab.layout import ECHO_PORT, Node
 from capplan.models.errors import InputError

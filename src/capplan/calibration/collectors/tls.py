@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from capplan.calibration.collectors.cassandra_load import running_lab
 from capplan.calibration.collectors.collector import Collected, Progress, Settings
-from capplan.calibration.collectors.exchanges import connect, mean_interval
-from capplan.calibration.collectors.machine import cpu_error_s, machine, quantum_row
+from capplan.calibration.collectors.measurement.exchanges import connect, mean_interval
+from capplan.calibration.collectors.measurement.machine import cpu_error_s, machine, quantum_row
 from capplan.calibration.collectors.native_protocol import query, start_up
 from capplan.calibration.evidence.microbenchmarks import MicrobenchRow
 from capplan.calibration.lab import cluster

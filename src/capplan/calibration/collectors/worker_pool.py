@@ -13,8 +13,8 @@ from dataclasses import replace
 from capplan.calibration.collectors.cassandra_load import collect_load, running_lab
 from capplan.calibration.collectors.cassandra_write import write_request
 from capplan.calibration.collectors.collector import Collected, Progress, Settings
-from capplan.calibration.collectors.exchanges import mean_interval
-from capplan.calibration.collectors.machine import machine
+from capplan.calibration.collectors.measurement.exchanges import mean_interval
+from capplan.calibration.collectors.measurement.machine import machine
 from capplan.calibration.evidence.load_tests import LoadTestRow
 from capplan.calibration.evidence.microbenchmarks import MicrobenchRow
 from capplan.calibration.lab.schema import session

@@ -1,4 +1,4 @@
-"""Java and the jars of Cassandra from package registries, kept in the user's cache for each version."""
+"""Java and the jars of servers from package registries, kept in the user's cache for each version."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib import import_module
@@ -89,8 +89,34 @@ def jars(version: CassandraVersion, cache: Path, progress: Progress) -> tuple[Pa
     InputError
         If a jar cannot be downloaded.
     """
-    listed = cache / f"cassandra-{version.release}.json"
-    if found := _complete(listed):
+    return maven_jars("cassandra", version.release, version.artifacts, cache, progress)
+
+
+def maven_jars(
+    name: str, release: str, artifacts: Sequence[str], cache: Path, progress: Progress, *, alone: bool = False
+) -> tuple[Path, ...]:
+    """Return the jars of artifacts on Maven Central and what they need; download them at first use.
+
+    Parameters
+    ----------
+    name, release : str
+        What they are.
+    artifacts : sequence of str
+        Maven coordinates.
+    cache : Path
+        Folder of downloads.
+    progress : function
+        Receives what is done.
+    alone : bool
+        Whether they need no other jars.
+
+    Raises
+    ------
+    InputError
+        If a jar cannot be downloaded.
+    """
+    listed = cache / f"{name}-{release}.json"
+    if found := downloaded(listed):
         return found
     from jgo.maven import MavenContext
     from jgo.parse import Endpoint
@@ -98,35 +124,35 @@ def jars(version: CassandraVersion, cache: Path, progress: Progress) -> tuple[Pa
     logging.getLogger("jgo").setLevel(logging.ERROR)
     cache.mkdir(parents=True, exist_ok=True)
     context = MavenContext(repo_cache=cache / "maven", timeout=_TIMEOUT_S)
-    progress(f"finding what Cassandra {version.release} needs", 0, 1)
+    what = f"{name.capitalize()} {release}"
+    progress(f"finding what {what} needs", 0, 1)
     try:
-        coordinates = Endpoint.parse("+".join(version.artifacts)).coordinates
+        coordinates = Endpoint.parse("+".join(artifacts)).coordinates
         wanted = [context.create_dependency(replace(each, scope="compile")) for each in coordinates]
-        own, other = context.resolver.resolve(wanted)
-        artifacts = [each.artifact for each in (*own, *(each for each in other if each.scope != "provided"))]
-        found = _download(artifacts, version.release, progress)
+        if not alone:
+            own, other = context.resolver.resolve(wanted)
+            wanted = [*own, *(each for each in other if each.scope != "provided")]
+        found = _download([each.artifact for each in wanted], what, progress)
     except (RuntimeError, OSError) as error:
         reason = str(error).splitlines()[0]
-        raise InputError(
-            f"Cassandra {version.release} cannot be downloaded: {reason}; check the network and try again"
-        ) from None
+        raise InputError(f"{what} cannot be downloaded: {reason}; check the network and try again") from None
     replace_file(listed, json.dumps([str(path.relative_to(cache)) for path in found]))
     return found
 
 
-def _download(artifacts: list[Any], release: str, progress: Progress) -> tuple[Path, ...]:
-    what, found = f"downloading Cassandra {release}", []
+def _download(artifacts: list[Any], what: str, progress: Progress) -> tuple[Path, ...]:
+    found = []
     with ThreadPoolExecutor(_DOWNLOADS) as pool:
         for done, path in enumerate(pool.map(lambda each: each.resolve(), artifacts), start=1):
-            progress(what, done, len(artifacts))
+            progress(f"downloading {what}", done, len(artifacts))
             found.append(Path(path))
     return tuple(found)
 
 
-def _complete(listed: Path) -> tuple[Path, ...]:
+def downloaded(listed: Path) -> tuple[Path, ...]:
     """Return the jars that a list of an earlier download names, or none if one of them is gone."""
     try:
         found = tuple(listed.parent / name for name in json.loads(listed.read_text(encoding="utf-8")))
-    except (OSError, ValueError):
+        return found if all(path.is_file() for path in found) else ()
+    except (OSError, ValueError, TypeError):
         return ()
-    return found if all(path.is_file() for path in found) else ()

@@ -11,7 +11,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from capplan.cli.verbs import VERBS
+from capplan.cli.verbs import TOPICS, VERBS
 from capplan.models.errors import InputError, nearest
 
 READER_GONE = 141  # what a shell reports for a program ended by SIGPIPE
@@ -55,6 +55,14 @@ class Verbs(Commands):
         del ctx
         return list(VERBS)
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands by topic, in one column."""
+        del ctx
+        width = max(map(len, VERBS))
+        for topic, verbs in TOPICS.items():
+            with formatter.section(topic):
+                formatter.write_dl([(name.ljust(width), verb.about) for name, verb in verbs.items()])
+
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return what the help needs to know of a command."""
         del ctx
@@ -92,7 +100,7 @@ def _command_class(options: str) -> Any:
 
 def load(name: str) -> Any:
     """Import a command of the register."""
-    found = import_target(VERBS[name].target)
+    found = import_target(f"capplan.cli.{VERBS[name].target}")
     if isinstance(found, typer.Typer):
         return typer.main.get_command(found)
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)

@@ -247,10 +247,21 @@ def _check(cases: Sequence[Case[Any]]) -> None:
         raise InputError(
             f"{one} and {other} are different systems, whose evidence differs, too: compare two layouts of one"
         )
+    clients = next((each.scenario.clients for each in cases if _closed(each)), None)
+    if clients is not None:
+        raise InputError(
+            f"clients = {clients} have no rate in common with another layout, and layouts are compared at one rate: "
+            "give tps instead, or run `capplan predict` for each"
+        )
     if cases[0].system.ratios_only:
         raise InputError(
             f"{one} cannot be compared: its documents have ratios of throughput only; run `capplan predict {one}`"
         )
+
+
+def _closed(case: Case[Any]) -> bool:
+    """Whether closed clients determine the rate of a layout."""
+    return case.system.from_tables and getattr(case.scenario, "clients", None) is not None
 
 
 def _rate(cases: Sequence[Case[Any]]) -> float:

@@ -23,6 +23,7 @@ from capplan.models.language.scenario import Scenario, changed, options_of
 from capplan.models.results import plain
 from capplan.planner.explore.ranges import MAX_POINTS
 from capplan.planner.explore.sweep_analytic import AnalyticPoints
+from capplan.planner.explore.sweep_closed import CLIENTS, closed_points
 from capplan.planner.explore.sweep_compiled import simulated_points
 from capplan.planner.explore.sweep_table import SweepPoint, columns_of, layout_point, rate_fields
 from capplan.planner.predict.capacity import DEFAULT_SHARE, rate_at
@@ -160,6 +161,10 @@ class Sweep:
                 f"{self.system} cannot be swept: its documents have ratios of throughput only, and no rates; ask "
                 f"`capplan predict {self.system}` for each layout"
             )
+        if self.rates.field == CLIENTS and self.engine != "analytic":
+            raise InputError(
+                "--clients are closed clients, which a sweep solves: leave --engine out, or run `capplan simulate`"
+            )
         if self.points > MAX_POINTS:
             raise InputError(
                 f"{len(self.layouts):,} layouts at {len(self.rates.values):,} rates are {self.points:,} points: a "
@@ -238,6 +243,7 @@ def refused_points(name: str, fields: Mapping[str, Any], asked: Sweep | SweepTas
             **layout_point(system(name), fields),
             "offered_tps": value if rates.source == "given" and rates.field == "tps" else None,
             "offered_source": rates.source,
+            **({CLIENTS: int(value)} if rates.field == CLIENTS else {}),
             "load": None if rates.source == "given" else value,
             "engine": asked.engine,
             "seed": asked.seed,
@@ -250,6 +256,9 @@ def points_of(task: SweepTask, replication: int) -> list[SweepPoint]:
     """Compute the points of a task; what an experiment runs."""
     del replication  # there is one
     try:
+        if task.rates.field == CLIENTS:
+            found = closed_points(task.scenario, task.rates.values, task.fitted, task.seed)
+            return [{**point, "offered_source": task.rates.source} for point in found]
         case = resolve(task.scenario, task.fitted, task.seed)
         solved = AnalyticPoints(replace(case, draws=task.draws))
         offered = [_offered(task, case, value, solved.capacity.value) for value in task.rates.values]

@@ -80,6 +80,7 @@ def columns_of(system: System[Any]) -> dict[str, str]:
     return {
         "system": "string",
         **layout,
+        **({"clients": "Int64"} if "clients" in rate_fields(system.scenario) else {}),
         "offered_tps": "Float64",
         "offered_source": "string",
         "load": "Float64",

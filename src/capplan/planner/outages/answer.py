@@ -25,9 +25,9 @@ class LevelAvailability:
     name
         What is lost, in words.
     read
-        Whether reads succeed, by level; only levels that the layout can have.
+        Whether reads succeed, by level; only levels that the layout can have. Empty where the traffic has no reads.
     write
-        Whether writes succeed, by level.
+        Whether writes succeed, by level; empty where the traffic has none.
     """
 
     name: str

@@ -54,6 +54,9 @@ RADIUS = Clients(timeout_s=2.0, attempts=4, backoff_s=0.6, backoff_factor=3.1)
 """Retransmission of RFC 5080, section 2.2.1, for Access-Request packets: first after 2 s (IRT), then each time twice as
 long up to 16 s (MRT), at most 5 transmissions (MRC) and 30 s (MRD). That makes transmissions 0, 2, 6 and 14 s after the
 first. Timeouts are equal here, so that they come 0, 2.6, 6.5 and 14.2 s after it."""
+DRIVER = Clients(timeout_s=2.0, attempts=1)
+"""Version 4 of the Java driver for Cassandra: a request times out after 2 s (`basic.request.timeout`), and the default
+retry policy does not send it again then."""
 PATIENT = Clients(timeout_s=None, attempts=1)
 """Clients that wait for every answer, as those of a network file that says nothing else."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,10 +23,19 @@ def levels_left(case: Case[Any], remainders: Sequence[Remainder]) -> tuple[Level
     if not set(FIELDS.values()) <= options_of(kind).keys():
         return ()
     named = {each.name: each for each in reversed(remainders)}
+    asked = _operations(case)
     return tuple(
-        LevelAvailability(each.name, **{operation: _levels(case, loss_of(each), operation) for operation in FIELDS})
+        LevelAvailability(
+            each.name, **{name: _levels(case, loss_of(each), name) if name in asked else {} for name in FIELDS}
+        )
         for each in reversed(named.values())
     )
+
+
+def _operations(case: Case[Any]) -> Collection[str]:
+    """Return the operations in the traffic: all, unless each is a request class of its own."""
+    classes = case.system.classes(case.scenario)
+    return classes if set(case.system.reported) == set(FIELDS) else tuple(FIELDS)
 
 
 def loss_of(left: Remainder) -> Loss:

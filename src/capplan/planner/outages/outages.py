@@ -19,7 +19,7 @@ from capplan.models.language.traffic import Closed, Timeline
 from capplan.models.number_words import significant
 from capplan.models.results import STATISTICS
 from capplan.planner.outages.answer import Metastability, OutagesAnswer, Transient
-from capplan.planner.outages.clients import PATIENT, RADIUS, ClientOptions, Clients, clients_of, with_clients
+from capplan.planner.outages.clients import DRIVER, PATIENT, RADIUS, ClientOptions, Clients, clients_of, with_clients
 from capplan.planner.outages.effort import Effort
 from capplan.planner.outages.levels import levels_left
 from capplan.planner.outages.metastability import Load, RetryQuestion, Trigger, metastability, survival_of
@@ -130,8 +130,9 @@ def outages_of_scenario(
     remainders = its.outages(case.at(rate), losses)
     values = its.median_values(case.fitted, scenario)
     network = its.network(scenario, values, rate)
-    clients = clients_of(network, question.clients, RADIUS)
-    served = with_clients(network, question.clients, RADIUS)
+    usual = DRIVER if its.from_tables else RADIUS
+    clients = clients_of(network, question.clients, usual)
+    served = with_clients(network, question.clients, usual)
     firsts = _one_each(remainders)
     simulated = firsts if question.lose else firsts[:1]
     lost = [

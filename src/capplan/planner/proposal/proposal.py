@@ -295,6 +295,116 @@ class Narrower:
 
 
 @dataclass(frozen=True)
+class UnseenFigures:
+    """Predictions of one quantity for rows that a refit has not seen.
+
+    Attributes
+    ----------
+    quantity
+        Column of the load-test table, such as `throughput_tps`.
+    figures
+        Figures that the other rows decide.
+    median_error, worst_error
+        Their median and largest absolute relative error.
+    held
+        How many lie in their 90 % bands.
+    """
+
+    quantity: str
+    figures: int
+    median_error: float
+    worst_error: float
+    held: int
+
+
+@dataclass(frozen=True)
+class BetterRule:
+    """A simple rule that predicts unseen figures better than the model.
+
+    Attributes
+    ----------
+    quantity
+        Column of the load-test table.
+    rule
+        The rule, such as `USL`.
+    median_error
+        Its median absolute relative error on the figures that it estimates.
+    model_median_error
+        That of the model on the same figures.
+    """
+
+    quantity: str
+    rule: str
+    median_error: float
+    model_median_error: float
+
+
+@dataclass(frozen=True)
+class UnseenRows:
+    """How well a refit predicts rows of the user's load tests that it has not seen.
+
+    Attributes
+    ----------
+    left_out
+        What the refit left out, in words; empty if the table has too few loads for that.
+    figures
+        Scores by quantity.
+    undecided
+        Figures that the other rows do not decide, which are not scored.
+    why_undecided
+        Why, for the first of them, with the row that would decide it.
+    better_rules
+        The best simple rule of each quantity on which one beats the model by more than a percentage point.
+    """
+
+    left_out: str
+    figures: tuple[UnseenFigures, ...]
+    undecided: int
+    why_undecided: str
+    better_rules: tuple[BetterRule, ...]
+
+
+@dataclass(frozen=True)
+class NextLoadTest:
+    """The load test to run next, for a figure of the proposed layout.
+
+    Attributes
+    ----------
+    what
+        The test in words.
+    hours
+        What it costs, hours: half an hour for a run, and four to set up a layout that was not tested.
+    new_layout
+        Whether no load test had its layout.
+    figure
+        The figure: that of the first objective, such as `write.p99`, else `capacity`.
+    unit
+        Its unit, `1/s` or `ms`.
+    value, low, high
+        Its median and 90 % band today.
+    low_after, high_after
+        Ends of the band expected after the test.
+    narrowing
+        Share by which the logarithm of the band's width falls.
+    chance_of_change
+        Probability that the test changes whether the objective is met; null without one.
+    """
+
+    what: str
+    hours: float
+    new_layout: bool
+    figure: str
+    unit: str
+    value: float
+    low: float
+    high: float
+    low_after: float
+    high_after: float
+    narrowing: float
+    chance_of_change: float | None
+
+
+@dataclass(frozen=True)
 class EvidenceUsed:
     """The evidence that the answer rests on, and how well it predicts what was left out.
 
@@ -328,6 +438,10 @@ class EvidenceUsed:
         How many of them have a band.
     verdict
         Whether the model beats simple rules on them.
+    unseen
+        The backtest of a calibration by the user's load tests; null for a system with documents.
+    next_test
+        Which load test to run next; null for a system with documents, and where none would help.
     """
 
     rows: int
@@ -345,6 +459,8 @@ class EvidenceUsed:
     left_out_held: int
     left_out_banded: int
     verdict: str
+    unseen: UnseenRows | None = None
+    next_test: NextLoadTest | None = None
 
 
 @dataclass(frozen=True)

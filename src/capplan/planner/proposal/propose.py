@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from capplan.calibration.fit.fitted_file import Fitted
+from capplan.calibration.fit.table_rows import rows_of
 from capplan.calibration.system import Case, System
+from capplan.calibration.validation.table_scores import BacktestRow
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario
 from capplan.models.results import STATISTICS, Band, plain, rounded
@@ -28,6 +30,7 @@ from capplan.planner.proposal.details import Details
 from capplan.planner.proposal.evidence import evidence_used
 from capplan.planner.proposal.inputs import measured_inputs
 from capplan.planner.proposal.limits import limits
+from capplan.planner.proposal.next_load_test import next_load_test
 from capplan.planner.proposal.options import Survival, confidence_options, survival
 from capplan.planner.proposal.proposal import (
     DISKS,
@@ -38,19 +41,21 @@ from capplan.planner.proposal.proposal import (
     FitsUntil,
     LatencyCurve,
     MachineCount,
+    NextLoadTest,
     Option,
     Place,
     Proposal,
     Provenance,
     YearOfGrowth,
 )
+from capplan.planner.proposal.unseen_rows import Fold, fold_of, predicted_unseen, unseen_rows
 from capplan.planner.size.disks import DATA, disks_of
 from capplan.planner.size.in_words import inside_sentence
 from capplan.planner.size.sentences import chosen_scenario, nothing_found
 from capplan.planner.size.size import SizingQuestion, size_families
 from capplan.planner.size.sizing import Safety, SizedLayout, Sizing, steady
 from capplan.simulator.experiments.workers import Workers, run_all
-from capplan.systems.registry import resolve, system
+from capplan.systems.registry import resolve, system, table_system
 
 LOADS = 25
 DRAWS = 64  # of 512: medians within 1 %, see `sweep`
@@ -59,7 +64,7 @@ MOST_YEARS = 10
 _MONTHS = 12
 Stage = Callable[[str], None]
 """Told the name of each stage of the work as it starts."""
-TASKS = 4
+TASKS = 6
 """How many tasks run at once after the search."""
 STAGES = ("searching families of layouts", "predicting the layout and its options")
 
@@ -127,17 +132,25 @@ def propose(question: ProposalQuestion, workers: Workers | None = None, stage: S
     scenario = chosen_scenario(question.base, sizing, sizing.chosen)
     fitted = question.fitted or its.fitted()
     result = next(each for each in results if each.best is sizing.chosen)
+    fold = None if fitted.table is None else fold_of(table_system(fitted.system), rows_of(fitted))
     tasks: list[Callable[[], Any]] = [
         partial(survival, question.base, question.sizing, fitted, sizing, result),
         partial(predict, scenario, engine=question.sizing.engine, fitted=fitted, seed=question.sizing.seed),
         partial(confidence_options, question.base, question.sizing, fitted, sizing, result),
         partial(_supported, scenario, fitted, question.sizing.seed),
+        partial(_next_test, scenario, fitted, question.sizing.seed),
+        partial(_predicted_unseen, fitted, fold),
     ]
     survived: Survival
     prediction: Prediction
     confident: tuple[Option, ...]
     support: _Support
-    survived, prediction, confident, support = run_all(workers, tasks)
+    advice: NextLoadTest | None
+    unseen: tuple[BacktestRow, ...]
+    survived, prediction, confident, support, advice, unseen = run_all(workers, tasks)
+    evidence = support.evidence
+    if fitted.table is not None:
+        evidence = replace(evidence, unseen=unseen_rows(fold, unseen), next_test=advice)
     return Proposal(
         details=question.details,
         asked=asked(question),
@@ -154,7 +167,7 @@ def propose(question: ProposalQuestion, workers: Workers | None = None, stage: S
         confidence_options=confident,
         assumptions=support.assumptions,
         inputs=measured_inputs(its, scenario),
-        evidence=support.evidence,
+        evidence=evidence,
         limits=limits(its, sizing, prediction),
         provenance=provenance(fitted, question.sizing.seed),
     )
@@ -182,6 +195,14 @@ def _supported(scenario: Scenario, fitted: Fitted, seed: int) -> _Support:
         evidence_used(case),
         _round_trips(case.system, case),
     )
+
+
+def _predicted_unseen(fitted: Fitted, fold: Fold | None) -> tuple[BacktestRow, ...]:
+    return () if fold is None else predicted_unseen(table_system(fitted.system), rows_of(fitted), fold, fitted.seed)
+
+
+def _next_test(scenario: Scenario, fitted: Fitted, seed: int) -> NextLoadTest | None:
+    return None if fitted.table is None else next_load_test(resolve(scenario, fitted, seed))
 
 
 def asked(question: ProposalQuestion) -> Asked:

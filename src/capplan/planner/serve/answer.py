@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from capplan.planner.predict.predict import predict
 from capplan.planner.predict_network.network import predict_network
 from capplan.planner.predict_network.network_question import NetworkQuestion
 from capplan.planner.serve.request import (
+    FittedFiles,
     PredictRequest,
     SimulateRequest,
     SizeRequest,
@@ -47,7 +49,7 @@ MOST_REQUESTS = 5_000_000
 """Simulated requests of a replication: their records must fit in memory."""
 
 
-def answer(verb: str, body: Any) -> str:
+def answer(verb: str, body: Any, files: FittedFiles = MappingProxyType({})) -> str:
     """Answer the body of a request.
 
     Parameters
@@ -56,6 +58,8 @@ def answer(verb: str, body: Any) -> str:
         `predict`, `simulate` or `size`.
     body : Any
         JSON values.
+    files : mapping of Fitted
+        The fitted files that requests may name.
 
     Returns
     -------
@@ -70,18 +74,18 @@ def answer(verb: str, body: Any) -> str:
     if not isinstance(body, dict):
         raise InputError('the body must be a JSON object, such as {"scenario": {"system": "fedora4"}}')
     try:
-        found = {"predict": _predicted, "simulate": _simulated, "size": _sized}[verb](body)
+        found = {"predict": _predicted, "simulate": _simulated, "size": _sized}[verb](body, files)
     except ArithmeticError:  # a rule of each field cannot know what the figures of all of them come to
         raise InputError("a number in the request is too large or too small to compute with: check its unit") from None
     return json.dumps(plain(found), ensure_ascii=False)
 
 
-def _predicted(body: Mapping[str, Any]) -> dict[str, Any]:
+def _predicted(body: Mapping[str, Any], files: FittedFiles) -> dict[str, Any]:
     request = load(PredictRequest, body, "the request")
     if request.engine == "analytic" and request.budget is not None:
         raise InputError('budget is for a simulation: leave it out, or choose "engine": "compiled"')
     budget_s = None if request.budget is None else float(request.budget)
-    subject = asked(request)
+    subject = asked(request, files)
     if isinstance(subject, Network):
         if request.lose:
             raise InputError("lose is for systems: give the timeline of the network an event with action 'down'")
@@ -95,7 +99,8 @@ def _predicted(body: Mapping[str, Any]) -> dict[str, Any]:
             risk=request.risk,
         ).to_json()
     return predict(
-        subject,
+        subject.scenario,
+        fitted=subject.fitted,
         seed=request.seed,
         engine=request.engine,
         budget_s=budget_s,
@@ -104,9 +109,9 @@ def _predicted(body: Mapping[str, Any]) -> dict[str, Any]:
     ).to_json()
 
 
-def _simulated(body: Mapping[str, Any]) -> dict[str, Any]:
+def _simulated(body: Mapping[str, Any], files: FittedFiles) -> dict[str, Any]:
     request = load(SimulateRequest, body, "the request")
-    subject, target = _subject(request)
+    subject, target = _subject(request, files)
     duration_s, warmup_s = float(request.duration), float(request.warmup or 0.0)
     if warmup_s >= duration_s:
         raise InputError(
@@ -120,13 +125,13 @@ def _simulated(body: Mapping[str, Any]) -> dict[str, Any]:
     return summed_up(target, subject, plan, design, seen).to_json()
 
 
-def _subject(request: SimulateRequest) -> tuple[Subject, str]:
+def _subject(request: SimulateRequest, files: FittedFiles) -> tuple[Subject, str]:
     """Return what is simulated, and its name."""
-    found = asked(request)
+    found = asked(request, files)
     if isinstance(found, Network):
         rate = None if request.tps is None else float(request.tps)
         return of_network(_checked(found), rate), found.name
-    return of_scenario(found), found.system
+    return of_scenario(found.scenario, found.fitted), found.scenario.system
 
 
 def _check_length(subject: Subject, duration_s: float) -> None:
@@ -152,10 +157,11 @@ def _checked(network: Network) -> Network:
     return network
 
 
-def _sized(body: Mapping[str, Any]) -> dict[str, Any]:
+def _sized(body: Mapping[str, Any], files: FittedFiles) -> dict[str, Any]:
     request = load(SizeRequest, body, "the request")
     demand = None if request.demand is None else load(Demand, request.demand, "demand")
-    base = _offered(read_layout(request.scenario), demand, request.growth)
+    layout = read_layout(request.scenario, request.fitted, files)
+    base = _offered(layout.scenario, demand, request.growth)
     its = system(base.system)
     searched = {**its.sized, **its.families, **request.families}
     if given := [name for name in request.scenario if name in searched]:
@@ -187,7 +193,7 @@ def _sized(body: Mapping[str, Any]) -> dict[str, Any]:
         engine=request.engine,
         seed=request.seed,
     )
-    return size(base, question).to_json()
+    return size(base, question, fitted=layout.fitted).to_json()
 
 
 def _offered(base: Scenario, demand: Demand | None, growth: float) -> Scenario:

@@ -11,6 +11,7 @@ from functools import lru_cache
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 from fastapi import FastAPI, Request
@@ -24,6 +25,7 @@ from capplan.models.errors import InputError
 from capplan.models.language.document import schema
 from capplan.planner.serve.guard import Guard, Metrics, login, refusal
 from capplan.planner.serve.openapi import components, operation
+from capplan.planner.serve.request import FittedFiles
 from capplan.planner.serve.work import Limits, Processes, Queue, RefusedRequestError, Work
 from capplan.systems.registry import every_system
 
@@ -36,7 +38,12 @@ _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 _log = logging.getLogger("capplan.serve")
 
 
-def create_app(limits: Limits | None = None, token: str | None = None, work: Work | None = None) -> FastAPI:
+def create_app(
+    limits: Limits | None = None,
+    token: str | None = None,
+    work: Work | None = None,
+    files: FittedFiles = MappingProxyType({}),
+) -> FastAPI:
     """Return the application.
 
     Parameters
@@ -47,12 +54,14 @@ def create_app(limits: Limits | None = None, token: str | None = None, work: Wor
         What those who ask must know; by default everyone on this machine may ask.
     work : Work, optional
         Where requests are answered; processes of its own by default, which start and end with it.
+    files : mapping of Fitted
+        The fitted files that requests may name.
     """
     limits = limits or Limits()
 
     @asynccontextmanager
     async def running(app: FastAPI) -> AsyncIterator[None]:
-        chosen = work or Processes(limits)
+        chosen = work or Processes(limits, files)
         app.state.queue = Queue(chosen, limits)
         try:
             yield
@@ -68,7 +77,7 @@ def create_app(limits: Limits | None = None, token: str | None = None, work: Wor
         swagger_ui_parameters={"validatorUrl": None, "defaultModelsExpandDepth": -1},
     )
     app.openapi = lru_cache(maxsize=1)(lambda: _document(app, token))  # type: ignore[method-assign]  # as FastAPI says
-    _add_answers(app)
+    _add_answers(app, files)
     _refuse_other_methods(app)
     metrics = Metrics(("/predict", "/simulate", "/size", "/systems", "/docs", "/openapi.json", "/healthz", "/metrics"))
     _add_service(app, metrics, token)
@@ -78,10 +87,10 @@ def create_app(limits: Limits | None = None, token: str | None = None, work: Wor
     return app
 
 
-def _add_answers(app: FastAPI) -> None:
+def _add_answers(app: FastAPI, files: FittedFiles) -> None:
     @app.get("/systems", summary="The known systems and their scenarios", **operation("Systems"))
     def systems() -> Response:
-        return Response(_systems(), media_type="application/json")
+        return Response(_systems(files), media_type="application/json")
 
     @app.post(
         "/predict",
@@ -117,10 +126,10 @@ def _refuse_other_methods(app: FastAPI) -> None:
 
 async def _answered(app: FastAPI, verb: str, request: Request) -> Response:
     queue: Queue = app.state.queue
-    return Response(await queue.run(verb, _parsed(await request.body())), media_type="application/json")
+    return Response(await queue.run(verb, parsed(await request.body())), media_type="application/json")
 
 
-def _parsed(body: bytes) -> Any:
+def parsed(body: bytes) -> Any:
     """Return the JSON values of a body.
 
     Raises
@@ -140,14 +149,14 @@ def _parsed(body: bytes) -> Any:
         raise RefusedRequestError(400, f"the body is not JSON: {error}") from None
 
 
-@lru_cache(maxsize=1)
-def _systems() -> str:
+def _systems(files: FittedFiles) -> str:
     found = [
         {
             "name": each.name,
             "summary": each.summary,
             "figures": len(each.evidence),
             "scenario": schema(each.scenario),
+            "fitted": [name for name, fitted in files.items() if fitted.system == each.name],
         }
         for each in every_system()
     ]

@@ -49,8 +49,13 @@ _SYSTEMS = {
             "summary": {"type": "string", "description": "What is modelled."},
             "figures": {"type": "integer", "description": "Documented figures that it rests on."},
             "scenario": {"type": "object", "description": "JSON schema of its scenarios."},
+            "fitted": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "Fitted files of it that requests may name.",
+            },
         },
-        "required": ["name", "summary", "figures", "scenario"],
+        "required": ["name", "summary", "figures", "scenario", "fitted"],
         "additionalProperties": False,
     },
 }

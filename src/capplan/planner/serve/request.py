@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from capplan.models.errors import InputError
+from capplan.calibration.fit.fitted_file import Fitted
+from capplan.models.errors import InputError, nearest
 from capplan.models.language.construct import LANGUAGE, Construct
 from capplan.models.language.document import load
 from capplan.models.language.network import Network
-from capplan.models.language.scenario import Objectives, Scenario
+from capplan.models.language.scenario import Objectives, Scenario, fields_of, with_units
 from capplan.models.language.units import READ_SHARE, AtLeastOne, Positive, PositivePerSecond, PositiveSeconds, Seconds
 from capplan.models.language.units import Share as _Share
 from capplan.planner.predict.predict import DEFAULT_RISK, PredictionEngine
 from capplan.planner.simulate.simulation import Horizon
 from capplan.planner.size.confirm import SizingEngine
 from capplan.simulator.engine import Engine
-from capplan.systems.registry import scenario_of
+from capplan.systems.registry import scenario_of, system
 
 Share = Annotated[_Share, READ_SHARE]
 Growth = Annotated[float, READ_SHARE, Field(ge=0, le=1)]
@@ -39,6 +40,9 @@ class AboutOneLayout(Construct):
     ----------
     scenario
         The layout and its traffic, as in a scenario file.
+    fitted
+        Name of a fitted file that the server was started with: the scenario then changes the layout with most of its
+        rows. Left out, a system that is fitted to load tests has the only file of it.
     network
         A network of your own instead, as in a network file.
     tps
@@ -46,6 +50,7 @@ class AboutOneLayout(Construct):
     """
 
     scenario: Tables | None = None
+    fitted: str | None = None
     network: Tables | None = None
     tps: PositivePerSecond | None = None
 
@@ -117,6 +122,8 @@ class SizeRequest(Construct):
     ----------
     scenario
         The fields that are not searched, with the offered rate and the objectives, as in a scenario file.
+    fitted
+        Name of a fitted file, as for `/predict`.
     demand
         Subscribers and their sessions instead of a rate, as in a file of a demand.
     sized
@@ -145,6 +152,7 @@ class SizeRequest(Construct):
     """
 
     scenario: Tables
+    fitted: str | None = None
     demand: Tables | None = None
     sized: dict[str, tuple[AtLeastOne, AtLeastOne]] = field(default_factory=dict)
     families: dict[str, Annotated[tuple[Any, ...], Field(min_length=1)]] = field(default_factory=dict)
@@ -159,8 +167,19 @@ class SizeRequest(Construct):
     seed: Seed = 1
 
 
-def asked(request: PredictRequest | SimulateRequest) -> Scenario | Network:
-    """Return the scenario or the network of a request.
+class Asked(NamedTuple):
+    """A layout, and the calibration to use for it (None: the system's own)."""
+
+    scenario: Scenario
+    fitted: Fitted | None = None
+
+
+FittedFiles = Mapping[str, Fitted]
+"""The fitted files of a server, by name."""
+
+
+def asked(request: PredictRequest | SimulateRequest, files: FittedFiles) -> Asked | Network:
+    """Return the layout or the network of a request.
 
     Raises
     ------
@@ -170,28 +189,70 @@ def asked(request: PredictRequest | SimulateRequest) -> Scenario | Network:
     if (request.scenario is None) == (request.network is None):
         raise InputError('a request has a scenario or a network, and not both: give one, such as "scenario": {}')
     if request.network is not None:
+        if request.fitted is not None:
+            raise InputError("fitted beside a network has no effect: leave it out, or give a scenario instead")
         return load(Network, request.network, "network")
     for name in ("tps", "slo"):
         if getattr(request, name, None):
             raise InputError(
                 f'{name} beside a scenario has no effect: give it inside, as "scenario": {{"{name}": ...}}'
             )
-    return read_layout(request.scenario or {})
+    return read_layout(request.scenario or {}, request.fitted, files)
 
 
-def read_layout(tables: Mapping[str, Any]) -> Scenario:
-    """Return the scenario of a request.
+def read_layout(tables: Mapping[str, Any], name: str | None, files: FittedFiles) -> Asked:
+    """Return the layout of a request.
+
+    Parameters
+    ----------
+    tables : mapping
+        The keys of its scenario.
+    name : str or None
+        The fitted file that it names.
+    files : mapping of Fitted
+        The fitted files of this server.
 
     Raises
     ------
     InputError
-        When it names no system or breaks a rule of its scenario.
+        When it names no system or no file of this server, or breaks a rule of its scenario.
     """
+    fitted = _fitted(tables, name, files)
+    if fitted is not None:
+        return Asked(checked_rate(_changed(fitted, tables, name)), fitted)
     if "system" not in tables:
         raise InputError(
             'the request: key \'system\' is missing: add one such as "system": "fedora4"; see GET /systems'
         )
-    return checked_rate(scenario_of(tables, "the request"))
+    return Asked(checked_rate(scenario_of(tables, "the request")))
+
+
+def _fitted(tables: Mapping[str, Any], name: str | None, files: FittedFiles) -> Fitted | None:
+    """Return the fitted file of a request: the one that it names, or the only one of its system."""
+    if name is None:
+        own = [each for each, fitted in files.items() if fitted.system == tables.get("system")]
+        if len(own) > 1:
+            raise InputError(f'the request: several files are fitted to {tables["system"]}: add "fitted": "{own[0]}"')
+        return files[own[0]] if own else None
+    if name not in files:
+        served = f"this server has {', '.join(files)}" if files else "start it with one: `capplan serve mine.json`"
+        raise InputError(f"fitted = {name!r} is no file of this server{nearest(name, files)}; {served}")
+    return files[name]
+
+
+def _changed(fitted: Fitted, tables: Mapping[str, Any], name: str | None) -> Scenario:
+    """Return the layout with most rows of a fitted file, with the keys of a scenario in place of its own."""
+    usual = system(fitted.system).usual_scenario(fitted)
+    if tables.get("system", fitted.system) != fitted.system:
+        raise InputError(f"fitted = {name!r} is of system {fitted.system!r}, and the scenario of {tables['system']!r}")
+    kind: type[Scenario] = type(usual)
+    keys = with_units(kind, {key: value for key, value in tables.items() if key != "system"})
+    fields = {field: getattr(usual, field) for field in fields_of(kind)}
+    unknown = next((key for key in keys if key not in fields), None)
+    if unknown is not None:
+        raise InputError(f"the request: {unknown!r} is no field of {fitted.system}{nearest(unknown, fields)}")
+    read: Scenario = load(kind, {**fields, **kind.implied(keys), **keys}, "the request")
+    return read
 
 
 def checked_rate(scenario: Scenario) -> Scenario:

@@ -6,11 +6,13 @@ import asyncio
 import multiprocessing
 from contextlib import suppress
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from pebble import ProcessExpired, ProcessPool
 
 from capplan.models.errors import InputError
+from capplan.planner.serve.request import FittedFiles
 
 GIB = 1024**3
 
@@ -68,8 +70,8 @@ class Work(Protocol):
 class Processes:
     """Worker processes that end in the middle of a request when its time is over."""
 
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
+    def __init__(self, limits: Limits, files: FittedFiles = MappingProxyType({})) -> None:
+        self._limits, self._files = limits, dict(files)
         spawn = multiprocessing.get_context("spawn")  # a fork would copy the locks of other threads
         self._pool = ProcessPool(limits.processes, context=spawn, initializer=_begin, initargs=(limits.memory_gib,))
 
@@ -81,11 +83,11 @@ class Processes:
         InputError
             When the body breaks a rule.
         RefusedRequestError
-            When the time is over, or the process ends before its request.
+            When the time is over, or the process or the server ends before its request.
         """
         from capplan.planner.serve.answer import answer
 
-        future = self._pool.schedule(answer, args=(verb, body), timeout=self._limits.time_s)
+        future = self._pool.schedule(answer, args=(verb, body, self._files), timeout=self._limits.time_s)
         try:
             return await asyncio.wrap_future(future)
         except TimeoutError:
@@ -94,6 +96,8 @@ class Processes:
                 f"the answer takes longer than {self._limits.time_s:g} s, the limit of this server: ask for less, such "
                 'as "engine": "analytic", a smaller range or a shorter duration',
             ) from None
+        except asyncio.CancelledError:
+            raise RefusedRequestError(503, "the server ends: ask again when it is back") from None
         except (ProcessExpired, MemoryError):
             raise RefusedRequestError(
                 503, "the process that worked on the answer ended, probably for want of memory: ask for less"

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from capplan.calibration.fit.fitted_file import Fitted
+from capplan.calibration.system import Case, System
 from capplan.models.errors import InputError
+from capplan.models.language.distribution import Deterministic
 from capplan.models.language.network import Network
 from capplan.models.language.scenario import Scenario
 from capplan.models.language.traffic import Closed, Throttled
@@ -37,6 +39,9 @@ from capplan.simulator.engine import Progress
 from capplan.simulator.experiments.replications import ReplicationPlan, WriteRequests, replicate
 from capplan.simulator.results.run import Run
 from capplan.systems.registry import resolve
+
+if TYPE_CHECKING:
+    from capplan.calibration.fit.from_table import TableSystem
 
 MOST_REPLICATIONS = 200
 """Replications to reach a precision, where no other limit is given."""
@@ -79,8 +84,7 @@ def of_scenario(scenario: Scenario, fitted: Fitted | None = None) -> Subject:
     Raises
     ------
     InputError
-        When an objective cannot be read, the system is not calibrated, it is documented as ratios only, or it has
-        closed clients and was fitted to a table.
+        When an objective cannot be read, the system is not calibrated, or it is documented as ratios only.
     """
     case = resolve(scenario, fitted)
     if case.system.ratios_only:
@@ -89,16 +93,34 @@ def of_scenario(scenario: Scenario, fitted: Fitted | None = None) -> Subject:
             f"run `capplan predict {scenario.system}` instead"
         )
     if case.system.from_tables and getattr(scenario, "clients", None) is not None:
-        raise InputError("closed clients have no rate to simulate: give --tps instead, or run `capplan predict`")
+        return _of_closed_clients(case)
     given = case.given_per_s
     offered = default_rate(case) if given is None else given
     network = case.system.network(scenario, case.system.median_values(case.fitted, scenario), offered)
     clients = case.system.clients(scenario)
     if clients is not None and offered > float(np.median(case.solution.capacity)):
         network = replace(network, traffic=Throttled(clients, offered, network.traffic.mix))
+    return Subject(
+        network, scenario.given(), offered, "default" if given is None else "given", _made(case.system, network)
+    )
+
+
+def _made(its: System[Any], network: Network) -> Reported:
+    """Return the reported classes that a network has."""
     made = {each.name for each in network.classes}
-    reported = {name: parts for name, parts in case.system.reported.items() if made.issuperset(parts)}
-    return Subject(network, scenario.given(), offered, "default" if given is None else "given", reported)
+    return {name: parts for name, parts in its.reported.items() if made.issuperset(parts)}
+
+
+def _of_closed_clients(case: Case[Any]) -> Subject:
+    """Return a layout with closed clients that do not think, as load generators have them."""
+    its, scenario = cast("TableSystem[Any]", case.system), case.scenario
+    values = its.median_values(case.fitted, scenario)
+    if its.contends(values):
+        slower = its.at_clients(values, np.array(float(scenario.clients)))
+        values = {name: float(np.asarray(value)) for name, value in slower.items()}
+    network = its.network(scenario, values, 1.0)
+    network = replace(network, traffic=Closed(scenario.clients, Deterministic(0.0), network.traffic.mix))
+    return Subject(network, scenario.given(), None, "network", _made(its, network))
 
 
 def of_network(network: Network, rate_per_s: float | None = None) -> Subject:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from capplan.calibration.fit.fitted_file import Fitted
+from capplan.calibration.outage import DC
 from capplan.calibration.system import System
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario
@@ -191,6 +192,8 @@ def _target(base: Scenario, question: SizingQuestion, fitted: Fitted | None) -> 
             "0 % a year, and 0 to 50 years"
         )
     case = resolve(base, fitted, question.seed)
+    if its.from_tables and getattr(base, "clients", None) is not None:
+        raise InputError("a layout is sized for a rate, and closed clients have none: give --tps instead of --clients")
     if case.given_per_s is None:
         raise InputError("a layout is sized for a rate, and none is given: add --tps, such as --tps 20000")
     _ = case.objectives  # refuse one that cannot be read before anything is searched
@@ -255,8 +258,12 @@ def _kept(base: Scenario, results: Sequence[FamilyResult]) -> dict[str, Any]:
 
 
 def _not_asked(target: SizingTarget) -> tuple[str, ...]:
+    """Return the losses that the layout need not survive; a data centre only where there may be several."""
     asked = {kind for each in target.conditions if each.loss is not None for kind in each.loss.counts}
-    return tuple(kind for kind in system(target.base.system).losses if kind not in asked)
+    its = system(target.base.system)
+    if "dcs" not in its.families and getattr(target.base, "dcs", 1) == 1:
+        asked.add(DC)
+    return tuple(kind for kind in its.losses if kind not in asked)
 
 
 def _guesses(target: SizingTarget) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from capplan.systems.cassandra.network import (
     values_of_cluster,
     variation,
 )
+from capplan.systems.cassandra.outages import LOSSES, NODE, outages
 from capplan.systems.cassandra.priors import priors
 from capplan.systems.cassandra.rows import row_scenario, steady, undecided
 from capplan.systems.cassandra.scenario import CassandraScenario
@@ -42,13 +43,15 @@ class Cassandra(TableSystem[CassandraScenario]):
     scenario = CassandraScenario
     parameters = PARAMETERS
     reported = REPORTED
+    losses = MappingProxyType(LOSSES)
     tails_not_modelled = ("speculative retries", "compaction stalls", "hints")
-    machines = MappingProxyType({"cassandra": Machine("Cassandra node")})
+    machines = MappingProxyType({NODE: Machine("Cassandra node", "node_cores", holds_data=True)})
     effects = MappingProxyType({"work": 0.08, "delay": 0.1})
     sized = MappingProxyType({"cass_nodes": (1, 64)})
 
     network = staticmethod(network)
     pauses = staticmethod(pauses)
+    outages = staticmethod(outages)
 
     def row_scenario(self, row: LoadTestRow) -> CassandraScenario:
         """Return the layout and the load of a row of a load-test table."""
@@ -111,7 +114,16 @@ class Cassandra(TableSystem[CassandraScenario]):
 
     def machine_counts(self, scenario: CassandraScenario) -> Mapping[str, int]:
         """Return the number of nodes."""
-        return {"cassandra": sum(scenario.nodes_by_dc())}
+        return {NODE: sum(scenario.nodes_by_dc())}
+
+    def machines_by_dc(self, scenario: CassandraScenario) -> Sequence[Mapping[str, int]]:
+        """Return the number of nodes of each data centre."""
+        return tuple({NODE: nodes} for nodes in scenario.nodes_by_dc())
+
+    def round_trips_by_dc(self, scenario: CassandraScenario, values: Values) -> Sequence[Sequence[float]]:
+        """Return the round trips between data centres, seconds (dcs, dcs)."""
+        del values
+        return scenario.round_trips_s() if scenario.dcs > 1 else ()
 
 
 SYSTEM = Cassandra()

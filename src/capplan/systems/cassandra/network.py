@@ -15,6 +15,8 @@ Speculative retries, hints, batches, lightweight transactions and counters are n
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +27,9 @@ from capplan.models.cassandra.encryption import LINKS, Exchanges
 from capplan.models.language.distribution import Erlang, Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Parameter, Values
+from capplan.models.language.per_dc import proportions
 from capplan.models.language.station import Station
-from capplan.models.language.step import Choice, Delay, Route, Sequence, Visit
+from capplan.models.language.step import Choice, Delay, Route, Sequence, Step, Visit
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis
@@ -41,6 +44,9 @@ LAN_S = 0.02e-3
 """One way between two nodes of a data centre."""
 REPORTED = {"read": ("read",), "write": ("write",)}
 GENERATOR = "generator"
+HOST = "host"
+"""The one machine of a layout on one host."""
+_STEPS = get_args(get_args(Step)[0])
 _MOST_VARIATION = 1.5  # beyond which quadrature is wrong, and no cluster is
 
 WORK = ("coordinator_s", "mutation_s", "read_s", "cold_s")
@@ -89,12 +95,12 @@ PARAMETERS: tuple[Parameter, ...] = (
     ),
     Parameter(
         "second_trip",
-        0.3,
+        0.05,
         "1",
         "prior",
-        0.8,
-        "what answers from another data centre take beyond one round trip, as a share of it: a second round, shared "
-        "connections, forwarding",
+        1.3,
+        "what answers from another data centre take beyond one round trip, as a share of it: 0.02 to 0.03 at 40 ms on "
+        "a lab (reads and writes at QUORUM and EACH_QUORUM, Cassandra 5.0.9); digest mismatches need a second round",
     ),
     Parameter("tls_factor", 1.0, "1", "prior", 0.8, "cost of TLS over the median of its prior"),
     Parameter(
@@ -124,7 +130,7 @@ PARAMETERS: tuple[Parameter, ...] = (
 )
 
 
-def network(scenario: CassandraScenario, values: Values, rate_per_s: Number) -> Network:
+def network(scenario: CassandraScenario, values: Values, rate_per_s: Number, down: tuple[int, ...] = ()) -> Network:
     """Compose the network.
 
     Parameters
@@ -135,14 +141,22 @@ def network(scenario: CassandraScenario, values: Values, rate_per_s: Number) -> 
         Parameter values by name (SI; numbers, or arrays over draws for the analytic solver).
     rate_per_s : number
         Offered rate, requests per second over all data centres.
+    down : tuple of int
+        Nodes of each data centre that are down; none by default. The other data centres take over the clients of one
+        that has no node left.
 
     Returns
     -------
     Network
         Request classes read and write, as far as they are in the traffic.
+
+    Raises
+    ------
+    InputError
+        If a row may have too few live replicas for a level.
     """
-    cluster, costs = build_cluster(scenario, values), build_costs(scenario, values)
-    shares = {dc: share for dc, share in enumerate(scenario.shares_by_dc()) if share}
+    cluster, costs = build_cluster(scenario, values, down), build_costs(scenario, values)
+    shares = served(scenario, cluster)
     classes = []
     for operation, level in scenario.levels().items():
         asked = {dc: statement(cluster, costs[operation], dc, level, operation) for dc in shares}
@@ -158,12 +172,35 @@ def network(scenario: CassandraScenario, values: Values, rate_per_s: Number) -> 
         classes.append(
             RequestClass(operation, Sequence((Delay(Erlang(values["delay_s"], 2), name="network"), sent, to_dc)))
         )
-    return Network(
+    generator = Station(GENERATOR, GENERATOR_LANES, "ps", assignment="random")
+    found = Network(
         name=scenario.system,
-        stations=(Station(GENERATOR, GENERATOR_LANES, "ps", assignment="random"), *stations(cluster)),
+        stations=(generator, *stations(cluster)),
         classes=tuple(classes),
         traffic=Open(rate_per_s, scenario.mix()),
     )
+    return _on_one_host(found, LANES_PER_CORE * scenario.node_cores) if scenario.one_host else found
+
+
+def _on_one_host(network: Network, lanes: int) -> Network:
+    """Return a network whose work is all done by the cores of one machine; requests still pick their nodes."""
+    host = Station(HOST, lanes, "ps", assignment="random")
+    stations = (host, *(each for each in network.stations if each.name != GENERATOR))
+    classes = tuple(replace(each, flow=_at_host(each.flow)) for each in network.classes)
+    return replace(network, stations=stations, classes=classes)
+
+
+def _at_host(step: Any) -> Any:
+    """Return a step with all visits at the host."""
+    if isinstance(step, Visit):
+        return replace(step, station=HOST, member=None)
+    inside = {each.name: getattr(step, each.name) for each in fields(step)}
+    moved = {
+        name: tuple(map(_at_host, value)) if isinstance(value, tuple) else _at_host(value)
+        for name, value in inside.items()
+        if isinstance(value[0] if isinstance(value, tuple) and value else value, _STEPS)
+    }
+    return replace(step, **moved)
 
 
 def values_of_cluster(scenario: CassandraScenario, values: Values) -> Values:
@@ -174,21 +211,32 @@ def values_of_cluster(scenario: CassandraScenario, values: Values) -> Values:
     return {**values, **{name: values[name] * work for name in WORK}, "delay_s": values["delay_s"] * delay}
 
 
-def build_cluster(scenario: CassandraScenario, values: Values) -> Cluster:
-    """Return the cluster of a scenario; answers from other data centres take up to two round trips."""
+def served(scenario: CassandraScenario, cluster: Cluster) -> dict[int, float]:
+    """Return the share of the clients by data centre; the others take over those of one that has no live node."""
+    return proportions(scenario.shares_by_dc(), cluster.living)
+
+
+def build_cluster(scenario: CassandraScenario, values: Values, down: tuple[int, ...] = ()) -> Cluster:
+    """Return the cluster of a scenario; answers from other data centres take up to two round trips.
+
+    A driver that finds no live replica of a row in its data centre asks any node there.
+    """
     trips = 1 + values["second_trip"]
     wan = tuple(tuple(cell / 2 * trips for cell in row) for row in scenario.round_trips_s())
-    return Cluster(
+    cluster = Cluster(
         nodes=scenario.nodes_by_dc(),
         rf=scenario.rf_by_dc(),
         cores=LANES_PER_CORE * scenario.node_cores,
         lan_s=LAN_S,
         wan_s=wan,
+        down=down,
         assignment="random",
         token_aware=scenario.token_aware,
         read_repair=0.0,
         unlimited=True,
     )
+    each_found = all(cluster.fewest_replicas(dc) for dc in served(scenario, cluster))
+    return cluster if each_found else replace(cluster, token_aware=False)
 
 
 def build_costs(scenario: CassandraScenario, values: Values) -> Mapping[str, Costs]:
@@ -243,11 +291,12 @@ def pauses(
     analysis: Analysis,
     rate_per_s: FloatArray,
     place: NDArray[np.intp] | None,
+    down: tuple[int, ...] = (),
 ) -> dict[str, tuple[RareDelay, ...]]:
-    """Return the delays by garbage-collection pauses of nodes, by class of the network."""
-    cluster = build_cluster(scenario, values)
-    shares = {dc: share for dc, share in enumerate(scenario.shares_by_dc()) if share}
-    loads = [analysis.load(f"cassandra/dc{dc + 1}") for dc in shares]
+    """Return the delays by garbage-collection pauses of nodes, by class of the network; `down` as for `network`."""
+    cluster = build_cluster(scenario, values, down)
+    shares = served(scenario, cluster)
+    loads = [analysis.load(HOST if scenario.one_host else f"cassandra/dc{dc + 1}") for dc in shares]
     utilisation = np.minimum(rate_per_s * np.average(loads, axis=0), 1.0)
     if place is not None:
         utilisation = utilisation[..., place]

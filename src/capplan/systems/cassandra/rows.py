@@ -24,6 +24,8 @@ _REFUSED = {
     "counter": "counters, which read before they write, are not modelled",
 }
 USUAL_CORES = 8
+ONE_HOST = "on one host"
+"""How the source of a row ends whose nodes and load generator shared one machine, as in a lab."""
 USUAL_LEVEL = "LOCAL_ONE"
 
 _OTHER_UNIT = 20.0  # ratio of a mean to what Little's law says from which it is in another unit
@@ -53,6 +55,7 @@ def row_scenario(row: LoadTestRow) -> CassandraScenario:
         "cass_nodes": nodes,
         "rf": row.rf,
         "node_cores": max(round(row.node_cores or USUAL_CORES), 1),
+        "one_host": (row.source or "").endswith(ONE_HOST),
         "consistency_read": row.consistency_read or (level if reads else "LOCAL_ONE"),
         "consistency_write": row.consistency_write or (level if reads < 1 else "LOCAL_ONE"),
         "read_fraction": reads,

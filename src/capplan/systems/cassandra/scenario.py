@@ -65,6 +65,8 @@ class CassandraScenario(Scenario):
         Share of the clients of each data centre, such as `50%/30%/20%`; equal by default.
     node_cores
         Cores (vCPU) of a Cassandra node.
+    one_host
+        Whether all nodes and the load generator share the cores of one machine, which then has `node_cores`.
     consistency_read, consistency_write
         Consistency levels.
     read_fraction
@@ -121,6 +123,9 @@ class CassandraScenario(Scenario):
     node_cores: Annotated[
         Cores, Option("Cores (vCPU) of a Cassandra node.", "cores of a Cassandra node", measured=True)
     ] = 8
+    one_host: Annotated[
+        bool, Option("All nodes and the load generator share the cores of one machine.", "one machine for all")
+    ] = False
     consistency_read: Annotated[str, Option("Consistency level of reads.", "consistency of reads", "LEVEL")] = (
         "LOCAL_QUORUM"
     )
@@ -244,6 +249,12 @@ class CassandraScenario(Scenario):
         """Return the shares of reads and writes that are not 0."""
         shares = {"read": self.read_fraction, "write": 1 - self.read_fraction}
         return {operation: share for operation, share in shares.items() if share > 0}
+
+    @property
+    def unequal(self) -> bool:
+        """Whether data centres differ in nodes, replicas, round trips or share of clients."""
+        each = (self.cass_nodes, self.rf, self.rtt)
+        return self.client_share is not None or any(isinstance(value, tuple) for value in each)
 
     def nodes_by_dc(self) -> tuple[int, ...]:
         """Return the number of Cassandra nodes in each data centre (dcs,)."""

@@ -11,6 +11,7 @@ from capplan.calibration.fit.table_rows import TableRow
 from capplan.calibration.situation import Machine
 from capplan.models.language.parameter import Parameter, Values
 from capplan.systems.two_tier.network import FRONT, LOG, PARAMETERS, REPORTED, STORE, network
+from capplan.systems.two_tier.outages import LOSSES, outages
 from capplan.systems.two_tier.priors import priors
 from capplan.systems.two_tier.rows import group, row_scenario, steady, undecided
 from capplan.systems.two_tier.scenario import TwoTierScenario
@@ -24,12 +25,15 @@ class TwoTier(TableSystem[TwoTierScenario]):
     scenario = TwoTierScenario
     parameters = PARAMETERS
     reported = REPORTED
+    losses = MappingProxyType(LOSSES)
+    tails_not_modelled = ("elections", "copying of rows after a loss")
     machines = MappingProxyType(
         {"front": Machine("front node", "front_cores"), "node": Machine("store node", "node_cores")}
     )
     sized = MappingProxyType({"front_nodes": (1, 64), "store_nodes": (1, 64)})
 
     network = staticmethod(network)
+    outages = staticmethod(outages)
 
     def row_scenario(self, row: LoadTestRow) -> TwoTierScenario:
         """Return the layout and the load of a row of a load-test table."""

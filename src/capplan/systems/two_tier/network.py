@@ -31,7 +31,7 @@ import numpy as np
 from capplan.models.language.distribution import Deterministic, Erlang
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Parameter, Values
-from capplan.models.language.station import Station
+from capplan.models.language.station import Differs, Station
 from capplan.models.language.step import Delay, FanOut, ForkJoin, If, Pick, ReplicaSet, Sequence, Step, Visit
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.models.language.units import Number
@@ -124,7 +124,7 @@ PARAMETERS: tuple[Parameter, ...] = (
 )
 
 
-def network(scenario: TwoTierScenario, values: Values, rate_per_s: Number) -> Network:
+def network(scenario: TwoTierScenario, values: Values, rate_per_s: Number, down: int = 0) -> Network:
     """Compose the network.
 
     Parameters
@@ -135,6 +135,8 @@ def network(scenario: TwoTierScenario, values: Values, rate_per_s: Number) -> Ne
         Parameter values by name (SI; numbers, or arrays over draws for the analytic solver).
     rate_per_s : number
         Offered rate, requests per second.
+    down : int
+        Nodes of the store that are down; none by default.
 
     Returns
     -------
@@ -144,13 +146,13 @@ def network(scenario: TwoTierScenario, values: Values, rate_per_s: Number) -> Ne
     mix = scenario.mix()
     return Network(
         name=scenario.system,
-        stations=tuple(_stations(scenario)),
+        stations=tuple(_stations(scenario, down)),
         classes=tuple(RequestClass(name, _flow(scenario, values, name)) for name in mix),
         traffic=Open(rate_per_s, mix),
     )
 
 
-def _stations(scenario: TwoTierScenario) -> list[Station]:
+def _stations(scenario: TwoTierScenario, down: int) -> list[Station]:
     front = Station(
         FRONT,
         LANES_PER_CORE * scenario.front_cores,
@@ -158,8 +160,10 @@ def _stations(scenario: TwoTierScenario) -> list[Station]:
         assignment="random",
         count=scenario.front_nodes or None,
     )
-    store = Station(STORE, LANES_PER_CORE * scenario.node_cores, "ps", assignment="random", count=scenario.store_nodes)
-    log = Station(LOG, LOG_LANES, "ps", assignment="random", count=scenario.store_nodes)
+    lost = tuple(Differs(1 + node, down=True) for node in range(down))
+    lanes, nodes = LANES_PER_CORE * scenario.node_cores, scenario.store_nodes
+    store = Station(STORE, lanes, "ps", assignment="random", count=nodes, exceptions=lost)
+    log = Station(LOG, LOG_LANES, "ps", assignment="random", count=nodes, exceptions=lost)
     return [*([front] if scenario.front_nodes else []), store, *([log] if scenario.read_fraction < 1 else [])]
 
 

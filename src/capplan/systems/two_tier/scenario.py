@@ -106,6 +106,13 @@ class TwoTierScenario(Scenario):
         """Return the number of copies that a write waits for, the first one included."""
         return {"one": 1, "majority": self.rf // 2 + 1, "all": self.rf}[self.write_waits]
 
+    def answering(self) -> int:
+        """Return the number of live copies of a row without which a request fails.
+
+        A majority decides together who leads, so reads fail with writes. Only writes wait for all copies.
+        """
+        return self.needed() if self.write_waits != "all" or self.read_fraction < 1 else 1
+
     def mix(self) -> dict[str, float]:
         """Return the shares of reads and writes that are not 0."""
         shares = {"read": self.read_fraction, "write": 1 - self.read_fraction}

@@ -8,7 +8,7 @@ from statistics import median
 
 from capplan.calibration.audit.finding import Finding
 from capplan.calibration.audit.load_tests.measured_row import MeasuredRow, ms, rate, spread
-from capplan.calibration.audit.load_tests.row_checks import STANDARD_ERRORS, saturation
+from capplan.calibration.audit.load_tests.row_checks import BUSY_PERCENT, STANDARD_ERRORS, saturation
 from capplan.calibration.evidence.load_tests import LATENCIES
 
 _THROUGHPUT_SCATTER = 0.1  # range of repeats relative to their median
@@ -84,6 +84,7 @@ def _flat(series: Sequence[MeasuredRow]) -> Iterator[Finding]:
 def _units(series: Sequence[MeasuredRow]) -> Iterator[Finding]:
     """Look for latencies in other units: a steady system does not answer hundreds of times slower at another load."""
     steady = [each for each in series if saturation(each).verdict not in ("backlogged", "overloaded")]
+    steady = [each for each in steady if not _busy(each)]  # a busy generator adds its own latency
     known = [(typical, each) for each in steady if (typical := each.row.latency_p50_ms or each.row.latency_mean_ms)]
     if len(known) < 2:
         return
@@ -139,12 +140,19 @@ def _generator(series: Sequence[MeasuredRow]) -> Iterator[Finding]:
         more = getattr(high.row, name) >= 1.3 * getattr(low.row, name)
         gain = (high.row.throughput_tps or 0.0) / (low.row.throughput_tps or 1.0) - 1
         busiest = max([high.row.node_cpu_percent or 0.0, high.row.front_cpu_percent or 0.0])
-        if more and abs(gain) < _FLAT_LOAD and busiest < _NOT_BUSY_PERCENT:
+        idle = all(each.row.client_cpu_percent is not None and not _busy(each) for each in (low, high))
+        if more and abs(gain) < _FLAT_LOAD and busiest < _NOT_BUSY_PERCENT and not idle:
             yield high.finding(
                 "generator-ceiling",
                 f"{rate(high.row.throughput_tps or 0.0)} with {name} {getattr(low.row, name):,g} and "
                 f"{getattr(high.row, name):,g}, and no server above {busiest:.0f} % CPU",
             )
+
+
+def _busy(measured: MeasuredRow) -> bool:
+    """Whether the load generator is known to have been busy."""
+    used = measured.row.client_cpu_percent
+    return used is not None and used >= BUSY_PERCENT
 
 
 def _repeats(repeats: Sequence[MeasuredRow]) -> Iterator[Finding]:

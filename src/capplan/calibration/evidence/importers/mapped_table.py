@@ -12,6 +12,7 @@ cass_nodes = "6/6/3"
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -122,7 +123,10 @@ def _row(cells: Mapping[str, Any], mapping: ColumnMap, file: TextFile, line: int
         if not (text := cells[mapped.column].strip()):
             continue
         if LOAD_TESTS.columns[name].kind == "number":
-            taken[name] = number(text, where, f"{mapped.column!r}, for {name},") * mapped.factor
+            value = number(text, where, f"{mapped.column!r}, for {name},") * mapped.factor
+            if math.isinf(value):
+                raise InputError(f"{where}: {text} of {mapped.column!r} is too large: check the cell and its unit")
+            taken[name] = value
         else:
             taken[name] = LOAD_TESTS.cell(name, text, where)
     return LoadTestRow(**{"source": f"{file.path.name}, line {line}", **taken})

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from capplan.calibration.system import System
-from capplan.models.number_words import share, signed
+from capplan.models.number_words import share, signed, significant
 from capplan.models.results import Basis, Outage
 from capplan.planner.proposal.formats.cells import band_cell, cost_cell, mark_of, rate_cell, risk_cell, share_cell
 from capplan.planner.proposal.formats.document import (
@@ -24,7 +24,8 @@ from capplan.planner.proposal.formats.document import (
     Table,
     Tiles,
 )
-from capplan.planner.proposal.proposal import DISKS, RATE, EvidenceUsed, Option, Proposal
+from capplan.planner.proposal.proposal import DISKS, RATE, EvidenceUsed, NextLoadTest, Option, Proposal, UnseenRows
+from capplan.planner.rule_names import RULES
 from capplan.planner.size import in_words as words
 from capplan.planner.size.prices import MACHINES
 from capplan.planner.size.sentences import sentences
@@ -486,6 +487,10 @@ class _Document:
                 f"figures came out {share(its.left_out_error)} off in the median, and {its.left_out_held} of "
                 f"{its.left_out_banded} lay inside their 90 % band. {its.verdict}"
             )
+        if its.unseen is not None:
+            yield from _backtest(its.unseen)
+        if its.next_test is not None:
+            yield Paragraph(_next_test(its.next_test))
         if its.narrower:
             yield Paragraph("What would narrow the bands:")
             rows = [
@@ -502,7 +507,7 @@ class _Document:
         if not its.scenarios:  # a table of load tests
             return (
                 f"The model of {self.sizing.system} was fitted to {its.rows} rows of load tests in {its.load_tests} "
-                "layouts. `capplan backtest` says how well such a fit predicts rows that it has not seen."
+                f"{words.plural('layout', its.load_tests)}."
             )
         return (
             f"The model of {self.sizing.system} rests on {its.rows} documented figures, {its.fitted_rows} of them "
@@ -527,6 +532,68 @@ class _Document:
             (Cell("This proposal, SHA-256"), Cell(self.proposal.digest)),
         ]
         yield Table((Column("What", 2), Column("Value", 6, code=True)), tuple(rows), "origin")
+
+
+_WORTH_SAYING = 0.01  # a probability
+
+
+def _quantity(column: str) -> str:
+    """Return a quantity of a load-test table as the tables of a backtest name it."""
+    return column.removeprefix("latency_").removesuffix("_tps").removesuffix("_ms")
+
+
+def _backtest(its: UnseenRows) -> Iterator[Block]:
+    """Return how well a refit predicts rows that it has not seen."""
+    if not its.left_out:
+        yield Paragraph("Backtest: none, as the load tests have too few loads to leave one out.")
+        return
+    yield Paragraph(f"Backtest: a refit without {its.left_out} predicted what it had not seen.")
+    rows = [
+        (
+            Cell(_quantity(each.quantity)),
+            Cell(f"{each.figures}", each.figures),
+            share_cell(each.median_error, f"unseen.{each.quantity}.median_error"),
+            share_cell(each.worst_error, f"unseen.{each.quantity}.worst_error"),
+            Cell(f"{each.held} of {each.figures}"),
+        )
+        for each in its.figures
+    ]
+    if rows:
+        columns = (
+            Column("Quantity", 4),
+            Column("Figures", 2, right=True),
+            Column("Median error", 2, right=True),
+            Column("Worst error", 2, right=True),
+            Column("In the 90 % band", 3, right=True),
+        )
+        yield _table(columns, rows, "backtest")
+    if its.undecided:
+        count = f"{its.undecided} {words.plural('figure', its.undecided)}"
+        yield Paragraph(f"{count} of it {'is' if its.undecided == 1 else 'are'} not scored: {its.why_undecided}.")
+    for each in its.better_rules:
+        yield Paragraph(
+            f"The rule {RULES[each.rule]} did better on {_quantity(each.quantity)}: {share(each.median_error)} against "
+            f"{share(each.model_median_error)} in the median, on the figures that it estimates."
+        )
+    if rows and not its.better_rules:
+        yield Paragraph("No simple rule did better.")
+
+
+def _next_test(its: NextLoadTest) -> str:
+    """Say which load test to run next, and what it would tell."""
+    (low, high), (low_after, high_after) = (
+        (rate_cell(each).text if its.unit == "1/s" else significant(each) for each in ends)
+        for ends in ((its.low, its.high), (its.low_after, its.high_after))
+    )
+    where = ", a layout that was not tested" if its.new_layout else ""
+    unit = "requests per second" if its.unit == "1/s" else "ms"
+    change = ""
+    if its.chance_of_change is not None and its.chance_of_change >= _WORTH_SAYING:
+        change = f" With a probability of {share(its.chance_of_change)}, it changes whether the objective is met."
+    return (
+        f"Next load test: {its.what}{where}; about {its.hours:.3g} h. The band of {its.figure}, {low} to {high} "
+        f"{unit} today, is then expected to be {low_after} to {high_after} {unit}.{change}"
+    )
 
 
 def _fields(fields: Mapping[str, Any]) -> list[str]:

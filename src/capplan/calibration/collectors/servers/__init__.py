@@ -1,0 +1,1 @@
+"""Collectors that start a server of their own, which needs no lab."""

@@ -1,0 +1,1 @@
+"""Documented systems: systems and validate."""

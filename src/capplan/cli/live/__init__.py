@@ -1,0 +1,1 @@
+"""Real servers: lab and collect, with what they print."""

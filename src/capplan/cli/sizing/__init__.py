@@ -1,0 +1,1 @@
+"""What to buy: demand, size, proposal and verify, with what they print."""

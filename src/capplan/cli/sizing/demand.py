@@ -1,0 +1,67 @@
+"""`capplan demand`: what subscribers ask of a service, and how long a layout carries it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from capplan.cli.shell.scenario_command import flag, with_options
+from capplan.cli.shell.target import DEFAULT_TARGET, read_target
+from capplan.cli.shell.terminal import PLOT_HELP, Json, Screen, check_plot, write_json
+from capplan.cli.sizing.demand_view import render
+from capplan.models.errors import InputError
+from capplan.models.language.scenario import Scenario, options_of
+from capplan.planner.demand.demand import read_demand
+from capplan.planner.demand.forecast import forecast
+
+
+def demand_(
+    file: Annotated[Path, typer.Argument(help="Subscribers, their sessions and their data (.toml).")],
+    layout: Annotated[
+        str | None, typer.Argument(help="A layout to meet it: a system, a scenario (.toml) or a fitted file (.json).")
+    ] = None,
+    dcs: Annotated[str | None, typer.Option(metavar="N", help="Data centres of the layout.")] = None,
+    cass_nodes: Annotated[
+        str | None, typer.Option(metavar="N", help="Cassandra nodes per data centre, such as 6 or 6/6/3.")
+    ] = None,
+    rf: Annotated[str | None, typer.Option(metavar="N", help="Replicas per data centre, such as 3 or 3/3/2.")] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show where each assumption comes from, too.")] = False,
+    plot: Annotated[Path | None, typer.Option(help=PLOT_HELP)] = None,
+    as_json: Json = False,
+) -> None:
+    """Turn subscribers into rates by request class, a re-attach storm, and data on disk.
+
+    With a layout or one of its options, say until when rate and data fit. Exit code 1 if they do not fit at the planned
+    time.
+    """
+    check_plot(plot)
+    asked = read_demand(file)
+    options = {"dcs": dcs, "cass_nodes": cass_nodes, "rf": rf}
+    texts = {name: text for name, text in options.items() if text is not None}
+    met = None
+    if layout is not None or texts:
+        from capplan.planner.demand.layout import layout_of  # needs a solver
+
+        chosen = read_target(layout or DEFAULT_TARGET)
+        met = layout_of(asked, _scenario(chosen.scenario, texts), chosen.fitted)
+    found = forecast(asked, met)
+    if plot is not None:
+        from capplan.planner.reports.demand_plot import write_plot  # plotly is slow to import
+
+        write_plot(found, file.name, plot)
+    if as_json:
+        write_json(found.to_json())
+    else:
+        render(found, file.name, Screen(), explain)
+    if not found.answer:
+        raise typer.Exit(1)
+
+
+def _scenario(scenario: Scenario, texts: dict[str, Any]) -> Scenario:
+    known = options_of(type(scenario))
+    for name in texts:
+        if name not in known:
+            raise InputError(f"{flag(name)} is not an option of {scenario.system}: give a scenario file of it instead")
+    return with_options(scenario, texts)

@@ -1,0 +1,1 @@
+"""A live validation: measure a little, calibrate, predict more, and only then measure that, too."""

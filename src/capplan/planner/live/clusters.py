@@ -1,0 +1,136 @@
+"""Where a live validation measures: labs, which it starts and ends, or a cluster that exists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
+from typing import Protocol
+
+from capplan.calibration.collectors.cassandra_load import servers_of
+from capplan.calibration.collectors.collector import Progress
+from capplan.calibration.collectors.measurement.exchanges import connect, echo_times_s
+from capplan.calibration.collectors.measurement.load import Servers
+from capplan.calibration.collectors.measurement.machine import cores
+from capplan.calibration.collectors.runs_in_turn import RunningCluster
+from capplan.calibration.lab import cluster as lab
+from capplan.calibration.lab import state
+from capplan.calibration.lab.layout import ECHO_PORT, Layout
+from capplan.calibration.lab.schema import KEYSPACE, replication
+from capplan.planner.live.folder import Folder
+from capplan.planner.live.hosts import Hosts
+from capplan.planner.live.protocol import Stage
+from capplan.systems.cassandra.rows import ONE_HOST
+
+_ECHOES = 60
+_ECHO = b"x" * 100
+
+
+class Clusters(Protocol):
+    """Where a validation measures."""
+
+    def expected(self, stage: Stage) -> RunningCluster:
+        """Return the cluster of a stage as the model sees it, before it runs."""
+
+    def running(self, stage: Stage, progress: Progress) -> AbstractContextManager[RunningCluster]:
+        """Return the cluster of a stage while it runs."""
+
+    def round_trips_ms(self, stage: Stage, wanted: Iterable[float]) -> dict[float, float]:
+        """Return measured round trips by those that are wanted, of the cluster that runs; empty if they are known."""
+
+
+class Labs:
+    """Labs on this machine, one at a time."""
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+
+    def expected(self, stage: Stage) -> RunningCluster:
+        """Return the lab of a stage, without its processes."""
+        return _cluster(stage.layout)
+
+    @contextmanager
+    def running(self, stage: Stage, progress: Progress) -> Iterator[RunningCluster]:
+        """Start the lab of a stage, and end it however the block ends; one that an earlier run has left ends first.
+
+        Raises
+        ------
+        InputError
+            If another lab runs, or this one does not start.
+        """
+        found = state.read()
+        if found is not None and (not found.alive or self._folder.started_lab(found.layout)):
+            lab.down()
+        self._folder.note_lab(stage.layout)
+        lab.up(stage.layout, 0.0, progress)
+        try:
+            if stage.killed is not None:
+                lab.kill(stage.killed)
+            yield _cluster(stage.layout, state.needed(), stage.killed)
+        finally:
+            lab.down()
+            self._folder.note_lab(None)
+
+    def round_trips_ms(self, stage: Stage, wanted: Iterable[float]) -> dict[float, float]:
+        """Return the median of echoes through the proxy of the lab that runs, for each round trip."""
+        if not stage.layout.delayed:
+            return {}
+        found = {}
+        for asked in wanted:
+            lab.set_rtt(asked / 1000)
+            far = next(each for each in stage.layout.nodes if each.dc == 2)
+            with connect(far.broadcast, ECHO_PORT) as connection:
+                echo_times_s(connection, _ECHO, 5)
+                times = sorted(echo_times_s(connection, _ECHO, _ECHOES))
+            found[asked] = 1000 * times[len(times) // 2]
+        return found
+
+
+def _cluster(layout: Layout, running: state.State | None = None, killed: str | None = None) -> RunningCluster:
+    count = layout.dcs
+    local = [each for each in layout.nodes if each.dc == 1 and each.name != killed]
+    return RunningCluster(
+        version=layout.release.release,
+        cass_nodes=(layout.cass_nodes,) * count,
+        rf=(layout.rf,) * count,
+        addresses=tuple(each.address for each in local),
+        local_dc="dc1",
+        replication=replication(layout),
+        keyspace=KEYSPACE,
+        node_cores=float(cores()),
+        servers=_servers(running, killed),
+        source=f"capplan validate --live {ONE_HOST}",
+        set_rtt=(lambda rtt_ms: lab.set_rtt(rtt_ms / 1000)) if layout.delayed else None,
+        certificate=lab.certificate() if layout.client_tls else None,
+        internode_tls=layout.internode_tls,
+    )
+
+
+def _servers(running: state.State | None, killed: str | None) -> Servers:
+    if running is None:
+        return Servers()
+    return servers_of(
+        replace(running, processes={name: each for name, each in running.alive.items() if name != killed})
+    )
+
+
+class Existing:
+    """A cluster that exists: it is the same in every stage, and neither started nor ended."""
+
+    def __init__(self, hosts: Hosts) -> None:
+        self._cluster = hosts.cluster()
+
+    def expected(self, stage: Stage) -> RunningCluster:
+        """Return the cluster."""
+        del stage
+        return self._cluster
+
+    def running(self, stage: Stage, progress: Progress) -> AbstractContextManager[RunningCluster]:
+        """Return the cluster."""
+        del stage, progress
+        return nullcontext(self._cluster)
+
+    def round_trips_ms(self, stage: Stage, wanted: Iterable[float]) -> dict[float, float]:
+        """Return nothing: the round trip is the one that the file says."""
+        del stage, wanted
+        return {}

@@ -1,0 +1,143 @@
+"""The files of a live validation: what was measured so far, the calibration, and the predictions with their hash."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
+from capplan.calibration.lab.layout import Layout
+from capplan.models.errors import InputError
+from capplan.models.replaced_file import replace_file
+
+SMALL, LARGE = "small.csv", "measured.csv"
+PREDICTIONS, DIGEST, CALIBRATION = "predictions.json", "predictions.sha256", "calibration.json"
+_KEY, _LAB, _INPUTS, _BEGUN = "protocol.json", "lab.json", "inputs.json", "begun.json"
+
+
+@dataclass
+class Folder:
+    """The folder of one validation."""
+
+    path: Path
+
+    def begin(self, key: dict[str, Any]) -> str:
+        """Prepare the folder for a protocol; return what became of an earlier run, empty if there was none.
+
+        What an earlier run of the same protocol measured is kept, unless that one has ended.
+        """
+        known, key = self._json(_KEY), json.loads(json.dumps(key))
+        self.path.mkdir(parents=True, exist_ok=True)
+        if known == key:
+            return "continues with what an interrupted run has measured"
+        words = ""
+        if known is not None and known.get("ended") is not True:
+            differing = [name for name, value in key.items() if known.get(name) != value]
+            words = f"starts again: {', '.join(differing)} differ from those of an interrupted run"
+        self.delete(keep_lab=True)
+        self._write(_KEY, key)
+        return words
+
+    def end(self) -> None:
+        """Note that the protocol has ended, so that the next run starts again; the files stay."""
+        self._write(_KEY, {"ended": True})
+
+    def delete(self, *, keep_lab: bool = False) -> None:
+        """Delete all files of a validation."""
+        for name in (
+            SMALL,
+            LARGE,
+            PREDICTIONS,
+            DIGEST,
+            CALIBRATION,
+            _KEY,
+            _INPUTS,
+            _BEGUN,
+            *(() if keep_lab else (_LAB,)),
+        ):
+            (self.path / name).unlink(missing_ok=True)
+
+    def rows(self, name: str) -> dict[str, LoadTestRow]:
+        """Return the runs in a table, by name."""
+        path = self.path / name
+        if not path.is_file():
+            return {}
+        return {str(row.run_id): row for row in LOAD_TESTS.rows(LOAD_TESTS.read(path))}
+
+    def write_rows(self, name: str, rows: dict[str, LoadTestRow]) -> None:
+        """Replace a table of runs."""
+        LOAD_TESTS.write(LOAD_TESTS.frame(rows.values()), self.path / name)
+
+    def inputs(self) -> dict[str, float]:
+        """Return measured round trips in ms, by what was asked for."""
+        return self._json(_INPUTS) or {}
+
+    def write_inputs(self, found: dict[str, float]) -> None:
+        """Replace the measured round trips."""
+        self._write(_INPUTS, found)
+
+    def predictions(self) -> dict[str, Any] | None:
+        """Return the predictions.
+
+        Raises
+        ------
+        InputError
+            If they were changed after they were written.
+        """
+        path, digest = self.path / PREDICTIONS, self.path / DIGEST
+        if not path.is_file() or not digest.is_file():
+            return None
+        text = path.read_bytes()
+        if hashlib.sha256(text).hexdigest() != digest.read_text(encoding="ascii").split()[0]:
+            raise InputError(f"{path} does not have the hash of {digest.name}: it was changed; delete {self.path}")
+        found: dict[str, Any] = json.loads(text)
+        return found
+
+    def write_predictions(self, found: dict[str, Any]) -> None:
+        """Write the predictions, then their hash in the form of `sha256sum`."""
+        text = json.dumps(found, indent=1)
+        replace_file(self.path / PREDICTIONS, text)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        replace_file(self.path / DIGEST, f"{digest}  {PREDICTIONS}\n")
+
+    def digest(self) -> str:
+        """Return the hash of the predictions."""
+        return (self.path / DIGEST).read_text(encoding="ascii").split()[0]
+
+    def measured_from(self, now: str) -> str:
+        """Return when the first of the predicted runs began: now, unless that is known."""
+        found = self._json(_BEGUN) or {"measured_from": now}
+        self._write(_BEGUN, found)
+        return str(found["measured_from"])
+
+    def started_lab(self, layout: Layout) -> bool:
+        """Whether a lab with a layout was started by a run of this validation that did not end it."""
+        return bool(self._json(_LAB) == asdict(layout))
+
+    def note_lab(self, layout: Layout | None) -> None:
+        """Note that a lab is started here, or that there is none any more."""
+        if layout is None:
+            (self.path / _LAB).unlink(missing_ok=True)
+        else:
+            self._write(_LAB, asdict(layout))
+
+    def copy_to(self, folder: Path) -> None:
+        """Copy predictions, their hash and the runs."""
+        for name in (PREDICTIONS, DIGEST, SMALL, LARGE):
+            shutil.copyfile(self.path / name, folder / name)
+
+    def _json(self, name: str) -> Any:
+        try:
+            return json.loads((self.path / name).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except ValueError:
+            return None  # what cannot be read is measured again
+
+    def _write(self, name: str, found: dict[str, Any]) -> None:
+        self.path.mkdir(parents=True, exist_ok=True)
+        replace_file(self.path / name, json.dumps(found, indent=1))

@@ -1,0 +1,262 @@
+"""What a live validation measures: little to calibrate from, and more that is predicted first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+
+from capplan.calibration.collectors.runs_in_turn import Bounds, Load, Operation
+from capplan.calibration.lab.layout import Layout
+
+OPERATIONS: tuple[Operation, ...] = ("read", "write")
+MOST = 32
+"""Clients of the closed run that shows the capacity."""
+_SMALL_HEAP = 192 << 20
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A load, whose rate may be a share of a capacity.
+
+    Attributes
+    ----------
+    operation, level, row_bytes, clients, tls, rtt_ms
+        As in `Load`.
+    share : float or None
+        Rate of open requests, as a share of the capacity: the throughput of closed clients, predicted or, where nothing
+        is predicted yet, measured.
+    """
+
+    operation: Operation
+    level: str = "LOCAL_ONE"
+    row_bytes: int = 100
+    clients: int | None = None
+    share: float | None = None
+    tls: bool = False
+    rtt_ms: float | None = None
+
+    def load(self, capacity_per_s: float = 0.0) -> Load:
+        """Return the load, with its rate to three digits."""
+        rate = None if self.share is None else float(f"{self.share * capacity_per_s:.3g}")
+        return Load(self.operation, self.level, self.row_bytes, self.clients, rate, self.tls, self.rtt_ms)
+
+    def at_capacity(self) -> Asked:
+        """Return the closed run that shows the capacity for this load."""
+        return replace(self, clients=MOST, share=None)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Loads on one cluster.
+
+    Attributes
+    ----------
+    name : str
+        A short name.
+    title : str
+        What the cluster is, in words.
+    layout : Layout
+        The lab.
+    asked : tuple of Asked
+        The loads.
+    killed : str or None
+        The node that is killed before the loads.
+    seen_as : tuple of int or None
+        Nodes and replicas of each data centre that the model gets instead of the lab's.
+    level_seen_as : str or None
+        The level that the model gets instead of the one that is measured.
+    note : str
+        What a reader must know of the prediction.
+    """
+
+    name: str
+    title: str
+    layout: Layout
+    asked: tuple[Asked, ...]
+    killed: str | None = None
+    seen_as: tuple[int, int] | None = None
+    level_seen_as: str | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """A whole validation.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    small : tuple of Stage
+        What the model is calibrated from.
+    large : tuple of Stage
+        What is predicted, and then measured.
+    small_bounds, large_bounds : Bounds
+        How long and how often each load is measured.
+    """
+
+    name: str
+    small: tuple[Stage, ...]
+    large: tuple[Stage, ...]
+    small_bounds: Bounds = field(default_factory=Bounds)
+    large_bounds: Bounds = field(default_factory=Bounds)
+
+    @property
+    def runs(self) -> int:
+        """The number of runs."""
+        small = sum(len(each.asked) for each in self.small) * self.small_bounds.repeats
+        return small + sum(len(each.asked) for each in self.large) * self.large_bounds.repeats
+
+
+def closed(
+    clients: Sequence[int], levels: Sequence[str] = ("LOCAL_ONE",), rtts_ms: Sequence[float | None] = (None,)
+) -> tuple[Asked, ...]:
+    """Return closed runs of reads and of writes."""
+    return tuple(
+        Asked(operation, level, clients=count, rtt_ms=rtt)
+        for rtt, operation, level, count in product(rtts_ms, OPERATIONS, levels, clients)
+    )
+
+
+def opened(shares: Sequence[float], levels: Sequence[str] = ("LOCAL_ONE",), row_bytes: int = 100) -> tuple[Asked, ...]:
+    """Return open runs of reads and of writes."""
+    return tuple(
+        Asked(operation, level, row_bytes, share=share)
+        for operation, level, share in product(OPERATIONS, levels, shares)
+    )
+
+
+def _of_size(row_bytes: int) -> tuple[Asked, ...]:
+    runs = (*closed((MOST,)), *opened((0.5,)))
+    return tuple(replace(each, row_bytes=row_bytes) for each in runs)
+
+
+def _with_tls() -> tuple[Asked, ...]:
+    runs = (*closed((MOST,)), *opened((0.5,)))
+    return tuple(replace(each, tls=tls) for each in runs for tls in (False, True))
+
+
+_ONE = Layout()
+_TWO = Layout(cass_nodes=2, rf=2)
+_THREE = Layout(cass_nodes=3, rf=3)
+_TWO_DCS = Layout(dcs=2)
+_WORDS_ONE, _WORDS_TWO, _WORDS_THREE = "one node", "two nodes, RF 2", "three nodes, RF 3"
+_WORDS_TWO_DCS = "two data centres of one node, RF 1 in each"
+
+
+def _small(clients: Sequence[int], shares: Sequence[float], rtt_ms: float) -> tuple[Stage, ...]:
+    """Return what the model is calibrated from: one node, messages between two, a round trip that is not predicted."""
+    far = closed((1,), ("LOCAL_ONE", "QUORUM"), (rtt_ms,))
+    return (
+        Stage("small-2dc", _WORDS_TWO_DCS, _TWO_DCS, far),
+        Stage("small-2", _WORDS_TWO, _TWO, closed((4,), ("LOCAL_ONE", "ALL"))),
+        Stage("small-1", _WORDS_ONE, _ONE, (*closed(clients), *opened(shares))),
+    )
+
+
+QUICK = Protocol(
+    "quick",
+    _small((1, 4, 16), (0.3,), 20.0),
+    (
+        Stage(
+            "2dc",
+            _WORDS_TWO_DCS,
+            _TWO_DCS,
+            closed((1,), ("LOCAL_ONE", "QUORUM"), (0.0, 10.0, 40.0)),
+        ),
+        Stage("1", _WORDS_ONE, _ONE, (*closed((MOST,)), *opened((0.2, 0.5, 0.8)))),
+        Stage(
+            "3",
+            _WORDS_THREE,
+            _THREE,
+            (*closed((MOST,), ("LOCAL_ONE", "QUORUM")), *opened((0.5,), ("LOCAL_ONE", "QUORUM"))),
+        ),
+    ),
+    Bounds(1.5, 2, 10.0),
+    Bounds(1.5, 3, 6.0),
+)
+"""Under ten minutes on two cores."""
+
+FULL = Protocol(
+    "full",
+    _small((1, 4, 16), (0.15, 0.4), 20.0),
+    (
+        Stage(
+            "2dc",
+            _WORDS_TWO_DCS,
+            _TWO_DCS,
+            closed((1,), ("LOCAL_ONE", "QUORUM", "EACH_QUORUM"), (0.0, 10.0, 40.0)),
+        ),
+        Stage("1", _WORDS_ONE, _ONE, (*closed((2, 8, MOST)), *opened((0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8)))),
+        Stage("rows", f"{_WORDS_ONE}, longer rows", _ONE, (*_of_size(1024), *_of_size(10240))),
+        Stage("tls", f"{_WORDS_ONE}, TLS on and off", Layout(client_tls=True), _with_tls()),
+        Stage(
+            "heap",
+            f"{_WORDS_ONE}, a heap of {_SMALL_HEAP >> 20} MiB",
+            Layout(heap_bytes=_SMALL_HEAP),
+            (*closed((MOST,)), *opened((0.5,))),
+            note="the model does not know the heap: the error is what a small one costs",
+        ),
+        Stage(
+            "2",
+            _WORDS_TWO,
+            _TWO,
+            (*closed((MOST,), ("LOCAL_ONE", "ALL")), *opened((0.5,), ("LOCAL_ONE", "ALL"))),
+        ),
+        Stage(
+            "3",
+            _WORDS_THREE,
+            _THREE,
+            (*closed((MOST,), ("LOCAL_ONE", "QUORUM", "ALL")), *opened((0.2, 0.5), ("LOCAL_ONE", "QUORUM", "ALL"))),
+        ),
+        Stage(
+            "3-lost",
+            f"{_WORDS_THREE}, one node killed",
+            _THREE,
+            (*closed((MOST,), ("QUORUM",)), *opened((0.5,), ("QUORUM",))),
+            killed="dc1-3",
+            seen_as=(2, 2),
+            level_seen_as="ALL",
+            note="predicted as two nodes, RF 2, at ALL: both that are left must answer; hints are not modelled",
+        ),
+        Stage(
+            "2dc-3",
+            "two data centres of three nodes, RF 3 in each",
+            Layout(dcs=2, cass_nodes=3, rf=3),
+            closed((MOST,), ("LOCAL_QUORUM", "EACH_QUORUM"), (0.0,)),
+        ),
+    ),
+    Bounds(3.0, 3, 40.0),
+    Bounds(3.0, 5, 40.0),
+)
+"""`just live`: 40 minutes to an hour."""
+
+
+def for_hosts(levels: Sequence[str], rtt_ms: float | None, *, quick: bool) -> Protocol:
+    """Return the protocol for a cluster that exists: other levels and loads of one layout.
+
+    Parameters
+    ----------
+    levels : sequence of str
+        Levels that the cluster can meet; the first is measured to calibrate from, and so is one client of the last.
+    rtt_ms : float or None
+        Round trip between its data centres; None with one.
+    quick : bool
+        Whether it ends within some minutes.
+    """
+    small = (*closed((1, 8), levels[:1], (rtt_ms,)), *closed((1,), levels[-1:] if len(levels) > 1 else (), (rtt_ms,)))
+    large = (*closed((1, MOST), levels, (rtt_ms,)), *opened((0.2, 0.5, 0.8), levels))
+    large = tuple(replace(each, rtt_ms=rtt_ms) for each in large)
+    words = "the cluster"
+    return Protocol(
+        "hosts-quick" if quick else "hosts",
+        (
+            Stage(
+                "small", words, _ONE, (*small, *(replace(each, rtt_ms=rtt_ms) for each in opened((0.3,), levels[:1])))
+            ),
+        ),
+        (Stage("large", words, _ONE, large),),
+        Bounds(3.0, 2, 20.0) if quick else Bounds(10.0, 3, 60.0),
+        Bounds(3.0, 3, 10.0) if quick else Bounds(20.0, 5, 60.0),
+    )

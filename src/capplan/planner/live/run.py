@@ -1,0 +1,261 @@
+"""Run a live validation: measure a little, calibrate, write the predictions and their hash, measure, compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
+
+from capplan.calibration.audit.audit import audit_load_tests
+from capplan.calibration.collectors.collector import Progress
+from capplan.calibration.collectors.measurement.machine import machine
+from capplan.calibration.collectors.runs_in_turn import Bounds, Load, measure, run_name
+from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
+from capplan.calibration.fit.fitted_file import Fitted, read_fitted, write
+from capplan.calibration.fit.from_table import RowPrediction, fit_table, predict_table
+from capplan.models.code_digest import code_digest
+from capplan.models.errors import InputError
+from capplan.models.results import Band
+from capplan.planner.live.answer import LiveValidation
+from capplan.planner.live.clusters import Clusters
+from capplan.planner.live.folder import CALIBRATION, LARGE, PREDICTIONS, SMALL, Folder
+from capplan.planner.live.protocol import Protocol, Stage
+from capplan.planner.live.verdicts import DISTURBED, Case, believed, figures_of
+from capplan.systems.cassandra import SYSTEM
+
+PREDICTIONS_SCHEMA = "capplan.live-predictions/1"
+
+
+def validate_live(
+    protocol: Protocol, clusters: Clusters, folder: Folder, progress: Progress, where: str = "a lab"
+) -> LiveValidation:
+    """Run a live validation, or continue one that was interrupted.
+
+    Parameters
+    ----------
+    protocol : Protocol
+        What is measured.
+    clusters : Clusters
+        Where.
+    folder : Folder
+        Where runs, calibration and predictions are kept.
+    progress : function
+        Receives what is done.
+    where : str
+        What the clusters are, in words.
+
+    Returns
+    -------
+    LiveValidation
+
+    Raises
+    ------
+    InputError
+        If a cluster does not answer, or the load generator was the bottleneck of all runs to calibrate from.
+    """
+    said = folder.begin(_key(protocol, where))
+    if said:
+        progress(said, 0, 1)
+    _measure_small(protocol, clusters, folder, progress)
+    fitted = _calibrated(folder, progress)
+    predictions = _predicted(protocol, clusters, folder, fitted, progress)
+    _measure_large(protocol, clusters, folder, predictions, progress)
+    found = _compared(protocol, folder, predictions)
+    folder.end()
+    return found
+
+
+def _key(protocol: Protocol, where: str) -> dict[str, Any]:
+    """Return what runs must share to be compared."""
+    return {
+        "protocol": asdict(protocol),
+        "cluster": where,
+        "machine": machine(),
+        "version": version("capplan"),
+        "code": code_digest(("calibration", "systems/cassandra", "models", "planner/live"), plain=True),
+    } | {"ended": False}
+
+
+class _Runs:
+    """The table of a phase, written after every run."""
+
+    def __init__(self, folder: Folder, name: str) -> None:
+        self._folder, self._name = folder, name
+        self.rows = folder.rows(name)
+
+    def add(self, row: LoadTestRow) -> None:
+        """Add a run."""
+        self.rows[str(row.run_id)] = row
+        self._folder.write_rows(self._name, self.rows)
+
+    def missing(self, stage: Stage, loads: Iterable[Load], bounds: Bounds) -> bool:
+        """Whether a run is left to measure."""
+        names = (run_name(stage.name, each, repeat) for each in loads for repeat in range(1, bounds.repeats + 1))
+        return any(name not in self.rows for name in names)
+
+
+def _measure_small(protocol: Protocol, clusters: Clusters, folder: Folder, progress: Progress) -> None:
+    runs, bounds = _Runs(folder, SMALL), protocol.small_bounds
+    wanted = sorted(
+        {each.rtt_ms for stage in protocol.small + protocol.large for each in stage.asked if each.rtt_ms is not None}
+    )
+    for stage in protocol.small:
+        closed = [each.load() for each in stage.asked if each.clients]
+        complete = not runs.missing(stage, closed, bounds)
+        if complete and not runs.missing(stage, _opened(stage, closed, runs.rows), bounds):
+            continue
+        with clusters.running(stage, _titled(progress, stage)) as cluster:
+            told = _titled(progress, stage)
+            if stage.layout.delayed and not folder.inputs():
+                told("measuring round trips", 0, 1)
+                found = clusters.round_trips_ms(stage, wanted)
+                folder.write_inputs({f"{asked:g}": value for asked, value in found.items()})
+            measure(cluster, stage.name, closed, bounds, runs.rows, runs.add, told)
+            measure(cluster, stage.name, _opened(stage, closed, runs.rows), bounds, runs.rows, runs.add, told)
+
+
+def _titled(progress: Progress, stage: Stage) -> Progress:
+    return lambda what, done, total: progress(f"{stage.title}: {what}", done, total)
+
+
+def _opened(stage: Stage, closed: Sequence[Load], rows: Mapping[str, LoadTestRow]) -> list[Load]:
+    """Return the open loads of a stage: shares of what the most closed clients completed in the first repeat."""
+    found = []
+    for asked in (each for each in stage.asked if each.share is not None):
+        same = [each for each in closed if each.operation == asked.operation and each.level == asked.level]
+        most = max(same, key=lambda each: each.clients or 0)
+        found.append(asked.load(rows[run_name(stage.name, most, 1)].throughput_tps or 1.0))
+    return found
+
+
+def _calibrated(folder: Folder, progress: Progress) -> Fitted:
+    """Return the calibration on the small runs."""
+    path = folder.path / CALIBRATION
+    if path.is_file():
+        return read_fitted(path)
+    progress("calibrating", 0, 1)
+    kept = [row for row in folder.rows(SMALL).values() if believed(row)]
+    if not kept:
+        raise InputError(
+            "the load generator was the bottleneck of every run to calibrate from, so there is nothing to fit: "
+            "repeat on a machine with less other work"
+        )
+    fitted = fit_table(SYSTEM, [_with_round_trip(row, folder.inputs()) for row in kept])
+    write(fitted, path)
+    return fitted
+
+
+def _with_round_trip(row: LoadTestRow, measured: Mapping[str, float]) -> LoadTestRow:
+    """Return a row with the round trip that was measured instead of the one that was asked for."""
+    if row.rtt_ms is None:
+        return row
+    return replace(row, rtt_ms=measured.get(f"{row.rtt_ms:g}", row.rtt_ms))
+
+
+def _predicted(
+    protocol: Protocol, clusters: Clusters, folder: Folder, fitted: Fitted, progress: Progress
+) -> dict[str, Any]:
+    """Return the predictions, which are written with their hash before anything else is measured."""
+    known = folder.predictions()
+    if known is not None:
+        return known
+    progress("predicting", 0, 1)
+    measured = folder.inputs()
+    found = {
+        "schema": PREDICTIONS_SCHEMA,
+        "version": version("capplan"),
+        "written_at": _now(),
+        "round_trips_ms": measured,
+        "runs": {each.name: _of_stage(each, clusters, fitted, measured) for each in protocol.large},
+    }
+    folder.write_predictions(found)
+    return found
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _of_stage(stage: Stage, clusters: Clusters, fitted: Fitted, measured: Mapping[str, float]) -> list[dict[str, Any]]:
+    """Return the predicted loads of a stage, with their figures."""
+    cluster = clusters.expected(stage)
+
+    def row(load: Load, name: str) -> LoadTestRow:
+        if stage.seen_as is not None:
+            nodes, rf = stage.seen_as
+            seen = replace(cluster, cass_nodes=(nodes,) * len(cluster.rf), rf=(rf,) * len(cluster.rf))
+        else:
+            seen = cluster
+        its = load if stage.level_seen_as is None else replace(load, level=stage.level_seen_as)
+        return _with_round_trip(LoadTestRow(run_id=name, **seen.row(its)), measured)
+
+    full = list(dict.fromkeys(each.at_capacity() for each in stage.asked))
+    ceilings = predict_table(SYSTEM, fitted, [row(each.load(), str(at)) for at, each in enumerate(full)])
+    capacity = {each: _figures(ceilings, str(at))["throughput_tps"].predicted.value for at, each in enumerate(full)}
+    loads = [each.load(capacity[each.at_capacity()]) for each in stage.asked]
+    predicted = predict_table(SYSTEM, fitted, [row(each, str(at)) for at, each in enumerate(loads)])
+    found = []
+    for at, load in enumerate(loads):
+        figures = _figures(predicted, str(at))
+        reason = next((each.reason for each in figures.values() if each.reason), "")
+        bands = {
+            name: [each.predicted.value, each.predicted.low, each.predicted.high] for name, each in figures.items()
+        }
+        found.append({"load": asdict(load), "figures": bands, "not_decided": reason})
+    return found
+
+
+def _figures(predicted: Sequence[RowPrediction], run: str) -> dict[str, RowPrediction]:
+    return {each.quantity: each for each in predicted if each.run_id == run}
+
+
+def _measure_large(
+    protocol: Protocol, clusters: Clusters, folder: Folder, predictions: Mapping[str, Any], progress: Progress
+) -> None:
+    runs, bounds = _Runs(folder, LARGE), protocol.large_bounds
+    folder.measured_from(_now())
+    for stage in protocol.large:
+        loads = [Load(**each["load"]) for each in predictions["runs"][stage.name]]
+        if runs.missing(stage, loads, bounds):
+            with clusters.running(stage, _titled(progress, stage)) as cluster:
+                measure(cluster, stage.name, loads, bounds, runs.rows, runs.add, _titled(progress, stage))
+
+
+def _compared(protocol: Protocol, folder: Folder, predictions: Mapping[str, Any]) -> LiveValidation:
+    small, large = folder.rows(SMALL), folder.rows(LARGE)
+    cases = []
+    for stage in protocol.large:
+        for each in predictions["runs"][stage.name]:
+            load = Load(**each["load"])
+            names = [run_name(stage.name, load, repeat) for repeat in range(1, protocol.large_bounds.repeats + 1)]
+            bands = {name: Band(*figures) for name, figures in each["figures"].items()}
+            trip = None if load.rtt_ms is None else predictions["round_trips_ms"].get(f"{load.rtt_ms:g}")
+            cases.append(Case(stage, load, bands, [large[name] for name in names], each["not_decided"], trip))
+    fitted = [row for row in small.values() if believed(row)]
+    every = [*small.values(), *large.values()]
+    return LiveValidation(
+        protocol=protocol.name,
+        version=version("capplan"),
+        cassandra=next((row.version for row in every if row.version), "unknown"),
+        machine=machine(),
+        predicted_at=predictions["written_at"],
+        measured_from=folder.measured_from(_now()),
+        predictions=str(folder.path / PREDICTIONS),
+        sha256=folder.digest(),
+        fitted_runs=len(fitted),
+        left_out_runs=sum(not believed(row) for row in every),
+        disturbed_runs=sum(DISTURBED in (row.note or "") for row in every),
+        audit=_audit(fitted),
+        figures=figures_of(cases),
+    )
+
+
+def _audit(rows: Sequence[LoadTestRow]) -> tuple[str, ...]:
+    """Return the rules that runs break, with how many of them do."""
+    found = audit_load_tests(LOAD_TESTS.frame(rows))
+    counts: dict[str, int] = {}
+    for each in found.findings:
+        counts[each.rule] = counts.get(each.rule, 0) + 1
+    return tuple(f"{rule}: {count}" for rule, count in sorted(counts.items()))

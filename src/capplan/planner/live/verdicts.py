@@ -1,0 +1,230 @@
+"""Predicted against measured: the error, the noise of a repeat, and the verdict."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import t as student
+
+from capplan.calibration.collectors.runs_in_turn import Load
+from capplan.calibration.evidence.load_tests import LoadTestRow
+from capplan.models.results import Band
+from capplan.planner.live.answer import LiveFigure, Quantity, Verdict
+from capplan.planner.live.protocol import MOST, Stage
+
+THRESHOLDS: Mapping[Quantity, float] = {"capacity": 0.10, "p50": 0.15, "p99": 0.30, "added p50": 0.10}
+"""Errors that are accepted."""
+HIGHEST_LOAD = 0.8
+"""Share of the measured capacity up to which latencies are judged."""
+NEAR = "LOCAL_ONE"
+"""The level to which other levels add latency."""
+_ROUNDING = 0.005  # of a rate of three digits
+_CONFIDENCE = 0.95
+_COLUMNS: Mapping[Quantity, str] = {"p50": "latency_p50_ms", "p99": "latency_p99_ms"}
+BOTTLENECK = "generator was the bottleneck"
+DISTURBED = "other processes used"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The repeats of a figure.
+
+    Attributes
+    ----------
+    value : float
+        Their mean.
+    noise : float or None
+        How far a further repeat may be above it; None for a single one.
+    by_factor : bool
+        Whether a further repeat may be below by the same factor; otherwise by the same difference.
+    """
+
+    value: float
+    noise: float | None
+    by_factor: bool = True
+
+    def includes(self, value: float) -> bool:
+        """Whether a further repeat may be as far away as a value."""
+        if self.noise is None:
+            return False
+        if not self.by_factor:
+            return abs(value - self.value) <= self.noise
+        return value > 0 and abs(math.log(value / self.value)) <= math.log1p(self.noise / self.value)
+
+
+def believed(row: LoadTestRow) -> bool:
+    """Whether the generator was not the bottleneck of a run, and requests were answered."""
+    return BOTTLENECK not in (row.note or "") and bool(row.throughput_tps)
+
+
+def repeats_of(values: Sequence[float], *, logarithms: bool = True) -> Measured | None:
+    """Return the mean of repeats, and the half-width of the prediction interval of a further one; None without any.
+
+    The interval is that of a normal distribution with unknown mean and variance: t s sqrt(1 + 1/n).
+
+    Parameters
+    ----------
+    values : sequence of float
+        The repeats.
+    logarithms : bool
+        Whether they scatter by factors, so that means and intervals are those of their logarithms.
+    """
+    if not values:
+        return None
+    found = np.log(values) if logarithms else np.asarray(values, dtype=float)
+    mean, count = float(found.mean()), len(found)
+    width = None
+    if count > 1:
+        width = float(student.ppf((1 + _CONFIDENCE) / 2, count - 1) * found.std(ddof=1) * math.sqrt(1 + 1 / count))
+    if not logarithms:
+        return Measured(mean, width, by_factor=False)
+    value = math.exp(mean)
+    return Measured(value, None if width is None else value * math.expm1(min(width, 50.0)))
+
+
+def verdict_of(predicted: float, measured: Measured, threshold: float) -> Verdict:
+    """Return whether a prediction is within the threshold, or else within what a repeat may differ."""
+    if abs(predicted - measured.value) <= threshold * abs(measured.value):
+        return "within threshold"
+    return "within repeat noise" if measured.includes(predicted) else "off"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One load on one cluster: its predictions by column, its runs, and the round trip that was measured, ms."""
+
+    stage: Stage
+    load: Load
+    predicted: Mapping[str, Band]
+    rows: Sequence[LoadTestRow]
+    reason: str = ""
+    round_trip_ms: float | None = None
+
+    @property
+    def kept(self) -> list[LoadTestRow]:
+        """The runs that are believed."""
+        return [row for row in self.rows if believed(row)]
+
+
+def figures_of(cases: Sequence[Case]) -> tuple[LiveFigure, ...]:
+    """Return the figures of all cases, stage by stage."""
+    capacities = {_layout(each): each for each in cases if each.load.clients == MOST}
+    near = {_beside(each): each for each in cases if each.load.clients == 1 and each.load.level == NEAR}
+    found: list[LiveFigure] = []
+    for each in cases:
+        if each.load.clients == MOST:
+            found.append(_capacity(each))
+            continue
+        beside = near.get(_beside(each)) if each.load.clients == 1 and each.load.level != NEAR else None
+        found += [_latency(each, quantity, capacities.get(_layout(each))) for quantity in _COLUMNS]
+        if beside is not None and each.load.rtt_ms is not None:
+            found.append(_added(each, beside))
+    return tuple(sorted(found, key=_place(cases)))
+
+
+def _place(cases: Sequence[Case]) -> Callable[[LiveFigure], tuple[int, ...]]:
+    """Return where a figure stands: by cluster, by what clients ask, then by quantity."""
+    stages = list(dict.fromkeys(each.stage.name for each in cases))
+    statements = dict.fromkeys(each.load.statement for each in cases)
+    places: dict[tuple[str, str, int, bool], int] = {each: place for place, each in enumerate(statements)}
+    quantities = list(THRESHOLDS)
+
+    def place(each: LiveFigure) -> tuple[int, ...]:
+        statement = (each.operation, each.level, each.row_bytes, each.tls)
+        return stages.index(each.stage), places[statement], quantities.index(each.quantity)
+
+    return place
+
+
+def _layout(case: Case) -> tuple[object, ...]:
+    return case.stage.name, case.load.statement, case.load.rtt_ms
+
+
+def _beside(case: Case) -> tuple[object, ...]:
+    its = case.load
+    return case.stage.name, its.operation, its.row_bytes, its.tls, its.rtt_ms
+
+
+def _capacity(case: Case) -> LiveFigure:
+    values = [row.throughput_tps for row in case.kept if row.throughput_tps]
+    return _figure(case, "capacity", "/s", case.predicted["throughput_tps"], repeats_of(values), len(values))
+
+
+def _latency(case: Case, quantity: Quantity, full: Case | None) -> LiveFigure:
+    column = _COLUMNS[quantity]
+    kept = case.kept
+    values = [value for row in kept if (value := getattr(row, column)) is not None]
+    measured = repeats_of(values)
+    reason = ""
+    if kept and not values:
+        reason = "too few requests for this percentile"
+    capacity = None if full is None else repeats_of([row.throughput_tps for row in full.kept if row.throughput_tps])
+    if capacity is not None and kept:
+        load = case.load.rate_per_s or float(np.mean([row.throughput_tps or 0.0 for row in kept]))
+        share = load / capacity.value
+        if share > HIGHEST_LOAD * (1 + _ROUNDING):
+            reason = f"beyond {100 * HIGHEST_LOAD:.0f} % of the measured capacity nothing is promised"
+    return _figure(case, quantity, "ms", case.predicted[column], measured, len(values), reason)
+
+
+def _added(case: Case, near: Case) -> LiveFigure:
+    """Return how much later a level answers than the nearest replica, repeat by repeat."""
+    own, other = ({row.repeat: row.latency_p50_ms for row in each.kept} for each in (case, near))
+    values = [(value or 0.0) - (other[repeat] or 0.0) for repeat, value in own.items() if repeat in other]
+    measured = repeats_of(values, logarithms=False)
+    far, local = case.predicted["latency_p50_ms"], near.predicted["latency_p50_ms"]
+    width = math.hypot(far.high - far.low, local.high - local.low) / 2
+    value = far.value - local.value
+    band = Band(value, value - width, value + width)
+    trips = None
+    if measured is not None and case.load.rtt_ms:
+        trips = measured.value / (case.round_trip_ms or case.load.rtt_ms)
+    return _figure(case, "added p50", "ms", band, measured, len(values), trips=trips)
+
+
+def _figure(  # noqa: PLR0913, PLR0917  # what a line of the table has
+    case: Case,
+    quantity: Quantity,
+    unit: str,
+    predicted: Band,
+    measured: Measured | None,
+    repeats: int,
+    reason: str = "",
+    trips: float | None = None,
+) -> LiveFigure:
+    threshold, its = THRESHOLDS[quantity], case.load
+    verdict: Verdict = "not judged"
+    if measured is None and not reason:
+        reason = "the load generator was the bottleneck in every run" if case.rows else "it was not measured"
+    if measured is not None and not reason:
+        verdict = verdict_of(predicted.value, measured, threshold)
+        if quantity == "added p50" and not its.rtt_ms and verdict == "within threshold":
+            verdict = "within repeat noise"  # there is no round trip of which to be within a share
+    return LiveFigure(
+        stage=case.stage.name,
+        cluster=case.stage.title,
+        operation=its.operation,
+        level=its.level,
+        row_bytes=its.row_bytes,
+        tls=its.tls,
+        rtt_ms=its.rtt_ms,
+        load=f"{its.clients} client{'' if its.clients == 1 else 's'}" if its.clients else f"{its.rate_per_s:,.0f}/s",
+        clients=its.clients,
+        offered_per_s=its.rate_per_s,
+        quantity=quantity,
+        unit=unit,
+        predicted=predicted.value,
+        low=predicted.low,
+        high=predicted.high,
+        measured=None if measured is None else measured.value,
+        noise=None if measured is None else measured.noise,
+        repeats=repeats,
+        error=None if measured is None or not measured.value else predicted.value / measured.value - 1,
+        threshold=threshold,
+        round_trips=trips,
+        verdict=verdict,
+        reason=reason or case.reason or case.stage.note,
+    )

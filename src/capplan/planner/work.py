@@ -1,0 +1,100 @@
+"""How long an answer takes, estimated before it begins: what one command takes on without consent is limited.
+
+The estimates are to an order of magnitude. The time of a layout grows with the number of pairs of data centres, and
+hardly with the number of machines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from capplan.models.errors import InputError
+from capplan.models.language.scenario import Scenario
+from capplan.simulator.work import CONSENT, LONGEST_S
+
+if TYPE_CHECKING:  # slow to import
+    from capplan.planner.explore.sweep import Sweep, SweepEngine
+    from capplan.planner.size.search import Family
+
+LONGEST_LAYOUT_S = 60.0
+_SOLVING_S, _SOLVING_OF_PAIR_S = 0.5, 0.05  # openprovider with 1 to 50 data centres: 0.6 s to 128 s
+_POINT_S, _POINT_OF_PAIR_S = 0.05, 0.012  # of a sweep
+_RATE_S: dict[SweepEngine, float] = {"analytic": 0.005, "compiled": 3.0}
+_SOLVED_OF_FAMILY = 10  # layouts of a family that a sizing solves
+
+
+def layout_s(scenario: Scenario) -> float:
+    """Return how long a layout takes to solve on a nominal machine, in seconds, without its simulation."""
+    return _SOLVING_S + _SOLVING_OF_PAIR_S * _dcs(scenario) ** 2
+
+
+def sweep_s(sweep: Sweep) -> float:
+    """Return how long a sweep takes on one processor of a nominal machine, in seconds."""
+    layouts = [layout.scenario for layout in sweep.layouts if layout.scenario is not None]
+    rates = len(sweep.rates.values) * _RATE_S[sweep.engine]
+    return sum(_point_s(_dcs(each)) + rates for each in layouts)
+
+
+def sizing_s(base: Scenario, families: Iterable[Family]) -> float:
+    """Return how long a search for the cheapest layout takes on one processor of a nominal machine, in seconds."""
+    layouts = ((min(each.layouts, _SOLVED_OF_FAMILY), each.fixed.get("dcs", _dcs(base))) for each in families)
+    return sum(count * _point_s(int(dcs)) for count, dcs in layouts)
+
+
+def check_layout(scenario: Scenario) -> None:
+    """Refuse a layout that takes longer than a minute to solve.
+
+    Raises
+    ------
+    InputError
+        Names the estimate, the limit, and the option that accepts it.
+    """
+    time_s = layout_s(scenario)
+    if time_s > LONGEST_LAYOUT_S:
+        raise InputError(
+            f"a layout of {_dcs(scenario)} data centres takes about {_in_words(time_s)} to solve, and the limit is a "
+            f"minute: ask for fewer data centres, or add {CONSENT}"
+        )
+
+
+def check_sweep(sweep: Sweep, processes: int) -> None:
+    """Refuse a sweep that takes longer than an hour on so many processors.
+
+    Raises
+    ------
+    InputError
+        As for `check_layout`.
+    """
+    _check(
+        f"a sweep of {sweep.points:,} points takes", sweep_s(sweep) / processes, "take larger steps or shorter ranges"
+    )
+
+
+def check_sizing(base: Scenario, families: Sequence[Family], processes: int) -> None:
+    """Refuse a search for the cheapest layout that takes longer than an hour on so many processors.
+
+    Raises
+    ------
+    InputError
+        As for `check_layout`.
+    """
+    time_s = sizing_s(base, families) / min(processes, len(families) or 1)
+    _check(f"a search of {len(families):,} families of layouts takes", time_s, "narrow a range")
+
+
+def _check(what: str, time_s: float, instead: str) -> None:
+    if time_s > LONGEST_S:
+        raise InputError(f"{what} about {_in_words(time_s)}, and the limit is an hour: {instead}, or add {CONSENT}")
+
+
+def _point_s(dcs: int) -> float:
+    return _POINT_S + _POINT_OF_PAIR_S * dcs**2
+
+
+def _in_words(time_s: float) -> str:
+    return f"{time_s / 60:,.0f} minutes" if time_s < 2 * LONGEST_S else f"{time_s / 3600:,.0f} hours"
+
+
+def _dcs(scenario: Scenario) -> int:
+    return int(getattr(scenario, "dcs", 1))

@@ -1,0 +1,49 @@
+"""A calibration without a fit: draws from the priors of a system, and a table that nothing was fitted to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from capplan.calibration.evidence.load_tests import LoadTestRow
+from capplan.calibration.fit.fitted_file import DRAWS, Fitted, FittedTable, Posterior
+from capplan.calibration.fit.from_table import TableSystem, hash_of
+from capplan.calibration.fit.layout_effects import name_of
+from capplan.calibration.fit.table_rows import QUANTITIES, cells_of
+
+
+def prior_draws(system: TableSystem[Any], rows: Sequence[LoadTestRow], narrow: float = 0.1) -> Fitted:
+    """Return a calibration with draws around the medians of the priors, `narrow` times as wide as these."""
+    free = [each for each in system.parameters if each.free]
+    random = np.random.default_rng(1)
+    levels = (np.arange(DRAWS) + 0.5) / DRAWS
+    columns = [each.value * np.exp(narrow * each.log_sd * ndtri(random.permutation(levels))) for each in free]
+    cells = tuple(map(cells_of, rows))
+    return Fitted(
+        system=system.name,
+        version="1",
+        seed=1,
+        data_hash=hash_of(cells),
+        code="",
+        names=tuple(each.name for each in free),
+        most_probable=tuple(each.value for each in free),
+        draws=tuple(tuple(row) for row in np.stack(columns, axis=-1).tolist()),
+        fitted_parameters=len(free),
+        effective_parameters=float(len(free)),
+        posterior=Posterior(float(DRAWS), 0, 0.0, 0.0, 0.0),
+        hypotheses=(),
+        figures=(),
+        left_out=(),
+        nested=(),
+        table=FittedTable(
+            cells,
+            dict.fromkeys(QUANTITIES, 0.05),
+            {
+                **{each.name: (each.value, each.log_sd) for each in free},
+                **{name_of(name): (1.0, sd) for name, sd in system.effects.items()},
+            },
+        ),
+    )
