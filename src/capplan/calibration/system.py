@@ -11,7 +11,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -25,7 +25,7 @@ from capplan.calibration.case.extrapolation import RATE, Excess, Extrapolation, 
 from capplan.calibration.case.figure_basis import FigureBasis
 from capplan.calibration.case.model_error import ModelErrors, model_errors
 from capplan.calibration.case.response import Layout, responses
-from capplan.calibration.case.solution import ClosedForm, Figures, Pausing, Solution
+from capplan.calibration.case.solution import ClosedForm, Figures, Pausing, Solution, Varying
 from capplan.calibration.case.uncertainty import NO_OFFSET, Offset, Uncertainty
 from capplan.calibration.evidence.table import Evidence, Source, read_rows, read_sources, rows_hash
 from capplan.calibration.fit.fitted_file import Expected, Fitted, read_fitted
@@ -320,6 +320,26 @@ class System(ABC, Generic[S]):
         """
         raise NotImplementedError
 
+    def variation(self, values: Values, utilisation: FloatArray) -> FloatArray | None:
+        """Return how much the speed of nodes varies in a run; not at all unless overridden.
+
+        As pauses, it widens percentiles, simulated or not. Means stay as they are.
+
+        Parameters
+        ----------
+        values : mapping
+            Parameter values.
+        utilisation : array (..., draws)
+            Utilisation of the busiest station.
+
+        Returns
+        -------
+        array (..., draws) or None
+            Standard deviation of the logarithm of the speed.
+        """
+        del values, utilisation
+        return None
+
     def pauses(
         self, scenario: S, values: Values, analysis: Analysis, rate_per_s: FloatArray, place: Places | None
     ) -> Mapping[str, Sequence[RareDelay]]:
@@ -607,7 +627,13 @@ class System(ABC, Generic[S]):
             self.bounded(scenario),
             place,
             self._pausing(scenario, values, values if every is None else every),
+            self._varying(values),
         )
+
+    def _varying(self, values: Values) -> Varying | None:
+        if type(self).variation is System.variation:
+            return None
+        return partial(self.variation, values)
 
     def _pausing(self, scenario: S, values: Values, every: Values) -> Pausing | None:
         if type(self).pauses is System.pauses:

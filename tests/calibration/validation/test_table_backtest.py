@@ -95,6 +95,16 @@ def test_a_repeat_has_a_name_of_its_own() -> None:
     assert [row.run_id for row in (*split.trained, *split.unseen)] == ["a", "a (2)", "a (3)"]
 
 
+def test_a_row_that_is_predicted_alone_has_the_mix_of_its_run() -> None:
+    rows = [
+        layout(run_id=run, clients=clients, request_class=name, read_fraction=None, throughput_tps=share * rate)
+        for run, clients, rate in (("a", 2, 100), ("b", 4, 200))
+        for name, share in (("read", 0.75), ("write", 0.25))
+    ]
+    split = split_table(LOAD_TESTS.frame(rows), "clients == 2")
+    assert [row.read_fraction for row in (*split.trained, *split.unseen)] == [0.75] * 4
+
+
 def test_rows_of_another_version_say_nothing(table: pd.DataFrame) -> None:
     other = table.assign(version="2.0", throughput_tps=table.throughput_tps * 10)
     both = pd.concat([table.assign(version="1.0"), other], ignore_index=True)

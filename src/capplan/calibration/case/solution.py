@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from capplan.calibration.case.ensemble import Places
+from capplan.calibration.case.variation import varied
 from capplan.models.language.network import Network
 from capplan.models.language.units import FloatArray
 from capplan.models.objective import Metric
@@ -35,6 +36,8 @@ Pausing = Callable[[Analysis, FloatArray, Places | None], Mapping[str, Sequence[
 A function of the analysis, the mean rate (..., solved draws), and the solved draw that represents each draw of the
 ensemble; None asks for the delays of the solved draws.
 """
+Varying = Callable[[FloatArray], FloatArray | None]
+"""How much the speed of nodes varies in a run, as the standard deviation of its logarithm, at a utilisation."""
 ClosedForm = Callable[[FloatArray, float | None], FloatArray]
 """Response time in closed form, seconds: a function of the offered rate and of a percentile's level (None: mean)."""
 
@@ -62,6 +65,8 @@ class Figures:
         For each draw of the ensemble, the index of its representative among the solved draws.
     pausing : function or None
         Delays by pauses of nodes. They lengthen percentiles alone; see `System.pauses`.
+    varying : function or None
+        How much the speed of nodes varies in a run. It widens percentiles alone; see `System.variation`.
     """
 
     analysis: Analysis
@@ -71,11 +76,12 @@ class Figures:
     bounded: bool = False
     place: Places | None = None
     pausing: Pausing | None = None
+    varying: Varying | None = None
 
     @cached_property
     def without_pauses(self) -> Figures:
-        """The figures of nodes that never pause."""
-        return self._at_the_same_point(pausing=None)
+        """The figures of nodes that never pause and are always as fast, as in a simulation."""
+        return self._at_the_same_point(pausing=None, varying=None)
 
     def represented(self, place: Places) -> Figures:
         """Return the figures as if only some draws were solved; `place` (draws,) has the one for each draw."""
@@ -148,8 +154,15 @@ class Figures:
     def _quantiles_s(self, levels: Sequence[float], classes: Sequence[str]) -> FloatArray:
         """Return percentiles (levels, ..., draws). Each draw has its own pauses, also where another represents it."""
         if self.pausing is None:
-            return self._every(self.point.quantiles_s(levels, *classes))
-        return self.point.quantiles_s(levels, *classes, delays=self._delays, place=self.place)
+            return self._every(self._varied_point.quantiles_s(levels, *classes))
+        return self._varied_point.quantiles_s(levels, *classes, delays=self._delays, place=self.place)
+
+    @cached_property
+    def _varied_point(self) -> OperatingPoint:
+        """The operating point as percentiles see it."""
+        if self.varying is None:
+            return self.point
+        return varied(self.point, self.varying(np.minimum(self.point.rate_per_s / self.analysis.drift_per_s, 1.0)))
 
     def _closed_s(self, closed: ClosedForm, level: float | None) -> FloatArray:
         """Return a figure in closed form; infinite beyond the sustained rate, unless clients wait for their answers."""
@@ -241,9 +254,11 @@ class Solution:
         network has all draws. Figures always have all draws.
     pausing : function, optional
         Delays by pauses of nodes.
+    varying : function, optional
+        How much the speed of nodes varies in a run.
     """
 
-    def __init__(
+    def __init__(  # what a system knows of a layout
         self,
         network: Network,
         reported: Mapping[str, tuple[str, ...]],
@@ -251,9 +266,10 @@ class Solution:
         bounded: bool = False,
         place: Places | None = None,
         pausing: Pausing | None = None,
+        varying: Varying | None = None,
     ) -> None:
         self.network, self.reported, self.closed, self.bounded, self.place = network, reported, closed, bounded, place
-        self.pausing, self.analysis = pausing, Analysis(network)
+        self.pausing, self.varying, self.analysis = pausing, varying, Analysis(network)
 
     def at(self, peak_rate: float | FloatArray) -> Figures:
         """Return the figures at offered peak rates.
@@ -282,7 +298,9 @@ class Solution:
         rate = np.asarray(peak_rate, dtype=float)
         every = np.broadcast_to(rate, np.broadcast_shapes(rate.shape, (self.analysis.draws,)))
         pausing = None if self.pausing is None else self._up_to_capacity(self.pausing)
-        return Figures(self.analysis, every, self.reported, self.closed, self.bounded, pausing=pausing)
+        return Figures(
+            self.analysis, every, self.reported, self.closed, self.bounded, pausing=pausing, varying=self.varying
+        )
 
     def _up_to_capacity(self, pausing: Pausing) -> Pausing:
         """Let pauses delay requests beyond the capacity as much as at the capacity.

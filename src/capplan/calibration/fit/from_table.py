@@ -143,24 +143,6 @@ class TableSystem(System[S]):
         del clients
         return dict(values)
 
-    def variation(self, values: Values, utilisation: FloatArray) -> FloatArray | None:
-        """Return how much the speed varies in a run; None: not at all.
-
-        Parameters
-        ----------
-        values : mapping
-            Parameter values.
-        utilisation : array (..., draws)
-            Utilisation of the busiest station.
-
-        Returns
-        -------
-        array (..., draws) or None
-            Standard deviation of the logarithm of the speed.
-        """
-        del values, utilisation
-        return None
-
     def undecided(self, row: TableRow, trained: Sequence[TableRow]) -> str:
         """Return why a row cannot be identified from the trained ones, with the row that would decide it; or empty.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from capplan.calibration.case.variation import varied
 from capplan.calibration.fit.table_rows import LEVELS, MEAN, THROUGHPUT, TableRow
 from capplan.models.language.distribution import Deterministic, Exponential
 from capplan.models.language.parameter import Values
@@ -16,7 +17,7 @@ from capplan.models.language.traffic import Closed, Throttled
 from capplan.models.language.units import FloatArray
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.clients import solve_clients
-from capplan.models.solver.operating_point import OperatingPoint, SteadyState, solve
+from capplan.models.solver.operating_point import OperatingPoint, solve
 
 if TYPE_CHECKING:
     from capplan.calibration.fit.from_table import TableSystem
@@ -136,7 +137,7 @@ def _solved(  # noqa: PLR0913, PLR0917  # one call site a kind of traffic
     levels = sorted({LEVELS[name] for names in quantities for name in names if name in LEVELS})
     if levels:
         delays = system.pauses(layout, values, analysis, point.rate_per_s, None) or None
-        point = _varied(point, system.variation(values, _busiest(analysis, point)))
+        point = varied(point, system.variation(values, _busiest(analysis, point)))
     by_classes: dict[tuple[str, ...], tuple[FloatArray, FloatArray]] = {}
     found = []
     for row, names, (number, own) in zip(rows, quantities, places, strict=True):
@@ -168,37 +169,8 @@ def _solved(  # noqa: PLR0913, PLR0917  # one call site a kind of traffic
     return found
 
 
-_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(5)
-_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
-
-
 def _busiest(analysis: Analysis, point: OperatingPoint) -> FloatArray:
     return np.minimum(point.rate_per_s / analysis.drift_per_s, 1.0)
-
-
-def _varied(point: OperatingPoint, log_sd: FloatArray | None) -> OperatingPoint:
-    """Spread the responses of a steady state: the speed varies in a run, slowly beside a request.
-
-    The factor on a response is lognormal with the mean 1, by Gauss-Hermite quadrature; means stay.
-    """
-    if log_sd is None:
-        return point
-    factor = np.exp(log_sd[..., None] * (_NODES - _NODES.max()))  # at most 1, however much the speed varies
-    factor = factor / np.sum(factor * _WEIGHTS, axis=-1, keepdims=True)
-
-    def spread(state: SteadyState) -> SteadyState:
-        def outer(part: FloatArray, scale: FloatArray) -> FloatArray:
-            joined = part[..., :, None] * scale[..., None, :]
-            return joined.reshape(*joined.shape[:-2], -1)
-
-        return replace(
-            state,
-            weight={name: outer(each, np.broadcast_to(_WEIGHTS, factor.shape)) for name, each in state.weight.items()},
-            mean_s={name: outer(each, factor) for name, each in state.mean_s.items()},
-            variance_s2={name: outer(each, factor**2) for name, each in state.variance_s2.items()},
-        )
-
-    return replace(point, states=tuple(map(spread, point.states)))
 
 
 def _classes(system: TableSystem[Any], row: TableRow) -> tuple[str, ...]:

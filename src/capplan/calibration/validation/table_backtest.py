@@ -19,6 +19,7 @@ from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
 from capplan.calibration.evidence.row_choice import chosen_rows
 from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.fit.from_table import RowPrediction, TableSystem, fit_table, predict_table
+from capplan.calibration.fit.table_rows import with_mix
 from capplan.calibration.validation.priors import displaced, sign_patterns
 from capplan.calibration.validation.simple_rules import IntervalEstimate
 from capplan.calibration.validation.table_scores import (
@@ -173,7 +174,7 @@ def split_table(frame: pd.DataFrame, train: str) -> Split:
         raise InputError(f"--train {train!r} keeps none of the {len(frame)} rows: there is nothing to fit")
     if kept.all():
         raise InputError(f"--train {train!r} keeps all {len(frame)} rows: leave some out, which are then predicted")
-    rows = list(_told_apart(list(LOAD_TESTS.rows(frame))))
+    rows = list(_told_apart(with_mix(list(LOAD_TESTS.rows(frame)))))  # each row is predicted alone, with its run's mix
     return Split(
         tuple(row for row, own in zip(rows, kept, strict=True) if own),
         tuple(row for row, own in zip(rows, kept, strict=True) if not own),
