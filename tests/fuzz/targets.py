@@ -139,7 +139,7 @@ FILES = {
     "prices": FileTarget(lambda path: read_prices(path, system("openprovider")), _examples("*prices.toml")),
     "shapes": FileTarget(lambda path: read_shapes(path, system("openprovider")), _examples("shapes.toml")),
     "details": FileTarget(lambda path: read_details(path, None), _examples("*details.toml")),
-    "cluster that exists": FileTarget(lambda path: read_hosts(path).cluster(), _examples("hosts.toml")),
+    "cluster that exists": FileTarget(lambda path: read_hosts(path).cluster(), _examples("live/hosts.toml")),
     "proposal": FileTarget(lambda path: question_of(read_proposal(path)), (EXAMPLES / "proposal-20000-tps.json",)),
     "saved answer": FileTarget(read_answer, (CORPUS / "answer.json",)),
     "measured, for a saved answer": FileTarget(
