@@ -1,7 +1,4 @@
-"""LDAP: a search and a bind at a slapd of its own. ldap3 encodes and decodes the messages; the event loop sends them.
-
-ldap3's own connections would be the bottleneck: they spend several times the CPU of slapd on each request.
-"""
+"""LDAP: a search and a bind at a slapd of its own. ldap3 encodes and decodes the messages; the event loop sends them."""
 
 from __future__ import annotations
 
