@@ -192,9 +192,14 @@ def _targets(kind: Kind, rows: Sequence[BacktestRow]) -> Iterator[str]:
         yield f"| {kind.name} | high/low of bands, median | {its.widest:g} | {width:.2f} | | {met} |"
 
 
+def _to_three_digits(error: float) -> str:
+    """Return an error in per cent so that one near its target can be told from it."""
+    return f"{100 * error:.3g} %" if error >= 5e-4 else "0 %"
+
+
 def _judged(kind: str, what: str, limit: float, decided: float, every: float) -> str:
     counted = decided if math.isfinite(decided) else every
-    shown = [percent(each) if math.isfinite(each) else "-" for each in (decided, every)]
+    shown = [_to_three_digits(each) if math.isfinite(each) else "-" for each in (decided, every)]
     return f"| {kind} | {what} | {percent(limit)} | {shown[0]} | {shown[1]} | {_met(counted <= limit)} |"
 
 

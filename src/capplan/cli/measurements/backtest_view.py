@@ -14,6 +14,7 @@ from capplan.models.number_words import significant
 from capplan.planner.rule_names import RULES
 
 _WORST = 3  # figures that the screen shows
+_LEAST = 5e-5  # errors below are those of floating-point numbers
 
 
 def render(found: Backtest, console: Console) -> None:
@@ -91,6 +92,7 @@ def _error(score: TableScore) -> str:
 
 def percent(error: float) -> str:
     """Return an absolute error in per cent: `3.1 %`, `unbounded`."""
+    error = error if error >= _LEAST else 0.0
     return (
         f"{100 * error:.2g} %" if error < 0.995 else (f"{100 * error:.0f} %" if math.isfinite(error) else "unbounded")
     )

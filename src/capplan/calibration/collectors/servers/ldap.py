@@ -1,4 +1,4 @@
-"""LDAP: a search and a bind at a slapd of its own. ldap3 encodes and decodes the messages; the event loop sends them."""
+"""LDAP: a search and a bind at a slapd of its own. ldap3 encodes and decodes messages; the event loop sends them."""
 
 from __future__ import annotations
 
