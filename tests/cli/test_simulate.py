@@ -133,7 +133,10 @@ def test_a_bad_network_is_one_sentence(capsys: pytest.CaptureFixture[str], tmp_p
     assert "'inflight'" in refused(capsys, [str(path)])
 
 
-@pytest.mark.parametrize("target", [("openprovider", *SHORT), (EXAMPLE, "--duration", "4s", "--tps", "300")])
+@pytest.mark.parametrize(
+    "target",
+    [pytest.param(("openprovider", *SHORT), marks=pytest.mark.slow), (EXAMPLE, "--duration", "4s", "--tps", "300")],
+)
 def test_engines_and_processes_print_the_same_bytes(target: Sequence[str], capsys: pytest.CaptureFixture[str]) -> None:
     printed = {
         (engine, processes): ran(
@@ -196,7 +199,7 @@ def test_another_rate_for_a_network(plans: list[ReplicationPlan], capsys: pytest
 
 @pytest.mark.usefixtures("plans")
 @pytest.mark.parametrize("target", [("openprovider", "--tps", "3000"), (EXAMPLE,)])
-@pytest.mark.parametrize("replications", ["1", "3"])
+@pytest.mark.parametrize("replications", ["1", pytest.param("3", marks=pytest.mark.slow)])
 def test_people_read_it_in_eighty_columns(
     target: Sequence[str], replications: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,7 +42,9 @@ def test_simpy_agrees_with_the_compiled_engine_in_every_digit(name: str) -> None
     assert slow | {"engine": "compiled"} == fast
 
 
-@pytest.mark.parametrize("name", WITH_RATES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name == "openprovider")) for name in WITH_RATES]
+)
 def test_the_solver_s_means_are_inside_the_simulated_bands(name: str) -> None:
     solved, simulated = by("analytic", name), by("simpy", name)
 

@@ -231,6 +231,7 @@ def validated(monkeypatch: pytest.MonkeyPatch, measuring: Measuring) -> LiveVali
     return run.validate_live(SHORT, MadeUp(), Folder(measuring.folder), lambda *_: None)
 
 
+@pytest.mark.slow
 def test_a_cluster_that_behaves_as_the_model_is_predicted_and_an_interrupted_run_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

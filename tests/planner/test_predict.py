@@ -53,7 +53,12 @@ def relative_width(band: Band) -> float:
 
 @pytest.mark.parametrize(
     "fields",
-    [{}, {"tps": 20_000.0, "slo": ("drop_rate<0.1%",)}, {"slo": ("acct.p99<1us",)}, {"consistency_write": "ALL"}],
+    [
+        {},
+        {"tps": 20_000.0, "slo": ("drop_rate<0.1%",)},
+        pytest.param({"slo": ("acct.p99<1us",)}, marks=pytest.mark.slow),
+        {"consistency_write": "ALL"},
+    ],
     ids=str,
 )
 def test_json_is_valid_by_the_published_schema(fields: dict[str, Any]) -> None:
@@ -299,6 +304,7 @@ def overload_probability(**fields: Any) -> float:
     return offered.overload_probability
 
 
+@pytest.mark.slow
 def test_the_overload_probability_is_read_off_the_band_of_the_capacity() -> None:
     """By the definition of a band, a repeat measures less than its low end in 5 % of cases."""
     found = capacity(cass_nodes=6)

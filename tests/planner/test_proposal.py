@@ -102,6 +102,7 @@ def test_page_pdf_and_workbook_have_the_same_figures(made: Callable[[], Proposal
             assert number is None or math.isinf(number) or number in numbers, name
 
 
+@pytest.mark.slow
 def test_cells_of_chosen_shapes_add_up_and_fit_as_long_as_the_subscribers_grow() -> None:
     proposal = for_subscribers()
     chosen = proposal.sizing.chosen

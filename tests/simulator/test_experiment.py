@@ -82,7 +82,7 @@ def test_a_killed_worker_process_leaves_what_is_finished(tmp_path: Path) -> None
     assert_resumes(tmp_path)
 
 
-@pytest.mark.parametrize("workers", ["processes", "dask"])
+@pytest.mark.parametrize("workers", ["processes", pytest.param("dask", marks=pytest.mark.slow)])
 def test_an_interrupt_leaves_what_is_finished_and_no_workers(workers: str, tmp_path: Path) -> None:
     assert in_another_process(workers, tmp_path, "interrupt_and_wait") == (130, "")
     assert_resumes(tmp_path)
@@ -93,7 +93,7 @@ def test_where_interrupts_are_ignored_they_stay_ignored(tmp_path: Path) -> None:
     assert ran(tmp_path) == lines(PLACES)
 
 
-@pytest.mark.parametrize("workers", ["processes", "dask"])
+@pytest.mark.parametrize("workers", ["processes", pytest.param("dask", marks=pytest.mark.slow)])
 def test_a_killed_experiment_leaves_what_is_finished_and_no_workers(workers: str, tmp_path: Path) -> None:
     code, errors = in_another_process(workers, tmp_path, "end_parent")
 

@@ -118,7 +118,7 @@ def test_where_several_that_differ_stand_on_the_ring_is_not_known_to_the_solver(
         pytest.param((Differs(2, speed=0.5),), marks=pytest.mark.slow),
         (Differs(3, down=True),),
         pytest.param((Differs(1, servers=2), Differs(4, servers=2), Differs(5, down=True)), marks=pytest.mark.slow),
-        (Differs(1, speed=0.5), Differs(2, speed=0.8), Differs(3, servers=3)),
+        pytest.param((Differs(1, speed=0.5), Differs(2, speed=0.8), Differs(3, servers=3)), marks=pytest.mark.slow),
     ],
 )
 @pytest.mark.parametrize("pooled", [False, True])

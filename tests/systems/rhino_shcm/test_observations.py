@@ -87,7 +87,7 @@ def test_draws_beyond_capacity_have_latencies_far_from_any_documented_one() -> N
             assert said[row.id][1] > 10 * said[row.id][0]
 
 
-@pytest.mark.parametrize("name", ["long_stall_s", "application_s"])
+@pytest.mark.parametrize("name", [pytest.param("long_stall_s", marks=pytest.mark.slow), "application_s"])
 def test_simulated_figures_move_as_the_closed_form_does(name: str) -> None:
     """What carries the figures from the reference to other draws, held against simulations with common random numbers.
 
