@@ -47,6 +47,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patched:
         patched.syspath_prepend(str(folder))
         patched.setenv("COLUMNS", "80")
+        patched.setenv("CAPPLAN_CACHE_DIR", str(folder / "cache"))  # another worker may calibrate at the same time
         _forget()
         yield folder
     _forget()
