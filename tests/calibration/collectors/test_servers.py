@@ -232,9 +232,9 @@ def test_a_server_that_does_not_start_is_told_with_its_last_words(tmp_path: Path
         return False
 
     log = tmp_path / "log"
-    with server_process.running(["sh", "-c", "echo bad line 7; exit 3"], log) as process:  # noqa: SIM117
-        with pytest.raises(InputError, match="bad line 7"):
-            server_process.wait_until_ready(process, log, "a server", never)
+    failing = server_process.running(["sh", "-c", "echo bad line 7; exit 3"], log)
+    with failing as process, pytest.raises(InputError, match="bad line 7"):
+        server_process.wait_until_ready(process, log, "a server", never)
 
 
 def test_a_server_that_is_not_installed_is_refused_with_the_way_to_get_it() -> None:

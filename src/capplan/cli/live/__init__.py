@@ -1,1 +1,1 @@
-"""Real servers: lab and collect, with what they print."""
+"""Real servers: lab, collect and the live validation, with what they print."""
