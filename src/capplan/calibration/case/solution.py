@@ -258,7 +258,7 @@ class Solution:
         How much the speed of nodes varies in a run.
     """
 
-    def __init__(  # what a system knows of a layout
+    def __init__(
         self,
         network: Network,
         reported: Mapping[str, tuple[str, ...]],
