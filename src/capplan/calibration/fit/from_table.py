@@ -138,9 +138,9 @@ class TableSystem(System[S]):
         del values
         return False
 
-    def at_clients(self, values: Values, clients: FloatArray) -> dict[str, Number]:
-        """Return the values with a number of clients for each draw, where clients contend."""
-        del clients
+    def at_clients(self, values: Values, clients: FloatArray, *, on_timer: bool = False) -> dict[str, Number]:
+        """Return the values with a number of clients, or of open requests under way, for each draw."""
+        del clients, on_timer
         return dict(values)
 
     def undecided(self, row: TableRow, trained: Sequence[TableRow]) -> str:
