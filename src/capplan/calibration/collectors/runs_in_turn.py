@@ -305,6 +305,7 @@ async def connected(cluster: RunningCluster, *, tls: bool) -> Any:
 
 
 def table_of(keyspace: str, row_bytes: int) -> str:
+    """Return the table with rows of a size, which all data centres have."""
     return f"{keyspace}.live_{row_bytes}"
 
 

@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,8 @@ SESSION = "session"
 """Request class of the row about whole sessions, whose drops are sessions not found."""
 _MOST = 100_000
 _WINDOW_S, _PAUSE_S, _WARM_CLIENTS = 1.5, 0.3, 4
+_PATIENCE_S = 30.0
+_THINKS = 4096
 _TABLE = "live_sessions"
 _SEED = 11
 
@@ -120,7 +123,7 @@ def row_of(cluster: RunningCluster, load_: SessionLoad, flow: Flow) -> dict[str,
     }
 
 
-def measure_sessions(
+def measure_sessions(  # noqa: PLR0913, PLR0917  # one call site
     clusters: Sequence[RunningCluster],
     stage: str,
     flow: Flow,
@@ -228,6 +231,18 @@ async def _warmed(sessions: Sessions, cluster: RunningCluster, bounds: Bounds) -
     return (await warm_up(window, _WINDOW_S, bounds.warm_up_s)).sentence
 
 
+async def _prepared(driver: Any, text: str) -> Any:
+    """Prepare a statement, again and again as long as a data centre has not heard of the table."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            return await driver.create_prepared(text)
+        except Exception as error:  # of many classes, as long as nodes agree on the schema
+            if time.monotonic() > deadline:
+                raise InputError(f"a statement cannot be prepared: {error}") from None
+        await asyncio.sleep(_PAUSE_S)
+
+
 Ask = Callable[[int, str], Awaitable[bool]]
 """Makes a statement about the row of a number at a level, and tells whether it found a row."""
 
@@ -265,7 +280,7 @@ class _Statements(Statements):
             f"INSERT INTO {table} (id, value) VALUES (?, ?)",  # noqa: S608  # our table
             f"DELETE FROM {table} WHERE id = ?",  # noqa: S608  # our table
         )
-        known, select, insert, remove = [await driver.create_prepared(text) for text in texts]
+        known, select, insert, remove = [await _prepared(driver, text) for text in texts]
 
         async def ask(statement: Any, parameters: list[Any], level: str) -> bool:
             found = await driver.execute(statement.bind(parameters, consistency=acsylla.Consistency[level]))
@@ -316,9 +331,16 @@ class Sessions:
     checked: int = 0
     missed: int = 0
 
+    @cached_property
+    def thinks_s(self) -> list[list[float]]:
+        """Times to think before each message, for some thousand sessions; others repeat them."""
+        random = np.random.default_rng(self.seed)
+        found: list[list[float]] = random.exponential(self.load.think_s, (_THINKS, len(self.flow))).tolist()
+        return found
+
     async def run(self, number: int) -> None:
         """Run a session; its first message goes to the data centre of its number."""
-        thinks = np.random.default_rng([self.seed, number]).exponential(self.load.think_s, len(self.flow)).tolist()
+        thinks = self.thinks_s[number % _THINKS]
         place, row = len(self.began), self.first + number
         self.began.append(float("nan"))
         written = looked = False

@@ -43,7 +43,7 @@ from capplan.models.language.units import FloatArray
 from capplan.models.results import Band
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import solve
-from capplan.planner.live.answer import LiveFigure, Quantity
+from capplan.planner.live.answer import LiveFigure, Quantity, Verdict
 from capplan.planner.live.clusters import Clusters
 from capplan.planner.live.folder import Folder
 from capplan.planner.live.protocol import Stage
@@ -64,6 +64,8 @@ _COLUMNS: Mapping[Quantity, str] = {"p50": "latency_p50_ms", "p99": "latency_p99
 _LEVELS = (0.5, 0.99)
 _DRAWS, _SAMPLES, _GAPS = 64, 400, 40
 _Z95 = 1.645
+_FOR_P99 = 1100
+"""Requests of a class in a run from which its p99 is sure to be stated."""
 _POINT = 1.0
 """Percentage points of sessions not found that are always accepted: an error of a small share says nothing."""
 
@@ -72,6 +74,11 @@ def to_session_load(asked: AskedSessions, sessions_per_s: float) -> SessionLoad:
     """Return a load with its rate, to two digits."""
     rate = float(f"{sessions_per_s:.2g}")
     return SessionLoad(asked.read, asked.write, asked.think_ms / 1000, rate, asked.rtt_ms)
+
+
+def _count(name: str) -> int:
+    """Return how many messages of a session have a request class."""
+    return sum(each.name == name for each in FLOW)
 
 
 def session_network(scenario: CassandraScenario, values: Values, think_s: float) -> Network:
@@ -134,10 +141,12 @@ def _predicted(
     load = to_session_load(asked, asked.share * float(np.median(analysis.drift_per_s)) / len(FLOW))
     rate = load.sessions_per_s * len(FLOW)
     figures = _latencies(scenario, values, analysis, rate, fitted)
+    for name, own in figures.items():
+        if load.sessions_per_s * duration_s * _count(name) < _FOR_P99:
+            del own["p99"]
     busy = np.minimum(rate * analysis.load(HOST), 1.0)
-    found = _not_found(scenario, values, busy, load, fitted)
-    found = _repeated(found, load.sessions_per_s * duration_s)
-    figures[SESSION] = {"not found": found}
+    chances = 100 * chance_not_found(scenario, values, busy, load, fitted.seed)
+    figures[SESSION] = {"not found": _counted(chances, load.sessions_per_s * duration_s)}
     bands = {
         name: {quantity: [each.value, each.low, each.high] for quantity, each in own.items()}
         for name, own in figures.items()
@@ -164,34 +173,44 @@ def _latencies(
     return found
 
 
-def _not_found(
-    scenario: CassandraScenario, values: Values, utilisation: FloatArray, load: SessionLoad, fitted: Fitted
-) -> Band:
-    """Return the per cent of sessions whose first message after the start finds no row.
+def chance_not_found(
+    scenario: CassandraScenario, values: Values, utilisation: FloatArray, load: SessionLoad, seed: int
+) -> FloatArray:
+    """Return the chance that the first message after the start finds no row, at some draws (draws,).
 
-    The generator's work and its way count before the read; so they do behind the answer to the start.
+    The generator's work and its way count before the read. So do those behind the answer to the start.
+
+    Parameters
+    ----------
+    scenario : CassandraScenario
+        The cluster.
+    values : mapping
+        Its parameter values, SI.
+    utilisation : array (draws,)
+        Utilisation of the host.
+    load : SessionLoad
+        The load.
+    seed : int
+        Seed of the sample.
     """
-    draws = len(utilisation)
-    chosen = spaced(draws, _DRAWS)
+    chosen = spaced(len(utilisation), _DRAWS)
     own = at_draws(values, chosen)
     cluster, costs = build_cluster(scenario, own), build_costs(scenario, own)["write"]
     question = Question(load.write, load.read, client_s=own["delay_s"] + own["generator_s"])
     busy = Busy(np.ones((1, len(chosen))), utilisation[chosen][None])
     gaps_s = -load.think_s * np.log1p(-(np.arange(_GAPS) + 0.5) / _GAPS)
-    sampling = Sampling(len(chosen), _SAMPLES, fitted.seed)
+    sampling = Sampling(len(chosen), _SAMPLES, seed)
     chances = chances_not_found(cluster, costs, busy, question, gaps_s, sampling)
-    by_draw = 100 * chances.mean(axis=(0, 2))
-    low, high = np.quantile(by_draw, (0.05, 0.95)).tolist()
-    return Band(float(np.median(by_draw)), low, high)
+    return np.asarray(chances.mean(axis=(0, 2)))
 
 
-def _repeated(band: Band, sessions: float) -> Band:
-    """Return the band of what a run would count: that of the share, and how a number of sessions scatters."""
-    share = band.value / 100
-    width = 100 * _Z95 * (share * (1 - share) / max(sessions, 1.0)) ** 0.5
-    low = band.value - float(np.hypot(band.value - band.low, width))
-    high = band.value + float(np.hypot(band.high - band.value, width))
-    return Band(band.value, max(low, 0.0), min(high, 100.0))
+def _counted(percent: FloatArray, sessions: float) -> Band:
+    """Return the band of what a run counts: that of the share, and how a number of sessions scatters."""
+    value = float(np.median(percent))
+    low, high = np.quantile(percent, (0.05, 0.95)).tolist()
+    width = _Z95 * (value * (100 - value) / max(sessions, 1.0)) ** 0.5
+    low = max(value - float(np.hypot(value - low, width)), 0.0)
+    return Band(value, low, min(value + float(np.hypot(high - value, width)), 100.0))
 
 
 def measure_stage(
@@ -274,9 +293,10 @@ def _figure(
         reason = "too few requests for this percentile"
     elif not rows:
         reason = "the load generator was the bottleneck in every run"
-    verdict = "not judged" if measured is None else verdict_of(predicted.value, measured, threshold)
-    if verdict == "off" and measured is not None and missing and abs(predicted.value - measured.value) <= _POINT:
-        verdict = "within threshold"
+    verdict: Verdict = "not judged"
+    if measured is not None:
+        near = missing and abs(predicted.value - measured.value) <= _POINT
+        verdict = "within threshold" if near else verdict_of(predicted.value, measured, threshold)
     asked: Sequence[Operation] = ("read", "write") if kind == SESSION else OPERATIONS[kind]  # type: ignore[assignment]
     levels = list(dict.fromkeys(load.level(each) for each in asked))
     return LiveFigure(
@@ -289,7 +309,7 @@ def _figure(
         rtt_ms=load.rtt_ms,
         load=f"{load.sessions_per_s:g} sessions/s, think {1000 * load.think_s:g}",
         clients=None,
-        offered_per_s=load.sessions_per_s * (1 if kind == SESSION else sum(each.name == kind for each in FLOW)),
+        offered_per_s=load.sessions_per_s * (1 if kind == SESSION else _count(kind)),
         quantity=quantity,
         unit="%" if missing else "ms",
         predicted=predicted.value,
