@@ -8,6 +8,7 @@ from itertools import product
 
 from capplan.calibration.collectors.runs_in_turn import Bounds, Load, Operation
 from capplan.calibration.lab.layout import Layout
+from capplan.planner.live.session_stages import SESSIONS, SessionStage
 
 OPERATIONS: tuple[Operation, ...] = ("read", "write")
 MOST = 32
@@ -94,6 +95,8 @@ class Protocol:
         What is predicted, and then measured.
     small_bounds, large_bounds : Bounds
         How long and how often each load is measured.
+    sessions : tuple of SessionStage
+        Sessions of several messages, which are predicted and measured, too.
     """
 
     name: str
@@ -101,12 +104,14 @@ class Protocol:
     large: tuple[Stage, ...]
     small_bounds: Bounds = field(default_factory=Bounds)
     large_bounds: Bounds = field(default_factory=Bounds)
+    sessions: tuple[SessionStage, ...] = ()
 
     @property
     def runs(self) -> int:
         """The number of runs."""
         small = sum(len(each.asked) for each in self.small) * self.small_bounds.repeats
-        return small + sum(len(each.asked) for each in self.large) * self.large_bounds.repeats
+        sessions = sum(len(each.asked) * each.bounds.repeats for each in self.sessions)
+        return small + sum(len(each.asked) for each in self.large) * self.large_bounds.repeats + sessions
 
 
 def closed(
@@ -229,6 +234,7 @@ FULL = Protocol(
     ),
     Bounds(3.0, 3, 40.0),
     Bounds(3.0, 5, 40.0),
+    SESSIONS,
 )
 """`just live`: 40 minutes to an hour."""
 
