@@ -576,7 +576,7 @@ def _scatter_of_layouts(system: TableSystem[Any], effects: Effects | None) -> di
 def _learnt(
     problem: _Problem, best: Maximum, errors: FloatArray, scatter: Mapping[str, float], effects: Effects | None
 ) -> dict[str, float]:
-    """Return the scatter with what the errors of the fit (figures,) say of it, for rates and means and for each percentile.
+    """Return the scatter with what the errors of the fit (figures,) say of it: of rates and means, of each percentile.
 
     The variance is that of a scaled inverse chi-squared distribution: the assumed one counts as a few figures.
     """
