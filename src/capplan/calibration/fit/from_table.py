@@ -31,7 +31,7 @@ from capplan.calibration.evidence.table import Evidence, Source
 from capplan.calibration.fit.fitted_file import DRAWS, Fitted, FittedTable, Posterior, rounded
 from capplan.calibration.fit.identifiability import Judge
 from capplan.calibration.fit.layout_effects import Effects, factors, name_of
-from capplan.calibration.fit.maximum import Maximum, maximum
+from capplan.calibration.fit.maximum import Maximum, best_of, maximum
 from capplan.calibration.fit.posterior import laplace_distance, resampled
 from capplan.calibration.fit.table_model import Solved, solved_rows
 from capplan.calibration.fit.table_rows import (
@@ -546,11 +546,8 @@ def _check_groups(system: TableSystem[Any], rows: Sequence[LoadTestRow]) -> None
 
 
 def _best(problem: _Problem, starts: Sequence[Mapping[str, float]]) -> Maximum:
-    found = [maximum(problem, problem.centre, _SEARCHED)]
-    for start in starts:
-        moved = problem.centre + np.log([start.get(each.name, 1.0) for each in problem.free])
-        found.append(maximum(problem, moved, _SEARCHED))
-    return min(found, key=lambda each: each.deviance)
+    moved = [np.log([start.get(each.name, 1.0) for each in problem.free]) for start in ({}, *starts)]
+    return best_of(problem, [problem.centre + each for each in moved], _SEARCHED)
 
 
 def _of_layouts(problem: _Problem, effects: Effects | None, log_points: FloatArray, seed: int) -> dict[str, FloatArray]:
@@ -576,7 +573,7 @@ def _scatter_of_layouts(system: TableSystem[Any], effects: Effects | None) -> di
 def _learnt(
     problem: _Problem, best: Maximum, errors: FloatArray, scatter: Mapping[str, float], effects: Effects | None
 ) -> dict[str, float]:
-    """Return the scatter with what the errors of the fit (figures,) say of it, for rates and means and for each percentile.
+    """Return the scatter with what errors of the fit (figures,) say of it, for rates and means and for each percentile.
 
     The variance is that of a scaled inverse chi-squared distribution: the assumed one counts as a few figures.
     """
