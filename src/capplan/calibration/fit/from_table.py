@@ -275,10 +275,15 @@ class TableBasis(FigureBasis):
         del resource, rate_per_s
         return "model only"
 
+    @cached_property
+    def _read(self) -> tuple[TableRow, ...]:
+        system: Any = self.system
+        rows: tuple[TableRow, ...] = system.read(rows_of(self.fitted))
+        return rows
+
     def _of(self, column: str, rate_per_s: float) -> Basis:
         system: Any = self.system
-        read = system.read([row_of(cells) for cells in self.fitted.its_table.rows])
-        rows = [row for row in read if column in row.measured]
+        rows = [row for row in self._read if column in row.measured]
         if not rows:
             return "model only"
         layout = system.extrapolation(self.scenario).basis
@@ -303,6 +308,10 @@ class TableObservations(Observations[S]):
     def load_tests(self, choice: Mapping[str, str] | None = None) -> tuple[LoadTest[S], ...]:
         """Return the rows of the table as load tests, without documented figures."""
         del choice
+        return self._of_table
+
+    @cached_property
+    def _of_table(self) -> tuple[LoadTest[S], ...]:
         system: Any = self.system
         if system.table is None:
             return ()
