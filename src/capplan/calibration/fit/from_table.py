@@ -26,7 +26,7 @@ from scipy.special import ndtri
 from capplan.calibration.case.figure_basis import FigureBasis
 from capplan.calibration.case.model_error import ModelError
 from capplan.calibration.case.uncertainty import Uncertainty
-from capplan.calibration.evidence.load_tests import ALL, LoadTestRow
+from capplan.calibration.evidence.load_test_row import ALL, LoadTestRow
 from capplan.calibration.evidence.table import Evidence, Source
 from capplan.calibration.fit.fitted_file import DRAWS, Fitted, FittedTable, Posterior, rounded
 from capplan.calibration.fit.identifiability import Judge
