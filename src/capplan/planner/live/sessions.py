@@ -121,11 +121,12 @@ def predicted_sessions(
     measured : mapping of str to float
         Round trips that were measured in ms, by what was asked for.
     """
-    cluster = clusters.expected(_plain(stage))
+    cluster = clusters.expected(plain(stage))
     return [_predicted(each, cluster, fitted, measured, stage.bounds.duration_s) for each in stage.asked]
 
 
-def _plain(stage: SessionStage) -> Stage:
+def plain(stage: SessionStage) -> Stage:
+    """Return the cluster of a stage, as `Clusters` takes it."""
     return Stage(stage.name, stage.title, stage.layout, ())
 
 
@@ -229,7 +230,7 @@ def measure_stage(
     def told(what: str, done: int, total: int) -> None:
         progress(f"{stage.title}: {what}", done, total)
 
-    with clusters.running(_plain(stage), told) as cluster:
+    with clusters.running(plain(stage), told) as cluster:
         each_dc = in_each_dc(cluster, stage)
         measure_sessions(each_dc, stage.name, FLOW, loads, stage.bounds, rows.found, rows.add, told)
 
