@@ -150,14 +150,13 @@ def test_a_session_misses_its_row_in_another_data_centre_unless_its_writes_wait_
     assert_clean(Layout(dcs=2))
 
     found = Folder(tmp_path).session_rows()
-    missed, waited = (
-        {kind: found[f"s-{levels}-think-1ms-100ms-open-15-1", kind] for kind in KINDS} for levels in LEVELS
-    )
-    assert missed[SESSION].errors == waited[SESSION].errors == 0
-    assert missed[SESSION].drops > 0  # the row needs 50 ms, and the next message some few
-    assert waited[SESSION].drops == 0
-    assert waited["auth"].latency_p50_ms < 100 <= waited["start"].latency_p50_ms
-    assert missed["update"].latency_p50_ms < 100 <= waited["update"].latency_p50_ms
+    assert not any(row.errors for row in found.values())
+    missed, waited = ([found[f"s-{each}-think-1ms-100ms-open-15-1", kind] for kind in KINDS] for each in LEVELS)
+    assert missed[0].drops  # the row needs 50 ms, and the next message some few
+    assert waited[0].drops == 0
+    quick, slow = ([row.latency_p50_ms or 0.0 for row in rows] for rows in (missed, waited))
+    assert max(quick[1:]) < 100
+    assert slow[1] < 100 <= min(slow[2:])
 
 
 def test_calls_and_streams_of_grpc_are_measured(tmp_path: Path) -> None:
