@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from capplan.calibration.evidence.load_tests import LoadTestRow
+from capplan.calibration.evidence.load_test_row import LoadTestRow
 from capplan.calibration.fit.from_table import TableSystem
 from capplan.calibration.fit.table_rows import TableRow
 from capplan.calibration.situation import Machine
