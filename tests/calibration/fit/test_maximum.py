@@ -8,7 +8,7 @@ from scipy import stats
 
 from capplan.calibration.evidence.table import Evidence, by_id
 from capplan.calibration.fit import problem as module
-from capplan.calibration.fit.maximum import Maximum, maximum
+from capplan.calibration.fit.maximum import Maximum, best_of, maximum
 from capplan.calibration.fit.problem import Problem, Scatter, deviance_residual, log_likelihood, rows_to_fit
 from capplan.models.language.parameter import Parameter, Values
 from capplan.models.language.units import FloatArray
@@ -122,6 +122,32 @@ def test_the_maximum_does_not_hang_on_where_it_starts(best: Maximum) -> None:
     other = maximum(TOY, np.array([np.log(10_700.0)]))
 
     assert float(other.log_point[0]) == pytest.approx(float(best.log_point[0]), abs=1e-5)
+
+
+class TwoValleys:
+    """A deviance with minima near -1 and near 1, of which the second is the lower one."""
+
+    centre, spread = np.zeros(1), np.ones(1)
+
+    def residuals(self, log_points: FloatArray) -> FloatArray:
+        return np.concatenate([5 * (log_points**2 - 1), log_points - 1], axis=-1)
+
+
+@pytest.mark.parametrize("starts", [(-2.0,), (-2.0, 0.5, -0.5), (3.0, 1.0, 0.7, -1.0, 0.1)])
+def test_the_best_of_several_searches_is_the_best_of_each_alone(starts: tuple[float, ...]) -> None:
+    points = [np.array([start]) for start in starts]
+    alone = min((maximum(TwoValleys(), point) for point in points), key=lambda each: each.deviance)
+
+    assert best_of(TwoValleys(), points, 60).log_point.tolist() == alone.log_point.tolist()
+
+
+def test_an_error_of_the_model_ends_all_searches() -> None:
+    class Failing(TwoValleys):
+        def residuals(self, log_points: FloatArray) -> FloatArray:
+            raise ValueError(f"no prediction at {len(log_points)} points")
+
+    with pytest.raises(ValueError, match="no prediction"):
+        best_of(Failing(), [np.zeros(1), np.ones(1)], 60)
 
 
 def test_effective_parameters_count_what_the_figures_decide(best: Maximum) -> None:

@@ -24,7 +24,8 @@ ROWS = 5000
 """Rows of each table, which are written over and over, so that the data does not grow."""
 _AT_ONCE = 64  # writes of the rows that are read afterwards
 _MOST_REQUESTS = 1_000_000
-_WINDOW_S, _FIRST_S, _PAUSE_S = 1.0, 0.7, 0.2
+_WINDOW_S, _PAUSE_S = 1.0, 0.2
+_WARM_CLIENTS = 8  # at least
 _RTT_SETTLES_S = 1.0
 _PATIENCE_S = 30.0
 _SEED = 1
@@ -173,7 +174,7 @@ class Bounds:
     repeats : int
         How often each load is measured.
     warm_up_s : float
-        Most time to wait until the speed is steady, for reads and for writes.
+        Most time to wait until the speed is steady, for each statement at each level.
     """
 
     duration_s: float = 3.0
@@ -252,7 +253,7 @@ async def _measured(  # as its caller
             await rtt.become(each.rtt_ms)
             await asyncio.sleep(_PAUSE_S)
             sample = await _sampled(each, requests[each.statement], bounds.duration_s, number, cluster.servers)
-            done(_row(cluster, stage, each, repeat, sample, sentences[each.operation]))
+            done(_row(cluster, stage, each, repeat, sample, sentences[each.statement]))
     finally:
         for session in sessions.values():
             await session.close()
@@ -373,27 +374,22 @@ async def _warmed(  # as its caller
     servers: Servers,
     bounds: Bounds,
     progress: Progress,
-) -> dict[str, str]:
-    """Load each operation until its cost is steady, then every statement for a moment; return what was seen."""
-    clients = max((each.clients or 8 for each in loads), default=8)
-    sentences: dict[str, str] = {}
-    for operation in dict.fromkeys(each.operation for each in loads):
-        first = next(each for each in loads if each.operation == operation)
-        progress(f"warming {operation}s up until they are steady", 0, 1)
-        await rtt.become(first.rtt_ms)
+) -> dict[Any, str]:
+    """Load every statement until its cost is steady; return what was seen of each."""
+    clients = max(_WARM_CLIENTS, *(each.clients or 0 for each in loads))
+    sentences: dict[Any, str] = {}
+    for statement, own in {each.statement: each for each in reversed(loads)}.items():
+        progress(f"warming {own.operation}s at {own.level} up until they are steady", 0, 1)
+        await rtt.become(own.rtt_ms)
 
-        async def window(seconds: float, own: Load = first) -> float:
+        async def window(seconds: float, own: Load = own) -> float:
             found = await load.closed(requests[own.statement], clients, seconds, _MOST_REQUESTS, servers)
             if not found.completed:
                 raise InputError(f"no {own.operation} at {own.level} was answered: check the nodes, or the level")
             whole = sum(found.server_cpu_s) or float(found.latencies_s.sum())
             return whole / found.completed
 
-        sentences[operation] = (await warm_up(window, _WINDOW_S, bounds.warm_up_s)).sentence
-    for statement in dict.fromkeys(each.statement for each in loads):
-        own = next(each for each in loads if each.statement == statement)
-        await rtt.become(own.rtt_ms)
-        await load.closed(requests[statement], clients, min(_FIRST_S, bounds.duration_s), _MOST_REQUESTS, servers)
+        sentences[statement] = (await warm_up(window, _WINDOW_S, bounds.warm_up_s)).sentence
     return sentences
 
 

@@ -26,12 +26,12 @@ from scipy.special import ndtri
 from capplan.calibration.case.figure_basis import FigureBasis
 from capplan.calibration.case.model_error import ModelError
 from capplan.calibration.case.uncertainty import Uncertainty
-from capplan.calibration.evidence.load_tests import ALL, LoadTestRow
+from capplan.calibration.evidence.load_test_row import ALL, LoadTestRow
 from capplan.calibration.evidence.table import Evidence, Source
 from capplan.calibration.fit.fitted_file import DRAWS, Fitted, FittedTable, Posterior, rounded
 from capplan.calibration.fit.identifiability import Judge
 from capplan.calibration.fit.layout_effects import Effects, factors, name_of
-from capplan.calibration.fit.maximum import Maximum, maximum
+from capplan.calibration.fit.maximum import Maximum, best_of, maximum
 from capplan.calibration.fit.posterior import laplace_distance, resampled
 from capplan.calibration.fit.table_model import Solved, solved_rows
 from capplan.calibration.fit.table_rows import (
@@ -138,9 +138,9 @@ class TableSystem(System[S]):
         del values
         return False
 
-    def at_clients(self, values: Values, clients: FloatArray) -> dict[str, Number]:
-        """Return the values with a number of clients for each draw, where clients contend."""
-        del clients
+    def at_clients(self, values: Values, clients: FloatArray, *, on_timer: bool = False) -> dict[str, Number]:
+        """Return the values with a number of clients, or of open requests under way, for each draw."""
+        del clients, on_timer
         return dict(values)
 
     def undecided(self, row: TableRow, trained: Sequence[TableRow]) -> str:
@@ -275,10 +275,15 @@ class TableBasis(FigureBasis):
         del resource, rate_per_s
         return "model only"
 
+    @cached_property
+    def _read(self) -> tuple[TableRow, ...]:
+        system: Any = self.system
+        rows: tuple[TableRow, ...] = system.read(rows_of(self.fitted))
+        return rows
+
     def _of(self, column: str, rate_per_s: float) -> Basis:
         system: Any = self.system
-        read = system.read([row_of(cells) for cells in self.fitted.its_table.rows])
-        rows = [row for row in read if column in row.measured]
+        rows = [row for row in self._read if column in row.measured]
         if not rows:
             return "model only"
         layout = system.extrapolation(self.scenario).basis
@@ -303,6 +308,10 @@ class TableObservations(Observations[S]):
     def load_tests(self, choice: Mapping[str, str] | None = None) -> tuple[LoadTest[S], ...]:
         """Return the rows of the table as load tests, without documented figures."""
         del choice
+        return self._of_table
+
+    @cached_property
+    def _of_table(self) -> tuple[LoadTest[S], ...]:
         system: Any = self.system
         if system.table is None:
             return ()
@@ -482,9 +491,10 @@ def fit_table(system: TableSystem[Any], rows: Sequence[LoadTestRow], *, seed: in
         scatter = scatter_of(read, ON_CURVES)
         problem = problem.with_scatter(scatter, effects)
         best = maximum(problem, best.log_point)
-        errors = problem.logs - problem.predicted(best.log_point[None])[0]
+    errors = problem.logs - problem.predicted(best.log_point[None])[0]
+    if effects is not None:
         effects = replace(effects, log_sd=effects.learnt(errors, problem.sd))
-    scatter = _learnt(problem, best, scatter, effects)
+    scatter = _learnt(problem, best, errors, scatter, effects)
     problem = problem.with_scatter(scatter, effects)
     best = maximum(problem, best.log_point)
     proposals = min(_PROPOSALS, max(_FEWEST, _SOLVED // len({row.layout for row in read})))
@@ -545,18 +555,16 @@ def _check_groups(system: TableSystem[Any], rows: Sequence[LoadTestRow]) -> None
 
 
 def _best(problem: _Problem, starts: Sequence[Mapping[str, float]]) -> Maximum:
-    found = [maximum(problem, problem.centre, _SEARCHED)]
-    for start in starts:
-        moved = problem.centre + np.log([start.get(each.name, 1.0) for each in problem.free])
-        found.append(maximum(problem, moved, _SEARCHED))
-    return min(found, key=lambda each: each.deviance)
+    moved = [np.log([start.get(each.name, 1.0) for each in problem.free]) for start in ({}, *starts)]
+    return best_of(problem, [problem.centre + each for each in moved], _SEARCHED)
 
 
 def _of_layouts(problem: _Problem, effects: Effects | None, log_points: FloatArray, seed: int) -> dict[str, FloatArray]:
     """Return draws of the logarithms of the factors of each layout, by name."""
     if effects is None:
         return {}
-    errors = problem.logs - problem.predicted(log_points)
+    points, copies = np.unique(log_points, axis=0, return_inverse=True)  # resampling repeats points
+    errors = (problem.logs - problem.predicted(points))[copies]
     drawn = effects.drawn(errors, problem.sd, np.random.default_rng([seed, 2]))
     layouts = list(dict.fromkeys(problem.rows[each.row].layout for each in problem.figures_to_fit))
     return {
@@ -572,13 +580,17 @@ def _scatter_of_layouts(system: TableSystem[Any], effects: Effects | None) -> di
 
 
 def _learnt(
-    problem: _Problem, best: Maximum, scatter: Mapping[str, float], effects: Effects | None
+    problem: _Problem, best: Maximum, errors: FloatArray, scatter: Mapping[str, float], effects: Effects | None
 ) -> dict[str, float]:
-    """Return the scatter with what the residuals of the fit say of it, for rates and means and for each percentile.
+<<<<<<< HEAD
+    """Return the scatter with what the errors of the fit (figures,) say of it: of rates and means, of each percentile.
+=======
+    """Return the scatter with what errors of the fit (figures,) say of it, for rates and means and for each percentile.
+>>>>>>> calspeed
 
     The variance is that of a scaled inverse chi-squared distribution: the assumed one counts as a few figures.
     """
-    errors, count = problem.logs - problem.predicted(best.log_point[None])[0], len(problem.logs)
+    count = len(errors)
     fitted = best.effective_parameters
     if effects is not None:
         means, covariances = effects.expected(errors[None], problem.sd)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from threading import Condition
 from typing import Protocol
 
 import numpy as np
@@ -125,3 +128,96 @@ def maximum(problem: LeastSquares, start: FloatArray | None = None, most: int = 
     residuals, jacobian = evaluator.at(solution.x)
     data = residuals[: len(residuals) - len(problem.centre)]
     return Maximum(solution.x, float(residuals @ residuals), float(data @ data), jacobian)
+
+
+def best_of(problem: LeastSquares, starts: Sequence[FloatArray], most: int) -> Maximum:
+    """Search from several starts, and return the most probable of the points that are found.
+
+    The searches take their steps together, because a model takes little longer for the points of all of them than for
+    those of one. What each finds does not depend on the others, except for rounding.
+
+    Parameters
+    ----------
+    problem : LeastSquares
+        The fitting problem.
+    starts : sequence of array (free,)
+        Logarithms of the free parameters.
+    most : int
+        Evaluations of the residuals from each start, at most.
+
+    Returns
+    -------
+    Maximum
+        The point with the smallest deviance.
+    """
+    together = _Together(problem.residuals, len(starts))
+
+    def found(number: int) -> Maximum:
+        try:
+            return maximum(_Part(problem, together, number), starts[number], most)
+        finally:
+            together.leave()
+
+    with ThreadPoolExecutor(len(starts)) as pool:
+        return min(pool.map(found, range(len(starts))), key=lambda each: each.deviance)
+
+
+class _Together:
+    """Evaluates the points of several searches in one call, as soon as every search that still runs waits for one."""
+
+    def __init__(self, residuals: Callable[[FloatArray], FloatArray], running: int) -> None:
+        self.residuals, self.running = residuals, running
+        self.asked: dict[int, FloatArray] = {}
+        self.found: dict[int, FloatArray] = {}
+        self.failure: BaseException | None = None
+        self.changed = Condition()
+
+    def of(self, number: int, points: FloatArray) -> FloatArray:
+        """Return the residuals that a search asks for, after those of the other searches are known as well."""
+        with self.changed:
+            self.asked[number] = points
+            self._solve()
+            self.changed.wait_for(lambda: number in self.found or self.failure is not None)
+            if self.failure is not None:
+                raise self.failure
+            return self.found.pop(number)
+
+    def leave(self) -> None:
+        """Go on without a search that has ended."""
+        with self.changed:
+            self.running -= 1
+            self._solve()
+
+    def _solve(self) -> None:
+        if not self.asked or len(self.asked) < self.running or self.failure is not None:
+            return
+        numbers = sorted(self.asked)
+        parts = [self.asked.pop(number) for number in numbers]
+        try:
+            residuals = self.residuals(np.concatenate(parts))
+        except BaseException as error:  # the other searches must not wait for ever
+            self.failure = error
+        else:
+            ends = np.cumsum([len(part) for part in parts])[:-1]
+            self.found.update(zip(numbers, np.split(residuals, ends), strict=True))
+        self.changed.notify_all()
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A problem as one of several searches sees it."""
+
+    problem: LeastSquares
+    together: _Together
+    number: int
+
+    @property
+    def centre(self) -> FloatArray:
+        return self.problem.centre
+
+    @property
+    def spread(self) -> FloatArray:
+        return self.problem.spread
+
+    def residuals(self, log_points: FloatArray) -> FloatArray:
+        return self.together.of(self.number, log_points)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from capplan.calibration.evidence.load_tests import PERCENTILES, LoadTestRow
+from capplan.calibration.evidence.load_test_row import PERCENTILES, LoadTestRow
 from capplan.calibration.fit.fitted_file import Fitted
 from capplan.models.errors import InputError
 

@@ -155,22 +155,22 @@ def _small(clients: Sequence[int], shares: Sequence[float], rtt_ms: float) -> tu
     far = closed((1,), ("LOCAL_ONE", "QUORUM"), (rtt_ms,))
     return (
         Stage("small-2dc", _WORDS_TWO_DCS, _TWO_DCS, far),
-        Stage("small-2", _WORDS_TWO, _TWO, closed((4,), ("LOCAL_ONE", "ALL"))),
+        Stage("small-2", _WORDS_TWO, _TWO, closed((4, 24), ("LOCAL_ONE", "ALL"))),
         Stage("small-1", _WORDS_ONE, _ONE, (*closed(clients), *opened(shares))),
     )
 
 
 QUICK = Protocol(
     "quick",
-    _small((1, 4, 16), (0.3,), 20.0),
+    _small((1, 4, 24), (0.3,), 20.0),
     (
         Stage(
             "2dc",
             _WORDS_TWO_DCS,
             _TWO_DCS,
-            closed((1,), ("LOCAL_ONE", "QUORUM"), (0.0, 10.0, 40.0)),
+            closed((1,), ("LOCAL_ONE", "QUORUM"), (10.0, 40.0)),
         ),
-        Stage("1", _WORDS_ONE, _ONE, (*closed((MOST,)), *opened((0.2, 0.5, 0.8)))),
+        Stage("1", _WORDS_ONE, _ONE, (*closed((MOST,)), *opened((0.2, 0.6)))),
         Stage(
             "3",
             _WORDS_THREE,
@@ -185,7 +185,7 @@ QUICK = Protocol(
 
 FULL = Protocol(
     "full",
-    _small((1, 4, 16), (0.15, 0.4), 20.0),
+    _small((1, 4, 24), (0.15, 0.4), 20.0),
     (
         Stage(
             "2dc",

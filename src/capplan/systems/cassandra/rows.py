@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from capplan.calibration.evidence.load_tests import ALL, LoadTestRow
+from capplan.calibration.evidence.load_test_row import ALL, LoadTestRow
 from capplan.calibration.fit.table_rows import THROUGHPUT, TableRow, load_of, rate_per_s
 from capplan.models.cassandra.consistency import need
 from capplan.models.errors import InputError, RefusedError, nearest

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from capplan.calibration.evidence.load_tests import LoadTestRow
+from capplan.calibration.evidence.load_test_row import LoadTestRow
 from capplan.calibration.fit.from_table import TableSystem
 from capplan.calibration.fit.table_rows import TableRow
 from capplan.calibration.situation import Machine

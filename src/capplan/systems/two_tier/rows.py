@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from capplan.calibration.evidence.load_tests import ALL, LoadTestRow
+from capplan.calibration.evidence.load_test_row import ALL, LoadTestRow
 from capplan.calibration.fit.table_rows import THROUGHPUT, TableRow, load_of, rate_per_s
 from capplan.models.errors import InputError
 from capplan.systems.two_tier.network import LAN_S
