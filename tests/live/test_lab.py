@@ -17,6 +17,7 @@ from tempfile import gettempdir
 import pytest
 
 from capplan.calibration.audit.audit import audit_load_tests
+from capplan.calibration.collectors.session_load import SESSION
 from capplan.calibration.evidence.load_tests import LOAD_TESTS
 from capplan.calibration.evidence.microbenchmarks import MICROBENCHMARKS
 from capplan.calibration.lab import cluster, state
@@ -27,6 +28,7 @@ from capplan.planner.live.folder import PREDICTIONS, SMALL, Folder
 
 pytestmark = pytest.mark.live
 
+KINDS, LEVELS = (SESSION, "auth", "start", "update"), ("local_quorum-local_quorum", "local_quorum-quorum")
 RUN = [sys.executable, "-c", "from capplan.cli.process import run; run()"]
 CACHE = user_cache() / "tests"  # keeps packages between runs; a lab of the user is left alone
 
@@ -140,6 +142,21 @@ def test_a_quorum_over_two_data_centres_waits_a_round_trip_and_a_local_one_does_
     assert capplan("lab", "status")
     capplan("lab", "down")
     assert_clean(layout)
+
+
+def test_a_session_misses_its_row_in_another_data_centre_unless_its_writes_wait_for_all(tmp_path: Path) -> None:
+    program = Path(__file__).with_name("short_sessions.py")
+    subprocess.run([sys.executable, str(program), str(tmp_path)], check=True, capture_output=True)
+    assert_clean(Layout(dcs=2))
+
+    found = Folder(tmp_path).session_rows()
+    assert not any(row.errors for row in found.values())
+    missed, waited = ([found[f"s-{each}-think-1ms-100ms-open-15-1", kind] for kind in KINDS] for each in LEVELS)
+    assert missed[0].drops  # the row needs 50 ms, and the next message some few
+    assert waited[0].drops == 0
+    quick, slow = ([row.latency_p50_ms or 0.0 for row in rows] for rows in (missed, waited))
+    assert max(quick[1:]) < 100
+    assert slow[1] < 100 <= min(slow[2:])
 
 
 def test_calls_and_streams_of_grpc_are_measured(tmp_path: Path) -> None:

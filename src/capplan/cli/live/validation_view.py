@@ -20,7 +20,7 @@ def render(found: LiveValidation, console: Console) -> None:
         figures = list(group)
         put(console, cluster[0].upper() + cluster[1:], "bold")
         _figures(figures, console)
-        for sentence in [*words.round_trips(figures), *words.reasons(figures)]:
+        for sentence in [*words.round_trips(figures), *words.sessions(figures), *words.reasons(figures)]:
             paragraph(console, sentence, hanging=2)
         put(console)
     paragraph(console, words.LEGEND)

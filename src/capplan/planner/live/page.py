@@ -109,7 +109,7 @@ def page(found: LiveValidation, pictures: Sequence[tuple[str, str]]) -> str:
         ]
         lines += [f"| {words.statement(each)}, {' | '.join(words.cells(each))} |" for each in figures]
         parts.append("\n".join(lines))
-        parts += [*words.round_trips(figures), *words.reasons(figures)]
+        parts += [*words.round_trips(figures), *words.sessions(figures), *words.reasons(figures)]
     return "\n\n".join(parts) + "\n"
 
 

@@ -78,7 +78,9 @@ def _key(protocol: Protocol, where: str) -> dict[str, Any]:
         "cluster": where,
         "machine": machine(),
         "version": version("capplan"),
-        "code": code_digest(("calibration", "systems/cassandra", "models", "planner/live"), plain=True),
+        "code": code_digest(
+            ("calibration", "systems/cassandra", "systems/openprovider", "models", "planner/live"), plain=True
+        ),
     } | {"ended": False}
 
 

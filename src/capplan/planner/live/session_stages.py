@@ -18,9 +18,9 @@ class AskedSessions:
         Consistency levels.
     think_ms : float
         Mean time from an answer to the next message of the session; exponential.
-    share : float
-        Rate of the messages, as a share of the predicted capacity. That is too high for several nodes on one machine
-        by a factor of five or so (record 28), so a twentieth keeps the nodes at some 30 %.
+    sessions_per_s : float
+        Rate at which sessions begin. It is low, as several nodes on one machine spend more CPU on each request than
+        the model knows (record 28).
     rtt_ms : float
         Round trip between data centres.
     """
@@ -28,7 +28,7 @@ class AskedSessions:
     read: str
     write: str
     think_ms: float
-    share: float = 0.05
+    sessions_per_s: float = 40.0
     rtt_ms: float = 10.0
 
 

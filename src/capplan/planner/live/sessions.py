@@ -70,12 +70,6 @@ _POINT = 1.0
 """Percentage points of sessions not found that are always accepted: an error of a small share says nothing."""
 
 
-def to_session_load(asked: AskedSessions, sessions_per_s: float) -> SessionLoad:
-    """Return a load with its rate, to two digits."""
-    rate = float(f"{sessions_per_s:.2g}")
-    return SessionLoad(asked.read, asked.write, asked.think_ms / 1000, rate, asked.rtt_ms)
-
-
 def _count(name: str) -> int:
     """Return how many messages of a session have a request class."""
     return sum(each.name == name for each in FLOW)
@@ -121,11 +115,12 @@ def predicted_sessions(
     measured : mapping of str to float
         Round trips that were measured in ms, by what was asked for.
     """
-    cluster = clusters.expected(_plain(stage))
+    cluster = clusters.expected(plain(stage))
     return [_predicted(each, cluster, fitted, measured, stage.bounds.duration_s) for each in stage.asked]
 
 
-def _plain(stage: SessionStage) -> Stage:
+def plain(stage: SessionStage) -> Stage:
+    """Return the cluster of a stage, as `Clusters` takes it."""
     return Stage(stage.name, stage.title, stage.layout, ())
 
 
@@ -133,12 +128,12 @@ def _predicted(
     asked: AskedSessions, cluster: RunningCluster, fitted: Fitted, measured: Mapping[str, float], duration_s: float
 ) -> dict[str, Any]:
     trip = measured.get(f"{asked.rtt_ms:g}", asked.rtt_ms)
-    cells = row_of(cluster, replace(to_session_load(asked, 1.0), rtt_ms=trip), FLOW)
+    load = SessionLoad(asked.read, asked.write, asked.think_ms / 1000, asked.sessions_per_s, asked.rtt_ms)
+    cells = row_of(cluster, replace(load, rtt_ms=trip), FLOW)
     scenario = changed(unloaded(SYSTEM.row_scenario(LoadTestRow(**cells))), client_share=None)
     drawn = with_unknown_layouts(SYSTEM, fitted, draws_of(SYSTEM, fitted), [scenario])
     values = SYSTEM.values_in(scenario, drawn)
     analysis = Analysis(session_network(scenario, values, asked.think_ms / 1000))
-    load = to_session_load(asked, asked.share * float(np.median(analysis.drift_per_s)) / len(FLOW))
     rate = load.sessions_per_s * len(FLOW)
     figures = _latencies(scenario, values, analysis, rate, fitted)
     for name, own in figures.items():
@@ -229,7 +224,7 @@ def measure_stage(
     def told(what: str, done: int, total: int) -> None:
         progress(f"{stage.title}: {what}", done, total)
 
-    with clusters.running(_plain(stage), told) as cluster:
+    with clusters.running(plain(stage), told) as cluster:
         each_dc = in_each_dc(cluster, stage)
         measure_sessions(each_dc, stage.name, FLOW, loads, stage.bounds, rows.found, rows.add, told)
 
@@ -271,7 +266,8 @@ def session_figures(
             kept = [row for name in names if believed(row := rows[name, kind])]
             for quantity, band in figures.items():
                 found.append(_figure(stage, load, kind, quantity, Band(*band), kept))
-    return found
+    kinds = list(dict.fromkeys(each.operation for each in found))
+    return sorted(found, key=lambda each: kinds.index(each.operation))
 
 
 def _values(quantity: Quantity, rows: Sequence[LoadTestRow]) -> tuple[list[float], Measured | None]:
@@ -307,7 +303,7 @@ def _figure(
         row_bytes=load.row_bytes,
         tls=False,
         rtt_ms=load.rtt_ms,
-        load=f"{load.sessions_per_s:g} sessions/s, think {1000 * load.think_s:g}",
+        load=f"{load.sessions_per_s:g}/s, think {1000 * load.think_s:g}",
         clients=None,
         offered_per_s=load.sessions_per_s * (1 if kind == SESSION else _count(kind)),
         quantity=quantity,

@@ -81,6 +81,19 @@ def round_trips(figures: Sequence[LiveFigure]) -> list[str]:
     ]
 
 
+def sessions(figures: Sequence[LiveFigure]) -> list[str]:
+    """Return what the figures of sessions are about, as sentences; none without any."""
+    if not any(each.quantity == "not found" for each in figures):
+        return []
+    return [
+        "A session has the eight messages of openprovider, each in the next data centre: an authorization (read), the "
+        "start (write), five updates and the stop (read, then write). The rate is that of sessions.",
+        "Think is the mean time from an answer to the next message, and latency counts from the end of that time. Not "
+        "found: sessions whose first update found no row, as it came before the row did.",
+        "The costs are those of the fitted runs. There are no policing nodes and no pool of workers.",
+    ]
+
+
 def reasons(figures: Sequence[LiveFigure]) -> list[str]:
     """Return why figures are not judged and what else must be known, each with the figures that it is for."""
     found: dict[str, list[str]] = {}
