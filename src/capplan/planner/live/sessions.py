@@ -63,6 +63,7 @@ FLOW: tuple[Message, ...] = tuple(
 _COLUMNS: Mapping[Quantity, str] = {"p50": "latency_p50_ms", "p99": "latency_p99_ms"}
 _LEVELS = (0.5, 0.99)
 _DRAWS, _SAMPLES, _GAPS = 64, 400, 40
+_ROUNDS = 3
 _Z95 = 1.645
 _FOR_P99 = 1100
 """Requests of a class in a run from which its p99 is sure to be stated."""
@@ -132,9 +133,9 @@ def _predicted(
     cells = row_of(cluster, replace(load, rtt_ms=trip), FLOW)
     scenario = changed(unloaded(SYSTEM.row_scenario(LoadTestRow(**cells))), client_share=None)
     drawn = with_unknown_layouts(SYSTEM, fitted, draws_of(SYSTEM, fitted), [scenario])
-    values = SYSTEM.values_in(scenario, drawn)
-    analysis = Analysis(session_network(scenario, values, asked.think_ms / 1000))
     rate = load.sessions_per_s * len(FLOW)
+    values = _at_load(scenario, SYSTEM.values_in(scenario, drawn), load.think_s, rate)
+    analysis = Analysis(session_network(scenario, values, load.think_s))
     figures = _latencies(scenario, values, analysis, rate, fitted)
     for name, own in figures.items():
         if load.sessions_per_s * duration_s * _count(name) < _FOR_P99:
@@ -147,6 +148,19 @@ def _predicted(
         for name, own in figures.items()
     }
     return {"load": asdict(load), "figures": bands}
+
+
+def _at_load(scenario: CassandraScenario, values: Values, think_s: float, rate_per_s: float) -> Values:
+    """Return the values with as many messages under way as there are at a rate (Little's law): they share wake-ups."""
+    if not SYSTEM.contends(values):
+        return values
+    under_way = np.ones(max(np.size(each) for each in values.values()))
+    for _ in range(_ROUNDS):
+        own = SYSTEM.at_clients(values, under_way, on_timer=True)
+        analysis = Analysis(session_network(scenario, own, think_s))
+        mean_s = solve(analysis, rate_per_s).response_s(*analysis.share)
+        under_way = np.maximum(rate_per_s * np.broadcast_to(mean_s, under_way.shape), 1.0)
+    return own
 
 
 def _latencies(
