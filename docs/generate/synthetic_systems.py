@@ -17,15 +17,14 @@ import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
+from synthetic_page import RESULT
 from synthetic_truth import ALTERATIONS, PERCENTILES, Measured, Truth, drawn, estimated, measured
 
 from capplan.calibration.fit.fitted_file import Fitted
@@ -38,7 +37,6 @@ from capplan.models.user_cache import user_cache
 from capplan.systems.registry import table_system
 
 HERE = Path(__file__).resolve().parent
-RESULT = HERE.parent / "reference" / "synthetic-systems.json"
 SYSTEMS, ALTERED = 200, 50
 QUANTITIES = (THROUGHPUT, MEAN, *PERCENTILES)
 DECIDED = 0.5  # share of a prior's width that the rows must have removed, so that they decide a parameter
@@ -178,11 +176,9 @@ def summary(records: Sequence[Record]) -> dict[str, Any]:
 
 
 def _of_kind(records: Sequence[Record]) -> dict[str, Any]:
-    parameters = [[each for each in record["parameters"]] for record in records]
+    parameters = [record["parameters"] for record in records]
     figures = [record["figures"] for record in records]
-    quantities = {
-        name: [[each for each in own if each["quantity"] == name] for own in figures] for name in QUANTITIES
-    }
+    quantities = {name: [[each for each in own if each["quantity"] == name] for own in figures] for name in QUANTITIES}
     return {
         "systems": len(records),
         "rows": [min(each["rows"] for each in records), max(each["rows"] for each in records)],
@@ -232,14 +228,6 @@ def scores(by_system: Sequence[Sequence[Record]]) -> dict[str, float | int | Non
 
 def _median(values: Iterable[float]) -> float:
     return round(float(np.median(list(values))), 4)
-
-
-def read_summary() -> Mapping[str, Any] | None:
-    """Return the committed summary; None if there is none."""
-    if not RESULT.exists():
-        return None
-    found: dict[str, Any] = json.loads(RESULT.read_text(encoding="utf-8"))
-    return found
 
 
 def main() -> None:

@@ -35,7 +35,10 @@ from capplan.simulator.results.run import Run
 from capplan.systems.cassandra.network import GENERATOR, GENERATOR_LANES
 from capplan.systems.registry import table_system
 
-REQUESTS = 8_000  # of a simulated row, after the warm-up
+REQUESTS = 20_000  # of a simulated row, after the warm-up
+_COPIES = (
+    8  # of each latency, with delays of their own, so that pauses of 1 % of the requests do not decide a p99 by luck
+)
 PERCENTILES = ("latency_p50_ms", "latency_p95_ms", "latency_p99_ms")
 _TWO_TIER_SHARE = 0.2
 _OPEN_SHARE = 0.25
@@ -191,7 +194,7 @@ def _two_tier(random: np.random.Generator) -> tuple[LoadTestRow, Design]:
 Loaded = tuple[list[LoadTestRow], list[LoadTestRow]]
 
 
-def _clients(  # noqa: PLR0913, PLR0917  # the same arguments as `_rates`
+def _clients(
     system: TableSystem[Any],
     values: Mapping[str, float],
     usual: LoadTestRow,
@@ -208,13 +211,12 @@ def _clients(  # noqa: PLR0913, PLR0917  # the same arguments as `_rates`
     beyond = [round(1.4 * most) + 1, 3 * most]
     unseen = [replace(closed, **layout, clients=each) for layout in design.trained for each in beyond]
     for layout in design.unseen:
-        unseen += [
-            replace(closed, **layout, clients=max(round(each * most), 1 + at)) for at, each in enumerate((0.3, 1.0, 1.4))
-        ]
+        loads = growing(0.3 * most, 1.4 * most, 3)
+        unseen += [replace(closed, **layout, clients=each) for each in loads]
     return _named(trained, unseen)
 
 
-def _rates(  # noqa: PLR0913, PLR0917  # the same arguments as `_clients`
+def _rates(
     system: TableSystem[Any],
     values: Mapping[str, float],
     usual: LoadTestRow,
@@ -224,7 +226,7 @@ def _rates(  # noqa: PLR0913, PLR0917  # the same arguments as `_clients`
 ) -> Loaded:
     """Return rows with open traffic below the ceiling of each layout."""
     opened = replace(usual, load_kind="open", offered_tps=1.0)
-    shares = np.linspace(0.1, random.uniform(0.5, 0.72), _points(design, random))
+    shares = np.linspace(0.1, random.uniform(0.5, 0.72), _points(design, random)).tolist()
 
     def at(layout: Layout, levels: Sequence[float]) -> list[LoadTestRow]:
         row = replace(opened, **layout)
@@ -299,7 +301,7 @@ def _heavy_tails(network: Network) -> Network:
 def _heavy(step: Any) -> Any:
     """Return a step whose service times are lognormal, with a squared coefficient of variation of 4."""
     if isinstance(step, Visit):
-        mean = float(np.asarray(step.demand.mean()).item())
+        mean = float(np.asarray(step.demand.mean).item())
         return replace(step, demand=Lognormal(mean, _HEAVY_SCV)) if mean else step
     if isinstance(step, tuple):
         return tuple(map(_heavy, step))
@@ -349,7 +351,7 @@ def _simulated(
     network = _network(truth.of, row, truth.values, truth.altered)
     mix, clients = network.traffic.mix, row.load.clients
     traffic = Closed(clients, Deterministic(0.0), mix) if clients else Open(rate, mix)
-    warmup = (1_000 + 20 * clients) / rate
+    warmup = (1_000 + 10 * clients) / rate
     seed = int(random.integers(1 << 30))
     run = simulate(replace(network, traffic=traffic), warmup + REQUESTS / rate, warmup_s=warmup, seed=seed, trace=True)
     latencies = _varied(run, truth, row, random)
@@ -370,7 +372,7 @@ def _varied(run: Run, truth: Truth, row: TableRow, random: np.random.Generator) 
     log_sd = 0.0 if varies is None else float(np.ravel(varies)[0])
     found = []
     for name in network_classes(run):
-        own = run.latencies_s(name)
+        own = np.tile(run.latencies_s(name), _COPIES)
         own = own * np.exp(log_sd * random.standard_normal(len(own)) - log_sd**2 / 2)
         for each in delays.get(name, ()):
             late = random.random(len(own)) < float(np.ravel(each.chance)[0])
