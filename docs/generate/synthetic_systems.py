@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 from synthetic_page import RESULT
 from synthetic_truth import ALTERATIONS, PERCENTILES, Measured, Truth, drawn, estimated, measured
 
@@ -73,7 +72,7 @@ def outcome(job: tuple[int, str]) -> Record:
 
 def scored_parameters(truth: Truth, fitted: Fitted) -> list[Record]:
     """Return the parameters on which some row depends: how far the rows decide them, and whether the band holds."""
-    known, names = decided(fitted), estimated(truth.of)
+    known, names, values = decided(fitted), estimated(truth.of), truth.fitted_values
     found = []
     for at, name in enumerate(fitted.names):
         if name in names and known.get(name, 0.0) > _TOUCHED:
@@ -83,9 +82,9 @@ def scored_parameters(truth: Truth, fitted: Fitted) -> list[Record]:
                 {
                     "name": name,
                     "decided": round(known[name], 3),
-                    "held": bool(low <= truth.values[name] <= high),
+                    "held": bool(low <= values[name] <= high),
                     "half_width": round(math.log(high / low) / 2, 4),
-                    "rank": round(float(np.mean(draws < truth.values[name])), 4),
+                    "rank": round(float(np.mean(draws < values[name])), 4),
                 }
             )
     return found
@@ -145,12 +144,19 @@ def outcomes(wanted: Sequence[tuple[int, str]], path: Path, workers: int) -> lis
     with path.open("a", encoding="utf-8") as file, ProcessPoolExecutor(workers, mp_context=spawn) as pool:
         if path.stat().st_size and not path.read_bytes().endswith(b"\n"):
             file.write("\n")
-        for future in as_completed([pool.submit(outcome, job) for job in left]):
+        running = {pool.submit(outcome, job): job[0] for job in left}
+        for future in as_completed(running):
+            if (error := future.exception()) is not None:
+                print(f"{running[future]}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+                continue
             record = future.result()
             known[record["number"]] = record
             file.write(json.dumps(record) + "\n")
             file.flush()
             print(line_of(record), file=sys.stderr, flush=True)
+    failed = [number for number, _ in wanted if number not in known]
+    if failed:
+        sys.exit(f"{len(failed)} systems failed, {failed[0]} among them: the others are kept, so run this again")
     return [known[number] for number, _ in wanted]
 
 

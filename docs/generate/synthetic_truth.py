@@ -93,6 +93,15 @@ class Truth:
         """The generic system."""
         return table_system(self.system)
 
+    @property
+    def fitted_values(self) -> dict[str, float]:
+        """The values that a fit should find: with a single layout, its factors are part of them."""
+        layouts = {each.layout for each in self.of.read(self.trained)}
+        if len(layouts) > 1:
+            return self.values
+        found = self.of.values_in(layouts.pop(), self.values)
+        return {name: float(np.asarray(value)) for name, value in found.items()}
+
 
 @dataclass(frozen=True)
 class Measured:
