@@ -138,9 +138,9 @@ class TableSystem(System[S]):
         del values
         return False
 
-    def at_clients(self, values: Values, clients: FloatArray) -> dict[str, Number]:
-        """Return the values with a number of clients for each draw, where clients contend."""
-        del clients
+    def at_clients(self, values: Values, clients: FloatArray, *, on_timer: bool = False) -> dict[str, Number]:
+        """Return the values with a number of clients, or of open requests under way, for each draw."""
+        del clients, on_timer
         return dict(values)
 
     def undecided(self, row: TableRow, trained: Sequence[TableRow]) -> str:
@@ -482,9 +482,10 @@ def fit_table(system: TableSystem[Any], rows: Sequence[LoadTestRow], *, seed: in
         scatter = scatter_of(read, ON_CURVES)
         problem = problem.with_scatter(scatter, effects)
         best = maximum(problem, best.log_point)
-        errors = problem.logs - problem.predicted(best.log_point[None])[0]
+    errors = problem.logs - problem.predicted(best.log_point[None])[0]
+    if effects is not None:
         effects = replace(effects, log_sd=effects.learnt(errors, problem.sd))
-    scatter = _learnt(problem, best, scatter, effects)
+    scatter = _learnt(problem, best, errors, scatter, effects)
     problem = problem.with_scatter(scatter, effects)
     best = maximum(problem, best.log_point)
     proposals = min(_PROPOSALS, max(_FEWEST, _SOLVED // len({row.layout for row in read})))
@@ -556,7 +557,8 @@ def _of_layouts(problem: _Problem, effects: Effects | None, log_points: FloatArr
     """Return draws of the logarithms of the factors of each layout, by name."""
     if effects is None:
         return {}
-    errors = problem.logs - problem.predicted(log_points)
+    points, copies = np.unique(log_points, axis=0, return_inverse=True)  # resampling repeats points
+    errors = (problem.logs - problem.predicted(points))[copies]
     drawn = effects.drawn(errors, problem.sd, np.random.default_rng([seed, 2]))
     layouts = list(dict.fromkeys(problem.rows[each.row].layout for each in problem.figures_to_fit))
     return {
@@ -572,13 +574,13 @@ def _scatter_of_layouts(system: TableSystem[Any], effects: Effects | None) -> di
 
 
 def _learnt(
-    problem: _Problem, best: Maximum, scatter: Mapping[str, float], effects: Effects | None
+    problem: _Problem, best: Maximum, errors: FloatArray, scatter: Mapping[str, float], effects: Effects | None
 ) -> dict[str, float]:
-    """Return the scatter with what the residuals of the fit say of it, for rates and means and for each percentile.
+    """Return the scatter with what the errors of the fit (figures,) say of it: of rates and means, of each percentile.
 
     The variance is that of a scaled inverse chi-squared distribution: the assumed one counts as a few figures.
     """
-    errors, count = problem.logs - problem.predicted(best.log_point[None])[0], len(problem.logs)
+    count = len(errors)
     fitted = best.effective_parameters
     if effects is not None:
         means, covariances = effects.expected(errors[None], problem.sd)
