@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ def synthetic() -> str:
     if not RESULT.exists():
         return "These systems have not been measured yet."
     found: Mapping[str, Any] = json.loads(RESULT.read_text(encoding="utf-8"))
-    return "\n\n".join(section(found))
+    return "\n\n".join(part if part.startswith("|") else textwrap.fill(part, 120) for part in section(found))
 
 
 def section(found: Mapping[str, Any]) -> Iterator[str]:
@@ -31,9 +32,12 @@ def section(found: Mapping[str, Any]) -> Iterator[str]:
         "*Between systems* is the standard error of a share from the scatter between systems: figures of one system "
         "depend on each other, so the binomial error is too small. A parameter is decided if the rows remove half of "
         "the width of its prior. An error is relative to the row as it was measured; *without scatter* is that to the "
-        "run of the engine. A half-width is that of the logarithm of a band."
+        "run of the engine. No prediction can be nearer to a row than a repeat of it is. A half-width is that of the "
+        "logarithm of a band."
     )
-    yield "\n".join(_table("unseen figures", {in_words(name): each for name, each in own["quantities"].items()}))
+    rows = {in_words(name): each for name, each in own["quantities"].items()}
+    rows |= {"fitted layouts, more load": own["layouts"]["fitted"], "other layouts": own["layouts"]["other"]}
+    yield "\n".join(_table("unseen figures", rows))
     if ALTERED in found:
         kinds = {name: each for name, each in found.items() if name != MODELLED}
         yield (
@@ -53,6 +57,7 @@ def _targets(own: Mapping[str, Any]) -> Iterator[str]:
         yield _target(what, own[name], "held", "87 to 93 %", LOW, HIGH)
     yield _target("median error of unseen figures", own["figures"], "error", "under 5 %", 0.0, MOST)
     yield _target("the same, without scatter", own["figures"], "exact_error", "", 0.0, MOST)
+    yield _target("the error of a repeat of the row", own["figures"], "repeat_error", "", 0.0, MOST)
     for name, what in (("parameters", "median half-width of parameters"), ("figures", "of unseen figures")):
         yield _target(what, own[name], "half_width", "", 0.0, 0.0)
 

@@ -109,6 +109,7 @@ def scored_figures(truth: Truth, fitted: Fitted, unseen: Sequence[Measured]) -> 
                 "held": bool(band.low <= each.measured <= band.high),
                 "error": round(band.value / each.measured - 1, 4),
                 "exact_error": round(band.value / own.exact[each.quantity] - 1, 4),
+                "repeat_error": round(own.exact[each.quantity] / each.measured - 1, 4),
                 "half_width": round(math.log(band.high / band.low) / 2, 4),
             }
         )
@@ -226,9 +227,9 @@ def scores(by_system: Sequence[Sequence[Record]]) -> dict[str, float | int | Non
         "error_between_systems": round(between, 4),
         "half_width": _median(each["half_width"] for each in every),
     }
-    if "error" in every[0]:
-        found["error"] = _median(abs(each["error"]) for each in every)
-        found["exact_error"] = _median(abs(each["exact_error"]) for each in every)
+    for name in ("error", "exact_error", "repeat_error"):
+        if name in every[0]:
+            found[name] = _median(abs(each[name]) for each in every)
     return found
 
 

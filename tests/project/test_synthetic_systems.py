@@ -72,7 +72,15 @@ def test_drawn_parameters_have_the_medians_and_widths_of_their_priors(truth: Any
 
 
 def figure(held: bool, error: float = 0.1) -> dict[str, Any]:
-    return {"held": held, "half_width": 0.2, "error": error, "exact_error": error / 2}
+    errors = {"error": error, "exact_error": error / 2, "repeat_error": 0.03}
+    return {
+        "held": held,
+        "half_width": 0.2,
+        "quantity": "throughput_tps",
+        "new_layout": True,
+        "decided": True,
+        **errors,
+    }
 
 
 def test_shares_errors_and_widths_of_all_figures_count(script: Any) -> None:
@@ -93,6 +101,19 @@ def test_figures_that_hold_together_make_the_share_less_certain(script: Any) -> 
     assert apart["held"] == together["held"] == 0.9
     assert apart["error_between_systems"] == pytest.approx(0.0, abs=1e-9)
     assert together["error_between_systems"] == pytest.approx(math.sqrt(0.9 * 0.1 / 9), abs=1e-4)
+
+
+def test_the_page_judges_decided_figures_of_systems_as_modelled(script: Any) -> None:
+    """Of ten figures nine hold, which is as it should be; the parameter of an altered system is in no target."""
+    known = {"held": True, "decided": 0.9, "half_width": 0.1}
+    usual = {"altered": "", "rows": 12, "parameters": [], "figures": [figure(at > 0) for at in range(10)]}
+    altered = {"altered": "a slow node", "rows": 12, "parameters": [known], "figures": [figure(False)]}
+    targets, _, quantities, _, others = import_module("synthetic_page").section(script.summary([usual, altered]))
+
+    assert "| unseen figures in theirs | 87 to 93 % | 90.0 % of 10 |" in targets
+    assert targets.count("| yes |") == 1
+    assert "| throughput | 90.0 % of 10 |" in quantities
+    assert "| a slow node (1) | 0.0 % of 1 |" in others
 
 
 def test_a_line_that_was_cut_off_is_done_again(script: Any, tmp_path: Path) -> None:
