@@ -71,7 +71,7 @@ wheel:
 backtest:
     uv run python docs/generate/backtest.py
 
-# Fit 250 systems whose parameters are known, and count how often bands hold, for the same page (an hour; resumes if
+# Fit 250 systems whose parameters are known, and count how often bands hold, for the same page (half an hour; resumes if
 # interrupted). `just backtest` only shows the counts, so that the page takes minutes: run this after a change of the fit
 # or of the generic systems, then `just backtest`
 synthetic:

@@ -2,7 +2,7 @@
 
 Run from anywhere: `uv run python docs/generate/backtest.py`, or `uv run just backtest`. Every fit has a fixed seed, so
 the page comes out the same. The section on systems with known parameters shows docs/reference/synthetic-systems.json,
-which `uv run just synthetic` makes (an hour).
+which `uv run just synthetic` makes (half an hour).
 """
 
 from __future__ import annotations
