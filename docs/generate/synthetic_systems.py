@@ -1,8 +1,8 @@
 """Fit systems whose parameters are known, and count how often bands hold: docs/reference/synthetic-systems.json.
 
 `uv run just synthetic` draws 200 systems from the priors, and 50 more that have something which the model has not. The
-engine measures 12 to 20 rows of each; the fit sees these, with scatter, and predicts rows beyond them. That takes
-half an hour on two cores. It resumes if it is interrupted: each finished system is a line of a file in the user's cache,
+engine measures 12 to 20 rows of each; the fit sees these, with scatter, and predicts rows beyond them. That takes half
+an hour on two cores. It resumes if it is interrupted: each finished system is a line of a file in the user's cache,
 whose name has a digest of the code. `--systems 8 --altered 2` does fewer and writes no summary. Seeds are fixed, so
 results repeat.
 """
