@@ -71,6 +71,12 @@ wheel:
 backtest:
     uv run python docs/generate/backtest.py
 
+# Fit 250 systems whose parameters are known, and count how often bands hold, for the same page (half an hour; resumes if
+# interrupted). `just backtest` only shows the counts, so that the page takes minutes: run this after a change of the fit
+# or of the generic systems, then `just backtest`
+synthetic:
+    OPENBLAS_NUM_THREADS=1 uv run python docs/generate/synthetic_systems.py
+
 # Predict real nodes on this machine, measure them, and write docs/live-validation.md (an hour on a quiet machine with
 # two cores; resumes if interrupted)
 live:

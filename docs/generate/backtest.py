@@ -1,7 +1,8 @@
 """Run every backtest on published tables and write docs/backtest.md (some minutes).
 
 Run from anywhere: `uv run python docs/generate/backtest.py`, or `uv run just backtest`. Every fit has a fixed seed, so
-the page comes out the same.
+the page comes out the same. The section on systems with known parameters shows docs/reference/synthetic-systems.json,
+which `uv run just synthetic` makes (half an hour).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 from statistics import median
 
 import pandas as pd
+from synthetic_page import synthetic
 
 from capplan.calibration.evidence.load_tests import LOAD_TESTS
 from capplan.calibration.evidence.row_choice import chosen_rows
@@ -152,7 +154,8 @@ def text() -> str:
     parts = ["\n\n".join(section(kind, found[kind.name])) for kind in KINDS]
     rows = [row for each in found.values() for _, one in each for row in one.rows]
     filled = TEMPLATE.read_text(encoding="utf-8")
-    return filled.replace("{{all}}", overview(found, rows)).replace("{{kinds}}", "\n\n".join(parts))
+    filled = filled.replace("{{all}}", overview(found, rows)).replace("{{kinds}}", "\n\n".join(parts))
+    return filled.replace("{{synthetic}}", synthetic())
 
 
 def overview(found: Mapping[str, Sequence[tuple[Split, Backtest]]], rows: Sequence[BacktestRow]) -> str:

@@ -1,0 +1,257 @@
+"""Fit systems whose parameters are known, and count how often bands hold: docs/reference/synthetic-systems.json.
+
+`uv run just synthetic` draws 200 systems from the priors, and 50 more that have something which the model has not. The
+engine measures 12 to 20 rows of each; the fit sees these, with scatter, and predicts rows beyond them. That takes half
+an hour on two cores. It resumes if it is interrupted: each finished system is a line of a file in the user's cache,
+whose name has a digest of the code. `--systems 8 --altered 2` does fewer and writes no summary. Seeds are fixed, so
+results repeat.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import math
+import multiprocessing
+import os
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from synthetic_page import RESULT
+from synthetic_truth import ALTERATIONS, PERCENTILES, Measured, Truth, drawn, estimated, measured
+
+from capplan.calibration.fit.fitted_file import Fitted
+from capplan.calibration.fit.from_table import fit_table, predict_table
+from capplan.calibration.fit.identifiability import decided
+from capplan.calibration.fit.stages import refit_code
+from capplan.calibration.fit.table_rows import MEAN, THROUGHPUT
+from capplan.models.replaced_file import replace_file
+from capplan.models.user_cache import user_cache
+from capplan.systems.registry import table_system
+
+HERE = Path(__file__).resolve().parent
+SYSTEMS, ALTERED = 200, 50
+QUANTITIES = (THROUGHPUT, MEAN, *PERCENTILES)
+DECIDED = 0.5  # share of a prior's width that the rows must have removed, so that they decide a parameter
+_TOUCHED = 0.02  # the same, so that a parameter had any effect on the rows
+Record = dict[str, Any]
+
+
+def jobs(systems: int = SYSTEMS, altered: int = ALTERED) -> list[tuple[int, str]]:
+    """Return the number of each system, and what it has that the model has not."""
+    kinds = list(ALTERATIONS)
+    return [(at, "") for at in range(systems)] + [(1000 + at, kinds[at % len(kinds)]) for at in range(altered)]
+
+
+def outcome(job: tuple[int, str]) -> Record:
+    """Draw a system, measure it, fit it, and say of every parameter and unseen figure whether its band holds it."""
+    began = time.process_time()
+    truth = drawn(*job)
+    trained, unseen = measured(truth)
+    simulated = time.process_time()
+    fitted = fit_table(truth.of, [each.row for each in trained], seed=truth.number + 1)
+    return {
+        "number": truth.number,
+        "system": truth.system,
+        "altered": truth.altered,
+        "design": truth.design,
+        "load": truth.trained[0].load_kind,
+        "rows": len(trained),
+        "parameters": scored_parameters(truth, fitted),
+        "figures": scored_figures(truth, fitted, unseen),
+        "simulated_s": round(simulated - began, 2),
+        "fitted_s": round(time.process_time() - simulated, 2),
+    }
+
+
+def scored_parameters(truth: Truth, fitted: Fitted) -> list[Record]:
+    """Return the parameters on which some row depends: how far the rows decide them, and whether the band holds."""
+    known, names, values = decided(fitted), estimated(truth.of), truth.fitted_values
+    found = []
+    for at, name in enumerate(fitted.names):
+        if name in names and known.get(name, 0.0) > _TOUCHED:
+            draws = np.array([draw[at] for draw in fitted.draws])
+            low, high = np.quantile(draws, (0.05, 0.95)).tolist()
+            found.append(
+                {
+                    "name": name,
+                    "decided": round(known[name], 3),
+                    "held": bool(low <= values[name] <= high),
+                    "half_width": round(math.log(high / low) / 2, 4),
+                    "rank": round(float(np.mean(draws < values[name])), 4),
+                }
+            )
+    return found
+
+
+def scored_figures(truth: Truth, fitted: Fitted, unseen: Sequence[Measured]) -> list[Record]:
+    """Return the unseen figures with the errors of their predictions."""
+    by_run = {each.row.run_id: each for each in unseen}
+    known = {each.layout for each in truth.of.read(truth.trained)}
+    new = {row.run_id: row.layout not in known for row in truth.of.read(truth.unseen)}
+    found = []
+    for each in predict_table(truth.of, fitted, [each.row for each in unseen]):
+        if each.quantity not in QUANTITIES or each.measured is None:
+            continue
+        band, own = each.predicted, by_run[each.run_id]
+        found.append(
+            {
+                "quantity": each.quantity,
+                "run": each.run_id,
+                "new_layout": new[each.run_id],
+                "decided": each.identifiable,
+                "held": bool(band.low <= each.measured <= band.high),
+                "error": round(band.value / each.measured - 1, 4),
+                "exact_error": round(band.value / own.exact[each.quantity] - 1, 4),
+                "repeat_error": round(own.exact[each.quantity] / each.measured - 1, 4),
+                "half_width": round(math.log(band.high / band.low) / 2, 4),
+            }
+        )
+    return found
+
+
+def key() -> str:
+    """Return a digest of all code that an outcome depends on."""
+    parts = [refit_code(table_system(name)) for name in ("cassandra", "two-tier")]
+    parts += [(HERE / f"{name}.py").read_text(encoding="utf-8") for name in ("synthetic_truth", "synthetic_systems")]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
+
+
+def finished(path: Path) -> dict[int, Record]:
+    """Return the outcomes in a file by number; a line that an interruption cut off is done again."""
+    found: dict[int, Record] = {}
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        found[record["number"]] = record
+    return found
+
+
+def outcomes(wanted: Sequence[tuple[int, str]], path: Path, workers: int) -> list[Record]:
+    """Return the outcome of every system, those in the file and the others, which are added to it."""
+    known = finished(path)
+    left = [job for job in wanted if job[0] not in known]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read by numpy when a worker starts
+    spawn = multiprocessing.get_context("spawn")
+    with path.open("a", encoding="utf-8") as file, ProcessPoolExecutor(workers, mp_context=spawn) as pool:
+        if path.stat().st_size and not path.read_bytes().endswith(b"\n"):
+            file.write("\n")
+        running = {pool.submit(outcome, job): job[0] for job in left}
+        for future in as_completed(running):
+            if (error := future.exception()) is not None:
+                print(f"{running[future]}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+                continue
+            record = future.result()
+            known[record["number"]] = record
+            file.write(json.dumps(record) + "\n")
+            file.flush()
+            print(line_of(record), file=sys.stderr, flush=True)
+    failed = [number for number, _ in wanted if number not in known]
+    if failed:
+        sys.exit(f"{len(failed)} systems failed, {failed[0]} among them: the others are kept, so run this again")
+    return [known[number] for number, _ in wanted]
+
+
+def line_of(record: Record) -> str:
+    """Return an outcome in one line."""
+    shares = " ".join(
+        f"{sum(each['held'] for each in record[name])}/{len(record[name])}" for name in ("parameters", "figures")
+    )
+    error = np.median([abs(each["error"]) for each in record["figures"]])
+    where = f"{record['system']}, {record['design']}, {record['load']} {record['altered']}".strip()
+    took = f"{record['simulated_s']:.1f} + {record['fitted_s']:.1f} s"
+    return f"{record['number']}: {shares} in their bands, error {error:.1%}, {took} ({where})"
+
+
+def summary(records: Sequence[Record]) -> dict[str, Any]:
+    """Return the shares of bands that hold, errors and widths: of systems as modelled, and of the others by kind."""
+    kinds = {"as modelled": [each for each in records if not each["altered"]]}
+    altered = [each for each in records if each["altered"]]
+    if altered:
+        kinds["misspecified"] = altered
+        kinds |= {name: [each for each in altered if each["altered"] == name] for name in ALTERATIONS}
+    return {name: _of_kind(own) for name, own in kinds.items() if own}
+
+
+def _of_kind(records: Sequence[Record]) -> dict[str, Any]:
+    parameters = [record["parameters"] for record in records]
+    figures = [record["figures"] for record in records]
+    quantities = {name: [[each for each in own if each["quantity"] == name] for own in figures] for name in QUANTITIES}
+    return {
+        "systems": len(records),
+        "rows": [min(each["rows"] for each in records), max(each["rows"] for each in records)],
+        "parameters": _split(parameters, lambda each: each["decided"] >= DECIDED),
+        "figures": _split(figures, lambda each: each["decided"]),
+        "quantities": {name: _split(own, lambda each: each["decided"]) for name, own in quantities.items()},
+        "layouts": {
+            name: _split(
+                [[each for each in own if each["new_layout"] == new] for own in figures], lambda each: each["decided"]
+            )
+            for name, new in (("fitted", False), ("other", True))
+        },
+    }
+
+
+def _split(by_system: Sequence[Sequence[Record]], is_decided: Any) -> dict[str, Any]:
+    return {
+        "decided": scores([[each for each in own if is_decided(each)] for own in by_system]),
+        "all": scores(by_system),
+    }
+
+
+def scores(by_system: Sequence[Sequence[Record]]) -> dict[str, float | int | None]:
+    """Return how many bands hold, with the standard error of the share, the median error and the median half-width.
+
+    Figures of one system depend on each other. So beside the binomial standard error stands the one from the scatter
+    between systems (a ratio of sums; Cochran 1977, Sampling Techniques, section 6.4).
+    """
+    every = [each for own in by_system for each in own]
+    if not every:
+        return {"count": 0}
+    count, share = len(every), sum(each["held"] for each in every) / len(every)
+    off = [sum(each["held"] - share for each in own) for own in by_system if own]
+    between = math.sqrt(sum(each**2 for each in off) * len(off) / max(len(off) - 1, 1)) / count
+    found: dict[str, float | int | None] = {
+        "count": count,
+        "held": round(share, 4),
+        "binomial_error": round(math.sqrt(share * (1 - share) / count), 4),
+        "error_between_systems": round(between, 4),
+        "half_width": _median(each["half_width"] for each in every),
+    }
+    for name in ("error", "exact_error", "repeat_error"):
+        if name in every[0]:
+            found[name] = _median(abs(each[name]) for each in every)
+    return found
+
+
+def _median(values: Iterable[float]) -> float:
+    return round(float(np.median(list(values))), 4)
+
+
+def main() -> None:
+    """Measure the systems that are not finished, then write the summary."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--systems", type=int, default=SYSTEMS)
+    parser.add_argument("--altered", type=int, default=ALTERED)
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    given = parser.parse_args()
+    path = user_cache() / f"synthetic-systems-{key()}.jsonl"
+    found = summary(outcomes(jobs(given.systems, given.altered), path, given.workers))
+    text = json.dumps(found, indent=1) + "\n"
+    if (given.systems, given.altered) == (SYSTEMS, ALTERED):
+        replace_file(RESULT, text)
+    else:
+        sys.stdout.write(text)
+
+
+if __name__ == "__main__":
+    main()
