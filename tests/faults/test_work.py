@@ -20,6 +20,11 @@ from capplan.simulator.experiments.replications import ReplicationPlan
 from capplan.simulator.work import CONSENT, LONGEST_S, check_work, work_of
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+WIDE = """\
+system = "openprovider"
+dcs = 50
+tps = 20000
+"""
 PLAN = ReplicationPlan(read_network(EXAMPLES / "pauses-and-a-lost-node.toml"), 60.0, 0.0, 1)
 
 
@@ -42,12 +47,22 @@ PLAN = ReplicationPlan(read_network(EXAMPLES / "pauses-and-a-lost-node.toml"), 6
         ["sweep", "--dcs", "1..64", "--rtt", "1ms..10ms:1ms", "--processes", "1"],
         ["sweep", "--load", "1%..95%:1%", "--cass-nodes", "3..30", "--engine", "compiled", "--processes", "1"],
         ["size", "--tps", "20000", "--dcs", "1..64", "--processes", "1"],
+        ["proposal", "--tps", "20000", "--dcs", "1..64", "--processes", "1", "--out", "proposal.html"],
+        ["compare", "openprovider", "wide.toml"],
+        ["check", "checked.toml"],
     ],
     ids=" ".join,
 )
-def test_unbounded_work_is_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_unbounded_work_is_refused(
+    arguments: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("wide.toml").write_text(WIDE, encoding="utf-8")
+    Path("checked.toml").write_text(f'{WIDE}slo = ["p99<1s"]\n[check]\nsurvive = ["dc"]\n', encoding="utf-8")
     assert main(arguments) == 2
-    assert capsys.readouterr().err.count("\n") == 1
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "wide.toml" not in said
 
 
 def test_the_estimate_is_proportional_to_what_is_asked() -> None:

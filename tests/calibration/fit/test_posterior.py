@@ -124,6 +124,21 @@ def test_walking_does_not_touch_the_global_generator() -> None:
     assert str(np.random.get_state()) == before  # noqa: NPY002 - the same
 
 
+def test_an_interrupt_ends_walking_and_nothing_is_printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A signal may come in the middle of the model."""
+    problem = one_parameter().problem
+
+    def interrupted(_: FloatArray) -> FloatArray:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Problem, "log_posterior", lambda _, points: interrupted(points))
+    with pytest.raises(KeyboardInterrupt):
+        moved(problem, Ensemble(problem.centre + np.arange(8.0)[:, None], 8), 1, 1)
+    assert capsys.readouterr() == ("", "")
+
+
 def test_walking_parts_the_draws_that_resampling_made_alike() -> None:
     problem = two_parameters().problem
     alike = resampled(problem, maximum(problem), 512, 60, 1)

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from capplan.calibration.fit.table_model import solved_rows
+from capplan.calibration.fit.table_rows import Load, TableRow
 from capplan.models.cassandra.consistency import check_level
 from capplan.models.errors import RefusedError
 from capplan.models.language.distribution import Deterministic
@@ -16,7 +18,9 @@ from capplan.models.language.scenario import changed
 from capplan.models.language.traffic import Closed
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.clients import solve_clients
+from capplan.models.solver.operating_point import solve
 from capplan.simulator.engine import simulate
+from capplan.systems.cassandra import SYSTEM
 from capplan.systems.cassandra.network import PARAMETERS, network
 from capplan.systems.cassandra.scenario import CassandraScenario
 
@@ -62,6 +66,42 @@ def test_nodes_that_share_a_machine_carry_what_its_cores_do() -> None:
 
 def test_sharing_a_machine_lengthens_no_request_without_load() -> None:
     assert unloaded_s(changed(WRITES, one_host=True)) == pytest.approx(unloaded_s(WRITES))
+
+
+def test_nodes_in_use_take_cores_from_each_other_and_idle_ones_do_not() -> None:
+    """Each adds the same work to a request; reads that stay in the data centre of the clients use its nodes only."""
+    reads = changed(READS, one_host=True, token_aware=True, rf=1, consistency_read="LOCAL_ONE")
+    times = [1 / capacity(changed(reads, cass_nodes=count), neighbour_s=1e-4) for count in (1, 2, 3)]
+    assert np.diff(times) == pytest.approx(times[1] - times[0])
+    assert times[1] > 1.1 * times[0]
+    apart = changed(reads, dcs=2, cass_nodes=1, client_share=(1.0, 0.0))
+    assert 1 / capacity(apart, neighbour_s=1e-4) == pytest.approx(times[0])
+
+
+def test_requests_under_way_share_wake_ups_and_a_timer_adds_some() -> None:
+    """A request without load takes so much longer: all of it alone, half of it with three others."""
+    layout = changed(WRITES, one_host=True)
+    values = {**VALUES, "wake_s": 0.4e-3, "timer_s": 0.2e-3}
+
+    def longer_s(under_way: float, *, on_timer: bool) -> float:
+        own = SYSTEM.at_clients(values, np.array([under_way]), on_timer=on_timer)
+        return unloaded_s(layout, **own) - unloaded_s(layout)
+
+    assert longer_s(1, on_timer=False) == pytest.approx(0.4e-3)
+    assert longer_s(4, on_timer=False) == pytest.approx(0.2e-3)
+    assert longer_s(4, on_timer=True) == pytest.approx(0.3e-3)
+
+
+def test_open_requests_share_the_wake_ups_of_as_many_as_are_under_way() -> None:
+    """At the rate and the mean response found, Little's law gives the number for which the network was solved."""
+    layout = CassandraScenario(cass_nodes=1, rf=1, read_fraction=0.0, one_host=True, node_cores=2)
+    values = {**VALUES, "wake_s": 0.3e-3}
+    row = TableRow("1", None, layout, Load("open", rate_per_s=2000.0), {})
+    [found] = solved_rows(SYSTEM, [row], values, [("latency_mean_ms",)])
+    mean_s = float(found.figures["latency_mean_ms"][0]) / 1e3
+    at_once = SYSTEM.at_clients(values, np.array([2000.0 * mean_s]), on_timer=True)
+    point = solve(Analysis(network(layout, at_once, 1.0)), np.array([[2000.0]]))
+    assert mean_s == pytest.approx(float(point.response_s("write")[0, 0]), rel=0.02)
 
 
 @pytest.mark.parametrize("field", ["cass_nodes", "node_cores"])

@@ -237,15 +237,15 @@ async def _measured(  # as its caller
     done: Callable[[LoadTestRow], None],
     progress: Progress,
 ) -> None:
-    sessions = {tls: await _connect(cluster, tls) for tls in dict.fromkeys(each.tls for _, each in left)}
+    sessions = {tls: await connected(cluster, tls=tls) for tls in dict.fromkeys(each.tls for _, each in left)}
     try:
         progress("writing rows", 0, 1)
-        await _create_tables(sessions[left[0][1].tls], cluster, sorted({each.row_bytes for _, each in left}))
+        await create_tables(sessions[left[0][1].tls], cluster, sorted({each.row_bytes for _, each in left}))
         requests = {
-            each.statement: await _request(sessions[each.tls], cluster.keyspace, each)
+            each.statement: await prepared(sessions[each.tls], cluster.keyspace, each)
             for each in {each.statement: each for _, each in left}.values()
         }
-        rtt = _Rtt(cluster)
+        rtt = RoundTrip(cluster)
         sentences = await _warmed([each for _, each in left], requests, rtt, cluster.servers, bounds, progress)
         for number, (repeat, each) in enumerate(left):
             progress(f"{each.operation} {each.level}, {_load_words(each)}", number, len(left))
@@ -262,7 +262,7 @@ def _load_words(load_: Load) -> str:
     return f"{load_.rate_per_s:,.0f}/s" if load_.clients is None else f"{load_.clients} clients"
 
 
-class _Rtt:
+class RoundTrip:
     """The round trip between data centres, changed only where it differs."""
 
     def __init__(self, cluster: RunningCluster) -> None:
@@ -276,7 +276,7 @@ class _Rtt:
             await asyncio.sleep(_RTT_SETTLES_S)
 
 
-async def _connect(cluster: RunningCluster, tls: bool) -> Any:
+async def connected(cluster: RunningCluster, *, tls: bool) -> Any:
     """Connect the driver to the data centre of the clients."""
     import acsylla
 
@@ -304,23 +304,24 @@ async def _connect(cluster: RunningCluster, tls: bool) -> Any:
         raise InputError(f"no connection to {', '.join(cluster.addresses)}, port {cluster.port}: {error}") from None
 
 
-def _table(keyspace: str, row_bytes: int) -> str:
+def table_of(keyspace: str, row_bytes: int) -> str:
+    """Return the table with rows of a size, which all data centres have."""
     return f"{keyspace}.live_{row_bytes}"
 
 
-async def _create_tables(session: Any, cluster: RunningCluster, sizes: Sequence[int]) -> None:
+async def create_tables(session: Any, cluster: RunningCluster, sizes: Sequence[int]) -> None:
     """Create the tables, and write their rows."""
     import acsylla
 
     statements = [f"CREATE KEYSPACE IF NOT EXISTS {cluster.keyspace} WITH replication = {cluster.replication}"]
     statements += [
-        f"CREATE TABLE IF NOT EXISTS {_table(cluster.keyspace, size)} (id bigint PRIMARY KEY, value blob)"
+        f"CREATE TABLE IF NOT EXISTS {table_of(cluster.keyspace, size)} (id bigint PRIMARY KEY, value blob)"
         for size in sizes
     ]
     for text in statements:
         await session.execute(acsylla.create_statement(text, timeout=30.0))
     for size in sizes:
-        write = await _request(session, cluster.keyspace, Load("write", "QUORUM", size))
+        write = await prepared(session, cluster.keyspace, Load("write", "QUORUM", size))
         for first in range(0, ROWS, _AT_ONCE):
             await asyncio.gather(*(_answered(write, number) for number in range(first, min(first + _AT_ONCE, ROWS))))
 
@@ -338,13 +339,13 @@ async def _answered(request: Request, number: int) -> None:
         await asyncio.sleep(_PAUSE_S)
 
 
-async def _request(session: Any, keyspace: str, load_: Load) -> Request:
+async def prepared(session: Any, keyspace: str, load_: Load) -> Request:
     """Prepare a statement; keys come in a fixed random order, and a read must find its row."""
     import acsylla
 
     draw = random.Random(_SEED)  # noqa: S311  # keys of rows
     keys, value = draw.sample(range(ROWS), ROWS), draw.randbytes(load_.row_bytes)
-    table = _table(keyspace, load_.row_bytes)
+    table = table_of(keyspace, load_.row_bytes)
     level, execute = acsylla.Consistency[load_.level], session.execute
     if load_.operation == "write":
         insert = await session.create_prepared(f"INSERT INTO {table} (id, value) VALUES (?, ?)")  # noqa: S608  # our table
@@ -368,7 +369,7 @@ async def _request(session: Any, keyspace: str, load_: Load) -> Request:
 async def _warmed(  # as its caller
     loads: Sequence[Load],
     requests: Mapping[Any, Request],
-    rtt: _Rtt,
+    rtt: RoundTrip,
     servers: Servers,
     bounds: Bounds,
     progress: Progress,

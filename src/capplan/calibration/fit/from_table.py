@@ -138,9 +138,9 @@ class TableSystem(System[S]):
         del values
         return False
 
-    def at_clients(self, values: Values, clients: FloatArray) -> dict[str, Number]:
-        """Return the values with a number of clients for each draw, where clients contend."""
-        del clients
+    def at_clients(self, values: Values, clients: FloatArray, *, on_timer: bool = False) -> dict[str, Number]:
+        """Return the values with a number of clients, or of open requests under way, for each draw."""
+        del clients, on_timer
         return dict(values)
 
     def undecided(self, row: TableRow, trained: Sequence[TableRow]) -> str:
@@ -582,7 +582,7 @@ def _scatter_of_layouts(system: TableSystem[Any], effects: Effects | None) -> di
 def _learnt(
     problem: _Problem, best: Maximum, errors: FloatArray, scatter: Mapping[str, float], effects: Effects | None
 ) -> dict[str, float]:
-    """Return the scatter with what errors of the fit (figures,) say of it, for rates and means and for each percentile.
+    """Return the scatter with what the errors of the fit (figures,) say of it: of rates and means, of each percentile.
 
     The variance is that of a scaled inverse chi-squared distribution: the assumed one counts as a few figures.
     """

@@ -117,6 +117,7 @@ def moved(problem: Problem, start: Ensemble, steps: int, seed: int) -> Ensemble:
 
     draws, free = start.log_points.shape
     sampler = emcee.EnsembleSampler(draws, free, problem.log_posterior, vectorize=True)
+    sampler.log_prob_fn = problem.log_posterior  # emcee's wrapper prints a traceback of whatever ends the function
     random = np.random.RandomState(seed).get_state()  # emcee takes the legacy generator's state only
     last = sampler.run_mcmc(emcee.State(start.log_points, random_state=random), steps)
     points = np.asarray(last.coords, dtype=np.float64)

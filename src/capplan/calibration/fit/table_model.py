@@ -22,6 +22,7 @@ from capplan.models.solver.operating_point import OperatingPoint, solve
 if TYPE_CHECKING:
     from capplan.calibration.fit.from_table import TableSystem
 
+_UNDER_WAY, _MOST_UNDER_WAY, _ROUNDS = 4.0, 1e4, 5
 _MOST = 0.98  # share of the capacity at which the latency of open traffic is taken beyond it
 
 
@@ -113,12 +114,32 @@ def _of_one_layout(
 def _open(
     system: TableSystem[Any], rows: Sequence[TableRow], values: Values, quantities: Sequence[Sequence[str]], draws: int
 ) -> list[Solved]:
-    analysis = Analysis(system.network(rows[0].layout, values, 1.0))
     rates = np.array([row.load.rate_per_s for row in rows])[:, None]
+    if system.contends(values):
+        return _open_slowed(system, rows, values, quantities, draws)
+    analysis = Analysis(system.network(rows[0].layout, values, 1.0))
     point = solve(analysis, np.minimum(rates, _MOST * analysis.drift_per_s))
     return _solved(
         system, rows, quantities, analysis, point, values, [(number, slice(None)) for number in range(len(rows))], draws
     )
+
+
+def _open_slowed(
+    system: TableSystem[Any], rows: Sequence[TableRow], values: Values, quantities: Sequence[Sequence[str]], draws: int
+) -> list[Solved]:
+    """Solve rates at which the work of a request depends on how many are under way: their rate times their mean."""
+    tiled = {name: np.tile(np.broadcast_to(each, (draws,)), len(rows)) for name, each in values.items()}
+    wanted = np.repeat(np.array([row.load.rate_per_s for row in rows]), draws)
+    under_way = np.full(wanted.shape, _UNDER_WAY)
+    for _ in range(_ROUNDS):
+        own = system.at_clients(tiled, under_way, on_timer=True)
+        analysis = Analysis(system.network(rows[0].layout, own, 1.0))
+        rates = np.minimum(wanted, _MOST * analysis.drift_per_s)[None, :]
+        point = solve(analysis, rates)
+        mean = np.broadcast_to(point.response_s(*analysis.share)[0], wanted.shape)
+        under_way = np.sqrt(under_way * np.clip(rates[0] * mean, 1.0, _MOST_UNDER_WAY))
+    places = [(0, slice(number * draws, (number + 1) * draws)) for number in range(len(rows))]
+    return _solved(system, rows, quantities, analysis, point, own, places, draws)
 
 
 def _solved(  # noqa: PLR0913, PLR0917  # one call site a kind of traffic

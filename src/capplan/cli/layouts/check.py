@@ -13,11 +13,12 @@ from capplan.cli.shell.demand_option import HELP
 from capplan.cli.shell.engines import chosen_engine
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import with_demand_of
-from capplan.cli.shell.terminal import PLOT_HELP, Json, Screen, check_output, check_plot, write_json
+from capplan.cli.shell.terminal import PLOT_HELP, Json, NoSolvingLimit, Screen, check_output, check_plot, write_json
 from capplan.cli.views.lines import paragraph, put
 from capplan.models.number_words import rate
 from capplan.models.replaced_file import replace_file
 from capplan.planner.situations.check import Checked, CheckEngine, check, read_specification
+from capplan.planner.work import check_layout
 
 ENGINES: tuple[CheckEngine, ...] = ("compiled", "analytic")
 
@@ -32,6 +33,7 @@ def check_(
     junit: Annotated[Path | None, typer.Option(help="Write the verdicts to this JUnit file (.xml), too.")] = None,
     plot: Annotated[Path | None, typer.Option(help=PLOT_HELP)] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print what fails, and nothing else.")] = False,
+    no_limits: NoSolvingLimit = False,
     as_json: Json = False,
 ) -> None:
     """Check that a layout meets its objectives in every situation, with a stated confidence.
@@ -44,6 +46,8 @@ def check_(
     wanted = chosen_engine(engine, ENGINES, "does not check")
     with counting("checking situations"):
         asked = read_specification(file)
+        if not no_limits:
+            check_layout(asked.scenario)
         found = check(replace(asked, scenario=with_demand_of(demand, asked.scenario)), engine=wanted, seed=seed)
     if junit is not None:
         replace_file(junit, found.to_junit())

@@ -15,11 +15,12 @@ from capplan.cli.shell.engines import chosen_engine
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import with_demand_of
 from capplan.cli.shell.target import Target, read_target
-from capplan.cli.shell.terminal import PLOT_HELP, Json, Screen, check_plot, write_json
+from capplan.cli.shell.terminal import PLOT_HELP, Json, NoSolvingLimit, Screen, check_plot, write_json
 from capplan.cli.views.lines import fact, paragraph, put, table
 from capplan.models.errors import InputError
 from capplan.models.number_words import rate, share, significant
 from capplan.planner.explore.compare import CompareEngine, Comparison, Difference, Driver, Interval, compare
+from capplan.planner.work import check_layout
 from capplan.systems.registry import read_calibration
 
 ENGINES: tuple[CompareEngine, ...] = ("compiled", "analytic")
@@ -42,6 +43,7 @@ def compare_(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 1,
     plot: Annotated[Path | None, typer.Option(help=PLOT_HELP)] = None,
+    no_limits: NoSolvingLimit = False,
     as_json: Json = False,
 ) -> None:
     """Compare two layouts of a system at one rate: differences with their 90 % intervals.
@@ -52,6 +54,9 @@ def compare_(
     """
     check_plot(plot)
     one, other, fitted = _layouts(first, second, calibration)
+    if not no_limits:
+        check_layout(one.scenario)
+        check_layout(other.scenario)
     with counting("simulating both layouts"):
         found = compare(
             with_demand_of(demand, one.scenario),

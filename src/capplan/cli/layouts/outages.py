@@ -14,7 +14,7 @@ from capplan.cli.shell.engines import chosen_engine
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import given, say_what_has_no_effect, with_options
 from capplan.cli.shell.target import DEFAULT_TARGET, read_target_or_network
-from capplan.cli.shell.terminal import PLOT_HELP, Json, Screen, check_plot, write_json
+from capplan.cli.shell.terminal import PLOT_HELP, Json, NoSolvingLimit, Screen, check_plot, write_json
 from capplan.models.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.units import check_number, parse_count, parse_duration_s, parse_share
@@ -90,7 +90,7 @@ def outages_(
     ] = ENGINES[0],
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 1,
     processes: Annotated[int | None, typer.Option(min=1, help="Runs at a time; all processors.")] = None,
-    no_limits: Annotated[bool, typer.Option("--no-limits", help="Accept more than a minute of solving.")] = False,
+    no_limits: NoSolvingLimit = False,
     plot: Annotated[Path | None, typer.Option(help=PLOT_HELP)] = None,
     as_json: Json = False,
 ) -> None:

@@ -15,7 +15,17 @@ from capplan.cli.shell.messages import say
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import given, given_demand, say_what_has_no_effect, with_options
 from capplan.cli.shell.target import DEFAULT_TARGET, read_target_or_network
-from capplan.cli.shell.terminal import PLOT_HELP, Csv, Json, Screen, check_plot, refuse_both, write_frame, write_json
+from capplan.cli.shell.terminal import (
+    PLOT_HELP,
+    Csv,
+    Json,
+    NoSolvingLimit,
+    Screen,
+    check_plot,
+    refuse_both,
+    write_frame,
+    write_json,
+)
 from capplan.models.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.scenario import Scenario
@@ -74,7 +84,7 @@ def predict_(
     staleness: Annotated[
         bool, typer.Option("--staleness", help="Show how likely a session is not found in another data centre, too.")
     ] = False,
-    no_limits: Annotated[bool, typer.Option("--no-limits", help="Accept more than a minute of solving.")] = False,
+    no_limits: NoSolvingLimit = False,
     plot: Annotated[Path | None, typer.Option(help=PLOT_HELP)] = None,
     as_json: Json = False,
     as_csv: Csv = False,

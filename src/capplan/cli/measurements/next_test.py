@@ -9,7 +9,7 @@ import typer
 from capplan.cli.measurements.next_test_view import render
 from capplan.cli.shell.scenario_command import given, with_options
 from capplan.cli.shell.target import DEFAULT_TARGET, TargetText, read_target
-from capplan.cli.shell.terminal import Json, Screen, write_json
+from capplan.cli.shell.terminal import Json, NoSolvingLimit, Screen, write_json
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.units import parse_duration_s
 from capplan.systems.registry import resolve
@@ -35,6 +35,7 @@ def next_test_(
     run: Annotated[str, typer.Option(metavar="TIME", help="Duration of a run.")] = "30min",
     setup: Annotated[str, typer.Option(metavar="TIME", help="Time to set up a layout that was not tested.")] = "4h",
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 1,
+    no_limits: NoSolvingLimit = False,
     as_json: Json = False,
 ) -> None:
     """Say which load test to run next: by how much each narrows a figure's band, or may change the decision.
@@ -44,9 +45,12 @@ def next_test_(
     """
     from capplan.planner.next_test.candidates import parse_candidates
     from capplan.planner.next_test.next_test import Hours, next_test  # slow to import: it needs a solver
+    from capplan.planner.work import check_layout
 
     chosen = read_target(target)
     scenario = with_options(chosen.scenario, given(ctx))
+    if not no_limits:
+        check_layout(scenario)
     if not candidates:
         raise InputError("--candidates is missing: say which tests you could run, such as 'clients=128,512'")
     found = next_test(

@@ -29,6 +29,8 @@ Csv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
 
 
 NoLimits = Annotated[bool, typer.Option("--no-limits", help="Accept more than an hour of work, or 4 GiB of memory.")]
+NoTimeLimit = Annotated[bool, typer.Option("--no-limits", help="Accept more than an hour of work.")]
+NoSolvingLimit = Annotated[bool, typer.Option("--no-limits", help="Accept more than a minute of solving.")]
 
 
 class Screen(Console):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,7 +15,7 @@ from capplan.cli.shell.messages import say
 from capplan.cli.shell.progress import stages
 from capplan.cli.shell.scenario_command import flag, given
 from capplan.cli.shell.target import DEFAULT_TARGET, TargetText, read_target
-from capplan.cli.shell.terminal import check_output
+from capplan.cli.shell.terminal import NoTimeLimit, check_output
 from capplan.cli.shell.workers import workers_for
 from capplan.cli.sizing.size import (
     ENGINES,
@@ -38,6 +39,7 @@ from capplan.planner.proposal.proposal import Proposal
 from capplan.planner.proposal.propose import STAGES, TASKS, NoLayoutError, ProposalQuestion, Stage, propose
 from capplan.planner.size.prices import Prices
 from capplan.planner.size.size import families
+from capplan.planner.work import check_sizing
 from capplan.simulator.experiments.workers import Workers
 from capplan.systems.registry import system
 
@@ -65,6 +67,7 @@ def proposal_(
     engine: Engine = ENGINES[0],
     seed: Seed = 1,
     processes: Processes = None,
+    no_limits: NoTimeLimit = False,
 ) -> None:
     """Size a layout and write the answer as a proposal, which a customer can read, check and compute again.
 
@@ -85,9 +88,12 @@ def proposal_(
         raise InputError(f"shapes are in {question.shapes.currency} and the details say {currency}: use one currency")
     words = "" if question.demand is not None else _command(ctx, target, its_details.customer)  # JSON has the demand
     asked_for = ProposalQuestion(its_details, base, question, chosen.fitted, words)
+    chosen_from = families(system(base.system), question)
+    if not no_limits:
+        check_sizing(base, chosen_from, processes or os.cpu_count() or 1)
     with (
         stages("proposal", len(STAGES)) as stage,
-        workers_for(max(TASKS, len(families(system(base.system), question))), processes, None) as workers,
+        workers_for(max(TASKS, len(chosen_from)), processes, None) as workers,
     ):
         made = _proposed(asked_for, workers, stage)
     for path in out:

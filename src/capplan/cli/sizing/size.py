@@ -22,7 +22,7 @@ from capplan.cli.shell.scenario_command import (
     with_options,
 )
 from capplan.cli.shell.target import DEFAULT_TARGET, Target, TargetText, read_target
-from capplan.cli.shell.terminal import PLOT_HELP, Json, Screen, check_plot, write_json
+from capplan.cli.shell.terminal import PLOT_HELP, Json, NoTimeLimit, Screen, check_plot, write_json
 from capplan.cli.shell.workers import workers_for
 from capplan.cli.sizing.sizing_view import render
 from capplan.models.errors import InputError
@@ -82,7 +82,7 @@ def size_(
     processes: Processes = None,
     cluster: Annotated[str | None, typer.Option("--dask", metavar="ADDRESS", help="local, or tcp://host:port.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show every situation of every layout, too.")] = False,
-    no_limits: Annotated[bool, typer.Option("--no-limits", help="Accept more than an hour of work.")] = False,
+    no_limits: NoTimeLimit = False,
     plot: Annotated[Path | None, typer.Option(help=PLOT_HELP)] = None,
     as_json: Json = False,
 ) -> None:

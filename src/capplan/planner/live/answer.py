@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 SCHEMA = "capplan.live-validation/1"
 Verdict = Literal["within threshold", "within repeat noise", "off", "not judged"]
-Quantity = Literal["capacity", "p50", "p99", "added p50"]
+Quantity = Literal["capacity", "p50", "p99", "added p50", "not found"]
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,9 @@ class LiveFigure:
     cluster
         The cluster, in words.
     operation
-        `read` or `write`.
+        `read` or `write`; of sessions the request class `auth`, `start` or `update`, or `session` for all of them.
     level
-        Consistency level.
+        Consistency level; those of reads and of writes, joined by `and`, where a message has both and they differ.
     row_bytes
         Bytes of a row's value.
     tls
@@ -36,12 +36,13 @@ class LiveFigure:
     clients
         Closed clients; null with open requests.
     offered_per_s
-        Rate of open requests; null with closed clients.
+        Rate of open requests, or of sessions for `session`; null with closed clients.
     quantity
         `capacity`: throughput of the most clients, per second. `p50`, `p99`: latency, ms. `added p50`: median latency
-        of one client beyond that at LOCAL_ONE, ms.
+        of one client beyond that at LOCAL_ONE, ms. `not found`: sessions whose first message after the start found no
+        row, per cent.
     unit
-        `/s` or `ms`.
+        `/s`, `ms` or `%`.
     predicted
         The prediction: its median.
     low
@@ -49,7 +50,7 @@ class LiveFigure:
     high
         95th percentile of the same.
     measured
-        Mean of the repeats (of their logarithms, but for `added p50`); null if none is believed.
+        Mean of the repeats (of their logarithms, but for `added p50` and `not found`); null if none is believed.
     noise
         How far a further repeat may be from that mean, in 95 % of cases (Student's t), in the unit; null if there are
         fewer than two repeats.

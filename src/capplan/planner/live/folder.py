@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from capplan.calibration.lab.layout import Layout
 from capplan.models.errors import InputError
 from capplan.models.replaced_file import replace_file
 
-SMALL, LARGE = "small.csv", "measured.csv"
+SMALL, LARGE, SESSIONS = "small.csv", "measured.csv", "sessions.csv"
 PREDICTIONS, DIGEST, CALIBRATION = "predictions.json", "predictions.sha256", "calibration.json"
 _KEY, _LAB, _INPUTS, _BEGUN = "protocol.json", "lab.json", "inputs.json", "begun.json"
 
@@ -51,6 +52,7 @@ class Folder:
         for name in (
             SMALL,
             LARGE,
+            SESSIONS,
             PREDICTIONS,
             DIGEST,
             CALIBRATION,
@@ -71,6 +73,16 @@ class Folder:
     def write_rows(self, name: str, rows: dict[str, LoadTestRow]) -> None:
         """Replace a table of runs."""
         LOAD_TESTS.write(LOAD_TESTS.frame(rows.values()), self.path / name)
+
+    def session_rows(self) -> dict[tuple[str, str], LoadTestRow]:
+        """Return the rows of runs of sessions, by run and request class."""
+        path = self.path / SESSIONS
+        rows = LOAD_TESTS.rows(LOAD_TESTS.read(path)) if path.is_file() else ()
+        return {(str(row.run_id), str(row.request_class)): row for row in rows}
+
+    def write_session_rows(self, rows: Mapping[tuple[str, str], LoadTestRow]) -> None:
+        """Replace the rows of runs of sessions."""
+        LOAD_TESTS.write(LOAD_TESTS.frame(rows.values()), self.path / SESSIONS)
 
     def inputs(self) -> dict[str, float]:
         """Return measured round trips in ms, by what was asked for."""
@@ -127,8 +139,9 @@ class Folder:
 
     def copy_to(self, folder: Path) -> None:
         """Copy predictions, their hash and the runs."""
-        for name in (PREDICTIONS, DIGEST, SMALL, LARGE):
-            shutil.copyfile(self.path / name, folder / name)
+        for name in (PREDICTIONS, DIGEST, SMALL, LARGE, SESSIONS):
+            if (self.path / name).is_file():
+                shutil.copyfile(self.path / name, folder / name)
 
     def _json(self, name: str) -> Any:
         try:

@@ -8,6 +8,7 @@ from itertools import product
 
 from capplan.calibration.collectors.runs_in_turn import Bounds, Load, Operation
 from capplan.calibration.lab.layout import Layout
+from capplan.planner.live.session_stages import SESSIONS, SessionStage
 
 OPERATIONS: tuple[Operation, ...] = ("read", "write")
 MOST = 32
@@ -94,6 +95,8 @@ class Protocol:
         What is predicted, and then measured.
     small_bounds, large_bounds : Bounds
         How long and how often each load is measured.
+    sessions : tuple of SessionStage
+        Sessions of several messages, which are predicted and measured, too.
     """
 
     name: str
@@ -101,12 +104,14 @@ class Protocol:
     large: tuple[Stage, ...]
     small_bounds: Bounds = field(default_factory=Bounds)
     large_bounds: Bounds = field(default_factory=Bounds)
+    sessions: tuple[SessionStage, ...] = ()
 
     @property
     def runs(self) -> int:
         """The number of runs."""
         small = sum(len(each.asked) for each in self.small) * self.small_bounds.repeats
-        return small + sum(len(each.asked) for each in self.large) * self.large_bounds.repeats
+        sessions = sum(len(each.asked) * each.bounds.repeats for each in self.sessions)
+        return small + sum(len(each.asked) for each in self.large) * self.large_bounds.repeats + sessions
 
 
 def closed(
@@ -150,22 +155,22 @@ def _small(clients: Sequence[int], shares: Sequence[float], rtt_ms: float) -> tu
     far = closed((1,), ("LOCAL_ONE", "QUORUM"), (rtt_ms,))
     return (
         Stage("small-2dc", _WORDS_TWO_DCS, _TWO_DCS, far),
-        Stage("small-2", _WORDS_TWO, _TWO, closed((4,), ("LOCAL_ONE", "ALL"))),
+        Stage("small-2", _WORDS_TWO, _TWO, closed((4, 24), ("LOCAL_ONE", "ALL"))),
         Stage("small-1", _WORDS_ONE, _ONE, (*closed(clients), *opened(shares))),
     )
 
 
 QUICK = Protocol(
     "quick",
-    _small((1, 4, 16), (0.3,), 20.0),
+    _small((1, 4, 24), (0.3,), 20.0),
     (
         Stage(
             "2dc",
             _WORDS_TWO_DCS,
             _TWO_DCS,
-            closed((1,), ("LOCAL_ONE", "QUORUM"), (0.0, 10.0, 40.0)),
+            closed((1,), ("LOCAL_ONE", "QUORUM"), (10.0, 40.0)),
         ),
-        Stage("1", _WORDS_ONE, _ONE, (*closed((MOST,)), *opened((0.2, 0.5, 0.8)))),
+        Stage("1", _WORDS_ONE, _ONE, (*closed((MOST,)), *opened((0.2, 0.6)))),
         Stage(
             "3",
             _WORDS_THREE,
@@ -180,7 +185,7 @@ QUICK = Protocol(
 
 FULL = Protocol(
     "full",
-    _small((1, 4, 16), (0.15, 0.4), 20.0),
+    _small((1, 4, 24), (0.15, 0.4), 20.0),
     (
         Stage(
             "2dc",
@@ -229,6 +234,7 @@ FULL = Protocol(
     ),
     Bounds(3.0, 3, 40.0),
     Bounds(3.0, 5, 40.0),
+    SESSIONS,
 )
 """`just live`: 40 minutes to an hour."""
 

@@ -12,6 +12,7 @@ from capplan.calibration.audit.audit import audit_load_tests
 from capplan.calibration.collectors.collector import Progress
 from capplan.calibration.collectors.measurement.machine import machine
 from capplan.calibration.collectors.runs_in_turn import Bounds, Load, measure, run_name
+from capplan.calibration.collectors.session_load import SESSION
 from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
 from capplan.calibration.fit.fitted_file import Fitted, read_fitted, write
 from capplan.calibration.fit.from_table import RowPrediction, fit_table, predict_table
@@ -22,6 +23,7 @@ from capplan.planner.live.answer import LiveValidation
 from capplan.planner.live.clusters import Clusters
 from capplan.planner.live.folder import CALIBRATION, LARGE, PREDICTIONS, SMALL, Folder
 from capplan.planner.live.protocol import Protocol, Stage
+from capplan.planner.live.sessions import SessionRows, measure_stage, predicted_sessions, session_figures
 from capplan.planner.live.verdicts import DISTURBED, Case, believed, figures_of
 from capplan.systems.cassandra import SYSTEM
 
@@ -62,6 +64,8 @@ def validate_live(
     fitted = _calibrated(folder, progress)
     predictions = _predicted(protocol, clusters, folder, fitted, progress)
     _measure_large(protocol, clusters, folder, predictions, progress)
+    for stage in protocol.sessions:
+        measure_stage(stage, clusters, predictions["sessions"][stage.name], SessionRows(folder), progress)
     found = _compared(protocol, folder, predictions)
     folder.end()
     return found
@@ -98,9 +102,9 @@ class _Runs:
 
 def _measure_small(protocol: Protocol, clusters: Clusters, folder: Folder, progress: Progress) -> None:
     runs, bounds = _Runs(folder, SMALL), protocol.small_bounds
-    wanted = sorted(
-        {each.rtt_ms for stage in protocol.small + protocol.large for each in stage.asked if each.rtt_ms is not None}
-    )
+    trips = {each.rtt_ms for stage in protocol.small + protocol.large for each in stage.asked}
+    trips |= {each.rtt_ms for stage in protocol.sessions for each in stage.asked}
+    wanted = sorted(each for each in trips if each is not None)
     for stage in protocol.small:
         closed = [each.load() for each in stage.asked if each.clients]
         complete = not runs.missing(stage, closed, bounds)
@@ -169,6 +173,7 @@ def _predicted(
         "written_at": _now(),
         "round_trips_ms": measured,
         "runs": {each.name: _of_stage(each, clusters, fitted, measured) for each in protocol.large},
+        "sessions": {each.name: predicted_sessions(each, clusters, fitted, measured) for each in protocol.sessions},
     }
     folder.write_predictions(found)
     return found
@@ -234,7 +239,11 @@ def _compared(protocol: Protocol, folder: Folder, predictions: Mapping[str, Any]
             trip = None if load.rtt_ms is None else predictions["round_trips_ms"].get(f"{load.rtt_ms:g}")
             cases.append(Case(stage, load, bands, [large[name] for name in names], each["not_decided"], trip))
     fitted = [row for row in small.values() if believed(row)]
-    every = [*small.values(), *large.values()]
+    sessions = folder.session_rows()
+    figures = [*figures_of(cases)]
+    for each_stage in protocol.sessions:
+        figures += session_figures(each_stage, predictions["sessions"][each_stage.name], sessions)
+    every = [*small.values(), *large.values(), *(row for (_, kind), row in sessions.items() if kind == SESSION)]
     return LiveValidation(
         protocol=protocol.name,
         version=version("capplan"),
@@ -248,7 +257,7 @@ def _compared(protocol: Protocol, folder: Folder, predictions: Mapping[str, Any]
         left_out_runs=sum(not believed(row) for row in every),
         disturbed_runs=sum(DISTURBED in (row.note or "") for row in every),
         audit=_audit(fitted),
-        figures=figures_of(cases),
+        figures=tuple(figures),
     )
 
 

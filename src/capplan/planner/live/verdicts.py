@@ -15,7 +15,13 @@ from capplan.models.results import Band
 from capplan.planner.live.answer import LiveFigure, Quantity, Verdict
 from capplan.planner.live.protocol import MOST, Stage
 
-THRESHOLDS: Mapping[Quantity, float] = {"capacity": 0.10, "p50": 0.15, "p99": 0.30, "added p50": 0.10}
+THRESHOLDS: Mapping[Quantity, float] = {
+    "capacity": 0.10,
+    "p50": 0.15,
+    "p99": 0.30,
+    "added p50": 0.10,
+    "not found": 0.10,
+}
 """Errors that are accepted."""
 HIGHEST_LOAD = 0.8
 """Share of the measured capacity up to which latencies are judged."""

@@ -13,10 +13,11 @@ VERDICTS: Mapping[Verdict, str] = {
     "off": "OFF",
     "not judged": "-",
 }
+MESSAGES = {"auth": "authorizations", "update": "updates and stops"}
 LEGEND = (
-    "Capacity in requests/s, latencies and RTT in ms. Right: yes, within the threshold (capacity 10 %, p50 15 %, "
-    "p99 30 % up to 80 % of the capacity, added p50 10 %); noise, within what a further repeat may differ; OFF, "
-    "neither; -, not judged."
+    "Capacity in requests/s, latencies, think and RTT in ms, sessions not found in per cent. Right: yes, within the "
+    "threshold (capacity 10 %, p50 15 %, p99 30 % up to 80 % of the capacity, added p50 and not found 10 %); noise, "
+    "within what a further repeat may differ; OFF, neither; -, not judged."
 )
 _HUNDRED, _TEN = 100, 10
 _MOST_PERCENT = 999
@@ -36,7 +37,7 @@ def cells(figure: LiveFigure) -> tuple[str, ...]:
 
 def statement(figure: LiveFigure) -> str:
     """Return what clients ask, in words, such as `reads at LOCAL_ONE`."""
-    parts = [f"{figure.operation}s at {figure.level}"]
+    parts = [f"{MESSAGES.get(figure.operation, f'{figure.operation}s')} at {figure.level}"]
     parts += [f"rows of {figure.row_bytes:,} B"] if figure.row_bytes != USUAL_BYTES else []
     parts += ["TLS"] if figure.tls else []
     return ", ".join(parts)

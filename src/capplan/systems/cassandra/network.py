@@ -29,7 +29,7 @@ from capplan.models.language.network import Network
 from capplan.models.language.parameter import Parameter, Values
 from capplan.models.language.per_dc import proportions
 from capplan.models.language.station import Station
-from capplan.models.language.step import Choice, Delay, Route, Sequence, Step, Visit
+from capplan.models.language.step import Choice, Delay, ForkJoin, Route, Sequence, Step, Visit
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis
@@ -38,6 +38,8 @@ from capplan.systems.cassandra.scenario import USUAL_ROW_BYTES, CassandraScenari
 
 LANES_PER_CORE = 4
 """Requests that a node works on at once, per core: many, as `unseen_work` has what they leave of a lane."""
+HOST_LANES_PER_CORE = 2
+"""The same of a machine that all nodes and the load generator share, where few requests wait for anything but cores."""
 GENERATOR_LANES = 8
 """Requests that a load generator works on at once."""
 LAN_S = 0.02e-3
@@ -46,6 +48,9 @@ REPORTED = {"read": ("read",), "write": ("write",)}
 GENERATOR = "generator"
 HOST = "host"
 """The one machine of a layout on one host."""
+UNDER_WAY = "under_way"
+"""The value that has the number of requests under way, where it is known."""
+_USUALLY_UNDER_WAY = 32.0  # near the capacity
 _STEPS = get_args(get_args(Step)[0])
 _MOST_VARIATION = 1.5  # beyond which quadrature is wrong, and no cluster is
 
@@ -127,6 +132,32 @@ PARAMETERS: tuple[Parameter, ...] = (
         0.0,
         "growth of all work with each client: none unless throughput fell in a row",
     ),
+    Parameter(
+        "wake_s",
+        0.0,
+        "s",
+        "prior",
+        0.0,
+        "one host only: work of a request that finds all threads asleep. Requests under way share wake-ups: on a lab "
+        "of 2 cores, work beyond the least fell as the inverse square root of 1 to 128 clients",
+    ),
+    Parameter(
+        "timer_s",
+        0.0,
+        "s",
+        "prior",
+        0.0,
+        "one host only: work of a load generator that sends on a timer, beyond that of closed clients",
+    ),
+    Parameter(
+        "neighbour_s",
+        0.0,
+        "s",
+        "prior",
+        0.0,
+        "one host only: work that each further node in use adds to a request. Cassandra's idle threads look for work "
+        "before they sleep (SEPWorker), and so take cores from other nodes: 0.2 ms on a lab of 2 cores",
+    ),
 )
 
 
@@ -169,9 +200,9 @@ def network(scenario: CassandraScenario, values: Values, rate_per_s: Number, dow
                 else Choice(tuple(shares.values()), parts, name="dc")
             )
         sent = Visit(GENERATOR, Exponential(values["generator_s"]), name="client")
-        classes.append(
-            RequestClass(operation, Sequence((Delay(Erlang(values["delay_s"], 2), name="network"), sent, to_dc)))
-        )
+        shared = _shared_work(scenario, values, operation) if scenario.one_host else ()
+        first = Delay(Erlang(values["delay_s"], 2), name="network")
+        classes.append(RequestClass(operation, Sequence((first, sent, *shared, to_dc))))
     generator = Station(GENERATOR, GENERATOR_LANES, "ps", assignment="random")
     found = Network(
         name=scenario.system,
@@ -179,12 +210,32 @@ def network(scenario: CassandraScenario, values: Values, rate_per_s: Number, dow
         classes=tuple(classes),
         traffic=Open(rate_per_s, scenario.mix()),
     )
-    return _on_one_host(found, LANES_PER_CORE * scenario.node_cores) if scenario.one_host else found
+    return _on_one_host(found, scenario.node_cores) if scenario.one_host else found
 
 
-def _on_one_host(network: Network, lanes: int) -> Network:
+def _shared_work(scenario: CassandraScenario, values: Values, operation: str) -> tuple[Step, ...]:
+    """Return the work of a request for wake-ups, and for other nodes that look for work on the same cores."""
+    others = _nodes_in_use(scenario, operation) - 1
+    woken_s = (values["wake_s"] + values["timer_s"]) / np.sqrt(values.get(UNDER_WAY, _USUALLY_UNDER_WAY))
+    work_s = woken_s + values["neighbour_s"] * others
+    if not np.any(np.asarray(work_s) > 0):
+        return ()
+    unseen = Visit(GENERATOR, Exponential(work_s * values["unseen_work"]), name="other threads")
+    return Visit(GENERATOR, Exponential(work_s), name="wake-ups"), ForkJoin((unseen,), 0)
+
+
+def _nodes_in_use(scenario: CassandraScenario, operation: str) -> int:
+    """Return the nodes that work on requests: all for writes, those of the clients for reads that stay there."""
+    nodes = scenario.nodes_by_dc()
+    level = scenario.levels()[operation]
+    if operation == "write" or not (level.startswith("LOCAL") or level == "ONE"):
+        return sum(nodes)
+    return sum(count for count, share in zip(nodes, scenario.shares_by_dc(), strict=True) if share)
+
+
+def _on_one_host(network: Network, cores: int) -> Network:
     """Return a network whose work is all done by the cores of one machine; requests still pick their nodes."""
-    host = Station(HOST, lanes, "ps", assignment="random")
+    host = Station(HOST, HOST_LANES_PER_CORE * cores, "ps", assignment="random")
     stations = (host, *(each for each in network.stations if each.name != GENERATOR))
     classes = tuple(replace(each, flow=_at_host(each.flow)) for each in network.classes)
     return replace(network, stations=stations, classes=classes)

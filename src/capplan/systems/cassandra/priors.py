@@ -19,6 +19,7 @@ _MOST_OVER = 4.0
 _GENERATOR_OVER = 4.0  # the same of the load generator
 _LEAST, _MOST = 0.3, 100.0  # unseen work in the middle of the prior
 _FALLEN = 1.5  # times the scatter of a repeat by which throughput must fall with more clients, to be no chance
+_ON_ONE_HOST = {"wake_s": 0.5, "timer_s": 0.3, "neighbour_s": 0.3}  # of the shortest time, in the middle of the prior
 _TIMES = ("delay_s", "coordinator_s", "mutation_s", "read_s", "cold_s")
 
 
@@ -33,6 +34,8 @@ def priors(rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
     if shortest is None:
         return PARAMETERS
     unloaded, row = shortest
+    if row.layout.one_host:
+        unloaded *= 1 - _ON_ONE_HOST["wake_s"]
     values = defaults(PARAMETERS)
     analysis = Analysis(network(row.layout, {**values, "generator_s": 1e-9, "second_trip": 0.3}, 1.0))
     apart = _round_trip_s(row)
@@ -54,6 +57,9 @@ def priors(rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
     most = _falls_at(rows)
     if most:
         found["contention"] = replace(found["contention"], value=0.3 / most, log_sd=1.0)
+    for name, value in _ON_ONE_HOST.items():
+        if any(each.layout.one_host for each in rows):
+            found[name] = replace(found[name], value=value * shortest[0], log_sd=0.7)
     return (*found.values(), *_of_clusters(rows))
 
 

@@ -1,0 +1,326 @@
+"""Sessions of `openprovider` on real nodes: its flow at the costs of `cassandra`, predicted and then measured.
+
+What is shared with `openprovider`: the messages of a session and their order, what each asks Cassandra for, data
+centres in turn, the steps of a statement, and the race between replication and the next message. What is not: costs are
+those that were fitted to the small runs on this machine, where all nodes share its cores; there are no policing nodes
+and no pool of workers, as the load generator has none; and sessions come at random, without bursts. The generator's own
+work, and its way to a node, count once for each statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+
+from capplan.calibration.case.ensemble import at_draws, spaced
+from capplan.calibration.case.variation import varied
+from capplan.calibration.collectors.collector import Progress
+from capplan.calibration.collectors.runs_in_turn import Operation, RunningCluster
+from capplan.calibration.collectors.session_load import (
+    SESSION,
+    Key,
+    Message,
+    SessionLoad,
+    measure_sessions,
+    row_of,
+    run_name,
+)
+from capplan.calibration.evidence.load_tests import LoadTestRow
+from capplan.calibration.fit.fitted_file import Fitted
+from capplan.calibration.fit.from_table import band_of, draws_of, unloaded, with_unknown_layouts
+from capplan.models.cassandra.visibility import Load as Busy
+from capplan.models.cassandra.visibility import Question, Sampling, chances_not_found
+from capplan.models.language.distribution import Exponential
+from capplan.models.language.network import Network
+from capplan.models.language.parameter import Values
+from capplan.models.language.scenario import changed
+from capplan.models.language.step import Sequence as Steps
+from capplan.models.language.traffic import Open, RequestClass, Session
+from capplan.models.language.units import FloatArray
+from capplan.models.results import Band
+from capplan.models.solver.analytic import Analysis
+from capplan.models.solver.operating_point import solve
+from capplan.planner.live.answer import LiveFigure, Quantity, Verdict
+from capplan.planner.live.clusters import Clusters
+from capplan.planner.live.folder import Folder
+from capplan.planner.live.protocol import Stage
+from capplan.planner.live.session_stages import AskedSessions, SessionStage
+from capplan.planner.live.verdicts import THRESHOLDS, Measured, believed, repeats_of, verdict_of
+from capplan.systems.cassandra import SYSTEM
+from capplan.systems.cassandra.network import HOST, build_cluster, build_costs
+from capplan.systems.cassandra.scenario import CassandraScenario
+from capplan.systems.openprovider.network import OPERATIONS
+from capplan.systems.openprovider.session_mix import USUAL, sent_sessions
+
+FLOW: tuple[Message, ...] = tuple(
+    Message(name, OPERATIONS[name])  # type: ignore[arg-type]  # words of the Literal
+    for name in sent_sessions(USUAL)[0].classes
+)
+"""The messages of a session: authorization, start, five interim updates and the stop, which the model takes as one."""
+_COLUMNS: Mapping[Quantity, str] = {"p50": "latency_p50_ms", "p99": "latency_p99_ms"}
+_LEVELS = (0.5, 0.99)
+_DRAWS, _SAMPLES, _GAPS = 64, 400, 40
+_Z95 = 1.645
+_FOR_P99 = 1100
+"""Requests of a class in a run from which its p99 is sure to be stated."""
+_POINT = 1.0
+"""Percentage points of sessions not found that are always accepted: an error of a small share says nothing."""
+
+
+def to_session_load(asked: AskedSessions, sessions_per_s: float) -> SessionLoad:
+    """Return a load with its rate, to two digits."""
+    rate = float(f"{sessions_per_s:.2g}")
+    return SessionLoad(asked.read, asked.write, asked.think_ms / 1000, rate, asked.rtt_ms)
+
+
+def _count(name: str) -> int:
+    """Return how many messages of a session have a request class."""
+    return sum(each.name == name for each in FLOW)
+
+
+def session_network(scenario: CassandraScenario, values: Values, think_s: float) -> Network:
+    """Return the network of sessions, at one message per second.
+
+    Parameters
+    ----------
+    scenario : CassandraScenario
+        The cluster, with equal clients in all data centres.
+    values : mapping
+        Its parameter values, SI.
+    think_s : float
+        Mean time between messages, exponential.
+    """
+    plain = SYSTEM.network(scenario, values, 1.0)
+    asked = {each.name: each.flow for each in plain.classes}
+    classes = {message.name: Steps(tuple(asked[each] for each in message.operations)) for message in FLOW}
+    gaps = (Exponential(think_s),) * (len(FLOW) - 1)
+    return replace(
+        plain,
+        classes=tuple(RequestClass(name, flow) for name, flow in classes.items()),
+        sessions=(Session(SESSION, tuple(message.name for message in FLOW), gaps),),
+        traffic=Open(1.0, {SESSION: 1.0}),
+    )
+
+
+def predicted_sessions(
+    stage: SessionStage, clusters: Clusters, fitted: Fitted, measured: Mapping[str, float]
+) -> list[dict[str, Any]]:
+    """Return the loads of a stage with their predicted figures.
+
+    Parameters
+    ----------
+    stage : SessionStage
+        The stage.
+    clusters : Clusters
+        Where it will run.
+    fitted : Fitted
+        A calibration of `cassandra`.
+    measured : mapping of str to float
+        Round trips that were measured in ms, by what was asked for.
+    """
+    cluster = clusters.expected(_plain(stage))
+    return [_predicted(each, cluster, fitted, measured, stage.bounds.duration_s) for each in stage.asked]
+
+
+def _plain(stage: SessionStage) -> Stage:
+    return Stage(stage.name, stage.title, stage.layout, ())
+
+
+def _predicted(
+    asked: AskedSessions, cluster: RunningCluster, fitted: Fitted, measured: Mapping[str, float], duration_s: float
+) -> dict[str, Any]:
+    trip = measured.get(f"{asked.rtt_ms:g}", asked.rtt_ms)
+    cells = row_of(cluster, replace(to_session_load(asked, 1.0), rtt_ms=trip), FLOW)
+    scenario = changed(unloaded(SYSTEM.row_scenario(LoadTestRow(**cells))), client_share=None)
+    drawn = with_unknown_layouts(SYSTEM, fitted, draws_of(SYSTEM, fitted), [scenario])
+    values = SYSTEM.values_in(scenario, drawn)
+    analysis = Analysis(session_network(scenario, values, asked.think_ms / 1000))
+    load = to_session_load(asked, asked.share * float(np.median(analysis.drift_per_s)) / len(FLOW))
+    rate = load.sessions_per_s * len(FLOW)
+    figures = _latencies(scenario, values, analysis, rate, fitted)
+    for name, own in figures.items():
+        if load.sessions_per_s * duration_s * _count(name) < _FOR_P99:
+            del own["p99"]
+    busy = np.minimum(rate * analysis.load(HOST), 1.0)
+    chances = 100 * chance_not_found(scenario, values, busy, load, fitted.seed)
+    figures[SESSION] = {"not found": _counted(chances, load.sessions_per_s * duration_s)}
+    bands = {
+        name: {quantity: [each.value, each.low, each.high] for quantity, each in own.items()}
+        for name, own in figures.items()
+    }
+    return {"load": asdict(load), "figures": bands}
+
+
+def _latencies(
+    scenario: CassandraScenario, values: Values, analysis: Analysis, rate_per_s: float, fitted: Fitted
+) -> dict[str, dict[str, Band]]:
+    """Return the latencies of each request class in ms, by quantity."""
+    point = solve(analysis, rate_per_s)
+    pauses = SYSTEM.pauses(scenario, values, analysis, point.rate_per_s, None)
+    busiest = np.minimum(point.rate_per_s / analysis.drift_per_s, 1.0)
+    point = varied(point, SYSTEM.variation(values, busiest))
+    found: dict[str, dict[str, Band]] = {}
+    for name in analysis.share:
+        delays = {name: tuple(delay for each in OPERATIONS[name] for delay in pauses[each])}
+        times = 1e3 * point.quantiles_s(_LEVELS, name, delays=delays)
+        found[name] = {
+            quantity: band_of(np.broadcast_to(time, (analysis.draws,)), fitted, column)
+            for (quantity, column), time in zip(_COLUMNS.items(), times, strict=True)
+        }
+    return found
+
+
+def chance_not_found(
+    scenario: CassandraScenario, values: Values, utilisation: FloatArray, load: SessionLoad, seed: int
+) -> FloatArray:
+    """Return the chance that the first message after the start finds no row, at some draws (draws,).
+
+    The generator's work and its way count before the read. So do those behind the answer to the start.
+
+    Parameters
+    ----------
+    scenario : CassandraScenario
+        The cluster.
+    values : mapping
+        Its parameter values, SI.
+    utilisation : array (draws,)
+        Utilisation of the host.
+    load : SessionLoad
+        The load.
+    seed : int
+        Seed of the sample.
+    """
+    chosen = spaced(len(utilisation), _DRAWS)
+    own = at_draws(values, chosen)
+    cluster, costs = build_cluster(scenario, own), build_costs(scenario, own)["write"]
+    question = Question(load.write, load.read, client_s=own["delay_s"] + own["generator_s"])
+    busy = Busy(np.ones((1, len(chosen))), utilisation[chosen][None])
+    gaps_s = -load.think_s * np.log1p(-(np.arange(_GAPS) + 0.5) / _GAPS)
+    sampling = Sampling(len(chosen), _SAMPLES, seed)
+    chances = chances_not_found(cluster, costs, busy, question, gaps_s, sampling)
+    return np.asarray(chances.mean(axis=(0, 2)))
+
+
+def _counted(percent: FloatArray, sessions: float) -> Band:
+    """Return the band of what a run counts: that of the share, and how a number of sessions scatters."""
+    value = float(np.median(percent))
+    low, high = np.quantile(percent, (0.05, 0.95)).tolist()
+    width = _Z95 * (value * (100 - value) / max(sessions, 1.0)) ** 0.5
+    low = max(value - float(np.hypot(value - low, width)), 0.0)
+    return Band(value, low, min(value + float(np.hypot(high - value, width)), 100.0))
+
+
+def measure_stage(
+    stage: SessionStage,
+    clusters: Clusters,
+    predictions: Sequence[Mapping[str, Any]],
+    rows: SessionRows,
+    progress: Progress,
+) -> None:
+    """Measure the predicted loads of a stage, without the runs that are finished."""
+    loads = [SessionLoad(**each["load"]) for each in predictions]
+    repeats = range(1, stage.bounds.repeats + 1)
+    if all((run_name(stage.name, each, repeat), SESSION) in rows.found for each in loads for repeat in repeats):
+        return
+
+    def told(what: str, done: int, total: int) -> None:
+        progress(f"{stage.title}: {what}", done, total)
+
+    with clusters.running(_plain(stage), told) as cluster:
+        each_dc = in_each_dc(cluster, stage)
+        measure_sessions(each_dc, stage.name, FLOW, loads, stage.bounds, rows.found, rows.add, told)
+
+
+def in_each_dc(cluster: RunningCluster, stage: SessionStage) -> list[RunningCluster]:
+    """Return a lab's cluster as the clients of each data centre see it."""
+    return [
+        replace(
+            cluster,
+            addresses=tuple(node.address for node in stage.layout.nodes if node.dc == dc),
+            local_dc=f"dc{dc}",
+        )
+        for dc in range(1, stage.layout.dcs + 1)
+    ]
+
+
+class SessionRows:
+    """The table of the sessions, written after every run."""
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+        self.found: dict[Key, LoadTestRow] = folder.session_rows()
+
+    def add(self, rows: Sequence[LoadTestRow]) -> None:
+        """Add the rows of a run."""
+        self.found |= {(str(row.run_id), str(row.request_class)): row for row in rows}
+        self._folder.write_session_rows(self.found)
+
+
+def session_figures(
+    stage: SessionStage, predictions: Sequence[Mapping[str, Any]], rows: Mapping[Key, LoadTestRow]
+) -> list[LiveFigure]:
+    """Return the figures of a stage, predicted and measured."""
+    found = []
+    for each in predictions:
+        load = SessionLoad(**each["load"])
+        names = [run_name(stage.name, load, repeat) for repeat in range(1, stage.bounds.repeats + 1)]
+        for kind, figures in each["figures"].items():
+            kept = [row for name in names if believed(row := rows[name, kind])]
+            for quantity, band in figures.items():
+                found.append(_figure(stage, load, kind, quantity, Band(*band), kept))
+    return found
+
+
+def _values(quantity: Quantity, rows: Sequence[LoadTestRow]) -> tuple[list[float], Measured | None]:
+    """Return what the runs measured, and its mean."""
+    if quantity == "not found":
+        shares = [100 * (row.drops or 0) / ((row.throughput_tps or 0.0) * (row.duration_s or 0.0)) for row in rows]
+        return shares, repeats_of(shares, logarithms=False)
+    values = [value for row in rows if (value := getattr(row, _COLUMNS[quantity])) is not None]
+    return values, repeats_of(values)
+
+
+def _figure(
+    stage: SessionStage, load: SessionLoad, kind: str, quantity: Quantity, predicted: Band, rows: Sequence[LoadTestRow]
+) -> LiveFigure:
+    values, measured = _values(quantity, rows)
+    threshold, missing = THRESHOLDS[quantity], quantity == "not found"
+    reason = ""
+    if rows and not values:
+        reason = "too few requests for this percentile"
+    elif not rows:
+        reason = "the load generator was the bottleneck in every run"
+    verdict: Verdict = "not judged"
+    if measured is not None:
+        near = missing and abs(predicted.value - measured.value) <= _POINT
+        verdict = "within threshold" if near else verdict_of(predicted.value, measured, threshold)
+    asked: Sequence[Operation] = ("read", "write") if kind == SESSION else OPERATIONS[kind]  # type: ignore[assignment]
+    levels = list(dict.fromkeys(load.level(each) for each in asked))
+    return LiveFigure(
+        stage=stage.name,
+        cluster=stage.title,
+        operation=kind,
+        level=" and ".join(levels),
+        row_bytes=load.row_bytes,
+        tls=False,
+        rtt_ms=load.rtt_ms,
+        load=f"{load.sessions_per_s:g} sessions/s, think {1000 * load.think_s:g}",
+        clients=None,
+        offered_per_s=load.sessions_per_s * (1 if kind == SESSION else _count(kind)),
+        quantity=quantity,
+        unit="%" if missing else "ms",
+        predicted=predicted.value,
+        low=predicted.low,
+        high=predicted.high,
+        measured=None if measured is None else measured.value,
+        noise=None if measured is None else measured.noise,
+        repeats=len(values),
+        error=None if measured is None or not measured.value else predicted.value / measured.value - 1,
+        threshold=threshold,
+        round_trips=None,
+        verdict=verdict,
+        reason=reason,
+    )
