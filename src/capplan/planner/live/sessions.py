@@ -64,7 +64,7 @@ _COLUMNS: Mapping[Quantity, str] = {"p50": "latency_p50_ms", "p99": "latency_p99
 _LEVELS = (0.5, 0.99)
 _DRAWS, _SAMPLES, _GAPS = 64, 400, 40
 _ROUNDS = 3
-_Z95 = 1.645
+_Z95, _Z975 = 1.645, 1.96
 _FOR_P99 = 1100
 """Requests of a class in a run from which its p99 is sure to be stated."""
 _POINT = 1.0
@@ -285,10 +285,15 @@ def session_figures(
 
 
 def _values(quantity: Quantity, rows: Sequence[LoadTestRow]) -> tuple[list[float], Measured | None]:
-    """Return what the runs measured, and its mean."""
+    """Return what the runs measured, and its mean; a share scatters at least as much as what is counted."""
     if quantity == "not found":
-        shares = [100 * (row.drops or 0) / ((row.throughput_tps or 0.0) * (row.duration_s or 0.0)) for row in rows]
-        return shares, repeats_of(shares, logarithms=False)
+        counts = [(row.throughput_tps or 0.0) * (row.duration_s or 0.0) for row in rows]
+        shares = [100 * (row.drops or 0) / count for row, count in zip(rows, counts, strict=True)]
+        found = repeats_of(shares, logarithms=False)
+        if found is None or found.noise is None:
+            return shares, found
+        each = found.value * (100 - found.value) * len(counts) / sum(counts)  # variance of the count alone
+        return shares, replace(found, noise=max(found.noise, _Z975 * (each * (1 + 1 / len(counts))) ** 0.5))
     values = [value for row in rows if (value := getattr(row, _COLUMNS[quantity])) is not None]
     return values, repeats_of(values)
 
