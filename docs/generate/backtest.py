@@ -19,8 +19,8 @@ from synthetic_page import synthetic
 
 from capplan.calibration.evidence.load_tests import LOAD_TESTS
 from capplan.calibration.evidence.row_choice import chosen_rows
-from capplan.calibration.validation.table_backtest import Backtest, backtest
-from capplan.calibration.validation.table_scores import MODEL, BacktestRow, TableScore, summary
+from capplan.calibration.tables.backtest import Backtest, backtest
+from capplan.calibration.tables.scores import MODEL, BacktestRow, TableScore, summary
 from capplan.cli.measurements.backtest_view import RULES, in_words, percent
 from capplan.systems.registry import table_system
 

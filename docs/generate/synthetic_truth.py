@@ -18,10 +18,10 @@ from typing import Any, cast
 import numpy as np
 
 from capplan.calibration.evidence.load_tests import ALL, LoadTestRow
-from capplan.calibration.fit.from_table import TableSystem
-from capplan.calibration.fit.layout_effects import name_of
-from capplan.calibration.fit.table_model import solved_rows
-from capplan.calibration.fit.table_rows import LEVELS, MEAN, ON_CURVES, THROUGHPUT, TableRow, scatter_of
+from capplan.calibration.tables.fit_table import TableSystem
+from capplan.calibration.tables.layout_effects import name_of
+from capplan.calibration.tables.model import solved_rows
+from capplan.calibration.tables.rows import LEVELS, MEAN, ON_CURVES, THROUGHPUT, TableRow, scatter_of
 from capplan.models.language.distribution import Deterministic, Lognormal
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import defaults

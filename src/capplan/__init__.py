@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from capplan.calibration.evidence.import_files import import_load_tests
     from capplan.calibration.fit.calibrate import calibrate
-    from capplan.calibration.validation.table_backtest import backtest
+    from capplan.calibration.tables.backtest import backtest
     from capplan.calibration.validation.validate import validate
     from capplan.models.errors import InputError
     from capplan.models.language.document import read_network, write_network
@@ -46,7 +46,7 @@ _HOMES = {
     "ProposalQuestion": "planner.proposal.propose",
     "Scenario": "models.language.scenario",
     "audit": "planner.audit",
-    "backtest": "calibration.validation.table_backtest",
+    "backtest": "calibration.tables.backtest",
     "calibrate": "calibration.fit.calibrate",
     "every_system": "systems.registry",
     "forecast": "planner.demand.forecast",

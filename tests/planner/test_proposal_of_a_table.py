@@ -12,7 +12,7 @@ from tests.systems.prior_draws import prior_draws
 
 from capplan.calibration.evidence.load_tests import LoadTestRow
 from capplan.calibration.fit.fitted_file import Fitted
-from capplan.calibration.fit.from_table import predict_table
+from capplan.calibration.tables.fit_table import predict_table
 from capplan.models.language.scenario import changed
 from capplan.planner.next_test.next_test import next_test
 from capplan.planner.proposal.next_load_test import next_load_test

@@ -10,9 +10,9 @@ from scipy.special import ndtri
 
 from capplan.calibration.evidence.load_tests import LoadTestRow
 from capplan.calibration.fit.fitted_file import DRAWS, Fitted, FittedTable, Posterior
-from capplan.calibration.fit.from_table import TableSystem, hash_of
-from capplan.calibration.fit.layout_effects import name_of
-from capplan.calibration.fit.table_rows import QUANTITIES, cells_of
+from capplan.calibration.tables.fit_table import TableSystem, hash_of
+from capplan.calibration.tables.layout_effects import name_of
+from capplan.calibration.tables.rows import QUANTITIES, cells_of
 
 
 def prior_draws(system: TableSystem[Any], rows: Sequence[LoadTestRow], narrow: float = 0.1) -> Fitted:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from capplan.calibration.evidence.load_tests import LoadTestRow
-from capplan.calibration.fit.from_table import RowPrediction, fit_table, predict_table
+from capplan.calibration.tables.fit_table import RowPrediction, fit_table, predict_table
 from capplan.models.errors import InputError
 from capplan.systems.registry import table_system
 

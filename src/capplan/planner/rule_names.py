@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from capplan.calibration.validation.table_scores import MODEL
+from capplan.calibration.tables.scores import MODEL
 
 RULES = {
     MODEL: "capplan",

@@ -13,8 +13,8 @@ from capplan.calibration.evidence.import_files import SCHEMA as IMPORT
 from capplan.calibration.evidence.import_files import ImportReport
 from capplan.calibration.lab.cluster import SCHEMA as LAB
 from capplan.calibration.lab.cluster import LabStatus
-from capplan.calibration.validation.table_backtest import SCHEMA as BACKTEST
-from capplan.calibration.validation.table_backtest import Backtest
+from capplan.calibration.tables.backtest import SCHEMA as BACKTEST
+from capplan.calibration.tables.backtest import Backtest
 from capplan.models.language.document import schema
 from capplan.planner.demand.forecast import SCHEMA as DEMAND
 from capplan.planner.demand.forecast import Forecast

@@ -21,7 +21,7 @@ from capplan.models.language.document import load, read_toml
 from capplan.models.language.scenario import Scenario, with_units
 
 if TYPE_CHECKING:
-    from capplan.calibration.fit.from_table import TableSystem
+    from capplan.calibration.tables.fit_table import TableSystem
 
 DEFAULT = "openprovider"
 _NO_SYSTEMS = frozenset({"components"})
@@ -103,7 +103,7 @@ def table_system(name: str) -> TableSystem[Any]:
     InputError
         If there is no system of this name, or it has documents of its own.
     """
-    from capplan.calibration.fit.from_table import TableSystem  # needs a solver
+    from capplan.calibration.tables.fit_table import TableSystem  # needs a solver
 
     found = system(name)
     if not isinstance(found, TableSystem):

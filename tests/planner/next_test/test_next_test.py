@@ -10,7 +10,7 @@ import pytest
 from tests.systems.two_tier.two_tier_tables import layout, measured
 
 from capplan.calibration.fit.fitted_file import Fitted, write
-from capplan.calibration.fit.from_table import fit_table
+from capplan.calibration.tables.fit_table import fit_table
 from capplan.cli.main import main
 from capplan.models.errors import InputError
 from capplan.planner.next_test.candidates import parse_candidates

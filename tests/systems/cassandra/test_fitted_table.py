@@ -14,8 +14,8 @@ from tests.systems.cassandra.made_up_clusters import outcome
 
 from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
 from capplan.calibration.fit.fitted_file import Fitted, write
-from capplan.calibration.fit.from_table import RowPrediction, fit_table, predict_table
-from capplan.calibration.fit.identifiability import decided
+from capplan.calibration.tables.fit_table import RowPrediction, fit_table, predict_table
+from capplan.calibration.tables.identifiability import decided
 from capplan.cli.main import main
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import changed

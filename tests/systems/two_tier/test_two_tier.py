@@ -12,7 +12,7 @@ import simpy
 from tests.systems.two_tier.two_tier_tables import layout, measured
 
 from capplan.calibration.fit.fitted_file import Fitted
-from capplan.calibration.fit.from_table import fit_table, predict_table
+from capplan.calibration.tables.fit_table import fit_table, predict_table
 from capplan.models.errors import InputError
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.network import Network

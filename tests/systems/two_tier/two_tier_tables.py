@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from capplan.calibration.evidence.load_tests import LoadTestRow
-from capplan.calibration.fit.table_model import solved_rows
+from capplan.calibration.tables.model import solved_rows
 from capplan.models.language.parameter import Values, defaults
 from capplan.systems.two_tier import SYSTEM
 

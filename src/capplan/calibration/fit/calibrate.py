@@ -14,7 +14,7 @@ import pandas as pd
 
 from capplan.calibration.evidence.load_tests import LOAD_TESTS
 from capplan.calibration.fit.fitted_file import DRAWS, Fitted, FittedFigure, Hypothesis, Posterior, rounded
-from capplan.calibration.fit.from_table import TableSystem, fit_table
+from capplan.calibration.tables.fit_table import TableSystem, fit_table
 from capplan.calibration.fit.maximum import Maximum, maximum
 from capplan.calibration.fit.posterior import Ensemble, laplace_distance, moved, resampled
 from capplan.calibration.fit.problem import problem, start_of

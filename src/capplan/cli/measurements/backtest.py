@@ -34,7 +34,7 @@ def backtest_(
     check_plot(plot)
     its = table_system(system)
     frame = LOAD_TESTS.read(table)
-    from capplan.calibration.validation.table_backtest import backtest  # slow to import: it needs a solver
+    from capplan.calibration.tables.backtest import backtest  # slow to import: it needs a solver
 
     found = backtest(its, frame, train, table=table.name, seed=seed, displace=displace)
     if plot is not None:

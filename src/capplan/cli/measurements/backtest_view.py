@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from rich.console import Console
 
-from capplan.calibration.validation.table_backtest import Backtest, Displacement
-from capplan.calibration.validation.table_scores import MODEL, BacktestRow, TableScore
+from capplan.calibration.tables.backtest import Backtest, Displacement
+from capplan.calibration.tables.scores import MODEL, BacktestRow, TableScore
 from capplan.cli.views.lines import columns, fact, paragraph, put
 from capplan.models.number_words import significant
 from capplan.planner.rule_names import RULES

@@ -11,7 +11,7 @@ from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
 from capplan.calibration.evidence.row_choice import chosen_rows
 from capplan.calibration.fit.calibrate import calibrate, stages_of
 from capplan.calibration.fit.fitted_file import Fitted, to_json, write
-from capplan.calibration.fit.from_table import TableSystem, fit_table
+from capplan.calibration.tables.fit_table import TableSystem, fit_table
 from capplan.cli.measurements.table_fit_view import show_fit
 from capplan.cli.shell.progress import stages
 from capplan.cli.shell.target import read_target

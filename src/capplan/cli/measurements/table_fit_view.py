@@ -8,9 +8,9 @@ import numpy as np
 from rich.console import Console
 
 from capplan.calibration.fit.fitted_file import Fitted
-from capplan.calibration.fit.from_table import NOT_PROMISED, TableSystem
-from capplan.calibration.fit.identifiability import DECIDED, decided
-from capplan.calibration.fit.table_rows import MEAN, THROUGHPUT
+from capplan.calibration.tables.fit_table import NOT_PROMISED, TableSystem
+from capplan.calibration.tables.identifiability import DECIDED, decided
+from capplan.calibration.tables.rows import MEAN, THROUGHPUT
 from capplan.cli.shell.terminal import Screen
 from capplan.cli.views.lines import paragraph, put, table
 

@@ -178,7 +178,7 @@ QUICK = Protocol(
             (*closed((MOST,), ("LOCAL_ONE", "QUORUM")), *opened((0.5,), ("LOCAL_ONE", "QUORUM"))),
         ),
     ),
-    Bounds(1.5, 2, 10.0),
+    Bounds(1.5, 2, 6.0),
     Bounds(1.5, 3, 6.0),
 )
 """Under ten minutes on two cores."""
@@ -232,8 +232,8 @@ FULL = Protocol(
             closed((MOST,), ("LOCAL_QUORUM", "EACH_QUORUM"), (0.0,)),
         ),
     ),
-    Bounds(3.0, 3, 40.0),
-    Bounds(3.0, 5, 40.0),
+    Bounds(3.0, 3, 15.0),
+    Bounds(3.0, 5, 15.0),
     SESSIONS,
 )
 """`just live`: 40 minutes to an hour."""

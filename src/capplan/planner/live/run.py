@@ -15,7 +15,7 @@ from capplan.calibration.collectors.runs_in_turn import Bounds, Load, measure, r
 from capplan.calibration.collectors.session_load import SESSION
 from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
 from capplan.calibration.fit.fitted_file import Fitted, read_fitted, write
-from capplan.calibration.fit.from_table import RowPrediction, fit_table, predict_table
+from capplan.calibration.tables.fit_table import RowPrediction, fit_table, predict_table
 from capplan.models.code_digest import code_digest
 from capplan.models.errors import InputError
 from capplan.models.results import Band

@@ -30,7 +30,7 @@ from capplan.calibration.collectors.session_load import (
 )
 from capplan.calibration.evidence.load_tests import LoadTestRow
 from capplan.calibration.fit.fitted_file import Fitted
-from capplan.calibration.fit.from_table import band_of, draws_of, unloaded, with_unknown_layouts
+from capplan.calibration.tables.fit_table import band_of, draws_of, unloaded, with_unknown_layouts
 from capplan.models.cassandra.visibility import Load as Busy
 from capplan.models.cassandra.visibility import Question, Sampling, chances_not_found
 from capplan.models.language.distribution import Exponential

@@ -12,10 +12,10 @@ import numpy as np
 
 from capplan.calibration.case.solution import LEVELS
 from capplan.calibration.fit.fitted_file import Fitted
-from capplan.calibration.fit.from_table import TableSystem, draws_of
-from capplan.calibration.fit.layout_effects import name_of
-from capplan.calibration.fit.table_model import solved_rows
-from capplan.calibration.fit.table_rows import QUANTITIES, Load, TableRow
+from capplan.calibration.tables.fit_table import TableSystem, draws_of
+from capplan.calibration.tables.layout_effects import name_of
+from capplan.calibration.tables.model import solved_rows
+from capplan.calibration.tables.rows import QUANTITIES, Load, TableRow
 from capplan.calibration.system import Case
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.scenario import Scenario, changed

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from capplan.calibration.fit.from_table import TableSystem
-from capplan.calibration.fit.table_rows import rows_of
+from capplan.calibration.tables.fit_table import TableSystem
+from capplan.calibration.tables.rows import rows_of
 from capplan.calibration.system import Case
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed, fields_of, options_of

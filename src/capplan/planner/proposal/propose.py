@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from capplan.calibration.fit.fitted_file import Fitted
-from capplan.calibration.fit.table_rows import rows_of
+from capplan.calibration.tables.rows import rows_of
 from capplan.calibration.system import Case, System
-from capplan.calibration.validation.table_scores import BacktestRow
+from capplan.calibration.tables.scores import BacktestRow
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario
 from capplan.models.results import STATISTICS, Band, plain, rounded

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import plotly.graph_objects as go
 
-from capplan.calibration.validation.table_backtest import Backtest
-from capplan.calibration.validation.table_scores import MODEL, BacktestRow
+from capplan.calibration.tables.backtest import Backtest
+from capplan.calibration.tables.scores import MODEL, BacktestRow
 from capplan.planner.reports.plot_file import is_page, write_figure
 from capplan.planner.reports.visual_language import (
     COLOURS,

@@ -41,7 +41,7 @@ from capplan.simulator.results.run import Run
 from capplan.systems.registry import resolve
 
 if TYPE_CHECKING:
-    from capplan.calibration.fit.from_table import TableSystem
+    from capplan.calibration.tables.fit_table import TableSystem
 
 MOST_REPLICATIONS = 200
 """Replications to reach a precision, where no other limit is given."""

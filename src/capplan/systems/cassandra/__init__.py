@@ -8,8 +8,8 @@ from types import MappingProxyType
 import numpy as np
 
 from capplan.calibration.evidence.load_test_row import LoadTestRow
-from capplan.calibration.fit.from_table import TableSystem
-from capplan.calibration.fit.table_rows import TableRow
+from capplan.calibration.tables.fit_table import TableSystem
+from capplan.calibration.tables.rows import TableRow
 from capplan.calibration.situation import Machine
 from capplan.models.language.parameter import Parameter, Values
 from capplan.models.language.per_dc import per_dc_text

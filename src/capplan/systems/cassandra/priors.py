@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from capplan.calibration.fit.table_rows import THROUGHPUT, TableRow, rate_per_s, response_s, scatter_of
+from capplan.calibration.tables.rows import THROUGHPUT, TableRow, rate_per_s, response_s, scatter_of
 from capplan.models.language.parameter import Parameter, Values, defaults
 from capplan.models.solver.analytic import Analysis
 from capplan.systems.cassandra.network import GENERATOR_LANES, PARAMETERS, network

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from capplan.calibration.evidence.load_test_row import ALL, LoadTestRow
-from capplan.calibration.fit.table_rows import THROUGHPUT, TableRow, load_of, rate_per_s
+from capplan.calibration.tables.rows import THROUGHPUT, TableRow, load_of, rate_per_s
 from capplan.models.cassandra.consistency import need
 from capplan.models.errors import InputError, RefusedError, nearest
 from capplan.models.language.per_dc import by_dc, per_dc_text

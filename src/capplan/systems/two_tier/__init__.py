@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from capplan.calibration.evidence.load_test_row import LoadTestRow
-from capplan.calibration.fit.from_table import TableSystem
-from capplan.calibration.fit.table_rows import TableRow
+from capplan.calibration.tables.fit_table import TableSystem
+from capplan.calibration.tables.rows import TableRow
 from capplan.calibration.situation import Machine
 from capplan.models.language.parameter import Parameter, Values
 from capplan.systems.two_tier.network import FRONT, LOG, PARAMETERS, REPORTED, STORE, network

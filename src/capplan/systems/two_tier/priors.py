@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from capplan.calibration.fit.table_rows import LEVELS, THROUGHPUT, TableRow, rate_per_s, response_s
+from capplan.calibration.tables.rows import LEVELS, THROUGHPUT, TableRow, rate_per_s, response_s
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.parameter import Parameter, Values, defaults
 from capplan.models.language.scenario import changed

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from capplan.calibration.evidence.load_test_row import ALL, LoadTestRow
-from capplan.calibration.fit.table_rows import THROUGHPUT, TableRow, load_of, rate_per_s
+from capplan.calibration.tables.rows import THROUGHPUT, TableRow, load_of, rate_per_s
 from capplan.models.errors import InputError
 from capplan.systems.two_tier.network import LAN_S
 from capplan.systems.two_tier.scenario import TwoTierScenario, Waits

@@ -18,11 +18,11 @@ import pandas as pd
 from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
 from capplan.calibration.evidence.row_choice import chosen_rows
 from capplan.calibration.fit.fitted_file import Fitted
-from capplan.calibration.fit.from_table import RowPrediction, TableSystem, fit_table, predict_table
-from capplan.calibration.fit.table_rows import with_mix
+from capplan.calibration.tables.fit_table import RowPrediction, TableSystem, fit_table, predict_table
+from capplan.calibration.tables.rows import with_mix
 from capplan.calibration.validation.priors import displaced, sign_patterns
 from capplan.calibration.validation.simple_rules import IntervalEstimate
-from capplan.calibration.validation.table_scores import (
+from capplan.calibration.tables.scores import (
     MODEL,
     BacktestRow,
     Summary,

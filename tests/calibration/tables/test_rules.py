@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from capplan.calibration.evidence.load_tests import LoadTestRow
-from capplan.calibration.validation.table_rules import RULES, table_estimates
+from capplan.calibration.tables.rules import RULES, table_estimates
 
 CLIENTS = (1, 4, 16, 64, 256)
 NEAR = pytest.approx

@@ -29,12 +29,12 @@ from capplan.calibration.case.uncertainty import Uncertainty
 from capplan.calibration.evidence.load_test_row import ALL, LoadTestRow
 from capplan.calibration.evidence.table import Evidence, Source
 from capplan.calibration.fit.fitted_file import DRAWS, Fitted, FittedTable, Posterior, rounded
-from capplan.calibration.fit.identifiability import Judge
-from capplan.calibration.fit.layout_effects import Effects, factors, name_of
+from capplan.calibration.tables.identifiability import Judge
+from capplan.calibration.tables.layout_effects import Effects, factors, name_of
 from capplan.calibration.fit.maximum import Maximum, best_of, maximum
 from capplan.calibration.fit.posterior import laplace_distance, resampled
-from capplan.calibration.fit.table_model import Solved, solved_rows
-from capplan.calibration.fit.table_rows import (
+from capplan.calibration.tables.model import Solved, solved_rows
+from capplan.calibration.tables.rows import (
     ACROSS_LAYOUTS,
     LEVELS,
     ON_CURVES,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from capplan.calibration.case.variation import varied
-from capplan.calibration.fit.table_rows import LEVELS, MEAN, THROUGHPUT, TableRow
+from capplan.calibration.tables.rows import LEVELS, MEAN, THROUGHPUT, TableRow
 from capplan.models.language.distribution import Deterministic, Exponential
 from capplan.models.language.parameter import Values
 from capplan.models.language.traffic import Closed, Throttled
@@ -20,7 +20,7 @@ from capplan.models.solver.clients import solve_clients
 from capplan.models.solver.operating_point import OperatingPoint, solve
 
 if TYPE_CHECKING:
-    from capplan.calibration.fit.from_table import TableSystem
+    from capplan.calibration.tables.fit_table import TableSystem
 
 _UNDER_WAY, _MOST_UNDER_WAY, _ROUNDS = 4.0, 1e4, 5
 _MOST = 0.98  # share of the capacity at which the latency of open traffic is taken beyond it

@@ -13,7 +13,7 @@ import pytest
 from tests.systems.two_tier.two_tier_tables import layout, measured
 
 from capplan.calibration.evidence.load_tests import LOAD_TESTS
-from capplan.calibration.validation.table_backtest import Backtest, backtest, split_table
+from capplan.calibration.tables.backtest import Backtest, backtest, split_table
 from capplan.cli.main import main
 from capplan.models.errors import InputError
 from capplan.planner.reports.backtest_plot import plot

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from capplan.calibration.fit.table_model import Solved, solved_rows
-from capplan.calibration.fit.table_rows import TableRow, rows_of
+from capplan.calibration.tables.model import Solved, solved_rows
+from capplan.calibration.tables.rows import TableRow, rows_of
 from capplan.models.language.parameter import defaults
 from capplan.models.language.units import Number
 
 if TYPE_CHECKING:
     from capplan.calibration.fit.fitted_file import Fitted
-    from capplan.calibration.fit.from_table import TableSystem
+    from capplan.calibration.tables.fit_table import TableSystem
 
 DECIDED = 0.5
 """How far data must have narrowed the logarithm of a ceiling, as a share of the prior's spread."""

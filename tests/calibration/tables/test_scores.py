@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from capplan.calibration.validation.table_scores import BacktestRow, PredictedFigure, summary
+from capplan.calibration.tables.scores import BacktestRow, PredictedFigure, summary
 
 NEAR = pytest.approx
 

@@ -12,13 +12,13 @@ import numpy as np
 
 from capplan.calibration.evidence.load_tests import LoadTestRow
 from capplan.calibration.validation.simple_rules import IntervalEstimate
-from capplan.calibration.validation.table_rules import table_estimates
+from capplan.calibration.tables.rules import table_estimates
 
 MODEL = "capplan"
 
 
 class Predicted(Protocol):
-    """A prediction for one cell of a table; see `capplan.calibration.fit.from_table.RowPrediction`."""
+    """A prediction for one cell of a table; see `capplan.calibration.tables.fit_table.RowPrediction`."""
 
     @property
     def quantity(self) -> str:

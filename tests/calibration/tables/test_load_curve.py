@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.calibration.fit.load_curve import LoadCurve, fit_load_curve
+from capplan.calibration.tables.load_curve import LoadCurve, fit_load_curve
 from capplan.models.errors import InputError
 from capplan.models.language.units import FloatArray
 
