@@ -11,8 +11,8 @@ from capplan.calibration.audit.audit import Audit, audit_documents, audit_load_t
 from capplan.calibration.audit.checks import read_checks
 from capplan.calibration.evidence.load_tests import LOAD_TESTS
 from capplan.calibration.evidence.typed_table import PARQUET
-from capplan.calibration.tables.fit_table import TableSystem
 from capplan.calibration.system import System
+from capplan.calibration.tables.fit_table import TableSystem
 from capplan.models.errors import InputError
 from capplan.systems.registry import names, system
 

@@ -14,13 +14,13 @@ import pandas as pd
 
 from capplan.calibration.evidence.load_tests import LOAD_TESTS
 from capplan.calibration.fit.fitted_file import DRAWS, Fitted, FittedFigure, Hypothesis, Posterior, rounded
-from capplan.calibration.tables.fit_table import TableSystem, fit_table
 from capplan.calibration.fit.maximum import Maximum, maximum
 from capplan.calibration.fit.posterior import Ensemble, laplace_distance, moved, resampled
 from capplan.calibration.fit.problem import problem, start_of
 from capplan.calibration.fit.refits import PROPOSALS, figures, refits_of, refitted
 from capplan.calibration.fit.stages import Progress, Stages, digest, refit_code
 from capplan.calibration.system import System
+from capplan.calibration.tables.fit_table import TableSystem, fit_table
 from capplan.models.errors import InputError
 from capplan.models.language.units import FloatArray
 

@@ -17,8 +17,7 @@ from capplan.models.file_lock import only_run
 from capplan.models.replaced_file import replace_file
 
 _FOLDERS = ("models", "simulator", "calibration", "systems")
-# What reads and checks files of users, measures, or fits their tables decides no documented fit; import-linter keeps it
-# so.
+# What reads, checks or fits files of users, or measures, decides no documented fit; import-linter keeps it so.
 _APART = (
     "calibration/evidence/importers",
     "calibration/audit/load_tests",
@@ -118,7 +117,7 @@ def _sealed(key: str, stages: Any) -> dict[str, Any]:
 def refit_code(system: System[Any]) -> str:
     """Return a digest of all code that a fit of a system depends on, without comments and docstrings.
 
-    That is all code up to the systems, without other systems, importers, and the audit and the fits of load-test tables.
+    That is all code up to the systems, without other systems, importers, and what audits and fits load-test tables.
     """
     return _code(system, plain=True)
 

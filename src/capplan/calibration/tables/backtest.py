@@ -20,8 +20,6 @@ from capplan.calibration.evidence.row_choice import chosen_rows
 from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.tables.fit_table import RowPrediction, TableSystem, fit_table, predict_table
 from capplan.calibration.tables.rows import with_mix
-from capplan.calibration.validation.priors import displaced, sign_patterns
-from capplan.calibration.validation.simple_rules import IntervalEstimate
 from capplan.calibration.tables.scores import (
     MODEL,
     BacktestRow,
@@ -30,6 +28,8 @@ from capplan.calibration.tables.scores import (
     backtest_row,
     summary,
 )
+from capplan.calibration.validation.priors import displaced, sign_patterns
+from capplan.calibration.validation.simple_rules import IntervalEstimate
 from capplan.models.errors import InputError
 from capplan.models.results import plain
 

@@ -29,11 +29,14 @@ from capplan.calibration.case.uncertainty import Uncertainty
 from capplan.calibration.evidence.load_test_row import ALL, LoadTestRow
 from capplan.calibration.evidence.table import Evidence, Source
 from capplan.calibration.fit.fitted_file import DRAWS, Fitted, FittedTable, Posterior, rounded
-from capplan.calibration.tables.identifiability import Judge
-from capplan.calibration.tables.layout_effects import Effects, factors, name_of
 from capplan.calibration.fit.maximum import Maximum, best_of, maximum
 from capplan.calibration.fit.posterior import laplace_distance, resampled
+from capplan.calibration.observations import LoadTest, Observations
+from capplan.calibration.system import System
+from capplan.calibration.tables.identifiability import Judge
+from capplan.calibration.tables.layout_effects import Effects, factors, name_of
 from capplan.calibration.tables.model import Solved, solved_rows
+from capplan.calibration.tables.row_checks import steady
 from capplan.calibration.tables.rows import (
     ACROSS_LAYOUTS,
     LEVELS,
@@ -50,8 +53,6 @@ from capplan.calibration.tables.rows import (
     scatter_of,
     with_mix,
 )
-from capplan.calibration.observations import LoadTest, Observations
-from capplan.calibration.system import System
 from capplan.models.errors import InputError
 from capplan.models.language.parameter import Parameter, Values, defaults
 from capplan.models.language.scenario import Scenario, changed
@@ -152,7 +153,7 @@ class TableSystem(System[S]):
         return ""
 
     def read(self, rows: Sequence[LoadTestRow]) -> tuple[TableRow, ...]:
-        """Return rows of a table as the fit reads them.
+        """Return rows of a table as the fit reads them, without latencies that grew for as long as the run lasted.
 
         Raises
         ------
@@ -166,7 +167,8 @@ class TableSystem(System[S]):
             name = None if row.request_class in (None, ALL) else str(row.request_class)
             if name is not None and name not in self.reported:
                 name = None
-            found.append(TableRow(row.run_id or str(number + 1), name, layout, load_of(row), measured_of(row)))
+            run = row.run_id or str(number + 1)
+            found.append(steady(TableRow(run, name, layout, load_of(row), measured_of(row))))
         return tuple(found)
 
     def checked(self, fitted: Fitted, where: str) -> Fitted:

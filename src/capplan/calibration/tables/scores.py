@@ -11,8 +11,8 @@ from typing import Protocol
 import numpy as np
 
 from capplan.calibration.evidence.load_tests import LoadTestRow
-from capplan.calibration.validation.simple_rules import IntervalEstimate
 from capplan.calibration.tables.rules import table_estimates
+from capplan.calibration.validation.simple_rules import IntervalEstimate
 
 MODEL = "capplan"
 

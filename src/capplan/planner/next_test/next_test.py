@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from capplan.calibration.system import Case
 from capplan.calibration.tables.fit_table import TableSystem
 from capplan.calibration.tables.rows import rows_of
-from capplan.calibration.system import Case
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed, fields_of, options_of
 from capplan.models.language.units import FloatArray

@@ -9,10 +9,10 @@ from typing import Any, cast
 
 import numpy as np
 
+from capplan.calibration.system import Case
 from capplan.calibration.tables.fit_table import TableSystem, band_of, judged
 from capplan.calibration.tables.model import Solved, solved_rows
 from capplan.calibration.tables.rows import LEVELS, MEAN, QUANTITIES, THROUGHPUT, Load, TableRow
-from capplan.calibration.system import Case
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import changed
 from capplan.models.objective import Metric

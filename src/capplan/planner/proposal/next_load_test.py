@@ -9,9 +9,9 @@ from typing import Any, cast
 
 import numpy as np
 
+from capplan.calibration.system import Case
 from capplan.calibration.tables.fit_table import TableSystem, unloaded
 from capplan.calibration.tables.rows import TableRow, rate_per_s, rows_of
-from capplan.calibration.system import Case
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, fields_of
 from capplan.models.number_words import rate

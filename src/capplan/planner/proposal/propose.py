@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from capplan.calibration.fit.fitted_file import Fitted
-from capplan.calibration.tables.rows import rows_of
 from capplan.calibration.system import Case, System
+from capplan.calibration.tables.rows import rows_of
 from capplan.calibration.tables.scores import BacktestRow
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario

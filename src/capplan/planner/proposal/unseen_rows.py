@@ -9,11 +9,11 @@ from statistics import median
 from typing import Any
 
 from capplan.calibration.evidence.load_tests import LoadTestRow
+from capplan.calibration.tables.backtest import CLOSE
 from capplan.calibration.tables.fit_table import RowPrediction, TableSystem, fit_table, predict_table
 from capplan.calibration.tables.rows import TableRow, rate_per_s, with_mix
-from capplan.calibration.validation.simple_rules import IntervalEstimate
-from capplan.calibration.tables.backtest import CLOSE
 from capplan.calibration.tables.scores import MODEL, BacktestRow, backtest_row, summary
+from capplan.calibration.validation.simple_rules import IntervalEstimate
 from capplan.models.language.parameter import defaults
 from capplan.planner.proposal.proposal import BetterRule, UnseenFigures, UnseenRows
 from capplan.planner.size.sizing import steady

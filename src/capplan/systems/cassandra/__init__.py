@@ -8,9 +8,9 @@ from types import MappingProxyType
 import numpy as np
 
 from capplan.calibration.evidence.load_test_row import LoadTestRow
+from capplan.calibration.situation import Machine
 from capplan.calibration.tables.fit_table import TableSystem
 from capplan.calibration.tables.rows import TableRow
-from capplan.calibration.situation import Machine
 from capplan.models.language.parameter import Parameter, Values
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.units import FloatArray, Number
@@ -26,7 +26,7 @@ from capplan.systems.cassandra.network import (
 )
 from capplan.systems.cassandra.outages import LOSSES, NODE, outages
 from capplan.systems.cassandra.priors import priors
-from capplan.systems.cassandra.rows import row_scenario, steady, undecided
+from capplan.systems.cassandra.rows import row_scenario, undecided
 from capplan.systems.cassandra.scenario import CassandraScenario
 
 _STARTS = (
@@ -57,10 +57,6 @@ class Cassandra(TableSystem[CassandraScenario]):
     def row_scenario(self, row: LoadTestRow) -> CassandraScenario:
         """Return the layout and the load of a row of a load-test table."""
         return row_scenario(row)
-
-    def read(self, rows: Sequence[LoadTestRow]) -> tuple[TableRow, ...]:
-        """Return rows of a table as the fit reads them."""
-        return tuple(map(steady, super().read(rows)))
 
     def priors(self, rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
         """Return the parameters with priors for a table."""

@@ -9,13 +9,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from capplan.calibration.tables.prior_centres import ceiling_over, with_ceiling
 from capplan.calibration.tables.rows import THROUGHPUT, TableRow, rate_per_s, response_s, scatter_of
-from capplan.models.language.parameter import Parameter, Values, defaults
+from capplan.models.language.parameter import Parameter, defaults
 from capplan.models.solver.analytic import Analysis
 from capplan.systems.cassandra.network import GENERATOR_LANES, PARAMETERS, network
 
-_OVER = 1.4  # ceiling over the highest throughput measured, in the middle of the prior
-_MOST_OVER = 4.0
 _GENERATOR_OVER = 4.0  # the same of the load generator
 _LEAST, _MOST = 0.3, 100.0  # unseen work in the middle of the prior
 _FALLEN = 1.5  # times the scatter of a repeat by which throughput must fall with more clients, to be no chance
@@ -49,9 +48,12 @@ def priors(rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
     if rates:
         highest, fastest = max(rates, key=lambda each: each[0])
         times = {each.name: each.value for each in found.values()}
-        found["unseen_work"] = replace(
-            found["unseen_work"], value=_unseen(fastest, times, _over(rows, fastest) * highest)
+        ceiling = ceiling_over(rows, fastest) * highest
+        usual = {**times, "generator_s": 1e-9}
+        unseen = with_ceiling(
+            lambda grid: network(fastest.layout, {**usual, "unseen_work": grid}, 1.0), _LEAST, _MOST, ceiling
         )
+        found["unseen_work"] = replace(found["unseen_work"], value=unseen)
         busy = min(GENERATOR_LANES / (_GENERATOR_OVER * highest), 0.1 * unloaded)
         found["generator_s"] = replace(found["generator_s"], value=busy)
     most = _falls_at(rows)
@@ -84,27 +86,6 @@ def _round_trip_s(row: TableRow) -> float:
     if layout.dcs == 1 or all(level.startswith("LOCAL") or level in ("ONE",) for level in layout.levels().values()):
         return 0.0
     return float(max(max(each) for each in layout.round_trips_s()))
-
-
-def _unseen(row: TableRow, values: Values, ceiling_per_s: float) -> float:
-    """Return the unseen work with which a layout has a ceiling."""
-    grid = np.geomspace(_LEAST, _MOST, 60)
-    analysis = Analysis(network(row.layout, {**values, "generator_s": 1e-9, "unseen_work": grid}, 1.0))
-    ceilings = np.broadcast_to(analysis.drift_per_s, grid.shape)
-    return float(grid[int(np.argmin(np.abs(np.log(ceilings / ceiling_per_s))))])
-
-
-def _over(rows: Sequence[TableRow], fastest: TableRow) -> float:
-    """Return the ceiling over the highest throughput, by how much longer that row's response is than the shortest."""
-    times = [
-        response_s(row)
-        for row in rows
-        if row.layout == fastest.layout and row.request_class == fastest.request_class and response_s(row)
-    ]
-    queueing = response_s(fastest) - min(times, default=0.0)
-    if len(times) < 2 or queueing <= 0:
-        return _OVER
-    return min(max(response_s(fastest) / queueing, _OVER), _MOST_OVER)
 
 
 def _falls_at(rows: Sequence[TableRow]) -> int:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from capplan.calibration.evidence.load_test_row import ALL, LoadTestRow
-from capplan.calibration.tables.rows import THROUGHPUT, TableRow, load_of, rate_per_s
+from capplan.calibration.tables.row_checks import check_pace, unwaited
+from capplan.calibration.tables.rows import TableRow, load_of
 from capplan.models.cassandra.consistency import need
 from capplan.models.errors import InputError, RefusedError, nearest
 from capplan.models.language.per_dc import by_dc, per_dc_text
@@ -28,9 +28,6 @@ ONE_HOST = "on one host"
 """How the source of a row ends whose nodes and load generator shared one machine, as in a lab."""
 USUAL_LEVEL = "LOCAL_ONE"
 
-_OTHER_UNIT = 20.0  # ratio of a mean to what Little's law says from which it is in another unit
-_KEPT_UP = 0.95  # share of open traffic that is answered, below which queues grow
-
 
 def row_scenario(row: LoadTestRow) -> CassandraScenario:
     """Return the layout and the load of a row.
@@ -43,7 +40,7 @@ def row_scenario(row: LoadTestRow) -> CassandraScenario:
     where = f"run {row.run_id!r}" if row.run_id else "a row"
     _refuse(row, where)
     load = load_of(row)
-    _check_pace(row, where)
+    check_pace(row, where)
     if row.rf is None:
         raise InputError(f"{where} has no rf: fill the column with the replicas of a row per data centre")
     reads = _read_fraction(row, where)
@@ -95,48 +92,6 @@ def request_class(row: LoadTestRow) -> str | None:
     """Return the class of the network that a row is about; None for all requests."""
     name = (row.request_class or ALL).lower()
     return "read" if name in READS else "write" if name in WRITES else None
-
-
-def _check_pace(row: LoadTestRow, where: str) -> None:
-    """Refuse closed clients that are faster than their think time, or whose mean latency has another unit."""
-    if row.load_kind not in (None, "closed") or not row.clients or not row.throughput_tps:
-        return
-    cycle_ms, think_ms = 1e3 * row.clients / row.throughput_tps, row.think_time_ms or 0.0
-    rate = f"{row.clients:,.0f} clients at {row.throughput_tps:,.0f} per second"
-    if think_ms >= cycle_ms:
-        raise InputError(
-            f"{where}: {rate} send one every {cycle_ms:.3g} ms each, and think_time_ms is {think_ms:g}: check both"
-        )
-    if row.latency_mean_ms is None:
-        return
-    found = row.latency_mean_ms / (cycle_ms - think_ms)
-    whole = (row.request_class or ALL).lower() == ALL or row.read_fraction in (0.0, 1.0)
-    if found > _OTHER_UNIT or (whole and 0 < found < 1 / _OTHER_UNIT and not think_ms):
-        raise InputError(
-            f"{where}: {rate} wait {cycle_ms - think_ms:.3g} ms for an answer (Little's law), and latency_mean_ms is "
-            f"{row.latency_mean_ms:.3g}: check its unit"
-        )
-
-
-def steady(row: TableRow) -> TableRow:
-    """Return a row without latencies if open traffic was too much for it: they grow for as long as it lasts."""
-    load, done = row.load, row.measured.get(THROUGHPUT, 0.0)
-    share = 1.0 if row.request_class is None else row.layout.mix().get(row.request_class, 0.0)
-    if load.kind != "open" or not share or not 0 < done / share < _KEPT_UP * load.rate_per_s:
-        return row
-    return replace(row, load=replace(load, rate_per_s=done / share), measured={THROUGHPUT: done})
-
-
-def _unwaited(trained: Sequence[TableRow]) -> str:
-    """Return that closed clients of a fitted row have answers faster than a round trip."""
-    for row in trained:
-        rate = rate_per_s(row)
-        if row.load.kind == "closed" and rate and (cycle_s := row.load.clients / rate) < 2 * LAN_S:
-            return (
-                f"a client of run {row.run_id!r} has an answer every {1e6 * cycle_s:.2g} us, less than a round trip, "
-                "so it does not wait for them; rows with the requests under way as clients would decide it"
-            )
-    return ""
 
 
 def _read_fraction(row: LoadTestRow, where: str) -> float:
@@ -197,7 +152,7 @@ def undecided(row: TableRow, trained: Sequence[TableRow]) -> str:
         return f"all had rf {per_dc_text(known[0].rf)}; a row with rf {rf} would decide the cost of a replica"
     if _waits_far(layout) and not any(map(_waits_far, known)):
         return "none waited for another data centre; a row that does would decide how many round trips an answer takes"
-    return _unwaited(trained)
+    return unwaited(trained, 2 * LAN_S)
 
 
 def _waits_far(layout: CassandraScenario) -> bool:

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from capplan.calibration.evidence.load_test_row import LoadTestRow
+from capplan.calibration.situation import Machine
 from capplan.calibration.tables.fit_table import TableSystem
 from capplan.calibration.tables.rows import TableRow
-from capplan.calibration.situation import Machine
 from capplan.models.language.parameter import Parameter, Values
 from capplan.systems.two_tier.network import FRONT, LOG, PARAMETERS, REPORTED, STORE, network
 from capplan.systems.two_tier.outages import LOSSES, outages
 from capplan.systems.two_tier.priors import priors
-from capplan.systems.two_tier.rows import group, row_scenario, steady, undecided
+from capplan.systems.two_tier.rows import group, row_scenario, undecided
 from capplan.systems.two_tier.scenario import TwoTierScenario
 
 
@@ -42,10 +42,6 @@ class TwoTier(TableSystem[TwoTierScenario]):
     def group(self, row: LoadTestRow) -> str:
         """Return the software, version and workload of a row, which are fitted apart."""
         return group(row)
-
-    def read(self, rows: Sequence[LoadTestRow]) -> tuple[TableRow, ...]:
-        """Return rows of a table as the fit reads them."""
-        return tuple(map(steady, super().read(rows)))
 
     def priors(self, rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
         """Return the parameters with priors for a table."""

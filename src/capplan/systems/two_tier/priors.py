@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from capplan.calibration.tables.prior_centres import ceiling_over, with_ceiling
 from capplan.calibration.tables.rows import LEVELS, THROUGHPUT, TableRow, rate_per_s, response_s
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.parameter import Parameter, Values, defaults
@@ -19,8 +20,6 @@ from capplan.models.solver.clients import solve_clients
 from capplan.systems.two_tier.network import PARAMETERS, network
 from capplan.systems.two_tier.scenario import TwoTierScenario
 
-_OVER = 1.4  # ceiling over the highest throughput measured, in the middle of the prior
-_MOST_OVER = 4.0
 _IDLE_LOG = 4.0  # ceiling of the logs over that of the nodes, where no curve shows that batches lengthen a write
 _LEAST, _MOST = 0.1, 100.0  # unseen work in the middle of the prior
 _QUEUED = 0.1  # unloaded time over the shortest response where each layout was measured at one load: a guess
@@ -57,9 +56,11 @@ def priors(rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
     rates = [(rate_per_s(row), row) for row in rows if rate_per_s(row)]
     if rates:
         highest, fastest = max(rates, key=lambda each: each[0])
-        ceiling = _over(rows, fastest) * highest
+        ceiling = ceiling_over(rows, fastest) * highest
         times = {each.name: each.value for each in found.values()}
-        unseen = _unseen(fastest, times, ceiling)
+        unseen = with_ceiling(
+            lambda grid: network(fastest.layout, {**times, "unseen": grid}, 1.0), _LEAST, _MOST, ceiling
+        )
         if curved and fastest.layout.read_fraction == 0:  # batches, rather than work, may be what lengthens a write
             unseen = min(unseen, PARAMETER["unseen"])
         found["unseen"] = replace(found["unseen"], value=unseen)
@@ -89,19 +90,6 @@ def _per_log(row: TableRow, rate: float) -> float:
     """Return the writes per second that each log of a layout takes."""
     layout: TwoTierScenario = row.layout
     return rate * (1 - layout.read_fraction) * layout.rf / layout.store_nodes
-
-
-def _over(rows: Sequence[TableRow], fastest: TableRow) -> float:
-    """Return the ceiling over the highest throughput, by how much longer that row's response is than the shortest."""
-    times = [
-        response_s(row)
-        for row in rows
-        if row.layout == fastest.layout and row.request_class == fastest.request_class and response_s(row)
-    ]
-    queueing = response_s(fastest) - min(times, default=0.0)
-    if len(times) < 2 or queueing <= 0:
-        return _OVER
-    return min(max(response_s(fastest) / queueing, _OVER), _MOST_OVER)
 
 
 def _of_one_load(rows: Sequence[TableRow]) -> bool:
@@ -144,11 +132,3 @@ def _ratios(known: Sequence[tuple[TableRow, str, float]], values: Values) -> Flo
         classes = tuple(row.layout.mix())
         found.append(float((point.quantile_s(LEVELS[name], *classes) / point.response_s(*classes)).item()))
     return np.log(found)
-
-
-def _unseen(row: TableRow, values: Values, ceiling_per_s: float) -> float:
-    """Return the unseen work with which a layout has a ceiling."""
-    grid = np.geomspace(_LEAST, _MOST, 60)
-    analysis = Analysis(network(row.layout, {**values, "unseen": grid}, 1.0))
-    ceilings = np.broadcast_to(analysis.drift_per_s, grid.shape)
-    return float(grid[int(np.argmin(np.abs(np.log(ceilings / ceiling_per_s))))])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from capplan.calibration.evidence.load_test_row import ALL, LoadTestRow
-from capplan.calibration.tables.rows import THROUGHPUT, TableRow, load_of, rate_per_s
+from capplan.calibration.tables.row_checks import check_pace, unwaited
+from capplan.calibration.tables.rows import TableRow, load_of, rate_per_s
 from capplan.models.errors import InputError
 from capplan.systems.two_tier.network import LAN_S
 from capplan.systems.two_tier.scenario import TwoTierScenario, Waits
@@ -21,9 +21,6 @@ _COUNTS = {
     "rf": "the copies of a row",
     "front_nodes": "the front nodes, 0 if the front runs on the store's nodes",
 }
-
-_OTHER_UNIT = 20.0  # ratio of a mean to what Little's law says from which it is in another unit
-_KEPT_UP = 0.95  # share of open traffic that is answered, below which queues grow
 
 
 def row_scenario(row: LoadTestRow) -> TwoTierScenario:
@@ -41,7 +38,7 @@ def row_scenario(row: LoadTestRow) -> TwoTierScenario:
     if counts["front_nodes"] and row.front_cores is None:
         raise InputError(f"{where} has no front_cores: fill the column with the cores of a front node")
     load = load_of(row)
-    _check_pace(row, where)
+    check_pace(row, where)
     fields: dict[str, Any] = {
         "front_nodes": counts["front_nodes"],
         "front_cores": max(round(row.front_cores or counts["node_cores"]), 1),
@@ -68,48 +65,6 @@ def _count(row: LoadTestRow, name: str, what: str, where: str) -> int:
     return rounded
 
 
-def _check_pace(row: LoadTestRow, where: str) -> None:
-    """Refuse closed clients that are faster than their think time, or whose mean latency has another unit."""
-    if row.load_kind not in (None, "closed") or not row.clients or not row.throughput_tps:
-        return
-    cycle_ms, think_ms = 1e3 * row.clients / row.throughput_tps, row.think_time_ms or 0.0
-    rate = f"{row.clients:,.0f} clients at {row.throughput_tps:,.0f} per second"
-    if think_ms >= cycle_ms:
-        raise InputError(
-            f"{where}: {rate} send one every {cycle_ms:.3g} ms each, and think_time_ms is {think_ms:g}: check both"
-        )
-    if row.latency_mean_ms is None:
-        return
-    found = row.latency_mean_ms / (cycle_ms - think_ms)
-    whole = (row.request_class or ALL).lower() == ALL or row.read_fraction in (0.0, 1.0)
-    if found > _OTHER_UNIT or (whole and 0 < found < 1 / _OTHER_UNIT and not think_ms):
-        raise InputError(
-            f"{where}: {rate} wait {cycle_ms - think_ms:.3g} ms for an answer (Little's law), and latency_mean_ms is "
-            f"{row.latency_mean_ms:.3g}: check its unit"
-        )
-
-
-def steady(row: TableRow) -> TableRow:
-    """Return a row without latencies if open traffic was too much for it: they grow for as long as it lasts."""
-    load, done = row.load, row.measured.get(THROUGHPUT, 0.0)
-    share = 1.0 if row.request_class is None else row.layout.mix().get(row.request_class, 0.0)
-    if load.kind != "open" or not share or not 0 < done / share < _KEPT_UP * load.rate_per_s:
-        return row
-    return replace(row, load=replace(load, rate_per_s=done / share), measured={THROUGHPUT: done})
-
-
-def _unwaited(trained: Sequence[TableRow]) -> str:
-    """Return that closed clients of a fitted row have answers faster than a round trip."""
-    for row in trained:
-        rate = rate_per_s(row)
-        if row.load.kind == "closed" and rate and (cycle_s := row.load.clients / rate) < 2 * LAN_S:
-            return (
-                f"a client of run {row.run_id!r} has an answer every {1e6 * cycle_s:.2g} us, less than a round trip, "
-                "so it does not wait for them; rows with the requests under way as clients would decide it"
-            )
-    return ""
-
-
 def _read_fraction(row: LoadTestRow, where: str) -> float:
     if row.read_fraction is not None:
         return row.read_fraction
@@ -131,7 +86,7 @@ def group(row: LoadTestRow) -> str:
 def undecided(row: TableRow, trained: Sequence[TableRow]) -> str:
     """Return what no fitted row tells of a row's layout, and which row would decide it; empty if nothing."""
     layouts = [each.layout for each in trained]
-    return next(_open_questions(row.layout, layouts), "") or _unwaited(trained) or _idle(row, trained)
+    return next(_open_questions(row.layout, layouts), "") or unwaited(trained, 2 * LAN_S) or _idle(row, trained)
 
 
 def _idle(row: TableRow, trained: Sequence[TableRow]) -> str:

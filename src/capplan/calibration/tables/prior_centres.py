@@ -1,0 +1,46 @@
+"""Centres of priors that a table shows at a glance, for all systems of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from capplan.calibration.tables.rows import TableRow, response_s
+from capplan.models.language.network import Network
+from capplan.models.language.units import FloatArray
+from capplan.models.solver.analytic import Analysis
+
+_OVER = 1.4  # ceiling over the highest throughput measured, in the middle of the prior
+_MOST_OVER = 4.0
+_GRID = 60
+
+
+def ceiling_over(rows: Sequence[TableRow], fastest: TableRow) -> float:
+    """Return the ceiling over the highest throughput, by how much longer that row's response is than the shortest."""
+    times = [
+        response_s(row)
+        for row in rows
+        if row.layout == fastest.layout and row.request_class == fastest.request_class and response_s(row)
+    ]
+    queueing = response_s(fastest) - min(times, default=0.0)
+    if len(times) < 2 or queueing <= 0:
+        return _OVER
+    return min(max(response_s(fastest) / queueing, _OVER), _MOST_OVER)
+
+
+def with_ceiling(build: Callable[[FloatArray], Network], least: float, most: float, ceiling_per_s: float) -> float:
+    """Return the value of a parameter with which a network has a ceiling.
+
+    Parameters
+    ----------
+    build : function
+        Returns the network with values (draws,) of the parameter.
+    least, most : float
+        Its range.
+    ceiling_per_s : float
+        The ceiling.
+    """
+    grid = np.geomspace(least, most, _GRID)
+    ceilings = np.broadcast_to(Analysis(build(grid)).drift_per_s, grid.shape)
+    return float(grid[int(np.argmin(np.abs(np.log(ceilings / ceiling_per_s))))])
