@@ -16,15 +16,15 @@ What capplan does when an input is hostile, a disk is full or a process is kille
 
 ## Rules
 
-- **Files.** A result is written to an unfinished file beside it, which then takes its place. So a file is there as a
-  whole, as it was before, or not at all. Two runs with the same output do not meet. What is no regular file, such as a
-  pipe, a device or a dangling link, is refused.
+- **Files.** A result is written to a temporary file beside it, which is then renamed. So a file is there as a
+  whole, as it was before, or not at all. Two runs with the same output never mix: one whole file is left. What is no
+  regular file, such as a pipe, a device or a dangling link, is refused.
 - **Interruptions.** After SIGINT, SIGTERM or SIGHUP nothing unfinished is left, and the exit code is 128 plus the
   number of the signal. What a killed process leaves (`.capplan-*.new`) is removed by the next one that writes to the
   folder. `sweep --out` and `calibrate` resume; a second run with the same output is refused meanwhile.
 - **Kept results.** What an interrupted run or the cache holds is checked when it is read. What is damaged is computed
   again. A cache that cannot be written is not used, and capplan says so.
-- **Text.** Names have no control characters, no characters that are not shown, at most 200 characters, and do not begin
+- **Text.** Names have no control characters, no invisible characters, at most 200 characters, and do not begin
   with `=`, `+`, `-` or `@`, which begin formulas in spreadsheets. Whatever is echoed is escaped and cut. In CSV, a text
   that looks like a formula has an apostrophe in front; capplan reads it back without.
 - **Work.** capplan estimates work before it begins. On a nominal machine, it refuses a layout that takes more than a

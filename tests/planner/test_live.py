@@ -24,7 +24,8 @@ from capplan.planner.live import run
 from capplan.planner.live.answer import LiveFigure, LiveValidation
 from capplan.planner.live.folder import DIGEST, LARGE, PREDICTIONS, SMALL, Folder
 from capplan.planner.live.hosts import read_hosts
-from capplan.planner.live.protocol import FULL, MOST, QUICK, Asked, Protocol, Stage, closed
+from capplan.planner.live.page import page
+from capplan.planner.live.protocol import FULL, MOST, QUICK, Asked, Protocol, Stage, closed, for_hosts
 from capplan.planner.live.verdicts import Case, figures_of, repeats_of, verdict_of
 from capplan.systems.cassandra import SYSTEM
 from capplan.systems.cassandra.network import PARAMETERS
@@ -142,7 +143,8 @@ def test_without_a_round_trip_an_added_latency_is_noise_or_off() -> None:
 
 
 def test_what_is_predicted_was_not_measured_before() -> None:
-    for protocol in (QUICK, FULL):
+    hosts = [for_hosts(["LOCAL_ONE", "QUORUM"], 10.0, quick=quick) for quick in (False, True)]
+    for protocol in (QUICK, FULL, *hosts):
         small = {(stage.layout, each) for stage in protocol.small for each in stage.asked}
         assert not small & {(stage.layout, each) for stage in protocol.large for each in stage.asked}
 
@@ -269,6 +271,47 @@ def test_nothing_is_fitted_to_runs_whose_generator_was_the_bottleneck(
 ) -> None:
     with pytest.raises(InputError, match="bottleneck"):
         validated(monkeypatch, Measuring(tmp_path, note=BUSY))
+
+
+def test_an_answer_needs_figures_that_were_judged() -> None:
+    load = Load("read", "LOCAL_ONE", clients=MOST)
+    near, far = (case(load, {THROUGHPUT: value}, *({THROUGHPUT: 100.0},) * 3) for value in (101.0, 300.0))
+    unjudged = case(load, {THROUGHPUT: 101.0}, {THROUGHPUT: 100.0}, note=BUSY)
+    assert answered(near)
+    assert answered(near, unjudged)
+    assert not answered(near, far)
+    assert not answered(unjudged)
+
+
+def answered(*cases: Case) -> bool:
+    """Return the answer of a validation with some cases."""
+    return LiveValidation("short", "1", "5", "m", "now", "now", "p", "s", 1, 0, 0, (), figures_of(cases)).answer
+
+
+@pytest.mark.parametrize("name", ["protocol.json", "inputs.json", "begun.json", "lab.json", DIGEST])
+def test_a_damaged_folder_starts_again_or_is_refused(name: str, tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    folder.begin({"protocol": 1, "ended": False})
+    folder.write_predictions({"runs": {}})
+    for text in ("", "[]", "{", '"x"'):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        assert folder.inputs() == {}
+        assert not folder.started_lab(Layout())
+        assert folder.measured_from("now") == "now"
+        if name == DIGEST:
+            with pytest.raises(InputError, match="changed"):
+                folder.predictions()
+    folder.begin({"protocol": 1, "ended": False})
+
+
+@pytest.mark.parametrize("protocol", ["full", "hosts"])
+def test_a_page_says_which_machines_it_is_about(protocol: str) -> None:
+    own = case(Load("read", "LOCAL_ONE", clients=MOST), {THROUGHPUT: 101.0}, *({THROUGHPUT: 100.0},) * 3)
+    found = LiveValidation(protocol, "1", "5", "m", "now", "now", "p", "s", 1, 0, 0, (), figures_of([own]))
+    text = page(found, [])
+    assert ("share that machine" in text) == (protocol == "full")
+    assert "no pictures" in text
+    assert "live/sessions.csv" not in text
 
 
 def test_another_protocol_starts_again_and_says_so(tmp_path: Path) -> None:

@@ -132,7 +132,9 @@ def test_a_full_pool_shows_its_threads_and_the_hand_off() -> None:
     few = LoadTestRow(clients=16, throughput_tps=160.0, latency_mean_ms=100.0, **shared)
     full = [LoadTestRow(clients=n, throughput_tps=rate, latency_mean_ms=1000 * n / rate, **shared) for n in (192, 256)]
 
-    threads, hand_off = pool_rows([few, *full], 128, "5.0")
+    threads, said, seen, hand_off = pool_rows([few, *full], 128, "5.0")
 
     assert threads.value == pytest.approx(rate * 0.1)
     assert hand_off.value == pytest.approx(2e-3)
+    assert (said.component, said.value) == ("predicted", pytest.approx(1280.0))
+    assert (seen.component, seen.value) == ("measured", pytest.approx(rate))

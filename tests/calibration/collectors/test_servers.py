@@ -19,8 +19,14 @@ from capplan.calibration.collectors.measurement import load
 from capplan.calibration.collectors.measurement.load import Part, Sample
 from capplan.calibration.collectors.servers import server_load, server_process
 from capplan.calibration.collectors.servers.ldap import ENTRIES, bind_messages, decoded, search_messages
-from capplan.calibration.collectors.servers.prediction import Costs, predicted_latency_s, predicted_throughput_per_s
-from capplan.calibration.collectors.servers.server_load import MEASURED, PREDICTED, Expectation, Subject
+from capplan.calibration.collectors.servers.prediction import (
+    MEASURED,
+    PREDICTED,
+    Costs,
+    predicted_latency_s,
+    predicted_throughput_per_s,
+)
+from capplan.calibration.collectors.servers.server_load import Expectation, Subject
 from capplan.calibration.evidence.load_tests import LOAD_TESTS
 from capplan.calibration.evidence.microbenchmarks import MicrobenchRow
 from capplan.calibration.lab.processes import Process

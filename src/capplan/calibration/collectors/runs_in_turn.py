@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
+import zlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -112,6 +113,8 @@ class RunningCluster:
         Whether nodes use TLS among each other.
     port : int
         Where nodes answer clients.
+    note : str
+        What rows say of the cluster that no column has, such as a node that is down.
     """
 
     version: str
@@ -130,6 +133,7 @@ class RunningCluster:
     password: str | None = None
     internode_tls: bool = False
     port: int = NATIVE_PORT
+    note: str = ""
 
     def row(self, load_: Load) -> dict[str, Any]:
         """Return the cells of a load-test row that are known before it is measured."""
@@ -185,6 +189,11 @@ class Bounds:
 def run_name(stage: str, load_: Load, repeat: int) -> str:
     """Return the name of a run."""
     return f"{stage}-{load_.name}-{repeat}"
+
+
+def seed_of(run: str) -> int:
+    """Return the seed of a run by its name: the same after an interruption, and another one for each repeat."""
+    return zlib.crc32(run.encode())
 
 
 def measure(  # two callers, in one file
@@ -252,7 +261,8 @@ async def _measured(  # as its caller
             progress(f"{each.operation} {each.level}, {_load_words(each)}", number, len(left))
             await rtt.become(each.rtt_ms)
             await asyncio.sleep(_PAUSE_S)
-            sample = await _sampled(each, requests[each.statement], bounds.duration_s, number, cluster.servers)
+            seed = seed_of(run_name(stage, each, repeat))
+            sample = await _sampled(each, requests[each.statement], bounds.duration_s, seed, cluster.servers)
             done(_row(cluster, stage, each, repeat, sample, sentences[each.statement]))
     finally:
         for session in sessions.values():
@@ -393,11 +403,11 @@ async def _warmed(  # as its caller
     return sentences
 
 
-async def _sampled(load_: Load, request: Request, duration_s: float, number: int, servers: Servers) -> Sample:
-    first = number * ROWS // 7
+async def _sampled(load_: Load, request: Request, duration_s: float, seed: int, servers: Servers) -> Sample:
+    first = seed % ROWS
     if load_.clients is not None:
         return await load.closed(request, load_.clients, duration_s, _MOST_REQUESTS, servers, first)
-    starts = load.arrivals(load_.rate_per_s or 1.0, duration_s, _MOST_REQUESTS, _SEED + number)
+    starts = load.arrivals(load_.rate_per_s or 1.0, duration_s, _MOST_REQUESTS, seed)
     return await load.paced(request, starts, servers, first)
 
 
@@ -417,7 +427,7 @@ def _row(  # all that a row says
         client_cpu_percent=sample.client_percent,
         drops=0,
         errors=sample.errors,
-        note="; ".join([warm, *doubts(sample)]),
+        note="; ".join([*([cluster.note] if cluster.note else []), warm, *doubts(sample)]),
         **cluster.row(load_),
         **latency_columns(sample),
     )

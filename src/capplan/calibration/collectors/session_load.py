@@ -34,6 +34,7 @@ from capplan.calibration.collectors.runs_in_turn import (
     RunningCluster,
     connected,
     create_tables,
+    seed_of,
     table_of,
 )
 from capplan.calibration.evidence.load_tests import LoadTestRow
@@ -187,22 +188,25 @@ async def _measured(
         size = left[0][1].row_bytes
         await create_tables(drivers[0], its, [size])
         await _create_table(drivers[0], its.keyspace)
-        statements = [await _Statements.prepare(driver, its.keyspace, size) for driver in drivers]
+        statements = [await _statements(driver, its.keyspace, size) for driver in drivers]
         rtt = RoundTrip(its)
         await rtt.become(left[0][1].rtt_ms)
-        progress("warming sessions up until they are steady", 0, 1)
         first = time.time_ns() >> 10  # no row of an earlier measurement has such a number
-        warm = await _warmed(Sessions(statements, flow, left[0][1], first), its, bounds)
-        first += _MOST
+        warm: dict[tuple[str, str], str] = {}
+        for levels, one_load in {(each.read, each.write): each for _, each in left}.items():
+            progress(f"warming sessions at {' and '.join(levels)} up until they are steady", 0, 1)
+            warm[levels] = await _warmed(Sessions(statements, flow, one_load, first), its, bounds)
+            first += _MOST
         for number, (repeat, each) in enumerate(left):
             progress(f"sessions, think {1000 * each.think_s:g} ms, {each.read} and {each.write}", number, len(left))
             await rtt.become(each.rtt_ms)
             await asyncio.sleep(_PAUSE_S + 2 * each.rtt_ms / 1000)
-            starts = load.arrivals(each.sessions_per_s, bounds.duration_s, _MOST, _SEED + number)
-            sessions = Sessions(statements, flow, each, first, _SEED + number)
+            name = run_name(stage, each, repeat)
+            starts = load.arrivals(each.sessions_per_s, bounds.duration_s, _MOST, seed_of(name))
+            sessions = Sessions(statements, flow, each, first, seed_of(f"{name}: time to think"))
             sample = await load.paced(sessions.run, starts, its.servers)
             first += _MOST
-            done(list(_rows(its, run_name(stage, each, repeat), repeat, sessions, sample, warm)))
+            done(list(_rows(its, name, repeat, sessions, sample, warm[each.read, each.write])))
     finally:
         for driver in drivers:
             await driver.close()
@@ -265,33 +269,29 @@ class Statements:
     delete: Ask
 
 
-class _Statements(Statements):
-    """The statements of a driver."""
+async def _statements(driver: Any, keyspace: str, row_bytes: int) -> Statements:
+    """Prepare the statements of a driver."""
+    import acsylla
 
-    @classmethod
-    async def prepare(cls, driver: Any, keyspace: str, row_bytes: int) -> Statements:
-        """Prepare the statements."""
-        import acsylla
+    value, table = bytes(row_bytes), f"{keyspace}.{_TABLE}"
+    texts = (
+        f"SELECT value FROM {table_of(keyspace, row_bytes)} WHERE id = ?",  # noqa: S608  # our table
+        f"SELECT value FROM {table} WHERE id = ?",  # noqa: S608  # our table
+        f"INSERT INTO {table} (id, value) VALUES (?, ?)",  # noqa: S608  # our table
+        f"DELETE FROM {table} WHERE id = ?",  # noqa: S608  # our table
+    )
+    known, select, insert, remove = [await _prepared(driver, text) for text in texts]
 
-        value, table = bytes(row_bytes), f"{keyspace}.{_TABLE}"
-        texts = (
-            f"SELECT value FROM {table_of(keyspace, row_bytes)} WHERE id = ?",  # noqa: S608  # our table
-            f"SELECT value FROM {table} WHERE id = ?",  # noqa: S608  # our table
-            f"INSERT INTO {table} (id, value) VALUES (?, ?)",  # noqa: S608  # our table
-            f"DELETE FROM {table} WHERE id = ?",  # noqa: S608  # our table
-        )
-        known, select, insert, remove = [await _prepared(driver, text) for text in texts]
+    async def ask(statement: Any, parameters: list[Any], level: str) -> bool:
+        found = await driver.execute(statement.bind(parameters, consistency=acsylla.Consistency[level]))
+        return bool(found.count())
 
-        async def ask(statement: Any, parameters: list[Any], level: str) -> bool:
-            found = await driver.execute(statement.bind(parameters, consistency=acsylla.Consistency[level]))
-            return bool(found.count())
-
-        return cls(
-            lambda number, level: ask(known, [number % ROWS], level),
-            lambda number, level: ask(select, [number], level),
-            lambda number, level: ask(insert, [number, value], level),
-            lambda number, level: ask(remove, [number], level),
-        )
+    return Statements(
+        lambda number, level: ask(known, [number % ROWS], level),
+        lambda number, level: ask(select, [number], level),
+        lambda number, level: ask(insert, [number, value], level),
+        lambda number, level: ask(remove, [number], level),
+    )
 
 
 @dataclass

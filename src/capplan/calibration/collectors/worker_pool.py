@@ -59,7 +59,10 @@ def _threads(lab: State) -> int:
 
 
 def pool_rows(runs: Sequence[LoadTestRow], threads: int, release: str) -> Iterator[MicrobenchRow]:
-    """Yield the threads that were at work, and the hand-off, from runs with more clients than threads.
+    """Yield the threads that were at work, the hand-off, and the throughput of a full pool beside its prediction.
+
+    The run with the fewest clients is the first one, and all that the prediction uses: as many requests are under way as
+    there are threads, each for as long as it took then (Little's law).
 
     Parameters
     ----------
@@ -89,6 +92,12 @@ def pool_rows(runs: Sequence[LoadTestRow], threads: int, release: str) -> Iterat
     busy, low, high = mean_interval([(each.throughput_tps or 0.0) * hold_s for each in full])
     note = "throughput of a full pool x latency with few clients"
     yield replace(shared, quantity="threads", value=busy, unit="1", error_low=low, error_high=high, note=note)
+    throughput = replace(shared, quantity="throughput", unit="1/s")
+    note = f"threads / latency with {fewest} clients, before the pool was full"
+    if full:
+        yield replace(throughput, component="predicted", value=threads * _nodes(full[0]) / hold_s, note=note)
+        done, low, high = mean_interval([each.throughput_tps or 0.0 for each in full])
+        yield replace(throughput, component="measured", value=done, error_low=low, error_high=high)
     nodes = [threads * _nodes(each) for each in full]
     lost = [count / (each.throughput_tps or 1.0) - hold_s for count, each in zip(nodes, full, strict=True)]
     mean, low, high = mean_interval(lost)

@@ -134,10 +134,14 @@ class TableSystem(System[S]):
         del layout
         return values
 
-    def contends(self, values: Values) -> bool:
-        """Whether values differ by the number of clients; see `at_clients`."""
-        del values
+    def contends(self, values: Values, *, on_timer: bool = False) -> bool:
+        """Whether values differ by the number of clients, or of open requests under way; see `at_clients`."""
+        del values, on_timer
         return False
+
+    def may_fall(self, values: Values) -> bool:
+        """Whether throughput may fall with more clients."""
+        return self.contends(values)
 
     def at_clients(self, values: Values, clients: FloatArray, *, on_timer: bool = False) -> dict[str, Number]:
         """Return the values with a number of clients, or of open requests under way, for each draw."""

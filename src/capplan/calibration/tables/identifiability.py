@@ -115,8 +115,8 @@ class Judge:
             return ""
         most = max((each.load.clients for each in self.trained if each.load.kind == "closed"), default=0)
         busy = float(np.median(np.max(np.stack(np.broadcast_arrays(*solved.busy.values())), axis=0)))
-        contends = self.system.contends({**_defaults(self.system), **self.fitted.middle()})
-        if contends or row.load.clients <= 1.5 * most or busy < 0.9:
+        falls = self.system.may_fall({**_defaults(self.system), **self.fitted.middle()})
+        if falls or row.load.clients <= 1.5 * most or busy < 0.9:
             return ""
         return (
             f"throughput may fall beyond {most} clients, and no row shows whether; a row with {row.load.clients} "

@@ -115,7 +115,7 @@ def _open(
     system: TableSystem[Any], rows: Sequence[TableRow], values: Values, quantities: Sequence[Sequence[str]], draws: int
 ) -> list[Solved]:
     rates = np.array([row.load.rate_per_s for row in rows])[:, None]
-    if system.contends(values):
+    if system.contends(values, on_timer=True):
         return _open_slowed(system, rows, values, quantities, draws)
     analysis = Analysis(system.network(rows[0].layout, values, 1.0))
     point = solve(analysis, np.minimum(rates, _MOST * analysis.drift_per_s))

@@ -33,7 +33,8 @@ def validate_(
         typer.Option(
             "--report",
             metavar="FOLDER",
-            help="Write validation.md and validation.html there; the folder is made if need be.",
+            help="Write validation.md and validation.html there (with --live: live-validation.md, its pictures and "
+            "tables); the folder is made if need be.",
         ),
     ] = None,
     live: Annotated[

@@ -51,6 +51,7 @@ def run_live(*, quick: bool, hosts: Path | None, report: Path | None, as_json: b
         from capplan.cli.live.validation_view import render
 
         render(found, Screen())
+    folder.end()
     if not found.answer:
         raise typer.Exit(1)
 

@@ -143,8 +143,8 @@ class LiveValidation:
 
     @property
     def answer(self) -> bool:
-        """Whether no figure is off."""
-        return all(each.verdict != "off" for each in self.figures)
+        """Whether figures were judged, and none is off."""
+        return any(each.verdict != "not judged" for each in self.figures) and self.count("off") == 0
 
     def count(self, verdict: Verdict) -> int:
         """Return how many figures have a verdict."""

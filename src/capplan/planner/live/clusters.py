@@ -66,7 +66,7 @@ class Labs:
         try:
             if stage.killed is not None:
                 lab.kill(stage.killed)
-            yield _cluster(stage.layout, state.needed(), stage.killed)
+            yield replace(_cluster(stage.layout, state.needed(), stage.killed), note=_note(stage))
         finally:
             lab.down()
             self._folder.note_lab(None)
@@ -84,6 +84,14 @@ class Labs:
                 times = sorted(echo_times_s(connection, _ECHO, _ECHOES))
             found[asked] = 1000 * times[len(times) // 2]
         return found
+
+
+def _note(stage: Stage) -> str:
+    """Return what differs from a usual lab and no column of a table has."""
+    usual = Layout().heap_bytes
+    down = [f"{stage.killed} was down"] if stage.killed else []
+    heap = [f"a heap of {stage.layout.heap_bytes >> 20} MiB"] if stage.layout.heap_bytes != usual else []
+    return "; ".join(down + heap)
 
 
 def _cluster(layout: Layout, running: state.State | None = None, killed: str | None = None) -> RunningCluster:

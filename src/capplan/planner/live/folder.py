@@ -104,7 +104,7 @@ class Folder:
         if not path.is_file() or not digest.is_file():
             return None
         text = path.read_bytes()
-        if hashlib.sha256(text).hexdigest() != digest.read_text(encoding="ascii").split()[0]:
+        if [hashlib.sha256(text).hexdigest()] != digest.read_text(encoding="ascii").split()[:1]:
             raise InputError(f"{path} does not have the hash of {digest.name}: it was changed; delete {self.path}")
         found: dict[str, Any] = json.loads(text)
         return found
@@ -122,9 +122,9 @@ class Folder:
 
     def measured_from(self, now: str) -> str:
         """Return when the first of the predicted runs began: now, unless that is known."""
-        found = self._json(_BEGUN) or {"measured_from": now}
-        self._write(_BEGUN, found)
-        return str(found["measured_from"])
+        began = str((self._json(_BEGUN) or {}).get("measured_from", now))
+        self._write(_BEGUN, {"measured_from": began})
+        return began
 
     def started_lab(self, layout: Layout) -> bool:
         """Whether a lab with a layout was started by a run of this validation that did not end it."""
@@ -143,13 +143,12 @@ class Folder:
             if (self.path / name).is_file():
                 shutil.copyfile(self.path / name, folder / name)
 
-    def _json(self, name: str) -> Any:
+    def _json(self, name: str) -> dict[str, Any] | None:
         try:
-            return json.loads((self.path / name).read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            return None
-        except ValueError:
+            found = json.loads((self.path / name).read_text(encoding="utf-8"))
+        except (FileNotFoundError, ValueError):
             return None  # what cannot be read is measured again
+        return found if isinstance(found, dict) else None
 
     def _write(self, name: str, found: dict[str, Any]) -> None:
         self.path.mkdir(parents=True, exist_ok=True)

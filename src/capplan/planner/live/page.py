@@ -14,6 +14,7 @@ from capplan.models.replaced_file import replace_file
 from capplan.planner.live import words
 from capplan.planner.live.answer import LiveFigure, LiveValidation
 from capplan.planner.live.folder import Folder
+from capplan.planner.live.protocol import HOSTS
 from capplan.planner.reports.plot_file import check_drawing, write_figure
 from capplan.planner.reports.visual_language import (
     COLOURS,
@@ -34,6 +35,12 @@ _COLOURS = {"read": COLOURS[0], "write": COLOURS[1]}
 _HEAD = (
     "| load | quantity | predicted (90 % band) | measured | error | right |",
     "| :-- | :-- | --: | --: | --: | :-- |",
+)
+_SESSIONS = ", also those of [sessions](live/sessions.csv),"
+_ONE_MACHINE = (
+    " All nodes and the load generator share that machine. So the page shows costs, queueing and round trips, not what a "
+    "cluster of machines carries; it cannot show disks, networks, or what nodes gain by having cores of their own. With "
+    "a cluster, run `capplan validate --live --hosts hosts.toml`."
 )
 _RATIOS = (0.1, 0.2, 0.5, 0.7, 1.0, 1.4, 2.0, 5.0, 10.0)
 
@@ -86,27 +93,22 @@ def page(found: LiveValidation, pictures: Sequence[tuple[str, str]]) -> str:
     parts = [
         "# Predicted, then measured on real nodes",
         f"`capplan validate --live` wrote this page: protocol *{found.protocol}*, capplan {found.version}, Cassandra "
-        f"{found.cassandra}, {found.machine}. All nodes and the load generator share that machine. So the page shows "
-        "costs, queueing and round trips, not what a cluster of machines carries; it cannot show disks, networks, or "
-        "what nodes gain by having cores of their own. With a cluster, run `capplan validate --live --hosts "
-        "hosts.toml`.",
+        f"{found.cassandra}, {found.machine}.{'' if found.protocol.startswith(HOSTS) else _ONE_MACHINE}",
         f"The model was fitted to {found.fitted_runs} small runs. The predictions were written at {found.predicted_at} "
         f"with the SHA-256 `{found.sha256}`; the runs that they speak of began at {found.measured_from}. The "
         "[predictions](live/predictions.json), the [runs fitted](live/small.csv) and the [runs "
-        "predicted](live/measured.csv) are beside this page.",
+        f"predicted](live/measured.csv){_SESSIONS if any(words.sessions(found.figures)) else ''} are beside this page.",
         f"**{len(found.figures)} figures: {counts}.** {found.left_out_runs} runs were left out, as the load generator "
         f"was their bottleneck. Other processes disturbed {found.disturbed_runs} runs.",
         *([f"Audit of the fitted runs: {', '.join(found.audit)}."] if found.audit else []),
         *(f"![{about}]({file})" for about, file in pictures),
+        *([] if pictures else ["There are no pictures: Chrome or Chromium, which draws them, is missing."]),
         words.LEGEND[0].upper() + words.LEGEND[1:],
     ]
     for cluster, group in groupby(found.figures, key=lambda each: each.cluster):
         figures = list(group)
         parts.append(f"## {cluster[0].upper()}{cluster[1:]}")
-        lines = [
-            "| load | quantity | predicted (90 % band) | measured | error | right |",
-            "| :-- | :-- | --: | --: | --: | :-- |",
-        ]
+        lines = list(_HEAD)
         lines += [f"| {words.statement(each)}, {' | '.join(words.cells(each))} |" for each in figures]
         parts.append("\n".join(lines))
         parts += [*words.round_trips(figures), *words.sessions(figures), *words.reasons(figures)]
@@ -135,7 +137,7 @@ def errors(figures: Sequence[LiveFigure]) -> go.Figure | None:
                 )
             )
     figure.add_vline(x=1.0, line={"color": NEUTRAL, "width": 1.5, "dash": "dot"})
-    below = ["Grey lines: what a further repeat may differ. Points on the left are predicted too low."]
+    below = ["Grey lines: how far another repeat may be off. Points on the left are predicted too low."]
     top = title_pixels(below) + 30
     height = top + _LINE * max(len(names), 6) + _BOTTOM
     figure.update_xaxes(
@@ -182,7 +184,7 @@ def against_load(figures: Sequence[LiveFigure]) -> go.Figure | None:
     figure.update_xaxes(title_text="offered rate, requests/s", rangemode="tozero", tickformat="~s")
     figure.update_yaxes(**latency_axis(""), col=1)
     figure.update_yaxes(type="log", col=2)
-    below = ["Latency in ms. Bands: 90 % of what a repeat would measure. Bars: what a further repeat may differ."]
+    below = ["Latency in ms. Bands: 90 % of what a repeat would measure. Bars: how far another repeat may be off."]
     return _looking(figure, "Latency against load on one node", below, _HEIGHT, title_pixels(below) + 50, 1.06)
 
 
@@ -208,7 +210,7 @@ def against_round_trip(figures: Sequence[LiveFigure]) -> go.Figure | None:
         figure.add_trace(_measured(own, trips, colour, f"{name} measured", shown=True))
     figure.update_xaxes(title_text="round trip between data centres, ms")
     figure.update_yaxes(title_text="median beyond that at LOCAL_ONE, ms")
-    below = ["One client. Bars: what a further repeat may differ."]
+    below = ["One client. Bars: how far another repeat may be off."]
     return _looking(figure, "Added latency against the round trip", below, _HEIGHT, title_pixels(below) + 30)
 
 

@@ -13,6 +13,8 @@ from capplan.planner.live.session_stages import SESSIONS, SessionStage
 OPERATIONS: tuple[Operation, ...] = ("read", "write")
 MOST = 32
 """Clients of the closed run that shows the capacity."""
+HOSTS = "hosts"
+"""With which the names of protocols for clusters that exist begin."""
 _SMALL_HEAP = 192 << 20
 
 
@@ -245,18 +247,18 @@ def for_hosts(levels: Sequence[str], rtt_ms: float | None, *, quick: bool) -> Pr
     Parameters
     ----------
     levels : sequence of str
-        Levels that the cluster can meet; the first is measured to calibrate from, and so is one client of the last.
+        Levels that the cluster can meet; the first is measured to calibrate from, and so are two clients of the last.
     rtt_ms : float or None
         Round trip between its data centres; None with one.
     quick : bool
         Whether it ends within some minutes.
     """
-    small = (*closed((1, 8), levels[:1], (rtt_ms,)), *closed((1,), levels[-1:] if len(levels) > 1 else (), (rtt_ms,)))
+    small = (*closed((2, 8), levels[:1], (rtt_ms,)), *closed((2,), levels[-1:] if len(levels) > 1 else (), (rtt_ms,)))
     large = (*closed((1, MOST), levels, (rtt_ms,)), *opened((0.2, 0.5, 0.8), levels))
     large = tuple(replace(each, rtt_ms=rtt_ms) for each in large)
     words = "the cluster"
     return Protocol(
-        "hosts-quick" if quick else "hosts",
+        f"{HOSTS}-quick" if quick else HOSTS,
         (
             Stage(
                 "small", words, _ONE, (*small, *(replace(each, rtt_ms=rtt_ms) for each in opened((0.3,), levels[:1])))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -42,7 +43,7 @@ def validate_live(
     clusters : Clusters
         Where.
     folder : Folder
-        Where runs, calibration and predictions are kept.
+        Where runs, calibration and predictions are kept. Whoever has shown the answer ends it (`Folder.end`).
     progress : function
         Receives what is done.
     where : str
@@ -66,9 +67,7 @@ def validate_live(
     _measure_large(protocol, clusters, folder, predictions, progress)
     for stage in protocol.sessions:
         measure_stage(stage, clusters, predictions["sessions"][stage.name], SessionRows(folder), progress)
-    found = _compared(protocol, folder, predictions)
-    folder.end()
-    return found
+    return _compared(protocol, folder, predictions)
 
 
 def _key(protocol: Protocol, where: str) -> dict[str, Any]:
@@ -140,7 +139,8 @@ def _calibrated(folder: Folder, progress: Progress) -> Fitted:
     """Return the calibration on the small runs."""
     path = folder.path / CALIBRATION
     if path.is_file():
-        return read_fitted(path)
+        with suppress(InputError):  # a damaged one is made again
+            return read_fitted(path)
     progress("calibrating", 0, 1)
     kept = [row for row in folder.rows(SMALL).values() if believed(row)]
     if not kept:

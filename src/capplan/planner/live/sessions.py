@@ -63,7 +63,7 @@ FLOW: tuple[Message, ...] = tuple(
 _COLUMNS: Mapping[Quantity, str] = {"p50": "latency_p50_ms", "p99": "latency_p99_ms"}
 _LEVELS = (0.5, 0.99)
 _DRAWS, _SAMPLES, _GAPS = 64, 400, 40
-_ROUNDS = 3
+_ROUNDS = 5
 _Z95, _Z975 = 1.645, 1.96
 _FOR_P99 = 1100
 """Requests of a class in a run from which its p99 is sure to be stated."""
@@ -152,14 +152,14 @@ def _predicted(
 
 def _at_load(scenario: CassandraScenario, values: Values, think_s: float, rate_per_s: float) -> Values:
     """Return the values with as many messages under way as there are at a rate (Little's law): they share wake-ups."""
-    if not SYSTEM.contends(values):
+    if not SYSTEM.contends(values, on_timer=True):
         return values
     under_way = np.ones(max(np.size(each) for each in values.values()))
     for _ in range(_ROUNDS):
         own = SYSTEM.at_clients(values, under_way, on_timer=True)
         analysis = Analysis(session_network(scenario, own, think_s))
         mean_s = solve(analysis, rate_per_s).response_s(*analysis.share)
-        under_way = np.maximum(rate_per_s * np.broadcast_to(mean_s, under_way.shape), 1.0)
+        under_way = np.sqrt(under_way * np.maximum(rate_per_s * np.broadcast_to(mean_s, under_way.shape), 1.0))
     return own
 
 

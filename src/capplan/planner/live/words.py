@@ -17,7 +17,7 @@ MESSAGES = {"auth": "authorizations", "update": "updates and stops"}
 LEGEND = (
     "Capacity in requests/s, latencies, think and RTT in ms, sessions not found in per cent. Right: yes, within the "
     "threshold (capacity 10 %, p50 15 %, p99 30 % up to 80 % of the capacity, added p50 and not found 10 %); noise, "
-    "within what a further repeat may differ; OFF, neither; -, not judged."
+    "within how far another repeat may be off; OFF, neither; -, not judged."
 )
 _HUNDRED, _TEN = 100, 10
 _MOST_PERCENT = 999

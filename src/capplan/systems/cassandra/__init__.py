@@ -17,6 +17,7 @@ from capplan.models.language.units import FloatArray, Number
 from capplan.systems.cassandra.network import (
     PARAMETERS,
     REPORTED,
+    SENT_BY_TIMER,
     UNDER_WAY,
     WORK,
     network,
@@ -81,16 +82,20 @@ class Cassandra(TableSystem[CassandraScenario]):
         work = {name: values[name] * effects["work"] for name in WORK}
         return {**values, **work, "delay_s": values["delay_s"] * effects["delay"]}
 
-    def contends(self, values: Values) -> bool:
+    def contends(self, values: Values, *, on_timer: bool = False) -> bool:
         """Whether the number of requests under way changes the work of each."""
-        return bool(np.any(np.asarray(values["contention"]) > 0) or np.any(np.asarray(values["wake_s"]) > 0))
+        woken = bool(np.any(np.asarray(values["wake_s"]) > 0))
+        return woken if on_timer else woken or self.may_fall(values)
+
+    def may_fall(self, values: Values) -> bool:
+        """Whether each further client slows all of them."""
+        return bool(np.any(np.asarray(values["contention"]) > 0))
 
     def at_clients(self, values: Values, clients: FloatArray, *, on_timer: bool = False) -> dict[str, Number]:
         """Return the values with a number of clients for each draw, or of requests under way that a timer sent."""
         slower = 1 + (0.0 if on_timer else np.asarray(values["contention"]) * clients)
         found = {name: value * slower if name in WORK else value for name, value in values.items()}
-        timer_s = values["timer_s"] if on_timer else 0.0 * np.asarray(values["timer_s"])
-        return {**found, UNDER_WAY: clients, "timer_s": timer_s}
+        return {**found, UNDER_WAY: clients, **({SENT_BY_TIMER: values["timer_s"]} if on_timer else {})}
 
     def variation(self, values: Values, utilisation: FloatArray) -> FloatArray | None:
         """Return how much the speed varies in a run."""

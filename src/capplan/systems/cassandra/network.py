@@ -50,6 +50,8 @@ HOST = "host"
 """The one machine of a layout on one host."""
 UNDER_WAY = "under_way"
 """The value that has the number of requests under way, where it is known."""
+SENT_BY_TIMER = "sent_by_timer"
+"""The value that has the work of the timer, where a load generator sends by one."""
 _USUALLY_UNDER_WAY = 32.0  # near the capacity
 _STEPS = get_args(get_args(Step)[0])
 _MOST_VARIATION = 1.5  # beyond which quadrature is wrong, and no cluster is
@@ -216,7 +218,7 @@ def network(scenario: CassandraScenario, values: Values, rate_per_s: Number, dow
 def _shared_work(scenario: CassandraScenario, values: Values, operation: str) -> tuple[Step, ...]:
     """Return the work of a request for wake-ups, and for other nodes that look for work on the same cores."""
     others = _nodes_in_use(scenario, operation) - 1
-    woken_s = (values["wake_s"] + values["timer_s"]) / np.sqrt(values.get(UNDER_WAY, _USUALLY_UNDER_WAY))
+    woken_s = (values["wake_s"] + values.get(SENT_BY_TIMER, 0.0)) / np.sqrt(values.get(UNDER_WAY, _USUALLY_UNDER_WAY))
     work_s = woken_s + values["neighbour_s"] * others
     if not np.any(np.asarray(work_s) > 0):
         return ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import version
@@ -17,8 +17,14 @@ from capplan.calibration.collectors.collector import Collected, Progress, Settin
 from capplan.calibration.collectors.measurement import load
 from capplan.calibration.collectors.measurement.exchanges import mean_interval, quantiles
 from capplan.calibration.collectors.measurement.load import Request, Sample, Servers
-from capplan.calibration.collectors.measurement.machine import cpu_error_s, machine, quantum_row
+from capplan.calibration.collectors.measurement.machine import cores, cpu_error_s, machine, quantum_row
 from capplan.calibration.collectors.servers.grpc_server import SERVICE, STREAM, UNARY
+from capplan.calibration.collectors.servers.prediction import (
+    MEASURED,
+    PREDICTED,
+    costs_of,
+    predicted_throughput_per_s,
+)
 from capplan.calibration.evidence.microbenchmarks import MicrobenchRow
 from capplan.calibration.lab.processes import Process, start_of
 from capplan.models.errors import InputError, MissingError
@@ -76,7 +82,9 @@ async def _collect(settings: Settings, progress: Progress, process: Process, por
             del number
             await call(_MESSAGE)
 
+        smaller: list[tuple[int, dict[str, list[Sample]]]] = []
         for clients in settings.clients:
+            predicted = _predicted(smaller, clients) if clients == settings.clients[-1] else {}
             streams: asyncio.Queue[Any] = asyncio.Queue()
             for _ in range(clients):
                 streams.put_nowait(channel.stream_stream(f"/{SERVICE}/{STREAM}")())
@@ -98,13 +106,27 @@ async def _collect(settings: Settings, progress: Progress, process: Process, por
                     samples[name] += [found] if round_ else []
             while not streams.empty():
                 await streams.get_nowait().done_writing()
+            smaller.append((clients, samples))
             for name, each in samples.items():
-                rows += _rows(name, clients, each)
+                rows += _rows(name, clients, each, predicted.get(name))
     return rows
 
 
-def _rows(operation: str, clients: int, samples: list[Sample]) -> Iterator[MicrobenchRow]:
-    """Yield latency and CPU at each end; the interval has the scatter of the rounds."""
+def _predicted(smaller: Sequence[tuple[int, Mapping[str, Sequence[Sample]]]], clients: int) -> dict[str, float]:
+    """Return the throughput that a number of clients will reach, by kind, from what fewer clients cost."""
+    if not smaller:
+        return {}
+    (fewest, first), (_, last) = smaller[0], smaller[-1]
+    found = {}
+    for name, samples in last.items():
+        many = samples[-1]
+        costs = costs_of(first[name][-1], fewest, many, many.server_cpu_s[0] / max(many.completed, 1))
+        found[name] = predicted_throughput_per_s(costs, cores(), clients)
+    return found
+
+
+def _rows(operation: str, clients: int, samples: list[Sample], predicted: float | None) -> Iterator[MicrobenchRow]:
+    """Yield latency and CPU at each end, with the scatter of the rounds, and throughput beside its prediction."""
     latencies = [float(each) for sample in samples for each in sample.latencies_s]
     notes = "; ".join(dict.fromkeys(doubt for each in samples for doubt in doubts(each)))
     shared = MicrobenchRow(
@@ -133,3 +155,9 @@ def _rows(operation: str, clients: int, samples: list[Sample]) -> Iterator[Micro
         if statistic in ("p50", "p99"):
             word: Any = statistic
             yield replace(shared, component="link", quantity="latency", statistic=word, value=value)
+    if predicted is not None:
+        throughput = replace(shared, quantity="throughput", statistic="mean", unit="1/s")
+        note = "made before the run, from the costs with fewer closed clients"
+        yield replace(throughput, component=PREDICTED, value=predicted, note=note)
+        mean, low, high = mean_interval([each.throughput_per_s for each in samples])
+        yield replace(throughput, component=MEASURED, value=mean, error_low=max(low, 0.0), error_high=high)

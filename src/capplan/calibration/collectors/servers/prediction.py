@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
+from capplan.calibration.collectors.measurement.load import Sample
 from capplan.models.language.distribution import Deterministic, Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.station import Pool, Station
@@ -17,6 +18,8 @@ from capplan.models.language.traffic import Closed, Open, RequestClass
 from capplan.simulator.engine import simulate
 from capplan.simulator.results.run import ClassReport
 
+PREDICTED, MEASURED = "predicted", "measured"
+"""Components of the rows of a prediction, and of the figure that it is about."""
 _REQUESTS = 20_000
 _LEAST_S = 1e-7
 _REQUEST, _CORES, _THREAD = "request", "cores", "generator"
@@ -45,6 +48,25 @@ class Costs:
     def total_s(self) -> float:
         """Latency of a request that is alone."""
         return self.client_s + self.server_s + self.other_s
+
+
+def costs_of(few: Sample, clients: int, many: Sample, server_s: float) -> Costs:
+    """Return what a request takes, from two closed runs.
+
+    Parameters
+    ----------
+    few : Sample
+        The run with the fewest clients, which shows the time beside CPU.
+    clients : int
+        Its clients.
+    many : Sample
+        The run with the most clients, which shows the generator's CPU.
+    server_s : float
+        CPU of a request at all servers in that run.
+    """
+    alone_s = (few.thread_cpu_s + sum(few.server_cpu_s)) / max(few.completed, 1)
+    waited_s = float(few.latencies_s.mean()) / max(clients, 1) - alone_s
+    return Costs(many.thread_cpu_s / max(many.completed, 1), server_s, max(waited_s, 0.0))
 
 
 def predicted_throughput_per_s(costs: Costs, cores: int, clients: int) -> float:

@@ -20,15 +20,20 @@ from capplan.calibration.collectors.measurement.machine import (
     quantum_row,
 )
 from capplan.calibration.collectors.measurement.steadiness import WarmUp, warm_up
-from capplan.calibration.collectors.servers.prediction import Costs, predicted_latency_s, predicted_throughput_per_s
+from capplan.calibration.collectors.servers.prediction import (
+    MEASURED,
+    PREDICTED,
+    Costs,
+    costs_of,
+    predicted_latency_s,
+    predicted_throughput_per_s,
+)
 from capplan.calibration.evidence.load_tests import LoadTestRow
 from capplan.calibration.evidence.microbenchmarks import MicrobenchRow
 from capplan.calibration.lab.processes import Process
 from capplan.models.errors import InputError
 
 _WINDOW_S = 1.0
-PREDICTED, MEASURED = "predicted", "measured"
-"""Components of the rows of a prediction, and of the figure that it is about."""
 
 
 @dataclass(frozen=True)
@@ -320,10 +325,7 @@ class _Load:
 
 def _costs(runs: Sequence[Run], server_s: float) -> Costs:
     """Return what a request takes: CPU with the most of these clients, and with the fewest the time beside CPU."""
-    few, many = runs[0].sample, runs[-1].sample
-    alone_s = (few.thread_cpu_s + sum(few.server_cpu_s)) / max(few.completed, 1)
-    waited_s = float(few.latencies_s.mean()) / max(runs[0].clients or 1, 1) - alone_s
-    return Costs(many.thread_cpu_s / max(many.completed, 1), server_s, max(waited_s, 0.0))
+    return costs_of(runs[0].sample, runs[0].clients or 1, runs[-1].sample, server_s)
 
 
 def _clients(count: int) -> str:
