@@ -36,6 +36,7 @@ trust: && faults
 # (half an hour on two cores; as root, disks are really full and folders really read-only)
 faults:
     uv run python tests/fuzz/campaign.py 100000 docs/reference/inputs.json
+    uv run --group fuzz python tests/fuzz/guided.py 2000 docs/reference/guided-inputs.json
     uv run python tests/faults/campaign.py docs/reference/faults.json
     uv run python docs/generate/reliability.py
 

@@ -9,7 +9,9 @@ from pathlib import Path
 
 DOCS = Path(__file__).resolve().parents[1]
 REFERENCE = DOCS / "reference"
-PAGE, INPUTS, FAULTS = (REFERENCE / name for name in ("reliability.md", "inputs.json", "faults.json"))
+PAGE, INPUTS, GUIDED, FAULTS = (
+    REFERENCE / name for name in ("reliability.md", "inputs.json", "guided-inputs.json", "faults.json")
+)
 TEXT = """# Reliability
 
 What capplan does when an input is hostile, a disk is full or a process is killed. `just faults` measures the counts.
@@ -40,7 +42,8 @@ What capplan does when an input is hostile, a disk is full or a process is kille
 
 An input is a valid scenario, network, fitted file, table, output of a load generator, body of a request to `serve`,
 state of a lab, option or command line with one to four changes: words replaced by hostile ones, parts cut off or
-repeated, bytes changed. It must be read, or refused in one sentence, within ten seconds of computing and a gigabyte,
+repeated, bytes changed. One in a hundred is a command line, a third are files, the others texts of options. {guided}
+It must be read, or refused in one sentence, within ten seconds of computing and a gigabyte,
 and without touching a file outside its folder.
 
 ## Faults while verbs write
@@ -51,7 +54,8 @@ Each fault meets a command that writes, listens or prints: {verbs}.
 
 Its files are there before the fault. *Survived* means that each is as it was or complete, nothing else is left, the
 exit code is right, and the same command afterwards writes what an undisturbed run writes, byte for byte. *Lost* means
-that a file is gone, or that a run ended well without it. *Torn* means that a file has a part of its content. After a
+that a file is gone, or that a run ended well without it. A signal may come when a command has just ended, and the
+smallest disk may still hold a small file: such faults count, too, as nothing was lost. *Torn* means that a file has a part of its content. After a
 fault of `lab`, `lab down` must leave no process and no file, and `lab up` must work again; after one of `serve`, no
 process may be left.
 """
@@ -59,9 +63,10 @@ process may be left.
 
 def generated() -> str:
     """Return the page."""
-    inputs, faults = (json.loads(path.read_text(encoding="utf-8")) for path in (INPUTS, FAULTS))
+    inputs, guided, faults = (json.loads(path.read_text(encoding="utf-8")) for path in (INPUTS, GUIDED, FAULTS))
     return TEXT.format(
         inputs=_inputs(inputs),
+        guided=_guided(guided),
         faults=_table(faults["kinds"]),
         note=_note(faults.get("note", "")),
         verbs=_listed(faults["verbs"]),
@@ -77,6 +82,13 @@ def _inputs(counts: Mapping[str, int]) -> str:
     broken = {rule: count for rule, count in counts.items() if rule != "inputs"}
     found = f"Of {counts['inputs']:,} inputs, {sum(broken.values()):,} broke a rule"
     return f"{found}{': ' if broken else '.'}{', '.join(f'{count} {rule}' for rule, count in broken.items())}"
+
+
+def _guided(counts: Mapping[str, int]) -> str:
+    return (
+        f"Beside them, atheris tried {counts['inputs']:,} inputs that coverage led it to, at {counts['readers']} readers "
+        f"of files and options; {counts['broken']} of the readers broke a rule."
+    )
 
 
 def _table(kinds: Mapping[str, Mapping[str, int]]) -> str:

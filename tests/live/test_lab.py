@@ -160,10 +160,13 @@ def test_a_session_misses_its_row_in_another_data_centre_unless_its_writes_wait_
 
 
 def test_calls_and_streams_of_grpc_are_measured(tmp_path: Path) -> None:
-    capplan("collect", "grpc", "-o", str(tmp_path / "grpc.csv"), "--duration", "600ms", "--clients", "1")
+    capplan("collect", "grpc", "-o", str(tmp_path / "grpc.csv"), "--duration", "600ms", "--clients", "1,4")
     found = MICROBENCHMARKS.read(tmp_path / "grpc.microbench.csv")
-    assert {"call, 1 clients", "message of a stream, 1 clients"} <= set(found["operation"])
+    kinds = {f"{kind}, {clients}" for kind in ("call", "message of a stream") for clients in ("1 client", "4 clients")}
+    assert kinds <= set(found["operation"])
     assert (found["value"] > 0).all()
+    throughputs = found[found["quantity"] == "throughput"]
+    assert list(throughputs["component"]) == ["predicted", "measured"] * 2
 
 
 def test_lookups_of_hazelcast_are_predicted_and_measured(tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def _rows(operation: str, clients: int, samples: list[Sample], predicted: float 
         system="grpc",
         version=version("grpcio"),
         host=machine(),
-        operation=f"{operation}, {clients} clients",
+        operation=f"{operation}, {clients} client{'' if clients == 1 else 's'}",
         unit="s",
         samples=len(latencies),
         conditions=f"echo of {len(_MESSAGE)} B, closed, one connection, no TLS",
