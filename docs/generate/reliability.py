@@ -55,9 +55,9 @@ Each fault meets a command that writes, listens or prints: {verbs}.
 Its files are there before the fault. *Survived* means that each is as it was or complete, nothing else is left, the
 exit code is right, and the same command afterwards writes what an undisturbed run writes, byte for byte. *Lost* means
 that a file is gone, or that a run ended well without it. A signal may come when a command has just ended, and the
-smallest disk may still hold a small file: such faults count, too, as nothing was lost. *Torn* means that a file has a part of its content. After a
-fault of `lab`, `lab down` must leave no process and no file, and `lab up` must work again; after one of `serve`, no
-process may be left.
+smallest disk may still hold a small file: such faults count, too, as nothing was lost. *Torn* means that a file has a
+part of its content. After a fault of `lab`, `lab down` must leave no process and no file, and `lab up` must work again;
+after one of `serve`, no process may be left.
 """
 
 
@@ -86,8 +86,8 @@ def _inputs(counts: Mapping[str, int]) -> str:
 
 def _guided(counts: Mapping[str, int]) -> str:
     return (
-        f"Beside them, atheris tried {counts['inputs']:,} inputs that coverage led it to, at {counts['readers']} readers "
-        f"of files and options; {counts['broken']} of the readers broke a rule."
+        f"Beside them, atheris tried {counts['inputs']:,} inputs that coverage led it to, at {counts['readers']} "
+        f"readers of files and options; {counts['broken']} of the readers broke a rule."
     )
 
 

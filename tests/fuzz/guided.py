@@ -20,7 +20,7 @@ _TEXTS = "text: "
 
 def fuzz(name: str, runs: int, folder: Path) -> None:
     """Fuzz one reader in this process, which ends with it: with 0, or otherwise at the first broken rule."""
-    import atheris
+    import atheris  # type: ignore[import-untyped]  # in the group `fuzz` only
 
     with atheris.instrument_imports(include=["capplan"]):
         from tests.fuzz.rules import Watch, broken_by_reader
@@ -53,8 +53,9 @@ def fuzz(name: str, runs: int, folder: Path) -> None:
             raise AssertionError(f"{name}: {rule} ({data[:200]!r})")
 
     # The rules have a time limit of their own, whose signals libFuzzer must not take.
-    options = [f"-runs={runs}", f"-max_len={_MOST_BYTES}", "-seed=1", "-timeout=0", "-verbosity=0", f"-artifact_prefix={folder}/"]
-    atheris.Setup([sys.argv[0], *options, str(seeds)], one)
+    limits = [f"-runs={runs}", f"-max_len={_MOST_BYTES}", "-timeout=0"]
+    quiet = ["-seed=1", "-verbosity=0", f"-artifact_prefix={folder}/"]
+    atheris.Setup([sys.argv[0], *limits, *quiet, str(seeds)], one)
     atheris.Fuzz()
 
 

@@ -17,11 +17,13 @@ from capplan.calibration.evidence.load_tests import LoadTestRow
 from capplan.calibration.lab.layout import Layout
 from capplan.calibration.tables.model import solved_rows
 from capplan.calibration.tables.rows import LEVELS, MEAN, THROUGHPUT
+from capplan.cli.main import main
 from capplan.models.errors import InputError
 from capplan.models.language.parameter import defaults
 from capplan.models.results import Band
 from capplan.planner.live import run
 from capplan.planner.live.answer import LiveFigure, LiveValidation
+from capplan.planner.live.clusters import Existing
 from capplan.planner.live.folder import DIGEST, LARGE, PREDICTIONS, SMALL, Folder
 from capplan.planner.live.hosts import read_hosts
 from capplan.planner.live.page import page
@@ -379,3 +381,28 @@ def test_a_cluster_that_cannot_be_is_refused(old: str, new: str, tmp_path: Path)
     path.write_text(HOSTS.replace(old, new), encoding="utf-8")
     with pytest.raises(InputError):
         read_hosts(path)
+
+
+def test_a_report_is_written_before_the_runs_are_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With no figure judged, the answer is no."""
+    monkeypatch.setenv("CAPPLAN_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "hosts.toml").write_text(HOSTS, encoding="utf-8")
+    asked: list[tuple[Protocol, Any]] = []
+
+    def found(protocol: Protocol, clusters: Any, folder: Folder, *_: Any) -> LiveValidation:
+        asked.append((protocol, clusters))
+        folder.begin({"protocol": protocol.name, "ended": False})
+        return LiveValidation(protocol.name, "1", "5", "m", "now", "now", "p", "s", 1, 0, 0, (), ())
+
+    monkeypatch.setattr(run, "validate_live", found)
+    options = ("validate", "--live", "--quick", "--hosts", str(tmp_path / "hosts.toml"), "--report")
+    (tmp_path / "blocked").touch()
+    assert main([*options, str(tmp_path / "blocked")]) == 2
+    folder = Folder(tmp_path / "cache" / "live" / "hosts-quick")
+    assert "continues" in folder.begin({"protocol": "hosts-quick", "ended": False})
+    assert main([*options, str(tmp_path / "report")]) == 1
+    assert (tmp_path / "report" / "live-validation.md").is_file()
+    assert not folder.begin({"protocol": "hosts-quick", "ended": False})
+    protocol, clusters = asked[0]
+    assert protocol == for_hosts(read_hosts(tmp_path / "hosts.toml").levels(), 20.0, quick=True)
+    assert isinstance(clusters, Existing)

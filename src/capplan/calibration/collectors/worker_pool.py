@@ -61,8 +61,8 @@ def _threads(lab: State) -> int:
 def pool_rows(runs: Sequence[LoadTestRow], threads: int, release: str) -> Iterator[MicrobenchRow]:
     """Yield the threads that were at work, the hand-off, and the throughput of a full pool beside its prediction.
 
-    The run with the fewest clients is the first one, and all that the prediction uses: as many requests are under way as
-    there are threads, each for as long as it took then (Little's law).
+    The run with the fewest clients is the first one, and all that the prediction uses: as many requests are under way
+    as there are threads, each for as long as it took then (Little's law).
 
     Parameters
     ----------

@@ -38,9 +38,9 @@ _HEAD = (
 )
 _SESSIONS = ", also those of [sessions](live/sessions.csv),"
 _ONE_MACHINE = (
-    " All nodes and the load generator share that machine. So the page shows costs, queueing and round trips, not what a "
-    "cluster of machines carries; it cannot show disks, networks, or what nodes gain by having cores of their own. With "
-    "a cluster, run `capplan validate --live --hosts hosts.toml`."
+    " All nodes and the load generator share that machine. So the page shows costs, queueing and round trips, not what "
+    "a cluster of machines carries; it cannot show disks, networks, or what nodes gain by having cores of their own. "
+    "With a cluster, run `capplan validate --live --hosts hosts.toml`."
 )
 _RATIOS = (0.1, 0.2, 0.5, 0.7, 1.0, 1.4, 2.0, 5.0, 10.0)
 

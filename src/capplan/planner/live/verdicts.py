@@ -179,9 +179,8 @@ def _latency(case: Case, quantity: Quantity, full: Case | None) -> LiveFigure:
 def _added(case: Case, near: Case) -> LiveFigure:
     """Return how much later a level answers than the nearest replica, repeat by repeat."""
     own, other = ({row.repeat: row.latency_p50_ms for row in each.kept} for each in (case, near))
-    values = [
-        value - beside for repeat, value in own.items() if value is not None and (beside := other.get(repeat)) is not None
-    ]
+    pairs = [(value, other.get(repeat)) for repeat, value in own.items()]
+    values = [value - beside for value, beside in pairs if value is not None and beside is not None]
     measured = repeats_of(values, logarithms=False)
     far, local = case.predicted["latency_p50_ms"], near.predicted["latency_p50_ms"]
     width = math.hypot(far.high - far.low, local.high - local.low) / 2
