@@ -30,6 +30,7 @@ from capplan.planner.reports.visual_language import (
 PAGE = "live-validation.md"
 PICTURES = "figures"
 _HEIGHT, _BOTTOM, _LINE = 540, 60, 18
+_LEGEND_LINE, _IN_A_LINE = 20, 3  # pixels, entries
 _MOST_FACTOR = 10.0  # by which a bar of noise may differ from its point
 _COLOURS = {"read": COLOURS[0], "write": COLOURS[1]}
 _HEAD = (
@@ -211,7 +212,8 @@ def against_round_trip(figures: Sequence[LiveFigure]) -> go.Figure | None:
     figure.update_xaxes(title_text="round trip between data centres, ms")
     figure.update_yaxes(title_text="median beyond that at LOCAL_ONE, ms")
     below = ["One client. Bars: how far another repeat may be off."]
-    return _looking(figure, "Added latency against the round trip", below, _HEIGHT, title_pixels(below) + 30)
+    top = title_pixels(below) + 30 + _LEGEND_LINE * (2 * len(kinds) // _IN_A_LINE)
+    return _looking(figure, "Added latency against the round trip", below, _HEIGHT, top)
 
 
 def _measured(own: Sequence[LiveFigure], x: Sequence[float | None], colour: str, name: str, shown: bool) -> go.Scatter:
