@@ -396,7 +396,8 @@ def test_a_report_is_written_before_the_runs_are_given_up(tmp_path: Path, monkey
 
     monkeypatch.setattr(run, "validate_live", found)
     options = ("validate", "--live", "--quick", "--hosts", str(tmp_path / "hosts.toml"), "--report")
-    (tmp_path / "blocked").touch()
+    (tmp_path / "blocked").mkdir()
+    (tmp_path / "blocked" / "live").touch()
     assert main([*options, str(tmp_path / "blocked")]) == 2
     folder = Folder(tmp_path / "cache" / "live" / "hosts-quick")
     assert "continues" in folder.begin({"protocol": "hosts-quick", "ended": False})

@@ -66,6 +66,8 @@ def main(arguments: Sequence[str]) -> int:
         if not isinstance(error, _UsageError):
             raise
         return _refuse(_sentence(error))
+    if result == INTERRUPTED:  # typer makes it of a KeyboardInterrupt
+        say("interrupted")
     return result if isinstance(result, int) else 0
 
 

@@ -12,7 +12,7 @@ from capplan.calibration.tables.load_curve import LoadCurve, fit_load_curve
 from capplan.models.errors import InputError
 from capplan.models.language.units import FloatArray
 
-GENERATE = Path(__file__).parents[2] / "docs" / "generate"
+GENERATE = Path(__file__).parents[3] / "docs" / "generate"
 JUMPS = {"TiDB v2.1.0-rc.2 point_select (idc)", "TiDB v2.0.6 point_select (idc)"}
 """Throughput that rises by a quarter from 512 to 1,024 threads, after hardly any rise before."""
 SOME = {
