@@ -8,12 +8,11 @@ from typing import Annotated, Any, Protocol, runtime_checkable
 
 import typer
 
-from capplan.cli.shell.groups import Verbs, hint
+from capplan.cli.shell.groups import INTERRUPTED, Verbs, hint
 from capplan.cli.shell.messages import say
 from capplan.models.errors import InputError
 
 BAD_INPUT = 2
-INTERRUPTED = 130
 
 
 @runtime_checkable
@@ -66,8 +65,6 @@ def main(arguments: Sequence[str]) -> int:
         if not isinstance(error, _UsageError):
             raise
         return _refuse(_sentence(error))
-    if result == INTERRUPTED:  # typer makes it of a KeyboardInterrupt
-        say("interrupted")
     return result if isinstance(result, int) else 0
 
 

@@ -11,9 +11,11 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from capplan.cli.shell.messages import say
 from capplan.cli.verbs import TOPICS, VERBS
 from capplan.models.errors import InputError, nearest
 
+INTERRUPTED = 130
 READER_GONE = 141  # what a shell reports for a program ended by SIGPIPE
 
 
@@ -74,13 +76,16 @@ class Verbs(Commands):
         return name, load(name), rest
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; exit quietly when the output pipe is closed."""
+        """Run the command; exit quietly when the output pipe is closed, and with a word when it is interrupted."""
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
         except BrokenPipeError:
             sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115  # for the flush at exit
             raise typer.Exit(READER_GONE) from None
+        except KeyboardInterrupt:  # typer would exit without a word
+            say("interrupted")
+            raise typer.Exit(INTERRUPTED) from None
         return result
 
 
