@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -312,8 +312,8 @@ def _figure(
     if measured is not None:
         near = missing and abs(predicted.value - measured.value) <= _POINT
         verdict = "within threshold" if near else verdict_of(predicted.value, measured, threshold)
-    asked: Sequence[Operation] = ("read", "write") if kind == SESSION else OPERATIONS[kind]  # type: ignore[assignment]
-    levels = list(dict.fromkeys(load.level(each) for each in asked))
+    asked = ("read", "write") if kind == SESSION else OPERATIONS[kind]
+    levels = list(dict.fromkeys(load.level(cast("Operation", each)) for each in asked))
     return LiveFigure(
         stage=stage.name,
         cluster=stage.title,
