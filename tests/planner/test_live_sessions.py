@@ -19,7 +19,7 @@ from capplan.models.language.units import Number
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import solve
 from capplan.planner.live.folder import Folder
-from capplan.planner.live.session_stages import AskedSessions, SessionStage
+from capplan.planner.live.session_stages import SessionStage
 from capplan.planner.live.sessions import (
     FLOW,
     SessionRows,
@@ -152,7 +152,11 @@ def test_a_session_is_missed_until_its_row_has_come() -> None:
 
 
 STAGE = SessionStage(
-    "s", "sessions", Layout(dcs=2), (AskedSessions("LOCAL_QUORUM", "LOCAL_QUORUM", 5.0),), Bounds(10.0, 2, 1.0)
+    "s",
+    "sessions",
+    Layout(dcs=2),
+    (SessionLoad("LOCAL_QUORUM", "LOCAL_QUORUM", 5e-3, 40.0, 10.0),),
+    Bounds(10.0, 2, 1.0),
 )
 
 

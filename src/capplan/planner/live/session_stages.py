@@ -5,31 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from capplan.calibration.collectors.runs_in_turn import Bounds
+from capplan.calibration.collectors.session_load import SessionLoad
 from capplan.calibration.lab.layout import Layout
 
-
-@dataclass(frozen=True)
-class AskedSessions:
-    """A load of sessions.
-
-    Attributes
-    ----------
-    read, write : str
-        Consistency levels.
-    think_ms : float
-        Mean time from an answer to the next message of the session; exponential.
-    sessions_per_s : float
-        Rate at which sessions begin. It is low, as several nodes on one machine spend more CPU on each request than
-        the model knows (record 28).
-    rtt_ms : float
-        Round trip between data centres.
-    """
-
-    read: str
-    write: str
-    think_ms: float
-    sessions_per_s: float = 40.0
-    rtt_ms: float = 10.0
+_RATE_PER_S = 40.0
+"""Sessions per second: few, as several nodes on one machine spend much CPU on each request (record 28)."""
+_RTT_MS = 10.0
 
 
 @dataclass(frozen=True)
@@ -44,7 +25,7 @@ class SessionStage:
         What the cluster is, in words.
     layout : Layout
         The lab.
-    asked : tuple of AskedSessions
+    asked : tuple of SessionLoad
         The loads.
     bounds : Bounds
         How long and how often each is measured.
@@ -53,7 +34,7 @@ class SessionStage:
     name: str
     title: str
     layout: Layout
-    asked: tuple[AskedSessions, ...]
+    asked: tuple[SessionLoad, ...]
     bounds: Bounds
 
 
@@ -64,8 +45,11 @@ SESSIONS = (
         "sessions on two data centres of one node, RF 1 in each",
         Layout(dcs=2),
         (  # the row arrives after 5 ms; 0.5 ms between messages is what openprovider documents
-            *(AskedSessions("LOCAL_QUORUM", "LOCAL_QUORUM", think_ms) for think_ms in (0.5, 5.0, 15.0)),
-            AskedSessions("LOCAL_QUORUM", "QUORUM", 0.5),
+            *(
+                SessionLoad("LOCAL_QUORUM", "LOCAL_QUORUM", think_s, _RATE_PER_S, _RTT_MS)
+                for think_s in (0.5e-3, 5e-3, 15e-3)
+            ),
+            SessionLoad("LOCAL_QUORUM", "QUORUM", 0.5e-3, _RATE_PER_S, _RTT_MS),
         ),
         _BOUNDS,
     ),

@@ -47,7 +47,7 @@ from capplan.planner.live.answer import LiveFigure, Quantity, Verdict
 from capplan.planner.live.clusters import Clusters
 from capplan.planner.live.folder import Folder
 from capplan.planner.live.protocol import Stage
-from capplan.planner.live.session_stages import AskedSessions, SessionStage
+from capplan.planner.live.session_stages import SessionStage
 from capplan.planner.live.verdicts import THRESHOLDS, Measured, believed, repeats_of, verdict_of
 from capplan.systems.cassandra import SYSTEM
 from capplan.systems.cassandra.network import HOST, build_cluster, build_costs
@@ -126,10 +126,9 @@ def plain(stage: SessionStage) -> Stage:
 
 
 def _predicted(
-    asked: AskedSessions, cluster: RunningCluster, fitted: Fitted, measured: Mapping[str, float], duration_s: float
+    load: SessionLoad, cluster: RunningCluster, fitted: Fitted, measured: Mapping[str, float], duration_s: float
 ) -> dict[str, Any]:
-    trip = measured.get(f"{asked.rtt_ms:g}", asked.rtt_ms)
-    load = SessionLoad(asked.read, asked.write, asked.think_ms / 1000, asked.sessions_per_s, asked.rtt_ms)
+    trip = measured.get(f"{load.rtt_ms:g}", load.rtt_ms)
     cells = row_of(cluster, replace(load, rtt_ms=trip), FLOW)
     scenario = changed(unloaded(SYSTEM.row_scenario(LoadTestRow(**cells))), client_share=None)
     drawn = with_unknown_layouts(SYSTEM, fitted, draws_of(SYSTEM, fitted), [scenario])
