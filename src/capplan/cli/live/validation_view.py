@@ -51,8 +51,8 @@ def _rest(found: LiveValidation, console: Console) -> None:
     paragraph(console, f"{len(found.figures)} figures: {', '.join(parts)}.")
     paragraph(
         console,
-        f"Fitted to {found.fitted_runs} runs. {found.left_out_runs} runs were left out: the load generator was their "
-        f"bottleneck. Other processes disturbed {found.disturbed_runs} runs.",
+        f"Fitted to {found.fitted_runs} runs. Left out, as the load generator was the bottleneck: "
+        f"{found.left_out_runs}. Disturbed by other processes: {found.disturbed_runs}.",
         hanging=2,
     )
     if found.audit:

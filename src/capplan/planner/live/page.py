@@ -99,8 +99,8 @@ def page(found: LiveValidation, pictures: Sequence[tuple[str, str]]) -> str:
         f"with the SHA-256 `{found.sha256}`; the runs that they speak of began at {found.measured_from}. The "
         "[predictions](live/predictions.json), the [runs fitted](live/small.csv) and the [runs "
         f"predicted](live/measured.csv){_SESSIONS if any(words.sessions(found.figures)) else ''} are beside this page.",
-        f"**{len(found.figures)} figures: {counts}.** {found.left_out_runs} runs were left out, as the load generator "
-        f"was their bottleneck. Other processes disturbed {found.disturbed_runs} runs.",
+        f"**{len(found.figures)} figures: {counts}.** Runs left out, as the load generator was the bottleneck: "
+        f"{found.left_out_runs}. Runs that other processes disturbed: {found.disturbed_runs}.",
         *([f"Audit of the fitted runs: {', '.join(found.audit)}."] if found.audit else []),
         *(f"![{about}]({file})" for about, file in pictures),
         *([] if pictures else ["There are no pictures: Chrome or Chromium, which draws them, is missing."]),
