@@ -44,7 +44,8 @@ _TWO_TIER_SHARE = 0.2
 _OPEN_SHARE = 0.25
 _NOT_DRAWN = {"contention", "tls_factor", "second_trip", "kib_share", "cold_s", "rounds", "generator_s"}
 """Parameters on which no row here depends, those that a table fixes, and the generator's, which has its own rule."""
-_GENERATOR_OVER, _GENERATOR_LOG_SD = 4.0, 0.8  # its ceiling over the cluster's: the prior of a fit
+_GENERATOR_OVER, _GENERATOR_SHARE, _GENERATOR_LOG_SD = 4.0, 0.1, 0.8
+# The prior of a fit: its ceiling over the cluster's, or its work over an unloaded request, whichever means less work.
 _SLOW_NODE, _HEAVY_SCV, _DRIFT = 0.7, 4.0, 0.2
 _FEWEST_ROWS, _MOST_ROWS = 12, 20
 
@@ -120,12 +121,13 @@ def drawn(number: int, altered: str = "") -> Truth:
     values = parameters(system, random)
     first = system.read([replace(usual, **design.trained[0], clients=1)])[0].layout
     if "generator_s" in values:
-        over = _GENERATOR_OVER * float(np.exp(-_GENERATOR_LOG_SD * random.standard_normal()))
-        ceiling = float(Analysis(system.network(first, {**values, "generator_s": 1e-9}, 1.0)).drift_per_s[0])
-        values["generator_s"] = GENERATOR_LANES / (over * ceiling)
+        alone = Analysis(system.network(first, {**values, "generator_s": 1e-9}, 1.0))
+        ceiling_s = GENERATOR_LANES / (_GENERATOR_OVER * float(alone.drift_per_s[0]))
+        work_s = min(ceiling_s, _GENERATOR_SHARE * float(alone.averaged(alone.unloaded)[0]))
+        values["generator_s"] = work_s * float(np.exp(_GENERATOR_LOG_SD * random.standard_normal()))
     loaded = _rates if random.random() < _OPEN_SHARE else _clients
     trained, unseen = loaded(system, values, usual, design, altered, random)
-    for layout in dict.fromkeys(each.layout for each in system.read((*trained, *unseen))):
+    for layout in dict.fromkeys(system.alike(each.layout) for each in system.read((*trained, *unseen))):
         for effect, log_sd in system.effects.items():
             values[name_of(effect, layout)] = float(np.exp(log_sd * random.standard_normal()))
     return Truth(number, name, altered, design.name, values, tuple(trained), tuple(unseen))

@@ -21,6 +21,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from capplan.calibration.case.figure_basis import FigureBasis
@@ -30,9 +31,11 @@ from capplan.calibration.evidence.load_test_row import ALL, LoadTestRow
 from capplan.calibration.evidence.table import Evidence, Source
 from capplan.calibration.fit.fitted_file import DRAWS, Fitted, FittedTable, Posterior, rounded
 from capplan.calibration.fit.maximum import Maximum, best_of, maximum
-from capplan.calibration.fit.posterior import laplace_distance, resampled
+from capplan.calibration.fit.posterior import laplace_distance
 from capplan.calibration.observations import LoadTest, Observations
 from capplan.calibration.system import System
+from capplan.calibration.tables.coordinates import Coordinates
+from capplan.calibration.tables.ensemble import ensemble
 from capplan.calibration.tables.identifiability import Judge
 from capplan.calibration.tables.layout_effects import Effects, factors, name_of
 from capplan.calibration.tables.model import Solved, solved_rows
@@ -63,13 +66,12 @@ S = TypeVar("S", bound=Scenario)
 NOT_PROMISED = (
     "Not promised: better than 10 % on a noisy cluster, the 99.9th percentile, percentiles beyond 80 % of the ceiling."
 )
-_PROPOSALS = 640
-_FEWEST, _SOLVED = 256, 3600  # proposals at least, and layouts solved for all of them in a round, which take time
-_ROUNDS = 3
+_PROPOSALS = 256  # in each round
+_FEWEST, _MOST, _SOLVED = 3, 7, 42  # rounds at least and at most, and layouts solved in all of them, which take time
 _SEARCHED = 8  # evaluations from each start; the best one is then improved
-_EFFECTIVE = 128  # proposals that the draws stand for, at least
-_STARTS = 3
+_TRIED, _LIKELIEST = 256, 2  # draws of the priors, of which the most probable ones are starts of the search, too
 _PRIOR_ROWS = 4.0  # figures that the assumed scatter counts for, beside the residuals of the fit
+_ROOM = 3.9  # standard deviations of the prior from its centre to a start of the search, at most
 _EFFECT_STEP = 0.02  # in the logarithm of a factor of a layout
 _STEP = 0.5  # standard deviations of the prior by which a parameter is moved to see whether it matters
 _MOVES = 0.02  # standard deviations of a figure
@@ -100,6 +102,14 @@ class TableSystem(System[S]):
         del row
         return ""
 
+    times: Sequence[str] = ()
+    """Parameters that the unloaded time of a request is the sum of; see `Coordinates`."""
+    unseen: str = ""
+    """The parameter that lowers the ceiling, and leaves the unloaded time as it is."""
+    shared: Sequence[Mapping[str, float]] = ()
+    """What several parameters have in common, such as the speed of the machines: for each such thing, the standard
+    deviation by which it moves the logarithm of each parameter, in addition to that of the parameter's own prior."""
+
     def priors(self, rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
         """Return the parameters with priors for a table; those of the system by default.
 
@@ -119,6 +129,10 @@ class TableSystem(System[S]):
     effects: Mapping[str, float] = MappingProxyType({})
     """What layouts differ in beyond the model, with the standard deviation of its logarithm; see `with_effects`."""
 
+    def alike(self, layout: S) -> S:
+        """Return the layout whose factors a layout shares: by default, each has its own."""
+        return layout
+
     def with_effects(self, values: Values, effects: Mapping[str, Number]) -> Values:
         """Return values with factors by effect, such as one on all work of a layout."""
         if effects:
@@ -127,7 +141,9 @@ class TableSystem(System[S]):
 
     def values_in(self, layout: S, values: Values) -> Values:
         """Return the parameter values of a layout, with its own factors where values have them."""
-        return self.with_effects(self.values_for(layout, values), factors(tuple(self.effects), layout, values))
+        return self.with_effects(
+            self.values_for(layout, values), factors(tuple(self.effects), self.alike(layout), values)
+        )
 
     def values_for(self, layout: S, values: Values) -> Values:
         """Return the parameter values of a layout; those of all layouts by default."""
@@ -378,14 +394,30 @@ class _Problem:
         rows: Sequence[TableRow],
         figures: Sequence[Figure],
         parameters: Sequence[Parameter],
+        *,
+        straight: bool = False,
     ) -> None:
         self.system, self.rows, self.figures_to_fit = system, rows, figures
         self.free = [each for each in parameters if each.free]
         self.fixed = {each.name: each.value for each in parameters if not each.free}
         self.centre = np.log([each.value for each in self.free])
-        self.spread = np.array([each.log_sd for each in self.free])
+        own = np.array([each.log_sd for each in self.free])
+        loadings = np.array([[each.get(p.name, 0.0) for p in self.free] for each in system.shared])
+        self.prior = np.diag(own**2) + (loadings.T @ loadings if len(loadings) else 0.0)
+        self.spread = np.sqrt(np.diag(self.prior))
+        self.prior_whitening = np.linalg.inv(np.linalg.cholesky(self.prior))
+        layout = rows[figures[0].row].layout
+        self.straight = Coordinates(
+            [each.name for each in self.free],
+            system.times if straight else (),
+            system.unseen if straight else "",
+            self.centre,
+            lambda values: system.network(layout, system.values_in(layout, values), 1.0),
+            self.fixed,
+        )
         self.sd = np.array([each.log_sd for each in figures])
         self.whitening: FloatArray | None = None
+        self.shared_errors: Effects | None = None
         self.logs = np.log([each.value for each in figures])
         wanted: list[list[str]] = [[] for _ in rows]
         for each in figures:
@@ -398,12 +430,19 @@ class _Problem:
         found = copy(self)
         found.figures_to_fit = figures_of(self.rows, scatter)
         found.sd = np.array([each.log_sd for each in found.figures_to_fit])
+        found.shared_errors = effects
         found.whitening = None if effects is None else effects.whitening(found.sd)
         return found
 
+    def layouts(self) -> tuple[list[Any], NDArray[np.intp]]:
+        """Return the layouts that have factors of their own, and the number of each figure's one (figures,)."""
+        own = [self.system.alike(self.rows[each.row].layout) for each in self.figures_to_fit]
+        layouts = list(dict.fromkeys(own))
+        return layouts, np.array([layouts.index(each) for each in own])
+
     def effects_at(self, log_point: FloatArray) -> Effects | None:
         """Return the effects of layouts, linearised at a point; None for a single layout, or a system without any."""
-        layouts = list(dict.fromkeys(self.rows[each.row].layout for each in self.figures_to_fit))
+        layouts, group = self.layouts()
         names = tuple(self.system.effects)
         if len(layouts) < 2 or not names:
             return None
@@ -414,7 +453,6 @@ class _Problem:
             values.update({name_of(name, layout): np.exp(steps) for layout in layouts})
         found = self._predicted_with(values)
         slopes = ((found[::2] - found[1::2]) / (2 * _EFFECT_STEP)).T
-        group = np.array([layouts.index(self.rows[each.row].layout) for each in self.figures_to_fit])
         return Effects(slopes, group, np.array([self.system.effects[name] for name in names]))
 
     def of(self, names: Sequence[str]) -> _Problem:
@@ -422,19 +460,33 @@ class _Problem:
         held = [replace(each, log_sd=0.0) for each in self.free if each.name not in names]
         kept = [each for each in self.free if each.name in names]
         fixed = [Parameter(name, float(np.asarray(value)), "1", "prior", 0.0, "") for name, value in self.fixed.items()]
-        return _Problem(self.system, self.rows, self.figures_to_fit, [*kept, *held, *fixed])
+        return _Problem(self.system, self.rows, self.figures_to_fit, [*kept, *held, *fixed], straight=True)
+
+    def prior_draws(self, count: int) -> FloatArray:
+        """Return draws of the logarithms of the free parameters from their priors (count, free), the same ones ever."""
+        return self.straight.points(np.random.default_rng(0).multivariate_normal(self.centre, self.prior, count))
 
     def moving(self) -> list[str]:
-        """Return the parameters that move a figure."""
+        """Return the parameters that move a figure, at the medians of the priors or at likely draws from them.
+
+        A single point would not do: how long pauses are moves no figure where pauses are rare.
+        """
         step = np.diag(_STEP * self.spread)
-        points = np.concatenate([self.centre[None], self.centre + step])
-        found = self.predicted(points)
-        moved = np.abs(found[1:] - found[0]) / self.sd
-        return [each.name for each, by in zip(self.free, moved, strict=True) if float(np.max(by)) > _MOVES]
+        points = np.stack([self.centre, *self.likeliest(_LIKELIEST)])
+        found = self.predicted(np.concatenate([points, *(point + step for point in points)]))
+        base, moved = found[: len(points)], found[len(points) :].reshape(len(points), len(self.free), -1)
+        most = np.abs(np.nan_to_num(moved - base[:, None], posinf=0.0, neginf=0.0)) / self.sd
+        return [each.name for at, each in enumerate(self.free) if float(np.max(most[:, at])) > _MOVES]
+
+    def likeliest(self, count: int) -> FloatArray:
+        """Return the most probable ones of many draws from the priors (count, free)."""
+        drawn = self.prior_draws(_TRIED)
+        return drawn[np.argsort(-self.log_posterior(drawn))[:count]]
 
     def values(self, log_points: FloatArray) -> dict[str, Number]:
         """Return parameter values by name at points (draws, free)."""
-        return {**self.fixed, **{each.name: np.exp(log_points[:, at]) for at, each in enumerate(self.free)}}
+        logs = self.straight.logs(log_points)
+        return {**self.fixed, **{each.name: np.exp(logs[:, at]) for at, each in enumerate(self.free)}}
 
     def predicted(self, log_points: FloatArray) -> FloatArray:
         """Return the logarithms of the predictions (draws, figures)."""
@@ -451,8 +503,17 @@ class _Problem:
         errors = self.predicted(log_points) - self.logs
         data = errors / self.sd if self.whitening is None else errors @ self.whitening.T
         return np.concatenate(
-            [np.nan_to_num(data, nan=1e3, posinf=1e3, neginf=-1e3), (log_points - self.centre) / self.spread], axis=-1
+            [
+                np.nan_to_num(data, nan=1e3, posinf=1e3, neginf=-1e3),
+                (self.straight.logs(log_points) - self.centre) @ self.prior_whitening.T,
+            ],
+            axis=-1,
         )
+
+    def covariance(self) -> FloatArray:
+        """Return the covariance of the errors (figures, figures)."""
+        effects = self.shared_errors
+        return np.diag(self.sd**2) if effects is None else effects.covariance(self.sd)
 
     def log_posterior(self, log_points: FloatArray) -> FloatArray:
         """Return the log posterior up to a constant (draws,)."""
@@ -503,14 +564,15 @@ def fit_table(system: TableSystem[Any], rows: Sequence[LoadTestRow], *, seed: in
     scatter = _learnt(problem, best, errors, scatter, effects)
     problem = problem.with_scatter(scatter, effects)
     best = maximum(problem, best.log_point)
-    proposals = min(_PROPOSALS, max(_FEWEST, _SOLVED // len({row.layout for row in read})))
-    drawn = resampled(problem, best, DRAWS, proposals, seed, rounds_of=_ROUNDS, least=min(_EFFECTIVE, proposals // 4))
+    rounds = min(max(_SOLVED // len({row.layout for row in read}), _FEWEST), _MOST)
+    drawn = ensemble(problem, best, DRAWS, rounds, _PROPOSALS, seed)
     of_layouts = _of_layouts(problem, effects, drawn.log_points, seed)
     cells = tuple(cells_of(row) for row in rows)
-    points = _with_the_others(whole, moving, drawn.log_points, seed)
+    points = _with_the_others(whole, problem, drawn.log_points, seed)
     points = np.concatenate([points, *(each[:, None] for each in of_layouts.values())], axis=-1)
     draws = tuple(tuple(rounded(float(value)) for value in row) for row in np.exp(points))
-    probable = dict(zip((each.name for each in problem.free), np.exp(best.log_point).tolist(), strict=True))
+    logs = problem.straight.logs(best.log_point[None])[0]
+    probable = dict(zip((each.name for each in problem.free), np.exp(logs).tolist(), strict=True))
     return Fitted(
         system=system.name,
         version=version("capplan"),
@@ -533,22 +595,36 @@ def fit_table(system: TableSystem[Any], rows: Sequence[LoadTestRow], *, seed: in
         table=FittedTable(
             cells,
             {name: rounded(value) for name, value in scatter.items()},
-            {**{each.name: (each.value, each.log_sd) for each in whole.free}, **_scatter_of_layouts(system, effects)},
+            {
+                **{
+                    each.name: (each.value, rounded(float(sd)))
+                    for each, sd in zip(whole.free, whole.spread, strict=True)
+                },
+                **_scatter_of_layouts(system, effects),
+            },
         ),
     )
 
 
-def _with_the_others(whole: _Problem, moving: Sequence[str], log_points: FloatArray, seed: int) -> FloatArray:
-    """Return draws of all parameters: those that move no figure have draws from their priors, stratified."""
-    random, count = np.random.default_rng([seed, 1]), len(log_points)
-    columns = []
-    for at, each in enumerate(whole.free):
-        if each.name in moving:
-            columns.append(log_points[:, list(moving).index(each.name)])
-        else:
-            levels = (random.permutation(count) + 0.5) / count
-            columns.append(whole.centre[at] + whole.spread[at] * ndtri(levels))
-    return np.stack(columns, axis=-1)
+def _with_the_others(whole: _Problem, problem: _Problem, points: FloatArray, seed: int) -> FloatArray:
+    """Return draws of the logarithms of all parameters; those that move no figure have draws from their priors.
+
+    What they have in common with the others, these tell of them.
+    """
+    random, count = np.random.default_rng([seed, 1]), len(points)
+    names = [each.name for each in whole.free]
+    moving = [names.index(each.name) for each in problem.free]
+    others = [at for at in range(len(names)) if at not in moving]
+    found = np.empty((count, len(names)))
+    found[:, moving] = problem.straight.logs(points)
+    known = whole.prior[np.ix_(moving, moving)]
+    gain = np.linalg.solve(known, whole.prior[np.ix_(moving, others)]).T
+    left = whole.prior[np.ix_(others, others)] - gain @ whole.prior[np.ix_(moving, others)]
+    levels = [(random.permutation(count) + 0.5) / count for _ in others]
+    if others:
+        means = whole.centre[others] + (found[:, moving] - whole.centre[moving]) @ gain.T
+        found[:, others] = means + ndtri(np.stack(levels, axis=-1)) @ np.linalg.cholesky(left).T
+    return found
 
 
 def _check_groups(system: TableSystem[Any], rows: Sequence[LoadTestRow]) -> None:
@@ -561,18 +637,25 @@ def _check_groups(system: TableSystem[Any], rows: Sequence[LoadTestRow]) -> None
 
 
 def _best(problem: _Problem, starts: Sequence[Mapping[str, float]]) -> Maximum:
-    moved = [np.log([start.get(each.name, 1.0) for each in problem.free]) for start in ({}, *starts)]
-    return best_of(problem, [problem.centre + each for each in moved], _SEARCHED)
+    moved = problem.straight.points(
+        problem.centre + np.log([[start.get(each.name, 1.0) for each in problem.free] for start in ({}, *starts)])
+    )
+    room = _ROOM * problem.spread  # the search has bounds
+    starts_of = np.clip(
+        np.concatenate([moved, problem.likeliest(_LIKELIEST)]), problem.centre - room, problem.centre + room
+    )
+    return best_of(problem, list(starts_of), _SEARCHED)
 
 
 def _of_layouts(problem: _Problem, effects: Effects | None, log_points: FloatArray, seed: int) -> dict[str, FloatArray]:
-    """Return draws of the logarithms of the factors of each layout, by name."""
+    """Return draws of the logarithms of the factors of each layout, by name; those of a single layout are 1."""
+    layouts, _ = problem.layouts()
     if effects is None:
-        return {}
-    points, copies = np.unique(log_points, axis=0, return_inverse=True)  # resampling repeats points
-    errors = (problem.logs - problem.predicted(points))[copies]
-    drawn = effects.drawn(errors, problem.sd, np.random.default_rng([seed, 2]))
-    layouts = list(dict.fromkeys(problem.rows[each.row].layout for each in problem.figures_to_fit))
+        drawn = np.zeros((len(log_points), len(layouts), len(problem.system.effects)))
+    else:
+        points, copies = np.unique(log_points, axis=0, return_inverse=True)  # resampling repeats points
+        errors = (problem.logs - problem.predicted(points))[copies]
+        drawn = effects.drawn(errors, problem.sd, np.random.default_rng([seed, 2]))
     return {
         name_of(name, layout): drawn[:, number, at]
         for number, layout in enumerate(layouts)
@@ -581,7 +664,11 @@ def _of_layouts(problem: _Problem, effects: Effects | None, log_points: FloatArr
 
 
 def _scatter_of_layouts(system: TableSystem[Any], effects: Effects | None) -> dict[str, tuple[float, float]]:
-    usual = np.array(list(system.effects.values())) if effects is None else effects.log_sd
+    """Return how the factors of layouts scatter; those of a single layout are part of all work, so others differ more.
+
+    The logarithm of the ratio of two factors has twice the variance of each.
+    """
+    usual = math.sqrt(2) * np.array(list(system.effects.values())) if effects is None else effects.log_sd
     return {name_of(name): (1.0, rounded(float(sd))) for name, sd in zip(system.effects, usual, strict=True)}
 
 
@@ -621,7 +708,7 @@ def with_unknown_layouts(
 ) -> dict[str, Number]:
     """Return draws with the factors of layouts that no row had, as they scatter over layouts."""
     found = dict(values)
-    for layout in dict.fromkeys(layouts):
+    for layout in dict.fromkeys(map(system.alike, layouts)):
         for at, name in enumerate(system.effects):
             full = name_of(name, layout)
             if full not in found:

@@ -112,7 +112,7 @@ def _with_own_factors(system: TableSystem[Any], fitted: Fitted, layout: Any) -> 
     """Return all draws, with factors of a layout that no row had: its own ones, whenever it is asked for."""
     found = draws_of(system, fitted)
     for effect in system.effects:
-        name = name_of(effect, layout)
+        name = name_of(effect, system.alike(layout))
         if name not in found:
             sd = fitted.its_table.priors[name_of(effect)][1]
             random = np.random.default_rng([fitted.seed, crc32(name.encode())])

@@ -10,9 +10,11 @@ import numpy as np
 from capplan.calibration.evidence.load_test_row import LoadTestRow
 from capplan.calibration.situation import Machine
 from capplan.calibration.tables.fit_table import TableSystem
+from capplan.calibration.tables.prior_centres import COMMON_LOG_SD
 from capplan.calibration.tables.rows import TableRow
 from capplan.models.language.parameter import Parameter, Values
 from capplan.models.language.per_dc import per_dc_text
+from capplan.models.language.scenario import changed
 from capplan.models.language.units import FloatArray, Number
 from capplan.systems.cassandra.network import (
     PARAMETERS,
@@ -26,9 +28,9 @@ from capplan.systems.cassandra.network import (
     variation,
 )
 from capplan.systems.cassandra.outages import LOSSES, NODE, outages
-from capplan.systems.cassandra.priors import priors
+from capplan.systems.cassandra.priors import TIMES, priors
 from capplan.systems.cassandra.rows import row_scenario, undecided
-from capplan.systems.cassandra.scenario import CassandraScenario
+from capplan.systems.cassandra.scenario import USUAL_ROW_BYTES, CassandraScenario
 
 _STARTS = (
     {"generator_s": 4.0, "unseen_work": 0.5},
@@ -49,6 +51,9 @@ class Cassandra(TableSystem[CassandraScenario]):
     tails_not_modelled = ("speculative retries", "compaction stalls", "hints")
     machines = MappingProxyType({NODE: Machine("Cassandra node", "node_cores", holds_data=True)})
     effects = MappingProxyType({"work": 0.08, "delay": 0.1})
+    times = (*TIMES, "generator_s")
+    unseen = "unseen_work"
+    shared = (dict.fromkeys(TIMES, COMMON_LOG_SD),)
     sized = MappingProxyType({"cass_nodes": (1, 64)})
 
     network = staticmethod(network)
@@ -74,6 +79,10 @@ class Cassandra(TableSystem[CassandraScenario]):
     def values_for(self, layout: CassandraScenario, values: Values) -> Values:
         """Return the parameter values of the cluster or version of a layout."""
         return values_of_cluster(layout, values)
+
+    def alike(self, layout: CassandraScenario) -> CassandraScenario:
+        """Return the layout whose factors a layout shares: rows and TLS do not change what its nodes differ in."""
+        return changed(layout, row_bytes=USUAL_ROW_BYTES, encryption=None)
 
     def with_effects(self, values: Values, effects: Mapping[str, Number]) -> Values:
         """Return values with a layout's own factors on the work of its nodes, and on its delay."""

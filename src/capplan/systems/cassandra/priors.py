@@ -9,26 +9,26 @@ from dataclasses import replace
 
 import numpy as np
 
-from capplan.calibration.tables.prior_centres import ceiling_over, with_ceiling
+from capplan.calibration.tables.prior_centres import ceiling_over, median_unloaded_s
 from capplan.calibration.tables.rows import THROUGHPUT, TableRow, rate_per_s, response_s, scatter_of
-from capplan.models.language.parameter import Parameter, defaults
-from capplan.models.solver.analytic import Analysis
+from capplan.models.language.parameter import Parameter
 from capplan.systems.cassandra.network import GENERATOR_LANES, PARAMETERS, network
 
-_GENERATOR_OVER = 4.0  # ceiling of the load generator over the highest throughput, in the middle of its prior
-_LEAST, _MOST = 0.3, 100.0  # unseen work in the middle of the prior
+_GENERATOR_OVER, _GENERATOR_SHARE = 4.0, 0.1
+# The middle of the load generator's prior: its ceiling over the cluster's, or its work over an unloaded request,
+# whichever means less work.
 _FALLEN = 1.5  # times the scatter of a repeat by which throughput must fall with more clients, to be no chance
 # As shares of the shortest time, in the middle of the prior: guesses after what record 28 saw on a lab.
 _ON_ONE_HOST = {"wake_s": 0.5, "timer_s": 0.3, "neighbour_s": 0.3}
-_TIMES = ("delay_s", "coordinator_s", "mutation_s", "read_s", "cold_s")
+TIMES = ("delay_s", "coordinator_s", "mutation_s", "read_s")
+"""The times of an unloaded request, which are scaled together."""
 
 
 def priors(rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
     """Return the parameters with priors for a table.
 
-    The times are scaled so that an unloaded request takes as long as the shortest one measured. The ceiling, by the
-    share of unseen work, is above the highest throughput measured. Clients contend only where throughput fell. On one
-    host a part of the shortest time is that of wake-ups; the ceiling leaves them out, as many requests share them.
+    The times are scaled so that an unloaded request takes as long as the shortest one measured. Clients contend only
+    where throughput fell. On one host a part of the shortest time is that of wake-ups.
     """
     found = {each.name: each for each in PARAMETERS}
     shortest = min(((response_s(row), row) for row in rows if response_s(row)), key=lambda each: each[0], default=None)
@@ -37,26 +37,18 @@ def priors(rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
     unloaded, row = shortest
     if row.layout.one_host:
         unloaded *= 1 - _ON_ONE_HOST["wake_s"]
-    values = defaults(PARAMETERS)
-    analysis = Analysis(network(row.layout, {**values, "generator_s": 1e-9, "second_trip": 0.3}, 1.0))
     apart = _round_trip_s(row)
-    scale = max(unloaded - apart, 0.1 * unloaded) / max(
-        float(np.max(analysis.averaged(analysis.unloaded))) - apart, 1e-9
+    usual = median_unloaded_s(
+        PARAMETERS, TIMES, lambda values: network(row.layout, {**values, "generator_s": 1e-9, "second_trip": 0.3}, 1.0)
     )
-    for name in _TIMES:
-        if name != "cold_s":
-            found[name] = replace(found[name], value=found[name].value * scale)
+    scale = max(unloaded - apart, 0.1 * unloaded) / max(usual - apart, 1e-9)
+    for name in TIMES:
+        found[name] = replace(found[name], value=found[name].value * scale)
     rates = [(rate_per_s(each), each) for each in rows if rate_per_s(each)]
     if rates:
         highest, fastest = max(rates, key=lambda each: each[0])
-        times = {each.name: each.value for each in found.values()}
         ceiling = ceiling_over(rows, fastest) * highest
-        usual = {**times, "generator_s": 1e-9}
-        unseen = with_ceiling(
-            lambda grid: network(fastest.layout, {**usual, "unseen_work": grid}, 1.0), _LEAST, _MOST, ceiling
-        )
-        found["unseen_work"] = replace(found["unseen_work"], value=unseen)
-        busy = min(GENERATOR_LANES / (_GENERATOR_OVER * highest), 0.1 * unloaded)
+        busy = min(GENERATOR_LANES / (_GENERATOR_OVER * ceiling), _GENERATOR_SHARE * unloaded)
         found["generator_s"] = replace(found["generator_s"], value=busy)
     most = _falls_at(rows)
     if most:

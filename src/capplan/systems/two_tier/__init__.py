@@ -8,11 +8,12 @@ from types import MappingProxyType
 from capplan.calibration.evidence.load_test_row import LoadTestRow
 from capplan.calibration.situation import Machine
 from capplan.calibration.tables.fit_table import TableSystem
+from capplan.calibration.tables.prior_centres import COMMON_LOG_SD
 from capplan.calibration.tables.rows import TableRow
 from capplan.models.language.parameter import Parameter, Values
 from capplan.systems.two_tier.network import FRONT, LOG, PARAMETERS, REPORTED, STORE, network
 from capplan.systems.two_tier.outages import LOSSES, outages
-from capplan.systems.two_tier.priors import priors
+from capplan.systems.two_tier.priors import TIMES, priors
 from capplan.systems.two_tier.rows import group, row_scenario, undecided
 from capplan.systems.two_tier.scenario import TwoTierScenario
 
@@ -31,6 +32,10 @@ class TwoTier(TableSystem[TwoTierScenario]):
         {"front": Machine("front node", "front_cores"), "node": Machine("store node", "node_cores")}
     )
     sized = MappingProxyType({"front_nodes": (1, 64), "store_nodes": (1, 64)})
+
+    times = tuple(name for names in TIMES.values() for name in names)
+    unseen = "unseen"
+    shared = tuple(dict.fromkeys(names, COMMON_LOG_SD) for names in TIMES.values())
 
     network = staticmethod(network)
     outages = staticmethod(outages)

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from capplan.calibration.tables.prior_centres import ceiling_over, with_ceiling
+from capplan.calibration.tables.prior_centres import ceiling_over, median_unloaded_s, with_ceiling
 from capplan.calibration.tables.rows import LEVELS, THROUGHPUT, TableRow, rate_per_s, response_s
 from capplan.models.language.distribution import Deterministic
-from capplan.models.language.parameter import Parameter, Values, defaults
+from capplan.models.language.parameter import Parameter, Values
 from capplan.models.language.scenario import changed
 from capplan.models.language.traffic import Closed
 from capplan.models.language.units import FloatArray
@@ -24,10 +24,11 @@ _IDLE_LOG = 4.0  # ceiling of the logs over that of the nodes, where no curve sh
 _LEAST, _MOST = 0.1, 100.0  # unseen work in the middle of the prior
 _QUEUED = 0.1  # unloaded time over the shortest response where each layout was measured at one load: a guess
 _ROUNDS = (1, 2, 4, 8, 16, 32)
-_TIMES = {
+TIMES = {
     "read": ("delay_s", "front_read_s", "store_read_s"),
     "write": ("front_write_s", "store_write_s", "commit_s"),
 }
+"""The times of an unloaded request of each class, which are scaled together."""
 
 
 def priors(rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
@@ -39,8 +40,8 @@ def priors(rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
     further. Where no layout was measured at two loads, the nodes rather than the logs are taken as the limit.
     """
     found = {each.name: each for each in PARAMETERS}
-    alone, curved = {name: _shortest(rows, name) for name in _TIMES}, not _of_one_load(rows)
-    for name, names in _TIMES.items():
+    alone, curved = {name: _shortest(rows, name) for name in TIMES}, not _of_one_load(rows)
+    for name, names in TIMES.items():
         shortest = alone[name]
         if shortest is None:
             continue
@@ -61,9 +62,10 @@ def priors(rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
         unseen = with_ceiling(
             lambda grid: network(fastest.layout, {**times, "unseen": grid}, 1.0), _LEAST, _MOST, ceiling
         )
-        if curved and fastest.layout.read_fraction == 0:  # batches, rather than work, may be what lengthens a write
-            unseen = min(unseen, PARAMETER["unseen"])
-        found["unseen"] = replace(found["unseen"], value=unseen)
+        import os
+
+        if os.environ.get("CAP_UNSEEN2", "abs") != "abs":
+            found["unseen"] = replace(found["unseen"], value=unseen)
         most = max(_per_log(row, rate) for rate, row in rates)
         if most:
             full_s = highest / ceiling / most
@@ -104,8 +106,7 @@ def _unloaded_s(row: TableRow, name: str) -> float:
     """Return the time of an unloaded request of a class by the medians of the priors."""
     share = row.layout.read_fraction
     layout = row.layout if 0 < share < 1 else changed(row.layout, read_fraction={"read": 1.0, "write": 0.0}[name])
-    analysis = Analysis(network(layout, defaults(PARAMETERS), 1.0))
-    return float(np.max(analysis.averaged(analysis.unloaded)))
+    return median_unloaded_s(PARAMETERS, sum(TIMES.values(), ()), lambda values: network(layout, values, 1.0))
 
 
 def _rounds(rows: Sequence[TableRow], values: Values) -> int:
