@@ -29,8 +29,10 @@ _NONE = 0.002  # of a figure: a smaller difference is none
 
 
 def compare_(
-    first: Annotated[str, typer.Argument(help="A system, a scenario (.toml) or a fitted file (.json).")],
-    second: Annotated[str, typer.Argument(help="Another one of the same system.")],
+    first: Annotated[str, typer.Argument(help="A layout: a scenario (.toml), a fitted file (.json) or a system.")],
+    second: Annotated[
+        str, typer.Argument(help="A second layout of the same system: a scenario (.toml) or a fitted file (.json).")
+    ],
     engine: Annotated[
         str, typer.Option(metavar="NAME", help="What latencies come from: compiled or analytic.")
     ] = ENGINES[0],
