@@ -1,6 +1,10 @@
-"""The same examples in every run: a property test that fails here fails everywhere."""
+"""The same examples in every run: a property test that fails here fails everywhere. Small matrices on one thread."""
+
+import os
 
 from hypothesis import settings
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command line does; workers of pytest inherit it
 
 settings.register_profile("deterministic", derandomize=True, deadline=None, print_blob=True)
 settings.load_profile("deterministic")

@@ -55,6 +55,10 @@ def test_every_command_helps(name: str, capsys: pytest.CaptureFixture[str]) -> N
         (["systems", "--jsn"], ["'--jsn'", "'--json'"]),
         (["systems", "banana"], ["banana", "capplan systems --help"]),
         (["systems", "--json", "--csv"], ["--json", "--csv"]),
+        (["compare"], ["layout", "fitted file", "capplan compare FIRST SECOND"]),
+        (["compare", "openprovider"], ["second layout", "fitted file", "capplan compare FIRST SECOND"]),
+        (["lab", "rtt"], ["round trip", "capplan lab rtt TIME"]),
+        (["backtest", "cassandra", "table.csv"], ["rows", "capplan backtest SYSTEM TABLE --train EXPRESSION"]),
     ],
 )
 def test_bad_usage_names_what_is_wrong_and_the_next_step(

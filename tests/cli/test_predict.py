@@ -12,7 +12,7 @@ from unittest.mock import Mock
 
 import jsonschema
 import pytest
-from tests.planner.predictions import predicted
+from tests.planner.predictions import few_draws, predicted
 
 import capplan.cli.layouts.predict as face
 from capplan.calibration.fit.fitted_file import write
@@ -311,6 +311,13 @@ def test_people_read_it_in_eighty_columns(capsys: pytest.CaptureFixture[str], mo
         assert part in out
 
 
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command predicts with few draws: an objective is searched for in each of them."""
+    monkeypatch.setattr(face, "predict", lambda asked, **rest: predict(asked, **{**rest, "fitted": few_draws()}))
+
+
+@pytest.mark.usefixtures("few")
 def test_an_objective_that_is_met(capsys: pytest.CaptureFixture[str]) -> None:
     document = json.loads(
         ran(capsys, "--dcs", "1", "--tps", "1000", "--slo", "acct.p99<20ms", "--json", "--engine", "analytic")
@@ -319,6 +326,7 @@ def test_an_objective_that_is_met(capsys: pytest.CaptureFixture[str]) -> None:
     assert [objective["met"] for objective in document["objectives"]] == [True]
 
 
+@pytest.mark.usefixtures("few")
 def test_an_objective_that_cannot_be_met_is_a_no_with_a_reason(capsys: pytest.CaptureFixture[str]) -> None:
     out = " ".join(ran(capsys, "--dcs", "1", "--slo", "acct.p99<1us", "--engine", "analytic", code=1).split())
 

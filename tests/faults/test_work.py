@@ -15,7 +15,7 @@ from capplan.models.language.document import read_network, read_toml
 from capplan.models.language.scenario import changed
 from capplan.models.read_file import LARGEST_BYTES, read_file
 from capplan.planner.explore.sweep import OfferedRates, Sweep, layouts_of
-from capplan.planner.work import layout_s, sweep_s
+from capplan.planner.work import check_layout, layout_s, sweep_s
 from capplan.simulator.experiments.replications import ReplicationPlan
 from capplan.simulator.work import CONSENT, LONGEST_S, check_work, work_of
 
@@ -63,6 +63,31 @@ def test_unbounded_work_is_refused(
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert "wide.toml" not in said
+
+
+def test_all_layouts_and_situations_that_are_solved_count(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of them alone is within the limit."""
+    alone = read_target("openprovider").scenario
+    monkeypatch.setattr("capplan.planner.work.LONGEST_LAYOUT_S", 1.5 * layout_s(alone))
+    monkeypatch.chdir(tmp_path)
+    Path("rate.toml").write_text('tps = 5000\nslo = ["p99<1s"]\n', encoding="utf-8")
+    for name, survive in (("two", '["node"]'), ("three", '["node,dc", "normal"]')):
+        Path(f"{name}.toml").write_text(
+            f'tps = 5000\nslo = ["p99<1s"]\n[check]\nsurvive = {survive}\n', encoding="utf-8"
+        )
+
+    check_layout(alone)
+    for arguments, counted in (
+        (["compare", "openprovider", "rate.toml"], "3 and 3 data centres"),
+        (["check", "two.toml"], "2 situations"),
+        (["check", "three.toml"], "3 situations"),
+    ):
+        assert main(arguments) == 2
+        said = capsys.readouterr().err
+        assert counted in said
+        assert CONSENT in said
 
 
 def test_the_estimate_is_proportional_to_what_is_asked() -> None:

@@ -24,7 +24,7 @@ from capplan.calibration.lab import cluster, state
 from capplan.calibration.lab.layout import NATIVE_PORT, Layout
 from capplan.calibration.lab.schema import KEYSPACE, session
 from capplan.models.user_cache import user_cache
-from capplan.planner.live.folder import PREDICTIONS, SMALL, Folder
+from capplan.planner.live.folder import LARGE, PREDICTIONS, SMALL, Folder
 
 pytestmark = pytest.mark.live
 
@@ -245,6 +245,40 @@ def test_a_validation_that_is_killed_leaves_what_down_cleans_and_goes_on(moment:
     assert found["sha256"] == hashlib.sha256((folder / PREDICTIONS).read_bytes()).hexdigest()
     assert found["predicted_at"] <= found["measured_from"]
     assert {each["quantity"] for each in found["figures"]} == {"capacity", "p50", "p99"}
+    assert_clean(Layout())
+
+
+HOSTS = """
+node_cores = 2
+[[dcs]]
+name = "dc1"
+nodes = ["127.0.0.1"]
+rf = 1
+"""
+
+
+def test_a_cluster_that_exists_is_predicted_then_measured_and_goes_on(tmp_path: Path) -> None:
+    """Whether figures of so short runs are off is not asked: the exit code says it."""
+    capplan("lab", "up")
+    hosts, report = tmp_path / "hosts.toml", tmp_path / "report"
+    hosts.write_text(HOSTS, encoding="utf-8")
+    program = [sys.executable, str(Path(__file__).with_name("short_hosts.py")), str(hosts), str(report)]
+    own_cache = {**os.environ, "CAPPLAN_CACHE_DIR": str(tmp_path / "cache")}
+    done = subprocess.run(program, capture_output=True, text=True, check=False, env=own_cache)
+
+    assert done.returncode in (0, 1), done.stderr
+    found = json.loads(done.stdout)
+    assert {each["quantity"] for each in found["figures"]} == {"capacity", "p50", "p99"}
+    assert found["sha256"] == hashlib.sha256((report / "live" / PREDICTIONS).read_bytes()).hexdigest()
+    assert found["predicted_at"] <= found["measured_from"]
+    for name in (SMALL, LARGE):
+        rows = list(LOAD_TESTS.rows(LOAD_TESTS.read(report / "live" / name)))
+        levels = {row.consistency_read or row.consistency_write for row in rows}
+        assert ({(row.cass_nodes, row.node_cores) for row in rows}, levels) == ({(1, 2)}, {"LOCAL_ONE"})
+        assert all((row.throughput_tps or 0) > 10 and not row.errors for row in rows)
+    assert state.needed().alive  # who did not start a cluster does not end it
+
+    capplan("lab", "down")
     assert_clean(Layout())
 
 

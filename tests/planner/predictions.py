@@ -5,11 +5,12 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from capplan.calibration.fit.fitted_file import Fitted
 from capplan.models.objective import parse
 from capplan.models.results import Band, Capacity, Latency, Outage, Parts, SessionNotFound, carried
 from capplan.planner.predict.predict import PredictionEngine, predict
 from capplan.planner.predict.prediction import EvidenceSummary, Limit, Offered, OfferedSource, Prediction
-from capplan.systems.registry import scenario
+from capplan.systems.registry import scenario, system
 
 
 def band(value: float, low: float, high: float) -> Band:
@@ -131,6 +132,13 @@ def prediction(**changed: Any) -> Prediction:
 def predicted(name: str = "openprovider", engine: PredictionEngine = "analytic", **fields: Any) -> Prediction:
     """Predict a layout once for all tests."""
     return predict(scenario(name, **fields), engine=engine)
+
+
+@cache
+def few_draws(name: str = "openprovider") -> Fitted:
+    """Return the packaged calibration with every eighth draw, for laws that hold for any draws."""
+    fitted = system(name).fitted()
+    return replace(fitted, draws=fitted.draws[::8])
 
 
 UNBOUNDED = Band(math.inf, 30.0, math.inf)

@@ -1,13 +1,14 @@
 """Plots of sweeps: few lines in a panel, capacities in a panel of their own."""
 
 from collections import Counter
+from functools import cache
 from typing import Any
 
 import plotly.graph_objects as go
 import pytest
 
 from capplan.models.language.scenario import Scenario
-from capplan.planner.explore.sweep import OfferedRates, Sweep, layouts_of, points_of
+from capplan.planner.explore.sweep import OfferedRates, Sweep, SweepTask, layouts_of, points_of
 from capplan.planner.explore.sweep_table import SweepPoint
 from capplan.planner.reports.sweep_plot import MOST_LINES, plot
 from capplan.planner.reports.visual_language import LIMIT
@@ -16,9 +17,15 @@ from capplan.systems.registry import scenario, system
 LOADS = OfferedRates("load", (0.3, 0.6, 0.9))
 
 
+@cache
+def points(task: SweepTask) -> tuple[SweepPoint, ...]:
+    """Solve a layout once for all pictures."""
+    return tuple(points_of(task, 0))
+
+
 def rows(base: Scenario, rates: OfferedRates = LOADS, **axes: Any) -> list[SweepPoint]:
     asked = Sweep(base.system, layouts_of(base, axes), rates, draws=2)
-    return [point for each in asked.configurations() for point in points_of(each.subject, 0)]
+    return [point for each in asked.configurations() for point in points(each.subject)]
 
 
 def drawn(rates: OfferedRates = LOADS, **axes: Any) -> go.Figure:

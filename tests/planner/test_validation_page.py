@@ -3,33 +3,23 @@
 import math
 import re
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 import plotly.graph_objects as go
 import pytest
 from plotly.offline import get_plotlyjs
+from tests.calibration.documented_reports import every, reported
 
 from capplan.calibration.validation.simple_rules import IntervalEstimate
-from capplan.calibration.validation.validate import report
 from capplan.calibration.validation.validation import Score, Validation
 from capplan.models.number_words import banded, share, with_unit
 from capplan.planner.reports.validation.page import best_rule, environment, judged_of, not_counted, page, rows_of
 from capplan.planner.reports.validation.plot import RINGED, digest, errors_of_all, predicted_against_documented
 from capplan.planner.reports.validation.report import HTML, MARKDOWN, figures, html, write_report
-from capplan.systems.registry import documented_names, system
+from capplan.systems.registry import documented_names
 
 SYSTEMS = documented_names()
 BLANK = "\u00a0"
-
-
-@cache
-def reported(name: str) -> Validation:
-    return report(system(name), system(name).fitted())
-
-
-def every() -> list[Validation]:
-    return [reported(name) for name in SYSTEMS]
 
 
 def shown(name: str, about: str) -> str:

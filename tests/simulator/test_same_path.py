@@ -1,7 +1,7 @@
 """Every request completes at exactly the same tick in both engines, on random networks.
 
-The default is 60 networks; the test marked `slow` draws 600. The environment variable CAPPLAN_TRUST_NETWORKS, which
-`just trust` sets, replaces the 60.
+The default is 30 networks; the test marked `slow` draws 600. The environment variable CAPPLAN_TRUST_NETWORKS, which
+`just trust` sets, replaces the 30.
 """
 
 import os
@@ -16,7 +16,7 @@ from tests.strategies import ASSIGNMENTS, POLICIES, networks
 from capplan.models.language.network import Network
 from capplan.models.language.traffic import Bursty, Closed, Open, Poisson, Throttled, Trace
 
-NETWORKS = int(os.environ.get("CAPPLAN_TRUST_NETWORKS", "60"))
+NETWORKS = int(os.environ.get("CAPPLAN_TRUST_NETWORKS", "30"))
 REQUESTS = 1000
 EVERY_CONSTRUCT = (
     *("fcfs", "ps", "rate", "expiry", "pauses", "background", "host", "queue_limit"),

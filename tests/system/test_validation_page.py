@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page
+from tests.calibration.documented_reports import every
 from tests.system import pages
 
-from capplan.calibration.validation.validate import report
+from capplan.planner.reports.validation.page import ALL
 from capplan.planner.reports.validation.report import figures, write_report
-from capplan.systems.registry import documented_names, system
+from capplan.systems.registry import documented_names
 
 pytestmark = pytest.mark.system
 
-REPORTS = [report(system(name), system(name).fitted()) for name in documented_names()]
-NAMES = tuple(figures(REPORTS))
+NAMES = (ALL, *documented_names())
 DRAWN = sorted((Path(__file__).parents[2] / "docs" / "figures").glob("validation-*.svg"))
 OVERLAPS = """root => {
   const texts = [...root.querySelectorAll("text")].map(text => [text.textContent, text.getBoundingClientRect()])
@@ -31,7 +31,7 @@ OVERLAPS = """root => {
 
 @pytest.fixture(scope="module")
 def html(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_report(REPORTS, tmp_path_factory.mktemp("report"))[1]
+    return write_report(every(), tmp_path_factory.mktemp("report"))[1]
 
 
 def opened(browser: Browser, html: Path, width: int, complaints: list[str], requests: list[str]) -> Page:
@@ -46,6 +46,7 @@ def points_of(figure: Any) -> int:
 
 @pytest.mark.parametrize("width", [390, 1280])
 def test_it_is_drawn_in_its_width_and_asks_nobody(browser: Browser, html: Path, width: int) -> None:
+    drawn = figures(every())
     complaints: list[str] = []
     requests: list[str] = []
     page = opened(browser, html, width, complaints, requests)
@@ -59,7 +60,8 @@ def test_it_is_drawn_in_its_width_and_asks_nobody(browser: Browser, html: Path, 
     assert [url for url in requests if not url.startswith(("data:", "blob:"))] == [html.as_uri()]
     assert wide == width
     assert tables <= width
-    for name, figure in figures(REPORTS).items():
+    assert tuple(drawn) == NAMES
+    for name, figure in drawn.items():
         assert page.locator(f"[id='{name}'] .scatterlayer .points path.point").count() == points_of(figure)
     page.close()
 

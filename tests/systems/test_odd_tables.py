@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from capplan.calibration.evidence.load_tests import LoadTestRow
+from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
 from capplan.calibration.tables.fit_table import RowPrediction, fit_table, predict_table
 from capplan.models.errors import InputError
 from capplan.systems.registry import table_system
@@ -188,3 +189,11 @@ def test_another_version_and_a_level_that_waits_for_another_data_centre_are_not_
         (asked,) = known.read([changed])
         assert named in known.undecided(asked, known.read([row]))
         assert bool(named) is bool(known.undecided(asked, known.read([row])))
+
+
+@SYSTEMS
+def test_sessions_of_a_live_validation_are_refused_as_a_table_of_another_kind(system: str) -> None:
+    live = Path(__file__).parents[2] / "docs" / "live"
+    with pytest.raises(InputError, match=r"sessions.*small\.csv"):
+        fit_table(table_system(system), list(LOAD_TESTS.rows(LOAD_TESTS.read(live / "sessions.csv"))))
+    assert (live / "small.csv").is_file()

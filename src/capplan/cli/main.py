@@ -89,9 +89,23 @@ def _sentence(error: _UsageError) -> str:
     if option is not None and message.startswith("No such option"):
         known = [name for parameter in context.command.get_params(context) for name in parameter.opts]
         return f"{option!r} is not an option{hint(option, known, f'{context.command_path} --help')}"
+    if message.startswith("Missing") and (missing := getattr(error, "param", None)) is not None:
+        return _needed(missing, context)
     if rule := _broken_rule(error):
         return rule
     return f"{message[:1].lower()}{message[1:]}; see '{context.command_path} --help'"
+
+
+def _needed(missing: Any, context: Any) -> str:
+    """Return in one sentence what a command needs, in the words of its help, and what to write."""
+    needed = [each for each in context.command.params if each.required]
+    words = [each.metavar or each.name for each in needed]
+    usage = [
+        word.upper() if each.param_type_name == "argument" else f"{each.opts[0]} {word.upper()}"
+        for each, word in zip(needed, words, strict=True)
+    ]
+    about = f"{missing.help[:1].lower()}{missing.help[1:]}".rstrip(".")
+    return f"'{context.command_path}' needs {about}; write '{' '.join([context.command_path, *usage])}'"
 
 
 _RULES = {

@@ -42,19 +42,39 @@ def sizing_s(base: Scenario, families: Iterable[Family]) -> float:
     return sum(count * _point_s(int(dcs)) for count, dcs in layouts)
 
 
-def check_layout(scenario: Scenario) -> None:
-    """Refuse a layout that takes longer than a minute to solve.
+def check_layout(scenario: Scenario, situations: int = 1) -> None:
+    """Refuse a layout that takes longer than a minute to solve in so many situations.
 
     Raises
     ------
     InputError
         Names the estimate, the limit, and the option that accepts it.
     """
-    time_s = layout_s(scenario)
+    one = f"a layout of {_dcs(scenario)} data centres"
+    if situations == 1:
+        _check_solving(f"{one} takes", layout_s(scenario), "data centres")
+    else:
+        time_s = situations * layout_s(scenario)
+        _check_solving(f"{one} in {situations} situations takes", time_s, "data centres or situations")
+
+
+def check_layouts(scenarios: Sequence[Scenario]) -> None:
+    """Refuse layouts that together take longer than a minute to solve.
+
+    Raises
+    ------
+    InputError
+        As for `check_layout`.
+    """
+    each = " and ".join(str(_dcs(scenario)) for scenario in scenarios)
+    _check_solving(f"layouts of {each} data centres take", sum(map(layout_s, scenarios)), "data centres")
+
+
+def _check_solving(what: str, time_s: float, fewer: str) -> None:
     if time_s > LONGEST_LAYOUT_S:
         raise InputError(
-            f"a layout of {_dcs(scenario)} data centres takes about {_in_words(time_s)} to solve, and the limit is a "
-            f"minute: ask for fewer data centres, or add {CONSENT}"
+            f"{what} about {_in_words(time_s)} to solve, and the limit is a minute: ask for fewer {fewer}, or add "
+            f"{CONSENT}"
         )
 
 

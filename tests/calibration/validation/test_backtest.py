@@ -2,11 +2,11 @@
 
 import math
 from dataclasses import replace
-from functools import lru_cache
 
 import numpy as np
 import pytest
 from scipy import stats
+from tests.calibration.documented_reports import reported
 from tests.calibration.made_up_fits import left_out_at, nested_at
 
 from capplan.calibration.fit.fitted_file import Fitted
@@ -22,10 +22,9 @@ def left_out(fitted: Fitted) -> tuple[LeftOut, ...]:
     return left_out_of(system(fitted.system), fitted)
 
 
-@lru_cache
 def packaged(name: str) -> tuple[LeftOut, ...]:
     """Return what the packaged fit of a system says of scenarios that were left out."""
-    return left_out(system(name).fitted())
+    return reported(name).left_out
 
 
 def by_id(fitted: Fitted) -> dict[str, LeftOut]:

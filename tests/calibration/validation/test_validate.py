@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.calibration.documented_reports import every, reported
 from tests.calibration.made_up_fits import as_documented, left_out_at, saying
 
 from capplan.calibration.evidence.table import by_id
@@ -15,7 +16,7 @@ from capplan.calibration.validation.validate import goals_of, goals_of_all, medi
 from capplan.calibration.validation.validate import report as report_on
 from capplan.calibration.validation.validation import Compared, Score, Validation
 from capplan.systems.openprovider import observations as openprovider_figures
-from capplan.systems.registry import documented_names, documented_systems, system
+from capplan.systems.registry import documented_names, system
 
 
 def report(fitted: Fitted, refits: str = "") -> Validation:
@@ -26,22 +27,21 @@ OPENPROVIDER = system("openprovider")
 OBSERVATIONS = OPENPROVIDER.observations
 FITTED, VCIDER = OPENPROVIDER.fitted(), system("vcider").fitted()
 ROWS = by_id(OPENPROVIDER.evidence)
-REPORTS = {each.name: report(each.fitted()) for each in documented_systems()}
-REPORT = REPORTS["openprovider"]
-JUDGED = [figure.id for figure in REPORT.figures if figure.met is not None]
+JUDGED = [row.id for test in OBSERVATIONS.load_tests() for row in test.rows if OBSERVATIONS.bounds_of(row) is not None]
 NO_SCORES: Mapping[str, Score] = {}
 
 
 def test_every_documented_figure_that_can_be_compared_is_listed() -> None:
-    assert [figure.id for figure in REPORT.figures] == [
+    assert [figure.id for figure in reported("openprovider").figures] == [
         row.id for test in OBSERVATIONS.load_tests() for row in test.rows
     ]
-    assert len(REPORT.figures) == 20
+    assert len(reported("openprovider").figures) == 20
+    assert [figure.id for figure in reported("openprovider").figures if figure.met is not None] == JUDGED
     assert len(JUDGED) == 15
 
 
 def test_errors_are_signed_and_relative() -> None:
-    for figure in REPORT.figures:
+    for figure in reported("openprovider").figures:
         assert figure.documented == ROWS[figure.id].value
         assert figure.low <= figure.documented <= figure.high
         assert figure.error == pytest.approx((figure.predicted - figure.documented) / figure.documented, abs=1e-12)
@@ -49,7 +49,7 @@ def test_errors_are_signed_and_relative() -> None:
 
 @pytest.mark.parametrize("name", JUDGED)
 def test_the_packaged_fit_meets_every_goal_of_a_figure(name: str) -> None:
-    figure = next(each for each in REPORT.figures if each.id == name)
+    figure = next(each for each in reported("openprovider").figures if each.id == name)
     goal = 0.03 * figure.documented if figure.unit == "1/s" else max(0.5e-3, 0.1 * figure.documented)
 
     assert abs(figure.predicted - figure.documented) <= goal, f"{figure.error:+.2%} of {figure.documented:g}"
@@ -111,8 +111,8 @@ def _goals_met(found: Validation) -> Validation:
 
 
 def test_a_missed_goal_that_figures_share_fails_the_whole() -> None:
-    found = _goals_met(REPORTS["vcider"])
-    goal = REPORTS["vcider"].goals[0]
+    found = _goals_met(reported("vcider"))
+    goal = reported("vcider").goals[0]
 
     assert replace(found, goals=(replace(goal, value=goal.limit),)).passed
     assert not replace(found, goals=(goal, replace(goal, value=1.001 * goal.limit))).passed
@@ -132,7 +132,7 @@ def test_a_goal_need_not_be_as_wide_on_both_sides() -> None:
 
 @pytest.mark.parametrize("name", documented_names())
 def test_the_packaged_fits_meet_the_goals_of_their_studies(name: str) -> None:
-    found, its = REPORTS[name], system(name).observations
+    found, its = reported(name), system(name).observations
     own = its.goals({figure.id: figure.predicted for figure in found.figures})
 
     assert [figure.id for figure in found.figures if figure.met is False] == []
@@ -142,18 +142,21 @@ def test_the_packaged_fits_meet_the_goals_of_their_studies(name: str) -> None:
 
 @pytest.mark.parametrize(("system", "judged"), [("rhino-shcm", 7), ("fedora4", 20), ("vcider", 6)])
 def test_so_many_figures_have_a_goal_of_their_own(system: str, judged: int) -> None:
-    assert sum(figure.met is True for figure in REPORTS[system].figures) == judged
+    assert sum(figure.met is True for figure in reported(system).figures) == judged
 
 
 def test_statistics_are_named_where_they_are_no_means() -> None:
-    named = {each.id: each.quantity for each in REPORTS["rhino-shcm"].figures}
+    named = {each.id: each.quantity for each in reported("rhino-shcm").figures}
 
     assert named["t1.maximum"] == "request latency max"
     assert named["t1.p50"] == "request latency p50"
     assert named["t1.cpu"] == "cpu"
     assert named["t1.rps"] == "request rate"
-    assert next(figure for figure in REPORT.figures if figure.id == "ts1.incoming").quantity == "incoming rate peak"
-    assert {each.quantity for each in REPORTS["vcider"].figures} == {"throughput ratio"}
+    assert (
+        next(figure for figure in reported("openprovider").figures if figure.id == "ts1.incoming").quantity
+        == "incoming rate peak"
+    )
+    assert {each.quantity for each in reported("vcider").figures} == {"throughput ratio"}
 
 
 @pytest.mark.usefixtures("_figures_only")
@@ -165,22 +168,22 @@ def test_busy_workers_have_no_goal() -> None:
 
 
 def test_only_what_was_measured_and_is_not_contradicted_is_held_to_ten_per_cent() -> None:
-    for found in REPORTS.values():
+    for found in every():
         rows = by_id(system(found.system).evidence)
         assert {each.id for each in found.figures if each.sound} == {
             each.id for each in found.figures if rows[each.id].status == "measured"
         }
-    assert any(not each.sound for each in REPORT.figures)  # busy workers: Little's law refutes them
+    assert any(not each.sound for each in reported("openprovider").figures)  # busy workers: Little's law refutes them
 
 
 def test_median_errors_are_of_their_size() -> None:
-    capacity = [each for each in REPORT.left_out if each.family == "capacity"]
+    capacity = [each for each in reported("openprovider").left_out if each.family == "capacity"]
     medians = median_errors(capacity)
 
     assert set(medians) == {"capplan", "persistence", "linear", "affine", "USL"}
     sizes = sorted(abs(each.errors()["capplan"]) for each in capacity)
     assert medians["capplan"] == pytest.approx((sizes[1] + sizes[2]) / 2)
-    silent = [each for each in REPORT.left_out if not each.family]
+    silent = [each for each in reported("openprovider").left_out if not each.family]
     assert silent
     assert median_errors([*capacity, *silent]) == medians  # what no rule says anything of does not count
     assert median_errors(silent) == median_errors([]) == {}
@@ -204,7 +207,7 @@ def test_the_verdict_says_whether_the_model_beats_the_rules() -> None:
 )
 def test_the_verdict_of_a_packaged_fit_has_a_sentence_for_each_group(system: str, groups: set[str]) -> None:
     """The medians are those of figures that count: T7 of rhino-shcm and deletes on four nodes of fedora4 do not."""
-    found, worse = REPORTS[system], 0
+    found, worse = reported(system), 0
 
     assert {each.group for each in found.left_out if each.family} == groups
     for name in groups:
@@ -218,8 +221,8 @@ def test_the_verdict_of_a_packaged_fit_has_a_sentence_for_each_group(system: str
 
 @pytest.mark.parametrize("name", documented_names())
 def test_the_verdict_gives_the_reason_of_each_figure_that_is_not_scored(name: str) -> None:
-    verdict = REPORTS[name].verdict
-    reasons = {each.not_scored: each.fold for each in REPORTS[name].left_out if not each.counts}
+    verdict = reported(name).verdict
+    reasons = {each.not_scored: each.fold for each in reported(name).left_out if not each.counts}
 
     assert all(verdict.count(reason) == 1 for reason in reasons)
 
@@ -227,7 +230,7 @@ def test_the_verdict_gives_the_reason_of_each_figure_that_is_not_scored(name: st
 @pytest.mark.parametrize("name", documented_names())
 def test_scores_are_of_what_counts(name: str) -> None:
     """Capplan's own are of all that is scored; beside rules, intervals are of what all of them have a band for."""
-    found = REPORTS[name]
+    found = reported(name)
     counted = [each for each in found.left_out if each.counts]
     shared = [each for each in counted if len(each.estimates) > 1]
     banded = [each for each in shared if all(said.low <= said.high < math.inf for said in each.estimates.values())]
@@ -243,15 +246,15 @@ def test_scores_are_of_what_counts(name: str) -> None:
 
 
 def test_rules_estimate_every_scored_figure_that_another_scenario_has() -> None:
-    alone = [each.id for found in REPORTS.values() for each in found.left_out if each.counts and not each.family]
+    alone = [each.id for found in every() for each in found.left_out if each.counts and not each.family]
 
     assert alone == ["peak.clients"]
-    assert "peak.clients" in REPORTS["arion"].verdict
+    assert "peak.clients" in reported("arion").verdict
 
 
 def test_a_straight_line_that_falls_below_zero_gives_the_nearest_time() -> None:
     """Of a delete on one node of fedora4, from three and four nodes: 66 and 190 ms."""
-    (figure,) = [each for each in REPORTS["fedora4"].left_out if each.id == "alone.n1.delete"]
+    (figure,) = [each for each in reported("fedora4").left_out if each.id == "alone.n1.delete"]
 
     assert figure.estimates["affine"].value == pytest.approx(66e-3)
 
@@ -264,7 +267,7 @@ def test_without_a_rule_the_verdict_says_so(monkeypatch: pytest.MonkeyPatch) -> 
     assert found.own is None
     assert found.scores == {}
     assert found.coverage.figures == 0
-    assert len(found.goals) == len(REPORTS["vcider"].goals) - 4
+    assert len(found.goals) == len(reported("vcider").goals) - 4
 
 
 def test_parameters_draws_and_refits_are_passed_on() -> None:
@@ -355,7 +358,7 @@ def test_a_rule_without_a_band_does_not_hide_the_sharpest() -> None:
 
 
 def test_goals_of_all_systems_are_of_all_their_figures() -> None:
-    first, second = (replace(REPORTS["vcider"], figures=tuple(map(figure, each))) for each in ([1.0] * 8, [1.3, 1.0]))
+    first, second = (replace(reported("vcider"), figures=tuple(map(figure, each))) for each in ([1.0] * 8, [1.3, 1.0]))
     (goal,) = goals_of_all([first, second])
 
     assert goal.value == pytest.approx(0.1)

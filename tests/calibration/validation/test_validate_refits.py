@@ -5,6 +5,7 @@ from dataclasses import astuple, replace
 from pathlib import Path
 
 import pytest
+from tests.calibration.documented_reports import reported
 from tests.calibration.fit.small_calibration import few_draws
 
 from capplan.calibration.fit import refits
@@ -17,7 +18,6 @@ from capplan.systems.registry import system
 
 SYSTEM = system("vcider")
 VCIDER = SYSTEM.fitted()
-KEPT = report(SYSTEM, VCIDER)
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_kept_refits_are_taken_if_the_code_is_that_of_today(
     assert made == ([] if of_today else FOLDS)
     assert cache.exists() is not of_today
     assert len(told) == (0 if of_today else stages_of(SYSTEM))
-    same = repr(found.left_out) == repr(KEPT.left_out)
+    same = repr(found.left_out) == repr(reported("vcider").left_out)
     assert same is of_today
 
 
@@ -162,7 +162,7 @@ def test_refits_made_anew_are_those_that_calibrating_made_bit_for_bit() -> None:
 def test_the_packaged_refits_are_those_of_the_packaged_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Refits with all draws: another processor may round sums otherwise, so not to the last digit."""
     monkeypatch.setenv("CAPPLAN_CACHE_DIR", str(tmp_path))
-    anew, kept = validate(SYSTEM, VCIDER, refit=True), KEPT
+    anew, kept = validate(SYSTEM, VCIDER, refit=True), reported("vcider")
 
     assert [each.id for each in anew.left_out] == [each.id for each in kept.left_out]
     for one, other in zip(anew.left_out, kept.left_out, strict=True):

@@ -39,7 +39,7 @@ from capplan.calibration.tables.ensemble import ensemble
 from capplan.calibration.tables.identifiability import Judge
 from capplan.calibration.tables.layout_effects import Effects, factors, name_of
 from capplan.calibration.tables.model import Solved, solved_rows
-from capplan.calibration.tables.row_checks import steady
+from capplan.calibration.tables.row_checks import check_requests, steady
 from capplan.calibration.tables.rows import (
     ACROSS_LAYOUTS,
     LEVELS,
@@ -542,6 +542,7 @@ def fit_table(system: TableSystem[Any], rows: Sequence[LoadTestRow], *, seed: in
     InputError
         If no row has a figure to fit, or a column is missing or wrong.
     """
+    check_requests(rows)
     _check_groups(system, rows)
     read = system.read(rows)
     scatter = scatter_of(read)

@@ -10,6 +10,7 @@ from capplan.calibration.tables.rows import THROUGHPUT, TableRow, rate_per_s
 from capplan.models.errors import InputError
 
 _OTHER_UNIT = 20.0  # ratio of a mean to what Little's law says from which it is in another unit
+_SESSION = "session"  # the request class of whole sessions
 _KEPT_UP = 0.95  # share of open traffic that is answered, below which queues grow
 
 
@@ -44,6 +45,22 @@ def check_pace(row: LoadTestRow, where: str) -> None:
         raise InputError(
             f"{where}: {rate} wait {cycle_ms - think_ms:.3g} ms for an answer (Little's law), and latency_mean_ms is "
             f"{row.latency_mean_ms:.3g}: check its unit"
+        )
+
+
+def check_requests(rows: Sequence[LoadTestRow]) -> None:
+    """Refuse rows of sessions: each request of one waits for the last and for the client to think.
+
+    Raises
+    ------
+    InputError
+        Names a run of sessions, and what can be fitted instead.
+    """
+    found = next((row for row in rows if (row.request_class or ALL).lower() == _SESSION), None)
+    if found is not None:
+        raise InputError(
+            f"the table is one of sessions, such as run {found.run_id!r}, and a fit is to independent requests: give a "
+            "table of those, such as small.csv beside the sessions.csv of a live validation"
         )
 
 

@@ -47,7 +47,7 @@ def check_(
     with counting("checking situations"):
         asked = read_specification(file)
         if not no_limits:
-            check_layout(asked.scenario)
+            check_layout(asked.scenario, asked.situations)
         found = check(replace(asked, scenario=with_demand_of(demand, asked.scenario)), engine=wanted, seed=seed)
     if junit is not None:
         replace_file(junit, found.to_junit())

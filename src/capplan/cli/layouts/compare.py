@@ -20,7 +20,7 @@ from capplan.cli.views.lines import fact, paragraph, put, table
 from capplan.models.errors import InputError
 from capplan.models.number_words import rate, share, significant
 from capplan.planner.explore.compare import CompareEngine, Comparison, Difference, Driver, Interval, compare
-from capplan.planner.work import check_layout
+from capplan.planner.work import check_layouts
 from capplan.systems.registry import read_calibration
 
 ENGINES: tuple[CompareEngine, ...] = ("compiled", "analytic")
@@ -29,8 +29,10 @@ _NONE = 0.002  # of a figure: a smaller difference is none
 
 
 def compare_(
-    first: Annotated[str, typer.Argument(help="A system, a scenario (.toml) or a fitted file (.json).")],
-    second: Annotated[str, typer.Argument(help="Another one of the same system.")],
+    first: Annotated[str, typer.Argument(help="A layout: a scenario (.toml), a fitted file (.json) or a system.")],
+    second: Annotated[
+        str, typer.Argument(help="A second layout of the same system: a scenario (.toml) or a fitted file (.json).")
+    ],
     engine: Annotated[
         str, typer.Option(metavar="NAME", help="What latencies come from: compiled or analytic.")
     ] = ENGINES[0],
@@ -55,8 +57,7 @@ def compare_(
     check_plot(plot)
     one, other, fitted = _layouts(first, second, calibration)
     if not no_limits:
-        check_layout(one.scenario)
-        check_layout(other.scenario)
+        check_layouts((one.scenario, other.scenario))
     with counting("simulating both layouts"):
         found = compare(
             with_demand_of(demand, one.scenario),

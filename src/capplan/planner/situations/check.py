@@ -20,7 +20,7 @@ from capplan.models.objective import Objective
 from capplan.models.results import plain
 from capplan.planner.predict.capacity import objectives_at_a_rate
 from capplan.planner.predict.sustained_rate import SHARES, Relations, sustained_rate
-from capplan.planner.situations.conditions import read_conditions
+from capplan.planner.situations.conditions import read_conditions, words_of
 from capplan.planner.situations.sustained import NONE, Strained, strained
 from capplan.systems.registry import read_calibration, resolve, scenario_of
 
@@ -148,6 +148,11 @@ class Specification:
     survive: tuple[str, ...]
     confidence: float
     fitted: Path | None = None
+
+    @property
+    def situations(self) -> int:
+        """The number of situations, normal conditions included."""
+        return 1 + len(words_of(self.survive))
 
 
 def read_specification(path: Path) -> Specification:

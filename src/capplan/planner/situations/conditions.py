@@ -63,9 +63,13 @@ def read_conditions(texts: Iterable[str], system: System[Any], fitted: Fitted) -
     InputError
         If a word is unknown.
     """
+    return (NORMAL, *(_conditions(word, system, fitted) for word in words_of(texts)))
+
+
+def words_of(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return the words of what to survive, each once and without normal conditions, as `read_conditions` reads them."""
     words = [word.strip().casefold() for text in texts for word in text.split(",")]
-    named = dict.fromkeys(word for word in words if word not in ("", NORMAL.word))
-    return (NORMAL, *(_conditions(word, system, fitted) for word in named))
+    return tuple(dict.fromkeys(word for word in words if word not in ("", NORMAL.word)))
 
 
 def _conditions(word: str, system: System[Any], fitted: Fitted) -> Conditions:
