@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -183,6 +184,38 @@ def test_what_is_asked_beyond_the_rows_is_extrapolated(fitted: Fitted) -> None:
     capacity = predict(changed(usual, tps=10_000), fitted=fitted, engine="analytic").peak_tps
     assert capacity is not None
     assert capacity.basis == "extrapolated"
+
+
+def test_clients_that_wait_for_their_drivers_have_the_throughput_of_those_that_may_go(fitted: Fitted) -> None:
+    """Eight requests on each of three nodes: 54 clients have the throughput of 24, and else wait."""
+    usual = SYSTEM.usual_scenario(fitted)
+    limited = predict(changed(usual, clients=54, in_flight=8), fitted=fitted)
+    free = predict(changed(usual, clients=24), fitted=fitted)
+    assert limited.peak_tps is not None
+    assert free.peak_tps is not None
+    assert limited.peak_tps.value == pytest.approx(free.peak_tps.value, rel=1e-3)
+    assert limited.peak_tps.basis == "extrapolated"
+    assert limited.limits[0].resource == "driver"
+    mean = limited.latency_ms["write"].mean
+    assert mean is not None
+    assert mean.value == pytest.approx(54 / limited.peak_tps.value * 1e3, rel=0.01)
+
+
+def test_a_rate_beyond_what_drivers_let_through_waits_without_bound(fitted: Fitted) -> None:
+    """And a rate below it hardly notices them."""
+    usual = SYSTEM.usual_scenario(fitted)
+    free, limited, narrow = (
+        predict(changed(usual, tps=20_000, in_flight=each), fitted=fitted, engine="analytic") for each in (None, 64, 3)
+    )
+    assert not narrow.answer
+    assert narrow.limits[0].resource == "driver"
+    assert "without bound" in " ".join(narrow.evidence.cautions)
+    endless, one, other = (each.latency_ms["write"].mean for each in (narrow, free, limited))
+    assert endless is not None
+    assert one is not None
+    assert other is not None
+    assert endless.value == math.inf
+    assert other.value == pytest.approx(one.value, rel=0.01)
 
 
 @pytest.mark.slow

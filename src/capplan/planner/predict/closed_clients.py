@@ -104,7 +104,7 @@ def _latency(case: Case[Any], solved: Solved, name: str) -> Latency:
 
 
 def _most_first(solved: Solved) -> list[tuple[str, Any]]:
-    return sorted(solved.busy.items(), key=lambda each: -float(np.median(each[1])))
+    return sorted({**solved.busy, **solved.held}.items(), key=lambda each: -float(np.median(each[1])))
 
 
 def _busy(share: Any) -> Band:

@@ -415,7 +415,7 @@ def _overload_caution(figures: Figures) -> tuple[str, ...]:
         return ()
     mean = float(np.median(figures.peak_rate)) / float(np.median(figures.peak_ratio))
     done = f"Overload: {rate(float(np.median(figures.throughput_per_s)))} of {rate(mean)} TPS complete"
-    if figures.analysis.pool is None:
+    if not np.any(figures.drop_rate):
         return (f"{done}. Queues and latency grow without bound.",)
     sessions = any(len(chain.classes) > 1 for chain in figures.analysis.chains)
     lost = f"{share(float(np.median(figures.drop_rate)))} of {'what is sent' if sessions else 'the requests'}"

@@ -42,7 +42,7 @@ class Limit:
     Attributes
     ----------
     resource
-        Its name in objectives and in `utilisation`; `workers` or `native-transport` for pools.
+        Its name in objectives and in `utilisation`; `workers`, `driver` or `native-transport` for pools.
     name
         What it is, in words.
     assumed

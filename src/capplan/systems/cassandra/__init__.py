@@ -7,6 +7,8 @@ from types import MappingProxyType
 
 import numpy as np
 
+from capplan.calibration.case.ensemble import Places
+from capplan.calibration.case.solution import Solution
 from capplan.calibration.evidence.load_test_row import LoadTestRow
 from capplan.calibration.situation import Machine
 from capplan.calibration.tables.fit_table import TableSystem
@@ -14,6 +16,7 @@ from capplan.calibration.tables.rows import TableRow
 from capplan.models.language.parameter import Parameter, Values
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.units import FloatArray, Number
+from capplan.systems.cassandra.limits import DRIVER, excess, waiting
 from capplan.systems.cassandra.network import (
     PARAMETERS,
     REPORTED,
@@ -54,6 +57,13 @@ class Cassandra(TableSystem[CassandraScenario]):
     network = staticmethod(network)
     pauses = staticmethod(pauses)
     outages = staticmethod(outages)
+    excess = staticmethod(excess)
+
+    def solution(
+        self, scenario: CassandraScenario, values: Values, place: Places | None = None, every: Values | None = None
+    ) -> Solution:
+        """Analyse a layout once; see `System.solution`."""
+        return waiting(super().solution(scenario, values, place, every))
 
     def row_scenario(self, row: LoadTestRow) -> CassandraScenario:
         """Return the layout and the load of a row of a load-test table."""
@@ -110,7 +120,14 @@ class Cassandra(TableSystem[CassandraScenario]):
         del values
         dcs = f"{scenario.dcs} DCs x " if scenario.dcs > 1 else ""
         levels = ", ".join(f"{name}s at {level}" for name, level in scenario.levels().items())
-        return f"{dcs}{per_dc_text(scenario.cass_nodes)} nodes, RF {per_dc_text(scenario.rf)}, {levels}"
+        each = scenario.in_flight_at_node()
+        limit = "" if each is None else f", at most {each:,} requests in flight a node"
+        return f"{dcs}{per_dc_text(scenario.cass_nodes)} nodes, RF {per_dc_text(scenario.rf)}, {levels}{limit}"
+
+    def resource_name(self, scenario: CassandraScenario, resource: str) -> str:
+        """Return what a resource is called in a sentence."""
+        del scenario
+        return {DRIVER: "the drivers' requests in flight"}.get(resource, resource)
 
     def traffic_mix(self, scenario: CassandraScenario) -> Mapping[str, float]:
         """Return the reported classes in the traffic."""

@@ -29,11 +29,12 @@ from capplan.models.language.network import Network
 from capplan.models.language.parameter import Parameter, Values
 from capplan.models.language.per_dc import proportions
 from capplan.models.language.station import Station
-from capplan.models.language.step import Choice, Delay, ForkJoin, Route, Sequence, Step, Visit
+from capplan.models.language.step import Acquire, Choice, Delay, ForkJoin, Route, Sequence, Step, Visit
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.random_times.pauses import RareDelay, pause_delays
+from capplan.systems.cassandra.limits import driver_pools
 from capplan.systems.cassandra.scenario import USUAL_ROW_BYTES, CassandraScenario
 
 LANES_PER_CORE = 4
@@ -190,29 +191,38 @@ def network(scenario: CassandraScenario, values: Values, rate_per_s: Number, dow
     """
     cluster, costs = build_cluster(scenario, values, down), build_costs(scenario, values)
     shares = served(scenario, cluster)
+    in_flight = driver_pools(scenario, cluster, tuple(shares))
     classes = []
     for operation, level in scenario.levels().items():
         asked = {dc: statement(cluster, costs[operation], dc, level, operation) for dc in shares}
-        parts = tuple(asked.values())
-        to_dc = parts[0]
-        if len(parts) > 1:
-            to_dc = (
-                Route("round_robin", parts, name="dc")
-                if scenario.client_share is None
-                else Choice(tuple(shares.values()), parts, name="dc")
-            )
         sent = Visit(GENERATOR, Exponential(values["generator_s"]), name="client")
         shared = _shared_work(scenario, values, operation) if scenario.one_host else ()
         first = Delay(Erlang(values["delay_s"], 2), name="network")
-        classes.append(RequestClass(operation, Sequence((first, sent, *shared, to_dc))))
+        way = (first, sent, *shared)
+        if in_flight:
+            held = {dc: Acquire(in_flight[dc].name, Sequence((*way, step))) for dc, step in asked.items()}
+            flow = _to_dcs(scenario, shares, tuple(held.values()))
+        else:
+            flow = Sequence((*way, _to_dcs(scenario, shares, tuple(asked.values()))))
+        classes.append(RequestClass(operation, flow))
     generator = Station(GENERATOR, GENERATOR_LANES, "ps", assignment="random")
     found = Network(
         name=scenario.system,
         stations=(generator, *stations(cluster)),
         classes=tuple(classes),
         traffic=Open(rate_per_s, scenario.mix()),
+        pools=tuple(in_flight.values()),
     )
     return _on_one_host(found, scenario.node_cores) if scenario.one_host else found
+
+
+def _to_dcs(scenario: CassandraScenario, shares: Mapping[int, float], steps: tuple[Step, ...]) -> Step:
+    """Return what clients do in each data centre as one step."""
+    if len(steps) == 1:
+        return steps[0]
+    if scenario.client_share is None:
+        return Route("round_robin", steps, name="dc")
+    return Choice(tuple(shares.values()), steps, name="dc")
 
 
 def _shared_work(scenario: CassandraScenario, values: Values, operation: str) -> tuple[Step, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -39,6 +40,11 @@ from capplan.systems.components.machines import Cores
 LARGEST_DC = 1000  # nodes in a data centre; a larger number is a typing error
 MOST_CLIENTS = 1_000_000
 USUAL_ROW_BYTES = 1024.0
+USUAL_CONNECTIONS, USUAL_IN_FLIGHT = 1, 1024
+"""Connections to each node, and requests at most under way on one, of the Java driver 4 by default."""
+MOST_CONNECTIONS = 100_000
+STREAMS = 32_768
+"""Requests that the protocol can tell apart on one connection."""
 _COUNTS = ("cass_nodes", "rf")  # fields with one number per data centre
 
 
@@ -77,6 +83,12 @@ class CassandraScenario(Scenario):
         Page cache of the nodes when reads begin: `warm`, `cold` or `mixed`.
     token_aware
         Whether the driver sends a request to a replica of its row.
+    connections
+        Driver connections to each node, of all applications together. With `in_flight` they limit the requests under
+        way; no limit if both are left out. A load-test table has no column for them.
+    in_flight
+        Requests that may be under way on a connection; further ones wait at the client. 1024 if only `connections` is
+        given, and one connection to each node if only this is.
     rtt
         Round trip between data centres, such as `20ms`, or one for each pair: `dc1-dc2=3ms,dc1-dc3=20ms,...`.
     encryption
@@ -150,6 +162,23 @@ class CassandraScenario(Scenario):
     token_aware: Annotated[
         bool, Option("The driver sends each request to a replica of its row.", "token-aware driver")
     ] = True
+    # Not in the repr, by which a fitted file knows the factors of a layout: limits change no work.
+    connections: Annotated[
+        AtLeastOne | None,
+        Option(
+            "Driver connections to each node, of all applications; a limit on requests under way, with --in-flight.",
+            "connections to a node",
+            "N",
+        ),
+    ] = field(default=None, repr=False)
+    in_flight: Annotated[
+        AtLeastOne | None,
+        Option(
+            "Requests at most under way on a connection, such as 1024; further ones wait at the client.",
+            "requests in flight on a connection",
+            "N",
+        ),
+    ] = field(default=None, repr=False)
     rtt: Annotated[
         str | tuple[tuple[str, ...], ...],
         MILLISECONDS_TEXT,
@@ -205,6 +234,7 @@ class CassandraScenario(Scenario):
                 f"clients = {self.clients} and tps = {self.tps:g} both give the load: closed clients determine their "
                 "rate, so give one of them"
             )
+        self._check_limits()
         self._normalise()
         self._check_counts()
         object.__setattr__(self, "consistency_read", check_level(self.consistency_read, "read"))
@@ -215,6 +245,18 @@ class CassandraScenario(Scenario):
         self.round_trips_s()
         links = check_encryption(self.encryption, None, sum(self.nodes_by_dc()))
         object.__setattr__(self, "encryption", links)
+
+    def _check_limits(self) -> None:
+        if (self.connections or 1) > MOST_CONNECTIONS:
+            raise InputError(
+                f"connections = {self.connections} is more than {MOST_CONNECTIONS:,} to a node: give those of all "
+                "applications to one node, such as 10 for ten applications with one each"
+            )
+        if (self.in_flight or 1) > STREAMS:
+            raise InputError(
+                f"in_flight = {self.in_flight} is more than the {STREAMS:,} requests that the protocol can tell apart "
+                f"on one connection: give at most {STREAMS}, such as the Java driver's {USUAL_IN_FLIGHT}"
+            )
 
     def _normalise(self) -> None:
         """Give equal data centres one form, however they were written."""
@@ -267,6 +309,12 @@ class CassandraScenario(Scenario):
     def cassandra_nodes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return the numbers of Cassandra nodes and of replicas of each row by data centre (dcs,)."""
         return self.nodes_by_dc(), self.rf_by_dc()
+
+    def in_flight_at_node(self) -> int | None:
+        """Return the requests that drivers may have under way at each node on average; None without a limit."""
+        if self.connections is None and self.in_flight is None:
+            return None
+        return (self.connections or USUAL_CONNECTIONS) * (self.in_flight or USUAL_IN_FLIGHT)
 
     def shares_by_dc(self) -> tuple[float, ...]:
         """Return the share of the requests that arrive in each data centre (dcs,); adds up to 1."""

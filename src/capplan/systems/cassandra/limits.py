@@ -1,0 +1,132 @@
+"""Limits on requests under way: those of drivers, beyond which requests wait at the client.
+
+A driver has connections to each node, and each carries so many requests at a time: `connection.pool.local.size` and
+`connection.max-requests-per-connection` of the Java driver 4, `coreConnectionsPerHost` and `maxRequestsPerConnection`
+of the Node.js driver. If the connections to a node are full, the driver goes on to the next node. So the requests under
+way in a data centre are limited by all its nodes together, and a request that goes elsewhere than to a replica is not
+modelled.
+
+Beyond the limit requests wait, as threads do that block, and those behind a throttler of the Java driver. Without one,
+drivers fail a request that finds no node: an open rate above the capacity then has errors instead of a queue.
+
+References
+----------
+DataStax, *Java Driver* 4, "Connection pooling" and "Request throttling"; *Node.js Driver* 4, "Connection pooling".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from functools import cached_property
+
+import numpy as np
+
+from capplan.calibration.case.extrapolation import Excess
+from capplan.calibration.case.solution import Figures, Solution, kind_of
+from capplan.calibration.observations import LoadTest
+from capplan.models.cassandra.cluster import Cluster
+from capplan.models.language.station import Pool
+from capplan.models.language.units import FloatArray
+from capplan.models.solver.operating_point import MAX_DROP_RATE, OperatingPoint, SteadyState
+from capplan.systems.cassandra.scenario import MOST_CLIENTS, CassandraScenario
+
+DRIVER = "driver"
+_ENDLESS = 1.01 * MAX_DROP_RATE  # share of the requests that never get a turn, from which the queue grows for ever
+
+
+def driver_pools(scenario: CassandraScenario, cluster: Cluster, dcs: Sequence[int]) -> dict[int, Pool]:
+    """Return the requests that drivers may have under way, by data centre of the clients; none without a limit.
+
+    Parameters
+    ----------
+    scenario : CassandraScenario
+        The layout.
+    cluster : Cluster
+        Its nodes, of which some may be down: drivers have no connections to those.
+    dcs : sequence of int
+        The data centres with clients, from 0.
+    """
+    each = scenario.in_flight_at_node()
+    if each is None:
+        return {}
+    # More than clients can be is as good as no limit, and the solver needs a queue that ends somewhere.
+    sizes = {dc: min(each * cluster.alive[dc], MOST_CLIENTS) for dc in dcs}
+    return {dc: Pool(f"{DRIVER}/dc{dc + 1}", size, MOST_CLIENTS) for dc, size in sizes.items()}
+
+
+def excess(scenario: CassandraScenario, tests: Sequence[LoadTest[CassandraScenario]]) -> Sequence[Excess]:
+    """Return that no load test has the limits of a layout, as tables do not state any; none where they cannot bind.
+
+    The distance is 0, so bands stay as wide: with n requests under way, a cluster completes what n closed clients do.
+    """
+    del tests
+    each = scenario.in_flight_at_node()
+    if each is None or (scenario.clients is not None and scenario.clients <= each * min(scenario.nodes_by_dc())):
+        return ()
+    return (Excess(0.0, f"{each:,} requests in flight a node: no load test states its limit"),)
+
+
+class WaitingFigures(Figures):
+    """Figures of requests that wait for their turn however long it takes: none are dropped."""
+
+    @cached_property
+    def point(self) -> OperatingPoint:
+        """The solved operating point; beyond the capacity, times have no bound."""
+        found = super().point
+        return replace(found, states=tuple(map(_unbounded, found.states)))
+
+    @property
+    def drop_rate(self) -> FloatArray:
+        """Share of the requests that are dropped (..., draws): none."""
+        return np.zeros_like(super().drop_rate)
+
+    @property
+    def is_pushed_back(self) -> bool:
+        """Whether a station pushes back once its buffer is full; the queue of clients is never full."""
+        return False
+
+
+class WaitingSolution(Solution):
+    """A layout whose requests wait for their turn however long it takes."""
+
+    @classmethod
+    def of(cls, solution: Solution) -> WaitingSolution:
+        """Return an analysed layout as one of this kind."""
+        found = cls.__new__(cls)
+        vars(found).update(vars(solution))
+        return found
+
+    def at(self, peak_rate: float | FloatArray) -> Figures:
+        """Return the figures at offered peak rates; see `Solution.at`."""
+        found = super().at(peak_rate)
+        return WaitingFigures(**{each.name: getattr(found, each.name) for each in fields(found)})
+
+    @property
+    def finite_at_capacity(self) -> bool:
+        """Whether latency stays finite at the capacity."""
+        return self.bounded
+
+    @property
+    def bottleneck(self) -> str:
+        """The resource that limits the capacity: a kind of station or of pool."""
+        found = super().bottleneck
+        return kind_of(self.analysis.outer_pools[0].name) if found == "workers" else found
+
+
+def waiting(solution: Solution) -> Solution:
+    """Return a solution whose requests wait for their turn, if anything limits them."""
+    return WaitingSolution.of(solution) if solution.network.pools else solution
+
+
+def _unbounded(state: SteadyState) -> SteadyState:
+    endless = state.drop_rate > _ENDLESS
+
+    def unbounded(values: FloatArray) -> FloatArray:
+        return np.where(endless if values.ndim == endless.ndim else endless[..., None], np.inf, values)
+
+    return replace(
+        state,
+        response_s={name: unbounded(values) for name, values in state.response_s.items()},
+        mean_s={name: unbounded(values) for name, values in state.mean_s.items()},
+    )
