@@ -201,6 +201,20 @@ def test_clients_that_wait_for_their_drivers_have_the_throughput_of_those_that_m
     assert mean.value == pytest.approx(54 / limited.peak_tps.value * 1e3, rel=0.01)
 
 
+def test_clients_beyond_the_threads_have_no_percentiles(fitted: Fitted) -> None:
+    """They wait unevenly, and the solver takes the nodes as one; the mean is that of Little's law."""
+    usual = SYSTEM.usual_scenario(fitted)
+    beyond, below = (predict(changed(usual, clients=54, native_threads=each), fitted=fitted) for each in (8, 18))
+    assert beyond.limits[0].resource == "native-transport"
+    assert beyond.peak_tps is not None
+    assert beyond.latency_ms["write"].mean is not None
+    assert beyond.latency_ms["write"].mean.value == pytest.approx(54 / beyond.peak_tps.value * 1e3, rel=0.02)
+    assert beyond.latency_ms["write"].p99 is None
+    assert "unevenly" in " ".join(beyond.evidence.cautions)
+    assert below.latency_ms["write"].p99 is not None
+    assert "unevenly" not in " ".join(below.evidence.cautions)
+
+
 def test_a_rate_beyond_what_drivers_let_through_waits_without_bound(fitted: Fitted) -> None:
     """And a rate below it hardly notices them."""
     usual = SYSTEM.usual_scenario(fitted)

@@ -21,7 +21,7 @@ from capplan.models.solver.clients import solve_clients
 from capplan.models.solver.operating_point import OperatingPoint
 from capplan.simulator.compiled.engine import simulate
 from capplan.systems.cassandra import SYSTEM
-from capplan.systems.cassandra.network import PARAMETERS, network
+from capplan.systems.cassandra.network import LAN_S, PARAMETERS, network
 from capplan.systems.cassandra.scenario import CassandraScenario
 
 VALUES: Values = defaults(PARAMETERS)
@@ -117,6 +117,45 @@ def test_the_capacity_is_what_the_limit_lets_through_and_nothing_is_dropped_beyo
     assert beyond.throughput_per_s[0] == pytest.approx(capacity, rel=2e-3)
 
 
+def test_one_thread_of_one_node_is_busy_from_the_arrival_of_a_request_to_its_answer() -> None:
+    """Little's law: network, client and both hops are outside; the other clients wait for the thread."""
+    one = changed(CLUSTER, cass_nodes=1, rf=1)
+    values = {**VALUES, "generator_s": 1e-7}
+    analysis = Analysis(network(one, values, 1.0))
+    busy_s = float(analysis.averaged(analysis.unloaded)[0]) - VALUES["delay_s"] - 2 * LAN_S
+    found = SYSTEM.solution(changed(one, native_threads=1), values)
+    assert found.capacity[0] == pytest.approx(1 / busy_s, rel=2e-3)
+    assert found.bottleneck == "native-transport"
+
+
+@pytest.mark.parametrize(("threads", "clients"), [(32, 400), (32, 90), (8, 100)])
+def test_clients_that_wait_for_threads_are_solved_as_they_are_simulated(threads: int, clients: int) -> None:
+    """Of 40,000 requests, with standard errors of 0.5 %; the solver's own error is 3 %, as it takes nodes as alike.
+
+    A right solver fails less than once in ten thousand times, one that is 7 % off passes as rarely.
+    """
+    limited = changed(CLUSTER, native_threads=threads)
+    point = solved(limited, clients)
+    rate = float(point.rate_per_s[0, 0])
+    run = simulate(closed(limited, clients), 40_000 / rate, warmup_s=4000 / rate, seed=1)
+    assert rate == pytest.approx(run.throughput_per_s(), rel=0.05)
+    assert point.response_s("read")[0, 0] == pytest.approx(run.report("read").latency("actual").mean_s, rel=0.05)
+
+
+def test_threads_that_no_request_waits_for_change_nothing() -> None:
+    assert rate_per_s(changed(CLUSTER, native_threads=128), 20) == pytest.approx(rate_per_s(CLUSTER, 20), rel=1e-3)
+
+
+@pytest.mark.parametrize(("in_flight", "threads"), [(8, 128), (8, 8), (64, 8)])
+def test_the_tighter_limit_counts(in_flight: int, threads: int) -> None:
+    """Drivers that send a node no more than it has threads never make requests wait there, and it is said."""
+    both = changed(CLUSTER, in_flight=in_flight, native_threads=threads)
+    of_drivers = in_flight <= threads
+    own = {"in_flight": in_flight} if of_drivers else {"native_threads": threads}
+    assert network(both, VALUES, 1.0) == network(changed(CLUSTER, **own), VALUES, 1.0)
+    assert [text for text in both.without_effect() if "native_threads" in text] != [] or not of_drivers
+
+
 def test_drivers_of_each_data_centre_have_their_own_limit_and_none_for_lost_nodes() -> None:
     """As many as its live nodes allow; clients of a data centre without any go to the others."""
     apart = changed(CLUSTER, dcs=2, cass_nodes=(6, 3), connections=2, in_flight=10)
@@ -138,7 +177,8 @@ def test_equal_data_centres_carry_as_much_together_as_each_alone() -> None:
 
 def test_a_limit_is_no_part_of_a_layouts_name_in_a_fitted_file() -> None:
     """Factors of a layout hold with any limit, and files of before there were limits keep theirs."""
-    assert name_of("work", changed(CLUSTER, connections=2)) == name_of("work", CLUSTER)
+    limited = changed(CLUSTER, connections=2, in_flight=8, native_threads=128)
+    assert name_of("work", limited) == name_of("work", CLUSTER)
     assert name_of("work", CassandraScenario()) == "work_of_layout[077cd188]"
 
 
@@ -149,6 +189,7 @@ def test_a_limit_is_no_part_of_a_layouts_name_in_a_fitted_file() -> None:
         ({"in_flight": 0}, "positive whole number"),
         ({"connections": 200_000}, "all applications"),
         ({"connections": 2.5}, "whole number"),
+        ({"native_threads": 200_000}, "native_transport_max_threads"),
     ],
 )
 def test_limits_out_of_range_are_named(fields: dict[str, Any], words: str) -> None:

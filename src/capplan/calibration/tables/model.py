@@ -41,12 +41,15 @@ class Solved:
         Utilisation of each kind of station, by name.
     held : mapping of arrays (draws,)
         Share of the units in use of the outermost pools, by kind; empty without pools.
+    uneven : bool
+        Whether clients wait for several pools, whose queues differ more than the solver knows: it takes them as one.
     """
 
     figures: Mapping[str, FloatArray]
     capacity_per_s: FloatArray
     busy: Mapping[str, FloatArray]
     held: Mapping[str, FloatArray]
+    uneven: bool
 
 
 def solved_rows(
@@ -190,11 +193,11 @@ def _solved(  # noqa: PLR0913, PLR0917  # one call site a kind of traffic
             busy[kind] = np.maximum(busy.get(kind, np.zeros(1)), np.minimum(rate * load, 1.0))
         capacity = np.broadcast_to(analysis.drift_per_s, (analysis.draws,))
         capacity = capacity[own] if capacity.shape[0] > 1 else capacity
-        held = {}
-        if analysis.pool is not None:
-            share_held = np.broadcast_to(point.busy_units[number, own] / analysis.pool[0], (draws,))
-            held = {kind_of(pool.name): share_held for pool in analysis.outer_pools}
-        found.append(Solved(figures, capacity, busy, held))
+        units = 0 if analysis.pool is None else analysis.pool[0]
+        used = np.broadcast_to(point.busy_units[number, own] / max(units, 1), (draws,))
+        held = {kind_of(pool.name): used for pool in analysis.outer_pools}
+        uneven = analysis.outer_pool_count > 1 and row.load.clients > units
+        found.append(Solved(figures, capacity, busy, held, uneven))
     return found
 
 

@@ -26,6 +26,9 @@ NOTE = (
 )
 _STATISTICS = {MEAN: "mean", **{name: name.removeprefix("latency_").removesuffix("_ms") for name in LEVELS}}
 _SHOWN = ("mean", "p50", "p90", "p95", "p99")
+_UNEVEN = (
+    "More clients than the nodes or data centres take: they wait unevenly, and the solver has no percentiles of that."
+)
 
 
 def predict_closed(case: Case[Any], lose: Sequence[str] = ()) -> Prediction:
@@ -84,7 +87,10 @@ def predict_closed(case: Case[Any], lose: Sequence[str] = ()) -> Prediction:
             case.extrapolation.basis,
             case.extrapolation.why,
             (),
-            tuple(each[0].upper() + each[1:] + "." for each in [why_not_known] if each),
+            (
+                *([_UNEVEN] if whole.uneven else []),
+                *(each[0].upper() + each[1:] + "." for each in [why_not_known] if each),
+            ),
             (system.notes.rates, NOTE, *system.promises()),
         ),
         engine="analytic",
@@ -97,7 +103,7 @@ def predict_closed(case: Case[Any], lose: Sequence[str] = ()) -> Prediction:
 def _latency(case: Case[Any], solved: Solved, name: str) -> Latency:
     bands = {}
     for quantity, statistic in _STATISTICS.items():
-        if statistic in _SHOWN:
+        if statistic in (("mean",) if solved.uneven else _SHOWN):
             band = band_of(solved.figures[quantity], case.fitted, quantity)
             bands[statistic] = with_basis(band, case.basis.of_latency(name, statistic, 0.0))
     return Latency(**bands)

@@ -16,7 +16,7 @@ from capplan.calibration.tables.rows import TableRow
 from capplan.models.language.parameter import Parameter, Values
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.units import FloatArray, Number
-from capplan.systems.cassandra.limits import DRIVER, excess, waiting
+from capplan.systems.cassandra.limits import DRIVER, NATIVE, excess, limit_in_words, waiting
 from capplan.systems.cassandra.network import (
     PARAMETERS,
     REPORTED,
@@ -120,14 +120,14 @@ class Cassandra(TableSystem[CassandraScenario]):
         del values
         dcs = f"{scenario.dcs} DCs x " if scenario.dcs > 1 else ""
         levels = ", ".join(f"{name}s at {level}" for name, level in scenario.levels().items())
-        each = scenario.in_flight_at_node()
-        limit = "" if each is None else f", at most {each:,} requests in flight a node"
-        return f"{dcs}{per_dc_text(scenario.cass_nodes)} nodes, RF {per_dc_text(scenario.rf)}, {levels}{limit}"
+        nodes = f"{dcs}{per_dc_text(scenario.cass_nodes)} nodes"
+        return ", ".join(filter(None, (nodes, f"RF {per_dc_text(scenario.rf)}", levels, limit_in_words(scenario))))
 
     def resource_name(self, scenario: CassandraScenario, resource: str) -> str:
         """Return what a resource is called in a sentence."""
         del scenario
-        return {DRIVER: "the drivers' requests in flight"}.get(resource, resource)
+        words = {DRIVER: "the drivers' requests in flight", NATIVE: "the nodes' native-transport threads"}
+        return words.get(resource, resource)
 
     def traffic_mix(self, scenario: CassandraScenario) -> Mapping[str, float]:
         """Return the reported classes in the traffic."""

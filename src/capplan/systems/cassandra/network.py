@@ -34,7 +34,7 @@ from capplan.models.language.traffic import Open, RequestClass
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.random_times.pauses import RareDelay, pause_delays
-from capplan.systems.cassandra.limits import driver_pools
+from capplan.systems.cassandra.limits import driver_pools, limit_of_threads, node_pools
 from capplan.systems.cassandra.scenario import USUAL_ROW_BYTES, CassandraScenario
 
 LANES_PER_CORE = 4
@@ -211,7 +211,7 @@ def network(scenario: CassandraScenario, values: Values, rate_per_s: Number, dow
         stations=(generator, *stations(cluster)),
         classes=tuple(classes),
         traffic=Open(rate_per_s, scenario.mix()),
-        pools=tuple(in_flight.values()),
+        pools=(*in_flight.values(), *node_pools(scenario, cluster)),
     )
     return _on_one_host(found, scenario.node_cores) if scenario.one_host else found
 
@@ -296,7 +296,7 @@ def build_cluster(scenario: CassandraScenario, values: Values, down: tuple[int, 
         assignment="random",
         token_aware=scenario.token_aware,
         read_repair=0.0,
-        unlimited=True,
+        unlimited=limit_of_threads(scenario) is None,
     )
     each_found = all(cluster.fewest_replicas(dc) for dc in served(scenario, cluster))
     return cluster if each_found else replace(cluster, token_aware=False)

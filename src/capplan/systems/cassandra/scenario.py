@@ -43,6 +43,7 @@ USUAL_ROW_BYTES = 1024.0
 USUAL_CONNECTIONS, USUAL_IN_FLIGHT = 1, 1024
 """Connections to each node, and requests at most under way on one, of the Java driver 4 by default."""
 MOST_CONNECTIONS = 100_000
+MOST_THREADS = 100_000
 STREAMS = 32_768
 """Requests that the protocol can tell apart on one connection."""
 _COUNTS = ("cass_nodes", "rf")  # fields with one number per data centre
@@ -89,6 +90,9 @@ class CassandraScenario(Scenario):
     in_flight
         Requests that may be under way on a connection; further ones wait at the client. 1024 if only `connections` is
         given, and one connection to each node if only this is.
+    native_threads
+        Threads of a node that coordinate requests, `native_transport_max_threads` of `cassandra.yaml` (128 there);
+        each is busy until its request is answered. No limit if left out. A load-test table has no column for them.
     rtt
         Round trip between data centres, such as `20ms`, or one for each pair: `dc1-dc2=3ms,dc1-dc3=20ms,...`.
     encryption
@@ -179,6 +183,14 @@ class CassandraScenario(Scenario):
             "N",
         ),
     ] = field(default=None, repr=False)
+    native_threads: Annotated[
+        AtLeastOne | None,
+        Option(
+            "Threads of a node that coordinate requests (native_transport_max_threads), such as 128.",
+            "native-transport threads of a node",
+            "N",
+        ),
+    ] = field(default=None, repr=False)
     rtt: Annotated[
         str | tuple[tuple[str, ...], ...],
         MILLISECONDS_TEXT,
@@ -257,6 +269,11 @@ class CassandraScenario(Scenario):
                 f"in_flight = {self.in_flight} is more than the {STREAMS:,} requests that the protocol can tell apart "
                 f"on one connection: give at most {STREAMS}, such as the Java driver's {USUAL_IN_FLIGHT}"
             )
+        if (self.native_threads or 1) > MOST_THREADS:
+            raise InputError(
+                f"native_threads = {self.native_threads} is more than {MOST_THREADS:,} of a node: give "
+                "native_transport_max_threads of its cassandra.yaml, which is 128 by default"
+            )
 
     def _normalise(self) -> None:
         """Give equal data centres one form, however they were written."""
@@ -321,10 +338,13 @@ class CassandraScenario(Scenario):
         return self.client_share or (1 / self.dcs,) * self.dcs
 
     def without_effect(self) -> tuple[str, ...]:
-        """Return what is said of the round trip of a single data centre."""
-        if self.dcs == 1 and self.rtt != "1ms":
-            return ("rtt has no effect: the layout has one data centre",)
-        return ()
+        """Return what is said of the round trip of a single data centre, and of threads that drivers never fill."""
+        each, threads = self.in_flight_at_node(), self.native_threads
+        idle = each is not None and threads is not None and each <= threads
+        return (
+            *(["rtt has no effect: the layout has one data centre"] if self.dcs == 1 and self.rtt != "1ms" else []),
+            *([f"native_threads has no effect: drivers send a node at most {each:,} requests"] if idle else []),
+        )
 
     def given(self) -> dict[str, Any]:
         """Return the fields that are set; a round trip only where there are two data centres."""
