@@ -186,6 +186,31 @@ def test_what_is_asked_beyond_the_rows_is_extrapolated(fitted: Fitted) -> None:
     assert capacity.basis == "extrapolated"
 
 
+def test_options_of_limits_and_data_are_shown(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As other fields of the layout are."""
+    assert main(["predict", str(file), "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert all(f"--{name}" in shown for name in ("connections", "in-flight", "native-threads", "data-gib", "cache-gib"))
+
+
+def test_data_beyond_the_page_cache_slow_reads_down(fitted: Fitted) -> None:
+    """By a prior alone, as the fitted rows are writes."""
+    usual = changed(SYSTEM.usual_scenario(fitted), clients=24, read_fraction=1.0)
+    cached, beyond = (predict(changed(usual, data_gib=each, cache_gib=50), fitted=fitted) for each in (40, 200))
+    assert cached.peak_tps is not None
+    assert beyond.peak_tps is not None
+    assert beyond.peak_tps.value < cached.peak_tps.value
+    assert (cached.peak_tps.basis, beyond.peak_tps.basis) == ("interpolated", "extrapolated")
+
+
+def test_sizes_are_read_as_people_type_them(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A bare number is in GiB, and other units have their names."""
+    sizes = ["--data-gib", "1TiB", "--cache-gib", "50"]
+    assert main(["predict", str(file), "--clients", "24", *sizes, "--json"]) == 0
+    scenario = json.loads(capsys.readouterr().out)["scenario"]
+    assert (scenario["data_gib"], scenario["cache_gib"]) == (1024, 50)
+
+
 def test_clients_that_wait_for_their_drivers_have_the_throughput_of_those_that_may_go(fitted: Fitted) -> None:
     """Eight requests on each of three nodes: 54 clients have the throughput of 24, and else wait."""
     usual = SYSTEM.usual_scenario(fitted)

@@ -137,6 +137,29 @@ def test_cold_caches_large_rows_and_tls_cost_time_and_capacity() -> None:
     assert unloaded_s(changed(WRITES, cache_state="cold")) == unloaded_s(WRITES)
 
 
+@pytest.mark.parametrize(
+    ("state", "data_gib", "share"),
+    [("warm", 200.0, 0.75), ("mixed", 200.0, 0.875), ("cold", 200.0, 1), ("warm", 40.0, 0)],
+)
+def test_reads_miss_what_the_page_cache_has_no_room_for(state: str, data_gib: float, share: float) -> None:
+    """In proportion, as keys are equally likely: a read of one replica takes the same share of a cold one's excess."""
+    one = changed(READS, consistency_read="LOCAL_ONE")
+    full = changed(one, cache_state=state, data_gib=data_gib, cache_gib=50.0)
+    warm_s, cold_s = unloaded_s(one), unloaded_s(changed(one, cache_state="cold"))
+    assert full.cold_share() == share
+    assert unloaded_s(full) == pytest.approx(warm_s + share * (cold_s - warm_s))
+    writes = changed(WRITES, data_gib=data_gib, cache_gib=50.0)
+    assert unloaded_s(writes) == unloaded_s(WRITES)
+
+
+def test_data_without_a_page_cache_move_no_figure_and_say_so() -> None:
+    """And the reverse."""
+    for field, other in (("data_gib", "cache_gib"), ("cache_gib", "data_gib")):
+        alone = changed(READS, **{field: 200.0})
+        assert capacity(alone) == capacity(READS)
+        assert other in " ".join(alone.without_effect())
+
+
 @pytest.mark.parametrize("token_aware", [True, False])
 def test_closed_clients_are_solved_as_they_are_simulated(token_aware: bool) -> None:
     """Throughput of 30,000 requests, whose standard error is 0.6 %: a right solver fails once in a thousand times."""

@@ -172,7 +172,7 @@ class TableSystem(System[S]):
             if name is not None and name not in self.reported:
                 name = None
             run = row.run_id or str(number + 1)
-            found.append(steady(TableRow(run, name, layout, load_of(row), measured_of(row))))
+            found.append(steady(TableRow(run, name, layout, load_of(row), measured_of(row), row.data_gib)))
         return tuple(found)
 
     def checked(self, fitted: Fitted, where: str) -> Fitted:

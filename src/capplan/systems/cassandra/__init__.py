@@ -16,7 +16,7 @@ from capplan.calibration.tables.rows import TableRow
 from capplan.models.language.parameter import Parameter, Values
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.units import FloatArray, Number
-from capplan.systems.cassandra.limits import DRIVER, NATIVE, excess, limit_in_words, waiting
+from capplan.systems.cassandra.limits import DRIVER, NATIVE, limit_in_words, waiting
 from capplan.systems.cassandra.network import (
     PARAMETERS,
     REPORTED,
@@ -30,7 +30,7 @@ from capplan.systems.cassandra.network import (
 )
 from capplan.systems.cassandra.outages import LOSSES, NODE, outages
 from capplan.systems.cassandra.priors import priors
-from capplan.systems.cassandra.rows import row_scenario, undecided
+from capplan.systems.cassandra.rows import excess, row_scenario, undecided
 from capplan.systems.cassandra.scenario import CassandraScenario
 
 _STARTS = (

@@ -28,9 +28,7 @@ from functools import cached_property
 
 import numpy as np
 
-from capplan.calibration.case.extrapolation import Excess
 from capplan.calibration.case.solution import Figures, Solution, kind_of
-from capplan.calibration.observations import LoadTest
 from capplan.models.cassandra.cluster import Cluster, pools
 from capplan.models.language.station import Pool
 from capplan.models.language.units import FloatArray
@@ -89,18 +87,6 @@ def limit_in_words(scenario: CassandraScenario) -> str:
     if each is not None:
         return f"at most {each:,} request{'s' * (each > 1)} in flight a node"
     return "" if threads is None else f"{threads:,} native-transport thread{'s' * (threads > 1)} a node"
-
-
-def excess(scenario: CassandraScenario, tests: Sequence[LoadTest[CassandraScenario]]) -> Sequence[Excess]:
-    """Return that no load test has the limits of a layout, as tables do not state any; none where they cannot bind.
-
-    The distance is 0, so bands stay as wide: with n requests under way, a cluster completes what n closed clients do.
-    """
-    del tests
-    at_node = limit_of_drivers(scenario) or limit_of_threads(scenario)
-    if at_node is None or (scenario.clients is not None and scenario.clients <= at_node):
-        return ()
-    return (Excess(0.0, f"{limit_in_words(scenario)}: no load test states such a limit"),)
 
 
 class WaitingFigures(Figures):

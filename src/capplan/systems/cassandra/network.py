@@ -310,7 +310,7 @@ def build_costs(scenario: CassandraScenario, values: Values) -> Mapping[str, Cos
     found = {}
     for operation, level in (("read", scenario.consistency_read), ("write", scenario.consistency_write)):
         read = values["read_s"] * size * _data_share(scenario, level, values["digest_share"])
-        waited = read + _cold_share(scenario) * values["cold_s"]
+        waited = read + scenario.cold_share() * values["cold_s"]
         at_replica = unseen * values["replica_unseen"]
         found[operation] = Costs(
             coordinator=coordinator,
@@ -329,10 +329,6 @@ def _data_share(scenario: CassandraScenario, level: str, digest: Number) -> Numb
     """Return the mean cost of a replica's read over that of a read of data: one replica sends it, the others a hash."""
     count = answers(level, scenario.rf_by_dc(), 0)
     return (1 + (count - 1) * digest) / count
-
-
-def _cold_share(scenario: CassandraScenario) -> float:
-    return {"warm": 0.0, "mixed": 0.5, "cold": 1.0}[scenario.cache_state]
 
 
 def _links(scenario: CassandraScenario, values: Values) -> Exchanges:

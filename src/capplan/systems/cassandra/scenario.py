@@ -46,7 +46,16 @@ MOST_CONNECTIONS = 100_000
 MOST_THREADS = 100_000
 STREAMS = 32_768
 """Requests that the protocol can tell apart on one connection."""
+Gibibytes = Annotated[float, Field(gt=0, le=1e6)]
 _COUNTS = ("cass_nodes", "rf")  # fields with one number per data centre
+
+
+def _read_gib(text: str) -> float:
+    """Return GiB from a number of them, or a size with its unit."""
+    try:
+        return float(text)
+    except ValueError:
+        return parse_size_bytes(text) / 2**30
 
 
 @dataclass(frozen=True, config=LANGUAGE)
@@ -82,6 +91,11 @@ class CassandraScenario(Scenario):
         Bytes of a row's values.
     cache_state
         Page cache of the nodes when reads begin: `warm`, `cold` or `mixed`.
+    data_gib
+        Data on each node, its replicas included, GiB. Figures depend on it where `cache_gib` is given, too.
+    cache_gib
+        Page cache of a node, GiB: what its memory has beside the heap. If there are more data, reads of the rest go to
+        disk: a share 1 - cache / data, for keys that are equally likely. A load-test table has no column for it.
     token_aware
         Whether the driver sends a request to a replica of its row.
     connections
@@ -166,7 +180,25 @@ class CassandraScenario(Scenario):
     token_aware: Annotated[
         bool, Option("The driver sends each request to a replica of its row.", "token-aware driver")
     ] = True
-    # Not in the repr, by which a fitted file knows the factors of a layout: limits change no work.
+    # These are not in the repr, by which a fitted file knows the factors of a layout: no layout of a row has them.
+    data_gib: Annotated[
+        Gibibytes | None,
+        Option(
+            "Data on each node, GiB; reads of what --cache-gib has no room for go to disk.",
+            "data on a node, GiB",
+            "SIZE",
+            read=_read_gib,
+        ),
+    ] = field(default=None, repr=False)
+    cache_gib: Annotated[
+        Gibibytes | None,
+        Option(
+            "Page cache of a node, GiB: its memory beside the heap.",
+            "page cache of a node, GiB",
+            "SIZE",
+            read=_read_gib,
+        ),
+    ] = field(default=None, repr=False)
     connections: Annotated[
         AtLeastOne | None,
         Option(
@@ -333,6 +365,17 @@ class CassandraScenario(Scenario):
             return None
         return (self.connections or USUAL_CONNECTIONS) * (self.in_flight or USUAL_IN_FLIGHT)
 
+    def cold_share(self) -> float:
+        """Return the share of the reads whose rows are not in the page cache, if all keys are equally likely."""
+        cold = {"warm": 0.0, "mixed": 0.5, "cold": 1.0}[self.cache_state]
+        return cold + (1 - cold) * self.beyond_cache()
+
+    def beyond_cache(self) -> float:
+        """Return the share of the data on a node that its page cache has no room for; 0 if either is not given."""
+        if self.data_gib is None or self.cache_gib is None:
+            return 0.0
+        return max(1 - float(self.cache_gib) / float(self.data_gib), 0.0)
+
     def shares_by_dc(self) -> tuple[float, ...]:
         """Return the share of the requests that arrive in each data centre (dcs,); adds up to 1."""
         return self.client_share or (1 / self.dcs,) * self.dcs
@@ -341,7 +384,10 @@ class CassandraScenario(Scenario):
         """Return what is said of the round trip of a single data centre, and of threads that drivers never fill."""
         each, threads = self.in_flight_at_node(), self.native_threads
         idle = each is not None and threads is not None and each <= threads
+        alone = {(True, False): ("data_gib", "cache_gib"), (False, True): ("cache_gib", "data_gib")}
+        sizes = alone.get((self.data_gib is not None, self.cache_gib is not None))
         return (
+            *([f"{sizes[0]} has no effect on figures without {sizes[1]}"] if sizes else []),
             *(["rtt has no effect: the layout has one data centre"] if self.dcs == 1 and self.rtt != "1ms" else []),
             *([f"native_threads has no effect: drivers send a node at most {each:,} requests"] if idle else []),
         )
