@@ -158,6 +158,17 @@ def test_predict_answers_for_closed_clients_and_for_a_rate(fitted: Fitted) -> No
     assert mean.low < mean.value < mean.high
 
 
+@pytest.mark.parametrize("load", [{"tps": 10_000}, {"clients": 24}])
+def test_an_answer_says_what_the_rows_leave_open(fitted: Fitted, load: dict[str, int]) -> None:
+    """For a rate as for clients: the rows are writes, and say nothing of reads."""
+    usual = changed(SYSTEM.usual_scenario(fitted), **load)
+    known, unknown = (
+        predict(changed(usual, read_fraction=each), fitted=fitted, engine="analytic") for each in (0.0, 1.0)
+    )
+    assert "not identifiable" not in " ".join(known.evidence.cautions).lower()
+    assert "a row with reads would decide it" in " ".join(unknown.evidence.cautions)
+
+
 def test_a_rate_has_about_the_percentiles_of_the_clients_that_reach_it(fitted: Fitted) -> None:
     """At half the capacity 36 clients and Poisson arrivals of their throughput see nearly the same nodes.
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from capplan.calibration.system import Case
-from capplan.calibration.tables.fit_table import TableSystem, band_of, judged
+from capplan.calibration.tables.fit_table import TableSystem, band_of
 from capplan.calibration.tables.model import Solved, solved_rows
 from capplan.calibration.tables.rows import LEVELS, MEAN, QUANTITIES, THROUGHPUT, Load, TableRow
 from capplan.models.errors import InputError
@@ -18,6 +18,7 @@ from capplan.models.language.scenario import changed
 from capplan.models.objective import Metric
 from capplan.models.results import Band, Capacity, Latency
 from capplan.planner.predict.basis import with_basis
+from capplan.planner.predict.left_open import left_open
 from capplan.planner.predict.prediction import EvidenceSummary, Limit, Prediction
 
 NOTE = (
@@ -63,7 +64,6 @@ def predict_closed(case: Case[Any], lose: Sequence[str] = ()) -> Prediction:
     throughput = with_basis(band_of(whole.figures[THROUGHPUT], fitted, THROUGHPUT), basis)
     latency = {name: _latency(case, each, name) for name, each in zip(classes, solved[1:], strict=True)}
     busy = {name: _busy(each) for name, each in _most_first(whole)}
-    why_not_known = judged(system, fitted, rows[0], whole)
     prediction = Prediction(
         system=system.name,
         layout=f"{system.layout(scenario, case.values)}, {clients:,} clients",
@@ -87,10 +87,7 @@ def predict_closed(case: Case[Any], lose: Sequence[str] = ()) -> Prediction:
             case.extrapolation.basis,
             case.extrapolation.why,
             (),
-            (
-                *([_UNEVEN] if whole.uneven else []),
-                *(each[0].upper() + each[1:] + "." for each in [why_not_known] if each),
-            ),
+            (*([_UNEVEN] if whole.uneven else []), *left_open(case, load, whole)),
             (system.notes.rates, NOTE, *system.promises()),
         ),
         engine="analytic",

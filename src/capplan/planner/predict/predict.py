@@ -398,7 +398,12 @@ def _notes(case: Case[Any], capacity: Band, figures: Figures, of_latency: list[s
 
 
 def _cautions(case: Case[Any], capacity: Band, figures: Figures) -> tuple[str, ...]:
-    return (*_overload_caution(figures), *case.system.notes.cautions(case, capacity, figures))
+    own = case.system.notes.cautions(case, capacity, figures)
+    if not case.system.from_tables:
+        return (*_overload_caution(figures), *own)
+    from capplan.planner.predict.left_open import left_open_at_a_rate  # slow to import
+
+    return (*_overload_caution(figures), *left_open_at_a_rate(case, figures), *own)
 
 
 def _evidence(case: Case[Any], notes: tuple[str, ...], cautions: Sequence[str]) -> EvidenceSummary:
