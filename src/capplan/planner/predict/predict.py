@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
@@ -40,6 +40,7 @@ from capplan.simulator.experiments.draws import RunsDone
 from capplan.systems.registry import resolve
 
 if TYPE_CHECKING:
+    from capplan.calibration.tables.fit_table import TableSystem
     from capplan.planner.predict.simulated_latency import SimulatedLatency
 
 _MOST_ROUNDS = 4
@@ -203,7 +204,7 @@ def _predicted(case: Case[Any], question: Question) -> Prediction:
         offered=_offered(case, figures, relations, question.risk),
         latency_ms=latencies_with_basis(latency, case.basis, rate),
         tails_guessed=() if figures.pausing is None else ("GC pauses",),
-        tails_not_modelled=case.system.tails_not_modelled,
+        tails_not_modelled=_tails_left_out(case),
         solver_errors=_solver_errors(case, figures) if question.engine == "analytic" else (),
         utilisation=_utilisation(case, figures, rate),
         busy_workers=_busy_workers(case, figures),
@@ -217,6 +218,13 @@ def _predicted(case: Case[Any], question: Question) -> Prediction:
         version=version("capplan"),
     )
     return answered(_judged(prediction, case, figures))
+
+
+def _tails_left_out(case: Case[Any]) -> tuple[str, ...]:
+    found: tuple[str, ...] = case.system.tails_not_modelled
+    if case.system.from_tables:
+        found = cast("TableSystem[Any]", case.system).tails_left_out(case.scenario)
+    return found
 
 
 def _solver_errors(case: Case[Any], figures: Figures) -> tuple[KnownError, ...]:

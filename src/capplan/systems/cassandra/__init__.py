@@ -33,6 +33,7 @@ from capplan.systems.cassandra.priors import priors
 from capplan.systems.cassandra.rows import excess, row_scenario, undecided
 from capplan.systems.cassandra.scenario import CassandraScenario
 
+RETRIES = "speculative retries"
 _STARTS = (
     {"generator_s": 4.0, "unseen_work": 0.5},
     {"coordinator_s": 0.5, "mutation_s": 2.0, "read_s": 2.0},
@@ -49,7 +50,7 @@ class Cassandra(TableSystem[CassandraScenario]):
     parameters = PARAMETERS
     reported = REPORTED
     losses = MappingProxyType(LOSSES)
-    tails_not_modelled = ("speculative retries", "compaction stalls", "hints")
+    tails_not_modelled = (RETRIES, "compaction stalls", "hints")
     machines = MappingProxyType({NODE: Machine("Cassandra node", "node_cores", holds_data=True)})
     effects = MappingProxyType({"work": 0.08, "delay": 0.1})
     sized = MappingProxyType({"cass_nodes": (1, 64)})
@@ -64,6 +65,11 @@ class Cassandra(TableSystem[CassandraScenario]):
     ) -> Solution:
         """Analyse a layout once; see `System.solution`."""
         return waiting(super().solution(scenario, values, place, every))
+
+    def tails_left_out(self, scenario: CassandraScenario) -> tuple[str, ...]:
+        """Return what makes tails and is not in a layout's network."""
+        given = scenario.speculative_retry is not None
+        return tuple(each for each in self.tails_not_modelled if not (given and each == RETRIES))
 
     def row_scenario(self, row: LoadTestRow) -> CassandraScenario:
         """Return the layout and the load of a row of a load-test table."""

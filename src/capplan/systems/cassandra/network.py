@@ -9,7 +9,7 @@ layout).
 Each write costs work on all its replicas, each read on as many as its level asks. So the capacity is in proportion to
 1 / (c + r n), with n as the number of replicas that work on a request.
 
-Speculative retries, hints, batches, lightweight transactions and counters are not modelled.
+Hints, batches, lightweight transactions and counters are not modelled.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.random_times.pauses import RareDelay, pause_delays
 from capplan.systems.cassandra.limits import driver_pools, limit_of_threads, node_pools
+from capplan.systems.cassandra.retries import cut_short, has_spare, level_of, longest_wait_s
 from capplan.systems.cassandra.scenario import USUAL_ROW_BYTES, CassandraScenario
 
 LANES_PER_CORE = 4
@@ -189,8 +190,9 @@ def network(scenario: CassandraScenario, values: Values, rate_per_s: Number, dow
     InputError
         If a row may have too few live replicas for a level.
     """
-    cluster, costs = build_cluster(scenario, values, down), build_costs(scenario, values)
+    cluster = build_cluster(scenario, values, down)
     shares = served(scenario, cluster)
+    costs = build_costs(scenario, values, retried(scenario, cluster))
     in_flight = driver_pools(scenario, cluster, tuple(shares))
     classes = []
     for operation, level in scenario.levels().items():
@@ -302,8 +304,20 @@ def build_cluster(scenario: CassandraScenario, values: Values, down: tuple[int, 
     return cluster if each_found else replace(cluster, token_aware=False)
 
 
-def build_costs(scenario: CassandraScenario, values: Values) -> Mapping[str, Costs]:
-    """Return the costs of reads and of writes at a node."""
+def retried(scenario: CassandraScenario, cluster: Cluster) -> float:
+    """Return the share of the reads that are sent to one more replica."""
+    retry = scenario.speculative_retry
+    return 0.0 if retry is None else (1 - level_of(retry)) * _with_spare(scenario, cluster)
+
+
+def _with_spare(scenario: CassandraScenario, cluster: Cluster) -> float:
+    """Return the share of the reads whose coordinators have one more replica to ask."""
+    level = scenario.consistency_read
+    return sum(share for dc, share in served(scenario, cluster).items() if has_spare(cluster, dc, level))
+
+
+def build_costs(scenario: CassandraScenario, values: Values, retried: float = 0.0) -> Mapping[str, Costs]:
+    """Return the costs of reads and of writes at a node; a retry is work that no client waits for."""
     size = 1 + values["kib_share"] * scenario.row_bytes / 1024
     size = size / (1 + values["kib_share"] * USUAL_ROW_BYTES / 1024)
     coordinator, unseen = values["coordinator_s"] * size, values["unseen_work"]
@@ -312,11 +326,14 @@ def build_costs(scenario: CassandraScenario, values: Values) -> Mapping[str, Cos
         read = values["read_s"] * size * _data_share(scenario, level, values["digest_share"])
         waited = read + scenario.cold_share() * values["cold_s"]
         at_replica = unseen * values["replica_unseen"]
+        at_read = at_replica * read / waited
+        if retried:
+            at_read = at_read + (1 + at_read) * retried / answers(level, scenario.rf_by_dc(), 0)
         found[operation] = Costs(
             coordinator=coordinator,
             read=waited,
             mutation=values["mutation_s"] * size,
-            unseen=at_replica * read / waited if operation == "read" else at_replica,
+            unseen=at_read if operation == "read" else at_replica,
             storage=0.0,
             message=values["message_share"] * coordinator,
             unseen_coordinator=unseen,
@@ -363,7 +380,18 @@ def pauses(
     for operation, level in scenario.levels().items():
         needed = sum(share * needed_nodes(cluster, dc, level, operation) for dc, share in shares.items())
         share = np.minimum(values["pause_share"] * utilisation, 0.3)
-        found[operation] = pause_delays(share, values["pause_s"], np.zeros_like(utilisation), needed)
+        idle, length_s = np.zeros_like(utilisation), values["pause_s"]
+        # Replicas whose reads can go elsewhere; the coordinator is one of the nodes that are needed.
+        spared = (needed - 1) * _with_spare(scenario, cluster) if operation == "read" else 0.0
+        if scenario.speculative_retry is None or not spared:
+            found[operation] = pause_delays(share, length_s, idle, needed)
+            continue
+        wait_s = longest_wait_s(analysis, rate_per_s, scenario.speculative_retry)
+        cut_s = cut_short(length_s, wait_s if place is None else wait_s[..., place])
+        found[operation] = (
+            *pause_delays(share, length_s, idle, needed - spared),
+            *pause_delays(share, cut_s, idle, spared),
+        )
     return found
 
 

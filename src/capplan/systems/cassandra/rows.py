@@ -137,6 +137,8 @@ def excess(scenario: CassandraScenario, tests: Sequence[LoadTest[CassandraScenar
     at_node = limit_of_drivers(scenario) or limit_of_threads(scenario)
     if at_node is not None and (scenario.clients is None or scenario.clients > at_node):
         found.append(Excess(0.0, f"{limit_in_words(scenario)}: no load test states such a limit"))
+    if scenario.read_fraction and scenario.speculative_retry:
+        found.append(Excess(0.0, f"speculative retries after {scenario.speculative_retry}: no load test states any"))
     if scenario.read_fraction and (beyond := scenario.beyond_cache()):
         found.append(Excess(0.0, f"{share(beyond)} of the data beyond the page cache, which no load test states"))
     return found

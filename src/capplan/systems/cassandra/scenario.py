@@ -35,6 +35,7 @@ from capplan.models.language.units import (
     parse_share,
     parse_size_bytes,
 )
+from capplan.systems.cassandra.retries import read_retry
 from capplan.systems.components.machines import Cores
 
 LARGEST_DC = 1000  # nodes in a data centre; a larger number is a typing error
@@ -107,6 +108,9 @@ class CassandraScenario(Scenario):
     native_threads
         Threads of a node that coordinate requests, `native_transport_max_threads` of `cassandra.yaml` (128 there);
         each is busy until its request is answered. No limit if left out. A load-test table has no column for them.
+    speculative_retry
+        When a read is sent to one more replica: a percentile of reads such as `99p`, as in the options of a table;
+        never if left out.
     rtt
         Round trip between data centres, such as `20ms`, or one for each pair: `dc1-dc2=3ms,dc1-dc3=20ms,...`.
     encryption
@@ -223,6 +227,14 @@ class CassandraScenario(Scenario):
             "N",
         ),
     ] = field(default=None, repr=False)
+    speculative_retry: Annotated[
+        str | None,
+        Option(
+            "When a read is sent to one more replica: a percentile of reads, such as 99p, or none.",
+            "speculative retry",
+            "WHEN",
+        ),
+    ] = field(default=None, repr=False)
     rtt: Annotated[
         str | tuple[tuple[str, ...], ...],
         MILLISECONDS_TEXT,
@@ -279,6 +291,8 @@ class CassandraScenario(Scenario):
                 "rate, so give one of them"
             )
         self._check_limits()
+        if self.speculative_retry is not None:
+            object.__setattr__(self, "speculative_retry", read_retry(self.speculative_retry))
         self._normalise()
         self._check_counts()
         object.__setattr__(self, "consistency_read", check_level(self.consistency_read, "read"))
@@ -381,15 +395,17 @@ class CassandraScenario(Scenario):
         return self.client_share or (1 / self.dcs,) * self.dcs
 
     def without_effect(self) -> tuple[str, ...]:
-        """Return what is said of the round trip of a single data centre, and of threads that drivers never fill."""
+        """Return a sentence for each field that was set and changes nothing."""
         each, threads = self.in_flight_at_node(), self.native_threads
         idle = each is not None and threads is not None and each <= threads
+        retried_writes = self.speculative_retry is not None and not self.read_fraction
         alone = {(True, False): ("data_gib", "cache_gib"), (False, True): ("cache_gib", "data_gib")}
         sizes = alone.get((self.data_gib is not None, self.cache_gib is not None))
         return (
             *([f"{sizes[0]} has no effect on figures without {sizes[1]}"] if sizes else []),
             *(["rtt has no effect: the layout has one data centre"] if self.dcs == 1 and self.rtt != "1ms" else []),
             *([f"native_threads has no effect: drivers send a node at most {each:,} requests"] if idle else []),
+            *(["speculative_retry has no effect: there are no reads"] if retried_writes else []),
         )
 
     def given(self) -> dict[str, Any]:
