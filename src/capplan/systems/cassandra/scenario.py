@@ -51,11 +51,17 @@ Gibibytes = Annotated[float, Field(gt=0, le=1e6)]
 _COUNTS = ("cass_nodes", "rf")  # fields with one number per data centre
 
 
-def _read_gib(text: str) -> float:
-    """Return GiB from a number of them, or a size with its unit."""
+def read_gib(text: str) -> float:
+    """Return GiB from a number of them, or from a size with its unit.
+
+    Raises
+    ------
+    InputError
+        If it is neither.
+    """
     try:
-        return float(text)
-    except ValueError:
+        return parse_size_bytes(f"{text}GiB") / 2**30
+    except InputError:
         return parse_size_bytes(text) / 2**30
 
 
@@ -181,9 +187,6 @@ class CassandraScenario(Scenario):
         Literal["warm", "cold", "mixed"],
         Option("Page cache of the nodes: warm, cold or mixed.", "page cache", "STATE"),
     ] = "warm"
-    token_aware: Annotated[
-        bool, Option("The driver sends each request to a replica of its row.", "token-aware driver")
-    ] = True
     # These are not in the repr, by which a fitted file knows the factors of a layout: no layout of a row has them.
     data_gib: Annotated[
         Gibibytes | None,
@@ -191,7 +194,7 @@ class CassandraScenario(Scenario):
             "Data on each node, GiB; reads of what --cache-gib has no room for go to disk.",
             "data on a node, GiB",
             "SIZE",
-            read=_read_gib,
+            read=read_gib,
         ),
     ] = field(default=None, repr=False)
     cache_gib: Annotated[
@@ -200,9 +203,13 @@ class CassandraScenario(Scenario):
             "Page cache of a node, GiB: its memory beside the heap.",
             "page cache of a node, GiB",
             "SIZE",
-            read=_read_gib,
+            read=read_gib,
         ),
     ] = field(default=None, repr=False)
+    token_aware: Annotated[
+        bool, Option("The driver sends each request to a replica of its row.", "token-aware driver")
+    ] = True
+    # As above: not in the repr.
     connections: Annotated[
         AtLeastOne | None,
         Option(
