@@ -19,7 +19,7 @@ from capplan.models.objective import Metric
 from capplan.models.results import Band, Capacity, Latency
 from capplan.planner.predict.basis import with_basis
 from capplan.planner.predict.left_open import left_open
-from capplan.planner.predict.prediction import EvidenceSummary, Limit, Prediction
+from capplan.planner.predict.prediction import EvidenceSummary, Limit, Prediction, unmet
 
 NOTE = (
     "Closed clients send their next request when they have an answer, so they have no rate to raise. Throughput and "
@@ -120,5 +120,5 @@ def _with_verdicts(prediction: Prediction, case: Case[Any]) -> Prediction:
         return Band.exactly(0.0) if metric.name == "drop_rate" else prediction.figure(metric)
 
     verdicts = tuple(objective.evaluate(lookup) for objective in case.objectives)
-    why = tuple(f"{each.text} is not met" for each in verdicts if each.met is False)
+    why = unmet(verdicts)
     return replace(prediction, objectives=verdicts, answer=not why, why_not=why)

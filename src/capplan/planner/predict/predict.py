@@ -33,7 +33,7 @@ from capplan.planner.predict.capacity import (
     rate_at,
 )
 from capplan.planner.predict.outages import Whole, outages
-from capplan.planner.predict.prediction import EvidenceSummary, Limit, Offered, Prediction
+from capplan.planner.predict.prediction import EvidenceSummary, Limit, Offered, Prediction, unmet
 from capplan.planner.predict.solved_latency import solved_latency
 from capplan.planner.predict.sustained_rate import Relations
 from capplan.simulator.experiments.draws import RunsDone
@@ -244,7 +244,7 @@ def answered(prediction: Prediction) -> Prediction:
         why.append(
             f"overload risk {share(offered.overload_probability)}, above the accepted {share(offered.accepted_risk)}"
         )
-    why += [f"{objective.text} is not met" for objective in prediction.objectives if objective.met is False]
+    why += unmet(prediction.objectives)
     return replace(prediction, answer=not why, why_not=tuple(why))
 
 
