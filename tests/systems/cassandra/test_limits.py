@@ -22,6 +22,7 @@ from capplan.models.solver.operating_point import OperatingPoint
 from capplan.simulator.compiled.engine import simulate
 from capplan.systems.cassandra import SYSTEM
 from capplan.systems.cassandra.network import LAN_S, PARAMETERS, network
+from capplan.systems.cassandra.rows import excess
 from capplan.systems.cassandra.scenario import CassandraScenario
 
 VALUES: Values = defaults(PARAMETERS)
@@ -148,12 +149,33 @@ def test_threads_that_no_request_waits_for_change_nothing() -> None:
 
 @pytest.mark.parametrize(("in_flight", "threads"), [(8, 128), (8, 8), (64, 8)])
 def test_the_tighter_limit_counts(in_flight: int, threads: int) -> None:
-    """Drivers that send a node no more than it has threads never make requests wait there, and it is said."""
+    """Drivers that send a node no more than it has threads never make requests wait there; the other one is named."""
     both = changed(CLUSTER, in_flight=in_flight, native_threads=threads)
     of_drivers = in_flight <= threads
     own = {"in_flight": in_flight} if of_drivers else {"native_threads": threads}
     assert network(both, VALUES, 1.0) == network(changed(CLUSTER, **own), VALUES, 1.0)
-    assert [text for text in both.without_effect() if "native_threads" in text] != [] or not of_drivers
+    (idle,) = both.without_effect()
+    assert idle.startswith("native_threads" if of_drivers else "in_flight")
+
+
+@pytest.mark.parametrize(
+    ("fields", "clients", "waits"),
+    [
+        ({"in_flight": 8}, 24, False),
+        ({"in_flight": 8}, 25, True),
+        ({"dcs": 2, "cass_nodes": (6, 3), "in_flight": 8}, 25, True),
+        ({"dcs": 2, "cass_nodes": (6, 3), "in_flight": 8, "client_share": (1.0, 0.0)}, 48, False),
+        ({"native_threads": 8}, 8, False),
+        ({"native_threads": 8}, 9, True),  # by chance all at one coordinator
+        ({"in_flight": 8}, None, True),  # a rate
+        ({}, 1000, False),
+    ],
+)
+def test_a_limit_that_clients_cannot_reach_is_no_extrapolation(
+    fields: dict[str, Any], clients: int | None, waits: bool
+) -> None:
+    """Drivers fill the connections of all nodes of a data centre before a request waits."""
+    assert bool(excess(changed(CLUSTER, clients=clients, **fields), ())) is waits
 
 
 def test_drivers_of_each_data_centre_have_their_own_limit_and_none_for_lost_nodes() -> None:

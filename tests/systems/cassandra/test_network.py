@@ -22,6 +22,7 @@ from capplan.models.solver.operating_point import solve
 from capplan.simulator.engine import simulate
 from capplan.systems.cassandra import SYSTEM
 from capplan.systems.cassandra.network import PARAMETERS, network
+from capplan.systems.cassandra.rows import excess
 from capplan.systems.cassandra.scenario import CassandraScenario
 
 VALUES: Values = {**defaults(PARAMETERS), "generator_s": 1e-7}
@@ -153,11 +154,19 @@ def test_reads_miss_what_the_page_cache_has_no_room_for(state: str, data_gib: fl
 
 
 def test_data_without_a_page_cache_move_no_figure_and_say_so() -> None:
-    """And the reverse."""
+    """And the reverse; nor do both where all reads go to disk anyway, or none."""
     for field, other in (("data_gib", "cache_gib"), ("cache_gib", "data_gib")):
         alone = changed(READS, **{field: 200.0})
         assert capacity(alone) == capacity(READS)
         assert other in " ".join(alone.without_effect())
+    sizes = {"data_gib": 200.0, "cache_gib": 50.0}
+    for same in (changed(READS, cache_state="cold"), WRITES):
+        both = changed(same, **sizes)
+        assert capacity(both) == capacity(same)
+        assert "data_gib and cache_gib" in " ".join(both.without_effect())
+        assert not excess(both, ())
+    assert not changed(READS, **sizes).without_effect()
+    assert excess(changed(READS, **sizes), ())
 
 
 @pytest.mark.parametrize("token_aware", [True, False])

@@ -21,6 +21,7 @@ from capplan.simulator.compiled.engine import simulate
 from capplan.systems.cassandra import SYSTEM
 from capplan.systems.cassandra.network import PARAMETERS, network, pauses
 from capplan.systems.cassandra.retries import cut_short, longest_wait_s
+from capplan.systems.cassandra.rows import excess
 from capplan.systems.cassandra.scenario import CassandraScenario
 
 VALUES: Values = {**defaults(PARAMETERS), "generator_s": 1e-7, "pause_share": 0.05, "pause_s": 0.01}
@@ -57,6 +58,12 @@ def test_other_retries_are_refused_by_name(text: str) -> None:
         changed(READS, speculative_retry=text)
 
 
+@pytest.mark.parametrize(("text", "meant"), [("95", "95p"), ("0.9", "90p"), ("99.9%", "99.9p"), ("50ms", "99p")])
+def test_the_percentile_that_a_number_may_mean_is_named(text: str, meant: str) -> None:
+    with pytest.raises(InputError, match=f"such as {meant}, or none"):
+        changed(READS, speculative_retry=text)
+
+
 def test_each_retry_costs_one_read_more() -> None:
     """A tenth of them ten times as much as a hundredth; all of them half of the work of two replicas."""
     none, few, many = (work_s(changed(READS, speculative_retry=each)) for each in (None, "99p", "90p"))
@@ -67,11 +74,20 @@ def test_each_retry_costs_one_read_more() -> None:
 
 
 @pytest.mark.parametrize(
-    "fields_", [{"consistency_read": "ALL"}, {"rf": 2}, {"dcs": 2, "consistency_read": "EACH_QUORUM"}]
+    "fields_",
+    [
+        {"consistency_read": "ALL"},
+        {"rf": 2},
+        {"dcs": 2, "consistency_read": "EACH_QUORUM"},
+        {"dcs": 2, "consistency_read": "ONE"},
+    ],
 )
 def test_where_no_replica_is_left_nothing_is_retried(fields_: dict[str, Any]) -> None:
-    """Neither costs nor gains."""
+    """Neither costs nor gains, and it is said."""
     plain, retried = (changed(each, **fields_) for each in (READS, RETRIED))
+    assert "speculative_retry" in " ".join(retried.without_effect())
+    assert not excess(retried, ())
+    assert SYSTEM.tails_left_out(retried) == SYSTEM.tails_left_out(plain) != SYSTEM.tails_left_out(RETRIED)
     assert network(retried, VALUES, 1.0) == network(plain, VALUES, 1.0)
     analysis, rate = Analysis(network(plain, VALUES, 1.0)), np.array([1000.0])
     assert pauses(retried, VALUES, analysis, rate, None) == pauses(plain, VALUES, analysis, rate, None)

@@ -68,8 +68,8 @@ class Cassandra(TableSystem[CassandraScenario]):
 
     def tails_left_out(self, scenario: CassandraScenario) -> tuple[str, ...]:
         """Return what makes tails and is not in a layout's network."""
-        given = scenario.speculative_retry is not None
-        return tuple(each for each in self.tails_not_modelled if not (given and each == RETRIES))
+        left_out = self.tails_not_modelled
+        return tuple(each for each in left_out if each != RETRIES) if scenario.retries_reads() else left_out
 
     def row_scenario(self, row: LoadTestRow) -> CassandraScenario:
         """Return the layout and the load of a row of a load-test table."""

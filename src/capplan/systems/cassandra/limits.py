@@ -50,6 +50,22 @@ def limit_of_threads(scenario: CassandraScenario) -> int | None:
     return scenario.native_threads if limit_of_drivers(scenario) is None else None
 
 
+def may_wait(scenario: CassandraScenario) -> bool:
+    """Whether requests may wait at a limit: at any rate, or with more closed clients than it lets through at least.
+
+    Drivers send what a full node does not take to the others of its data centre. A coordinator may have all clients.
+    """
+    at_drivers, at_node = limit_of_drivers(scenario), limit_of_threads(scenario)
+    if at_drivers is None and at_node is None:
+        return False
+    if scenario.clients is None:
+        return True
+    nodes = min(
+        count for count, share in zip(scenario.nodes_by_dc(), scenario.shares_by_dc(), strict=True) if count and share
+    )
+    return scenario.clients > (at_node or 0 if at_drivers is None else at_drivers * nodes)
+
+
 def driver_pools(scenario: CassandraScenario, cluster: Cluster, dcs: Sequence[int]) -> dict[int, Pool]:
     """Return the requests that drivers may have under way, by data centre of the clients; none without a limit.
 
@@ -85,8 +101,8 @@ def limit_in_words(scenario: CassandraScenario) -> str:
     """Return the limit of a layout in words; empty without one."""
     each, threads = limit_of_drivers(scenario), limit_of_threads(scenario)
     if each is not None:
-        return f"at most {each:,} request{'s' * (each > 1)} in flight a node"
-    return "" if threads is None else f"{threads:,} native-transport thread{'s' * (threads > 1)} a node"
+        return f"at most {each:,} request{'s' * (each > 1)} in flight per node"
+    return "" if threads is None else f"{threads:,} native-transport thread{'s' * (threads > 1)} per node"
 
 
 class WaitingFigures(Figures):

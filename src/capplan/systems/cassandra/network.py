@@ -312,8 +312,12 @@ def retried(scenario: CassandraScenario, cluster: Cluster) -> float:
 
 def _with_spare(scenario: CassandraScenario, cluster: Cluster) -> float:
     """Return the share of the reads whose coordinators have one more replica to ask."""
-    level = scenario.consistency_read
-    return sum(share for dc, share in served(scenario, cluster).items() if has_spare(cluster, dc, level))
+    level, replicas = scenario.consistency_read, scenario.rf_by_dc()
+    return sum(
+        share
+        for dc, share in served(scenario, cluster).items()
+        if has_spare(level, replicas, dc, cluster.fewest_replicas(dc))
+    )
 
 
 def build_costs(scenario: CassandraScenario, values: Values, retried: float = 0.0) -> Mapping[str, Costs]:

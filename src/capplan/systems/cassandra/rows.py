@@ -14,7 +14,7 @@ from capplan.models.cassandra.consistency import need
 from capplan.models.errors import InputError, RefusedError, nearest
 from capplan.models.language.per_dc import by_dc, per_dc_text
 from capplan.models.number_words import share
-from capplan.systems.cassandra.limits import limit_in_words, limit_of_drivers, limit_of_threads
+from capplan.systems.cassandra.limits import limit_in_words, may_wait
 from capplan.systems.cassandra.network import LAN_S
 from capplan.systems.cassandra.scenario import USUAL_ROW_BYTES, CassandraScenario
 
@@ -134,13 +134,13 @@ def excess(scenario: CassandraScenario, tests: Sequence[LoadTest[CassandraScenar
     """
     del tests
     found = []
-    at_node = limit_of_drivers(scenario) or limit_of_threads(scenario)
-    if at_node is not None and (scenario.clients is None or scenario.clients > at_node):
+    if may_wait(scenario):
         found.append(Excess(0.0, f"{limit_in_words(scenario)}: no load test states such a limit"))
-    if scenario.read_fraction and scenario.speculative_retry:
-        found.append(Excess(0.0, f"speculative retries after {scenario.speculative_retry}: no load test states any"))
-    if scenario.read_fraction and (beyond := scenario.beyond_cache()):
-        found.append(Excess(0.0, f"{share(beyond)} of the data beyond the page cache, which no load test states"))
+    if scenario.retries_reads():
+        found.append(Excess(0.0, f"speculative retries at {scenario.speculative_retry}: no load test states any"))
+    if scenario.read_fraction and scenario.cache_state != "cold" and (beyond := scenario.beyond_cache()):
+        words = f"{share(beyond)} of the data do not fit into the page cache: no load test states its size"
+        found.append(Excess(0.0, words))
     return found
 
 
@@ -187,11 +187,11 @@ def _cache_undecided(row: TableRow, trained: Sequence[TableRow]) -> str:
     known = sorted(each.data_gib for each in trained if each.data_gib)
     if asked is None or (not known and row.layout.data_gib is None):
         return ""
-    if row.layout.beyond_cache():
+    if state != "cold" and row.layout.beyond_cache():
         if known and known[-1] > cache:
             return (
-                f"they had up to {known[-1]:g} GiB of data a node and {cache:g} GiB are cached, so misses are in their "
-                f"reads; a row with at most {cache:g} GiB would decide what a read without one takes"
+                f"they had up to {known[-1]:g} GiB of data per node and {cache:g} GiB are cached, so misses are in "
+                f"their reads; a row with at most {cache:g} GiB would decide what a read without a miss takes"
             )
         if states == {"warm"}:
             return (
@@ -199,12 +199,13 @@ def _cache_undecided(row: TableRow, trained: Sequence[TableRow]) -> str:
             )
     if not known:
         return (
-            f"none states its data_gib; a row with {asked:g} GiB a node would decide how much of it is read from disk"
+            f"none states its data_gib; a row with {asked:g} GiB of data per node would decide how many reads go to "
+            "disk"
         )
     if not known[0] / _ALIKE <= asked <= known[-1] * _ALIKE:
         return (
-            f"they had {_ends(known)} GiB of data a node; a row with {asked:g} GiB would decide how much of it is read "
-            "from disk"
+            f"they had {_ends(known)} GiB of data per node; a row with {asked:g} GiB would decide how many reads go to "
+            "disk"
         )
     return ""
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import field
 from typing import Annotated, Any, Literal
 
@@ -35,7 +36,7 @@ from capplan.models.language.units import (
     parse_share,
     parse_size_bytes,
 )
-from capplan.systems.cassandra.retries import read_retry
+from capplan.systems.cassandra.retries import has_spare, read_retry
 from capplan.systems.components.machines import Cores
 
 LARGEST_DC = 1000  # nodes in a data centre; a larger number is a typing error
@@ -59,10 +60,10 @@ def read_gib(text: str) -> float:
     InputError
         If it is neither.
     """
-    try:
-        return parse_size_bytes(f"{text}GiB") / 2**30
-    except InputError:
-        return parse_size_bytes(text) / 2**30
+    for each in (f"{text}GiB", text):
+        with suppress(InputError):
+            return parse_size_bytes(each) / 2**30
+    raise InputError(f"{text!r} is not a size: write GiB such as '400', or a size with its unit such as '1.5TiB'")
 
 
 @dataclass(frozen=True, config=LANGUAGE)
@@ -191,7 +192,7 @@ class CassandraScenario(Scenario):
     data_gib: Annotated[
         Gibibytes | None,
         Option(
-            "Data on each node, GiB; reads of what --cache-gib has no room for go to disk.",
+            "Data on each node, GiB, such as 400 or 1.5TiB; reads of what exceeds --cache-gib go to disk.",
             "data on a node, GiB",
             "SIZE",
             read=read_gib,
@@ -200,7 +201,7 @@ class CassandraScenario(Scenario):
     cache_gib: Annotated[
         Gibibytes | None,
         Option(
-            "Page cache of a node, GiB: its memory beside the heap.",
+            "Page cache of a node, GiB, such as 100: its memory beside the heap.",
             "page cache of a node, GiB",
             "SIZE",
             read=read_gib,
@@ -213,7 +214,7 @@ class CassandraScenario(Scenario):
     connections: Annotated[
         AtLeastOne | None,
         Option(
-            "Driver connections to each node, of all applications; a limit on requests under way, with --in-flight.",
+            "Driver connections to each node, of all applications; times --in-flight, the requests under way.",
             "connections to a node",
             "N",
         ),
@@ -221,7 +222,7 @@ class CassandraScenario(Scenario):
     in_flight: Annotated[
         AtLeastOne | None,
         Option(
-            "Requests at most under way on a connection, such as 1024; further ones wait at the client.",
+            "Requests that may be under way on a connection, such as 1024; further ones wait at the client.",
             "requests in flight on a connection",
             "N",
         ),
@@ -403,16 +404,53 @@ class CassandraScenario(Scenario):
 
     def without_effect(self) -> tuple[str, ...]:
         """Return a sentence for each field that was set and changes nothing."""
-        each, threads = self.in_flight_at_node(), self.native_threads
-        idle = each is not None and threads is not None and each <= threads
-        retried_writes = self.speculative_retry is not None and not self.read_fraction
-        alone = {(True, False): ("data_gib", "cache_gib"), (False, True): ("cache_gib", "data_gib")}
-        sizes = alone.get((self.data_gib is not None, self.cache_gib is not None))
         return (
-            *([f"{sizes[0]} has no effect on figures without {sizes[1]}"] if sizes else []),
+            *self._idle_sizes(),
             *(["rtt has no effect: the layout has one data centre"] if self.dcs == 1 and self.rtt != "1ms" else []),
-            *([f"native_threads has no effect: drivers send a node at most {each:,} requests"] if idle else []),
-            *(["speculative_retry has no effect: there are no reads"] if retried_writes else []),
+            *self._idle_limits(),
+            *self._idle_retries(),
+        )
+
+    def _idle_sizes(self) -> Iterator[str]:
+        given = {name: getattr(self, name) is not None for name in ("data_gib", "cache_gib")}
+        if not all(given.values()):
+            other = next((name for name, there in given.items() if not there), "")
+            yield from (f"{name} has no effect on figures without {other}" for name, there in given.items() if there)
+        elif not self.read_fraction:
+            yield "data_gib and cache_gib have no effect: there are no reads"
+        elif self.cache_state == "cold":
+            yield "data_gib and cache_gib have no effect: with cache_state cold, all reads go to disk"
+
+    def _idle_limits(self) -> Iterator[str]:
+        each, threads = self.in_flight_at_node(), self.native_threads
+        if each is None or threads is None:
+            return
+        if each <= threads:
+            yield f"native_threads has no effect: drivers send a node at most {each:,} requests"
+            return
+        given = [name for name in ("connections", "in_flight") if getattr(self, name) is not None]
+        have = "have" if len(given) > 1 else "has"
+        yield f"{' and '.join(given)} {have} no effect: a node takes {threads:,} of the {each:,} requests at a time"
+
+    def _idle_retries(self) -> Iterator[str]:
+        if self.speculative_retry is None or self.retries_reads():
+            return
+        if not self.read_fraction:
+            yield "speculative_retry has no effect: there are no reads"
+            return
+        yield (
+            f"speculative_retry has no effect: reads at {self.consistency_read} leave no other replica "
+            f"{'to ask' if self.dcs == 1 else 'of their data centre to ask'}"
+        )
+
+    def retries_reads(self) -> bool:
+        """Return whether slow reads are sent to one more replica, and there is one."""
+        if self.speculative_retry is None or not self.read_fraction:
+            return False
+        replicas = self.rf_by_dc()
+        return any(
+            share > 0 and has_spare(self.consistency_read, replicas, dc, replicas[dc])
+            for dc, share in enumerate(self.shares_by_dc())
         )
 
     def given(self) -> dict[str, Any]:
