@@ -222,6 +222,14 @@ def test_sizes_are_read_as_people_type_them(file: Path, capsys: pytest.CaptureFi
     assert (scenario["data_gib"], scenario["cache_gib"]) == (1024, 50)
     assert main(["predict", str(file), "--clients", "24", "--data-gib", "much"]) == 2
     assert "'400', or a size with its unit" in capsys.readouterr().err
+    assert main(["predict", str(file), "--clients", "24", "--data-gib", "3Gb"]) == 2
+    assert "did you mean 'GB'" in capsys.readouterr().err
+
+
+def test_headings_of_a_sweep_have_whole_words(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sweep", str(file), "--clients", "24", "--in-flight", "4,8"]) == 0
+    heading = capsys.readouterr().out.split("─")[0]
+    assert "connection" in heading.split()
 
 
 def test_clients_that_wait_for_their_drivers_have_the_throughput_of_those_that_may_go(fitted: Fitted) -> None:
@@ -274,6 +282,23 @@ def test_a_rate_beyond_what_drivers_let_through_waits_without_bound(fitted: Fitt
     assert other is not None
     assert endless.value == math.inf
     assert other.value == pytest.approx(one.value, rel=0.01)
+
+
+def test_a_comparison_shows_which_time_is_unbounded(
+    fitted: Fitted, file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """At a rate that the narrower of two limits lets through in most draws only."""
+    usual = SYSTEM.usual_scenario(fitted)
+    capacity = predict(changed(usual, tps=1000, in_flight=3), fitted=fitted, engine="analytic").peak_tps
+    assert capacity is not None
+    files = [tmp_path / f"{each}.toml" for each in (3, 64)]
+    for each, name in zip((3, 64), files, strict=True):
+        content = changed(usual, tps=0.97 * capacity.value, in_flight=each).given()
+        name.write_text("\n".join(f"{key} = {json.dumps(value)}" for key, value in content.items()), encoding="utf-8")
+    for pair, gap in ((files, "(-unbounded to "), (files[::-1], "to +unbounded)")):
+        assert main(["compare", *map(str, pair), "--fitted", str(file), "--engine", "analytic"]) == 0
+        (mean,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("write.mean"))
+        assert gap in mean
 
 
 @pytest.mark.slow

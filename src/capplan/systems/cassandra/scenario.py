@@ -63,6 +63,8 @@ def read_gib(text: str) -> float:
     for each in (f"{text}GiB", text):
         with suppress(InputError):
             return parse_size_bytes(each) / 2**30
+    if any(map(str.isdigit, text)):
+        return parse_size_bytes(text)  # which says what is wrong with the unit
     raise InputError(f"{text!r} is not a size: write GiB such as '400', or a size with its unit such as '1.5TiB'")
 
 
@@ -438,10 +440,10 @@ class CassandraScenario(Scenario):
         if not self.read_fraction:
             yield "speculative_retry has no effect: there are no reads"
             return
-        yield (
-            f"speculative_retry has no effect: reads at {self.consistency_read} leave no other replica "
-            f"{'to ask' if self.dcs == 1 else 'of their data centre to ask'}"
-        )
+        words = f"reads at {self.consistency_read} leave no other replica to ask"
+        if self.dcs > 1 and not self.consistency_read.startswith("LOCAL_"):
+            words = "with several data centres, only reads at LOCAL_ONE and LOCAL_QUORUM are retried in the model"
+        yield f"speculative_retry has no effect: {words}"
 
     def retries_reads(self) -> bool:
         """Return whether slow reads are sent to one more replica, and there is one."""
