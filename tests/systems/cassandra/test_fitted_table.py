@@ -18,7 +18,7 @@ from capplan.calibration.fit.fitted_file import Fitted, write
 from capplan.calibration.tables.fit_table import RowPrediction, fit_table, predict_table
 from capplan.calibration.tables.identifiability import decided
 from capplan.cli.main import main
-from capplan.models.errors import InputError
+from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.scenario import changed
 from capplan.planner.predict.predict import predict
 from capplan.systems.cassandra import SYSTEM
@@ -265,6 +265,13 @@ def test_clients_beyond_the_threads_have_no_percentiles(fitted: Fitted) -> None:
     assert "unevenly" in " ".join(beyond.evidence.cautions)
     assert below.latency_ms["write"].p99 is not None
     assert "unevenly" not in " ".join(below.evidence.cautions)
+
+
+def test_more_clients_than_unequal_data_centres_take_are_refused_with_a_way_out(fitted: Fitted) -> None:
+    unequal = changed(SYSTEM.usual_scenario(fitted), dcs=2, cass_nodes=(6, 3), in_flight=4)
+    with pytest.raises(RefusedError, match=r"more clients \(54\) .*smallest pool \(12\).*--tps"):
+        predict(changed(unequal, clients=54), fitted=fitted)
+    assert predict(changed(unequal, clients=12), fitted=fitted).peak_tps is not None
 
 
 def test_a_rate_beyond_what_drivers_let_through_waits_without_bound(fitted: Fitted) -> None:

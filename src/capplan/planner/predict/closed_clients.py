@@ -13,7 +13,7 @@ from capplan.calibration.system import Case
 from capplan.calibration.tables.fit_table import TableSystem, band_of
 from capplan.calibration.tables.model import Solved, solved_rows
 from capplan.calibration.tables.rows import LEVELS, MEAN, QUANTITIES, THROUGHPUT, Load, TableRow
-from capplan.models.errors import InputError
+from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.scenario import changed
 from capplan.models.objective import Metric
 from capplan.models.results import Band, Capacity, Latency
@@ -46,6 +46,8 @@ def predict_closed(case: Case[Any], lose: Sequence[str] = ()) -> Prediction:
     ------
     InputError
         If something is lost.
+    RefusedError
+        If the solver does not have so many clients in such a layout.
     """
     if lose:
         raise InputError(
@@ -58,7 +60,10 @@ def predict_closed(case: Case[Any], lose: Sequence[str] = ()) -> Prediction:
     load = Load("closed", clients)
     classes = system.classes(scenario)
     rows = [TableRow("asked", name, layout, load, {}) for name in (None, *classes)]
-    solved = solved_rows(system, rows, system.all_values(fitted, layout), [list(QUANTITIES)] * len(rows))
+    try:
+        solved = solved_rows(system, rows, system.all_values(fitted, layout), [list(QUANTITIES)] * len(rows))
+    except RefusedError as error:
+        raise RefusedError(f"{error}, or ask for a rate with --tps") from None
     whole = solved[0]
     basis = case.basis.of_capacity()
     throughput = with_basis(band_of(whole.figures[THROUGHPUT], fitted, THROUGHPUT), basis)
