@@ -49,6 +49,8 @@ from capplan.planner.simulate.precision_target import read_precision_target
 from capplan.planner.situations.check import read_specification
 from capplan.planner.size.prices import read_prices
 from capplan.planner.size.shapes import read_shapes
+from capplan.systems.cassandra.retries import read_retry
+from capplan.systems.cassandra.scenario import read_gib
 from capplan.systems.registry import system
 
 ROOT = Path(__file__).parents[2]
@@ -174,6 +176,8 @@ TEXTS = {
     "rate": TextTarget(parse_rate_per_s, ("7000", "10k", "10,000/s", "90/min", "1.5M")),
     "count": TextTarget(parse_count, ("6", "10k", "10,000")),
     "size": TextTarget(parse_size_bytes, ("300B", "16KiB", "8 GB")),
+    "size in GiB": TextTarget(read_gib, ("50", "1.5TiB", "200 GB")),
+    "speculative retry": TextTarget(read_retry, ("99p", "p99.9", "99PERCENTILE", "none")),
     "share": TextTarget(parse_share, ("5%", "0.05", "1e-3")),
     "distance": TextTarget(parse_length_m, ("150km", "2000 m", "0")),
     "objective": TextTarget(

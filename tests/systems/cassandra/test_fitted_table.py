@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from capplan.calibration.fit.fitted_file import Fitted, write
 from capplan.calibration.tables.fit_table import RowPrediction, fit_table, predict_table
 from capplan.calibration.tables.identifiability import decided
 from capplan.cli.main import main
-from capplan.models.errors import InputError
+from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.scenario import changed
 from capplan.planner.predict.predict import predict
 from capplan.systems.cassandra import SYSTEM
@@ -157,6 +158,17 @@ def test_predict_answers_for_closed_clients_and_for_a_rate(fitted: Fitted) -> No
     assert mean.low < mean.value < mean.high
 
 
+@pytest.mark.parametrize("load", [{"tps": 10_000}, {"clients": 24}])
+def test_an_answer_says_what_the_rows_leave_open(fitted: Fitted, load: dict[str, int]) -> None:
+    """For a rate as for clients: the rows are writes, and say nothing of reads."""
+    usual = changed(SYSTEM.usual_scenario(fitted), **load)
+    known, unknown = (
+        predict(changed(usual, read_fraction=each), fitted=fitted, engine="analytic") for each in (0.0, 1.0)
+    )
+    assert "not identifiable" not in " ".join(known.evidence.cautions).lower()
+    assert "a row with reads would decide it" in " ".join(unknown.evidence.cautions)
+
+
 def test_a_rate_has_about_the_percentiles_of_the_clients_that_reach_it(fitted: Fitted) -> None:
     """At half the capacity 36 clients and Poisson arrivals of their throughput see nearly the same nodes.
 
@@ -183,6 +195,117 @@ def test_what_is_asked_beyond_the_rows_is_extrapolated(fitted: Fitted) -> None:
     capacity = predict(changed(usual, tps=10_000), fitted=fitted, engine="analytic").peak_tps
     assert capacity is not None
     assert capacity.basis == "extrapolated"
+
+
+def test_options_of_limits_and_data_are_shown(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As other fields of the layout are."""
+    assert main(["predict", str(file), "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert all(f"--{name}" in shown for name in ("connections", "in-flight", "native-threads", "data-gib", "cache-gib"))
+
+
+def test_data_beyond_the_page_cache_slow_reads_down(fitted: Fitted) -> None:
+    """By a prior alone, as the fitted rows are writes."""
+    usual = changed(SYSTEM.usual_scenario(fitted), clients=24, read_fraction=1.0)
+    cached, beyond = (predict(changed(usual, data_gib=each, cache_gib=50), fitted=fitted) for each in (40, 200))
+    assert cached.peak_tps is not None
+    assert beyond.peak_tps is not None
+    assert beyond.peak_tps.value < cached.peak_tps.value
+    assert (cached.peak_tps.basis, beyond.peak_tps.basis) == ("interpolated", "extrapolated")
+
+
+def test_sizes_are_read_as_people_type_them(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A bare number is in GiB, and other units have their names."""
+    sizes = ["--data-gib", "1TiB", "--cache-gib", "50"]
+    assert main(["predict", str(file), "--clients", "24", *sizes, "--json"]) == 0
+    scenario = json.loads(capsys.readouterr().out)["scenario"]
+    assert (scenario["data_gib"], scenario["cache_gib"]) == (1024, 50)
+    assert main(["predict", str(file), "--clients", "24", "--data-gib", "much"]) == 2
+    assert "'400', or a size with its unit" in capsys.readouterr().err
+    assert main(["predict", str(file), "--clients", "24", "--data-gib", "3Gb"]) == 2
+    assert "did you mean 'GB'" in capsys.readouterr().err
+
+
+def test_headings_of_a_sweep_have_whole_words(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sweep", str(file), "--clients", "24", "--in-flight", "4,8"]) == 0
+    heading = capsys.readouterr().out.split("─")[0]
+    assert "connection" in heading.split()
+
+
+def test_clients_that_wait_for_their_drivers_have_the_throughput_of_those_that_may_go(fitted: Fitted) -> None:
+    """Eight requests on each of three nodes: 54 clients have the throughput of 24, and else wait."""
+    usual = SYSTEM.usual_scenario(fitted)
+    limited = predict(changed(usual, clients=54, in_flight=8), fitted=fitted)
+    free = predict(changed(usual, clients=24), fitted=fitted)
+    assert limited.peak_tps is not None
+    assert free.peak_tps is not None
+    assert limited.peak_tps.value == pytest.approx(free.peak_tps.value, rel=1e-3)
+    assert limited.peak_tps.basis == "extrapolated"
+    assert limited.limits[0].resource == "driver"
+    mean = limited.latency_ms["write"].mean
+    assert mean is not None
+    assert mean.value == pytest.approx(54 / limited.peak_tps.value * 1e3, rel=0.01)
+
+
+def test_clients_beyond_the_threads_have_no_percentiles(fitted: Fitted) -> None:
+    """They wait unevenly, and the solver takes the nodes as one; the mean is that of Little's law.
+
+    So an objective about a percentile is not met either.
+    """
+    usual = SYSTEM.usual_scenario(fitted)
+    beyond, below = (predict(changed(usual, clients=54, native_threads=each), fitted=fitted) for each in (8, 18))
+    assert beyond.limits[0].resource == "native-transport"
+    assert beyond.peak_tps is not None
+    assert beyond.latency_ms["write"].mean is not None
+    assert beyond.latency_ms["write"].mean.value == pytest.approx(54 / beyond.peak_tps.value * 1e3, rel=0.02)
+    assert beyond.latency_ms["write"].p99 is None
+    judged = predict(changed(usual, clients=54, native_threads=8, slo=("write.p99<10s",)), fitted=fitted)
+    assert not judged.answer
+    assert judged.why_not == ("write.p99<10s is not modelled",)
+    assert "unevenly" in " ".join(beyond.evidence.cautions)
+    assert below.latency_ms["write"].p99 is not None
+    assert "unevenly" not in " ".join(below.evidence.cautions)
+
+
+def test_more_clients_than_unequal_data_centres_take_are_refused_with_a_way_out(fitted: Fitted) -> None:
+    unequal = changed(SYSTEM.usual_scenario(fitted), dcs=2, cass_nodes=(6, 3), in_flight=4)
+    with pytest.raises(RefusedError, match=r"more clients \(54\) .*smallest pool \(12\).*--tps"):
+        predict(changed(unequal, clients=54), fitted=fitted)
+    assert predict(changed(unequal, clients=12), fitted=fitted).peak_tps is not None
+
+
+def test_a_rate_beyond_what_drivers_let_through_waits_without_bound(fitted: Fitted) -> None:
+    """And a rate below it hardly notices them."""
+    usual = SYSTEM.usual_scenario(fitted)
+    free, limited, narrow = (
+        predict(changed(usual, tps=20_000, in_flight=each), fitted=fitted, engine="analytic") for each in (None, 64, 3)
+    )
+    assert not narrow.answer
+    assert narrow.limits[0].resource == "driver"
+    assert "without bound" in " ".join(narrow.evidence.cautions)
+    endless, one, other = (each.latency_ms["write"].mean for each in (narrow, free, limited))
+    assert endless is not None
+    assert one is not None
+    assert other is not None
+    assert endless.value == math.inf
+    assert other.value == pytest.approx(one.value, rel=0.01)
+
+
+def test_a_comparison_shows_which_time_is_unbounded(
+    fitted: Fitted, file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """At a rate that the narrower of two limits lets through in most draws only."""
+    usual = SYSTEM.usual_scenario(fitted)
+    capacity = predict(changed(usual, tps=1000, in_flight=3), fitted=fitted, engine="analytic").peak_tps
+    assert capacity is not None
+    files = [tmp_path / f"{each}.toml" for each in (3, 64)]
+    for each, name in zip((3, 64), files, strict=True):
+        content = changed(usual, tps=0.97 * capacity.value, in_flight=each).given()
+        name.write_text("\n".join(f"{key} = {json.dumps(value)}" for key, value in content.items()), encoding="utf-8")
+    for pair, gap in ((files, "(-unbounded to "), (files[::-1], "to +unbounded)")):
+        assert main(["compare", *map(str, pair), "--fitted", str(file), "--engine", "analytic"]) == 0
+        (mean,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("write.mean"))
+        assert gap in mean
 
 
 @pytest.mark.slow

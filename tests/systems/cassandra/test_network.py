@@ -22,6 +22,7 @@ from capplan.models.solver.operating_point import solve
 from capplan.simulator.engine import simulate
 from capplan.systems.cassandra import SYSTEM
 from capplan.systems.cassandra.network import PARAMETERS, network
+from capplan.systems.cassandra.rows import excess
 from capplan.systems.cassandra.scenario import CassandraScenario
 
 VALUES: Values = {**defaults(PARAMETERS), "generator_s": 1e-7}
@@ -135,6 +136,37 @@ def test_cold_caches_large_rows_and_tls_cost_time_and_capacity() -> None:
         assert unloaded_s(changed(READS, **worse)) > unloaded_s(READS)
         assert capacity(changed(READS, **worse)) < capacity(READS)
     assert unloaded_s(changed(WRITES, cache_state="cold")) == unloaded_s(WRITES)
+
+
+@pytest.mark.parametrize(
+    ("state", "data_gib", "share"),
+    [("warm", 200.0, 0.75), ("mixed", 200.0, 0.875), ("cold", 200.0, 1), ("warm", 40.0, 0)],
+)
+def test_reads_miss_what_the_page_cache_has_no_room_for(state: str, data_gib: float, share: float) -> None:
+    """In proportion, as keys are equally likely: a read of one replica takes the same share of a cold one's excess."""
+    one = changed(READS, consistency_read="LOCAL_ONE")
+    full = changed(one, cache_state=state, data_gib=data_gib, cache_gib=50.0)
+    warm_s, cold_s = unloaded_s(one), unloaded_s(changed(one, cache_state="cold"))
+    assert full.cold_share() == share
+    assert unloaded_s(full) == pytest.approx(warm_s + share * (cold_s - warm_s))
+    writes = changed(WRITES, data_gib=data_gib, cache_gib=50.0)
+    assert unloaded_s(writes) == unloaded_s(WRITES)
+
+
+def test_data_without_a_page_cache_move_no_figure_and_say_so() -> None:
+    """And the reverse; nor do both where all reads go to disk anyway, or none."""
+    for field, other in (("data_gib", "cache_gib"), ("cache_gib", "data_gib")):
+        alone = changed(READS, **{field: 200.0})
+        assert capacity(alone) == capacity(READS)
+        assert other in " ".join(alone.without_effect())
+    sizes = {"data_gib": 200.0, "cache_gib": 50.0}
+    for same in (changed(READS, cache_state="cold"), WRITES):
+        both = changed(same, **sizes)
+        assert capacity(both) == capacity(same)
+        assert "data_gib and cache_gib" in " ".join(both.without_effect())
+        assert not excess(both, ())
+    assert not changed(READS, **sizes).without_effect()
+    assert excess(changed(READS, **sizes), ())
 
 
 @pytest.mark.parametrize("token_aware", [True, False])

@@ -9,6 +9,7 @@ import pytest
 
 from capplan.calibration.evidence.load_tests import LoadTestRow
 from capplan.models.errors import InputError, RefusedError
+from capplan.models.language.scenario import changed
 from capplan.systems.cassandra import SYSTEM
 from capplan.systems.cassandra.rows import row_scenario
 
@@ -91,3 +92,57 @@ def test_reads_and_writes_that_were_tested_apart_do_not_decide_a_mix() -> None:
     reads, writes, mixed = SYSTEM.read([replace(ROW, read_fraction=share) for share in (1.0, 0.0, 0.5)])
     assert "would decide" in SYSTEM.undecided(mixed, [reads, writes])
     assert not SYSTEM.undecided(mixed, [reads, writes, mixed])
+
+
+STATED = replace(ROW, data_gib=100.0)
+
+
+@pytest.mark.parametrize(
+    ("trained", "asked", "decides"),
+    [
+        (STATED, {"data_gib": 400.0}, "a row with 400 GiB"),
+        (STATED, {"data_gib": 20.0}, "a row with 20 GiB"),
+        (STATED, {"data_gib": 120.0}, ""),  # as much, with what was written since
+        (STATED, {"data_gib": 400.0, "read_fraction": 0.0}, ""),
+        (ROW, {"data_gib": 400.0}, ""),  # and no row says how much there was: its band has it
+    ],
+)
+def test_other_data_than_the_rows_had_is_not_identifiable(
+    trained: LoadTestRow, asked: dict[str, Any], decides: str
+) -> None:
+    """More of it is read from disk, or less; only reads care."""
+    writes = replace(trained, read_fraction=0.0)
+    (row,) = SYSTEM.read([replace(trained, **asked)])
+    found = SYSTEM.undecided(row, SYSTEM.read([trained, writes]))
+    assert (decides in found) if decides else found == ""
+
+
+@pytest.mark.parametrize(
+    ("trained", "asked", "decides"),
+    [
+        (ROW, {"data_gib": 400.0}, "none states its data_gib; a row with 400 GiB"),
+        (STATED, {"data_gib": 100.0, "cache_gib": 200.0}, ""),
+        (replace(STATED, data_gib=20.0), {"data_gib": 100.0, "cache_gib": 50.0}, "cache_state cold"),
+        (STATED, {"data_gib": 100.0, "cache_gib": 50.0}, "a row with at most 50 GiB"),
+    ],
+)
+def test_misses_of_the_page_cache_are_identifiable_only_where_rows_show_them(
+    trained: LoadTestRow, asked: dict[str, Any], decides: str
+) -> None:
+    """What is asked of a layout, as no table states a page cache."""
+    (row,) = known = SYSTEM.read([trained])
+    found = SYSTEM.undecided(replace(row, layout=changed(row.layout, **asked)), known)
+    assert (decides in found) if decides else found == ""
+
+
+def test_cold_and_warm_rows_decide_what_a_miss_takes() -> None:
+    """With the data of the fitted rows or as much."""
+    known = SYSTEM.read([replace(ROW, data_gib=40.0), replace(ROW, data_gib=40.0, cache_state="cold")])
+    asked = replace(known[0], layout=changed(known[0].layout, data_gib=50.0, cache_gib=45.0))
+    assert not SYSTEM.undecided(asked, known)
+
+
+def test_data_of_a_row_is_no_part_of_its_layout() -> None:
+    """It grows from run to run, and rows of one curve stay together."""
+    one, other = SYSTEM.read([replace(ROW, data_gib=40.0), replace(ROW, data_gib=44.0)])
+    assert one.layout == other.layout

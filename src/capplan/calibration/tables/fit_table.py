@@ -188,8 +188,13 @@ class TableSystem(System[S]):
             if name is not None and name not in self.reported:
                 name = None
             run = row.run_id or str(number + 1)
-            found.append(steady(TableRow(run, name, layout, load_of(row), measured_of(row))))
+            found.append(steady(TableRow(run, name, layout, load_of(row), measured_of(row), row.data_gib)))
         return tuple(found)
+
+    def tails_left_out(self, scenario: S) -> tuple[str, ...]:
+        """Return what is known to make tails of latency and is not in the network of a layout."""
+        del scenario
+        return self.tails_not_modelled
 
     def checked(self, fitted: Fitted, where: str) -> Fitted:
         """Return a calibration if it is one of this system, with the table that it was fitted to."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from capplan.calibration.case.solution import kind_of
 from capplan.calibration.case.variation import varied
 from capplan.calibration.tables.rows import LEVELS, MEAN, THROUGHPUT, TableRow
 from capplan.models.language.distribution import Deterministic, Exponential
@@ -38,11 +39,17 @@ class Solved:
         The rate at which the first station is full.
     busy : mapping of arrays (draws,)
         Utilisation of each kind of station, by name.
+    held : mapping of arrays (draws,)
+        Share of the units in use of the outermost pools, by kind; empty without pools.
+    uneven : bool
+        Whether clients wait for several pools, whose queues differ more than the solver knows: it takes them as one.
     """
 
     figures: Mapping[str, FloatArray]
     capacity_per_s: FloatArray
     busy: Mapping[str, FloatArray]
+    held: Mapping[str, FloatArray]
+    uneven: bool
 
 
 def solved_rows(
@@ -182,11 +189,15 @@ def _solved(  # noqa: PLR0913, PLR0917  # one call site a kind of traffic
         for name in analysis.demands:
             load = np.broadcast_to(analysis.load(name), (analysis.draws,))
             load = load[own] if load.shape[0] > 1 else load
-            kind = name.split("/", 1)[0]
+            kind = kind_of(name)
             busy[kind] = np.maximum(busy.get(kind, np.zeros(1)), np.minimum(rate * load, 1.0))
         capacity = np.broadcast_to(analysis.drift_per_s, (analysis.draws,))
         capacity = capacity[own] if capacity.shape[0] > 1 else capacity
-        found.append(Solved(figures, capacity, busy))
+        units = 0 if analysis.pool is None else analysis.pool[0]
+        used = np.broadcast_to(point.busy_units[number, own] / max(units, 1), (draws,))
+        held = {kind_of(pool.name): used for pool in analysis.outer_pools}
+        uneven = analysis.outer_pool_count > 1 and row.load.clients > units
+        found.append(Solved(figures, capacity, busy, held, uneven))
     return found
 
 

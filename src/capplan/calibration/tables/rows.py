@@ -65,6 +65,8 @@ class TableRow:
         The load.
     measured : mapping of float
         Measured figures by column, in the column's unit.
+    data_gib : float or None
+        Data on each node, GiB, where the row states it. No part of the layout, as it grows from run to run.
     """
 
     run_id: str
@@ -72,6 +74,7 @@ class TableRow:
     layout: Any
     load: Load
     measured: Mapping[str, float] = field(hash=False)
+    data_gib: float | None = None
 
 
 def cells_of(row: LoadTestRow) -> dict[str, Any]:

@@ -130,7 +130,7 @@ def _number(value: float, unit: str) -> str:
 def _gap(each: Difference) -> str:
     """Return a difference with its interval, signed; `none` where it is below what matters."""
     gap, base = each.difference, abs(each.first.value)
-    if not all(math.isfinite(value) for value in (gap.value, gap.low, gap.high)):
+    if not any(math.isfinite(value) for value in (gap.value, gap.low, gap.high)):
         return "unbounded"
     if max(abs(gap.low), abs(gap.high)) <= _NONE * base:
         return "none"
@@ -140,10 +140,13 @@ def _gap(each: Difference) -> str:
 
 def _step(gap: Interval) -> float:
     """Return the last digit to show of a difference: the second one of its larger end."""
-    return 10.0 ** (math.floor(math.log10(max(abs(gap.low), abs(gap.high), 1e-12))) - 1)
+    ends = [abs(end) for end in (gap.value, gap.low, gap.high) if math.isfinite(end)]
+    return 10.0 ** (math.floor(math.log10(max(*ends, 1e-12))) - 1)
 
 
 def _signed(value: float, unit: str, step: float) -> str:
+    if not math.isfinite(value):
+        return f"{'+' if value > 0 else '-'}unbounded"
     factor = 100 if unit == "1" else 1
     last = max(-math.floor(math.log10(step * factor) + 1e-9), 0)
     rounded = round(value / step) * step * factor

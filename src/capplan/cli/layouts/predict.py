@@ -91,7 +91,7 @@ def predict_(
 ) -> None:
     """Predict capacity, latency, utilisation and outages of a layout, or of a network of your own.
 
-    Exit code 1 if an objective is not met, or overload is likelier than the accepted risk.
+    Exit code 1 if an objective is not met or not modelled, or overload is likelier than the accepted risk.
 
     Node counts are per data centre where there are several, rates and capacities are totals. The options of the layout
     are those of the target: `capplan predict fedora4 --help` shows fedora4's.

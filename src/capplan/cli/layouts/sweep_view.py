@@ -89,7 +89,7 @@ def _closed(points: Sequence[SweepPoint]) -> bool:
 def _closed_lines(points: Sequence[SweepPoint], swept: dict[str, str], classes: Sequence[str], banded: bool) -> Table:
     """Return a line for each number of clients."""
     lines = table(
-        *(("\n".join(textwrap.wrap(label, HEADING)), "right") for label in swept.values()),
+        *(("\n".join(textwrap.wrap(label, HEADING, break_long_words=False)), "right") for label in swept.values()),
         *((head, "right") for head in ("clients", "throughput")),
         *((f"{name}\np99 ms", "right") for name in classes),
         ("basis", "left"),
@@ -112,7 +112,7 @@ def _lines(points: Sequence[SweepPoint], swept: dict[str, str], classes: Sequenc
     both = [",\n".join(each) for each in (("TPS", *done), ("sustained", "basis"))]
     heads = ("TPS", *done, "sustained", "basis") if banded else both
     lines = table(
-        *(("\n".join(textwrap.wrap(label, HEADING)), "right") for label in swept.values()),
+        *(("\n".join(textwrap.wrap(label, HEADING, break_long_words=False)), "right") for label in swept.values()),
         *((head, "right" if head.startswith(("TPS", "done")) else "left") for head in heads),
         ("capacity", "right"),
         *((f"{name}\np99 ms", "right") for name in classes),

@@ -10,15 +10,16 @@ from typing import Any, cast
 import numpy as np
 
 from capplan.calibration.system import Case
-from capplan.calibration.tables.fit_table import TableSystem, band_of, judged
+from capplan.calibration.tables.fit_table import TableSystem, band_of
 from capplan.calibration.tables.model import Solved, solved_rows
 from capplan.calibration.tables.rows import LEVELS, MEAN, QUANTITIES, THROUGHPUT, Load, TableRow
-from capplan.models.errors import InputError
+from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.scenario import changed
 from capplan.models.objective import Metric
 from capplan.models.results import Band, Capacity, Latency
 from capplan.planner.predict.basis import with_basis
-from capplan.planner.predict.prediction import EvidenceSummary, Limit, Prediction
+from capplan.planner.predict.left_open import left_open
+from capplan.planner.predict.prediction import EvidenceSummary, Limit, Prediction, unmet
 
 NOTE = (
     "Closed clients send their next request when they have an answer, so they have no rate to raise. Throughput and "
@@ -26,6 +27,9 @@ NOTE = (
 )
 _STATISTICS = {MEAN: "mean", **{name: name.removeprefix("latency_").removesuffix("_ms") for name in LEVELS}}
 _SHOWN = ("mean", "p50", "p90", "p95", "p99")
+_UNEVEN = (
+    "More clients than the nodes or data centres take: they wait unevenly, and the solver has no percentiles of that."
+)
 
 
 def predict_closed(case: Case[Any], lose: Sequence[str] = ()) -> Prediction:
@@ -42,6 +46,8 @@ def predict_closed(case: Case[Any], lose: Sequence[str] = ()) -> Prediction:
     ------
     InputError
         If something is lost.
+    RefusedError
+        If the solver does not have so many clients in such a layout.
     """
     if lose:
         raise InputError(
@@ -54,13 +60,15 @@ def predict_closed(case: Case[Any], lose: Sequence[str] = ()) -> Prediction:
     load = Load("closed", clients)
     classes = system.classes(scenario)
     rows = [TableRow("asked", name, layout, load, {}) for name in (None, *classes)]
-    solved = solved_rows(system, rows, system.all_values(fitted, layout), [list(QUANTITIES)] * len(rows))
+    try:
+        solved = solved_rows(system, rows, system.all_values(fitted, layout), [list(QUANTITIES)] * len(rows))
+    except RefusedError as error:
+        raise RefusedError(f"{error}, or ask for a rate with --tps") from None
     whole = solved[0]
     basis = case.basis.of_capacity()
     throughput = with_basis(band_of(whole.figures[THROUGHPUT], fitted, THROUGHPUT), basis)
     latency = {name: _latency(case, each, name) for name, each in zip(classes, solved[1:], strict=True)}
     busy = {name: _busy(each) for name, each in _most_first(whole)}
-    why_not_known = judged(system, fitted, rows[0], whole)
     prediction = Prediction(
         system=system.name,
         layout=f"{system.layout(scenario, case.values)}, {clients:,} clients",
@@ -76,7 +84,7 @@ def predict_closed(case: Case[Any], lose: Sequence[str] = ()) -> Prediction:
         offered=None,
         latency_ms=latency,
         tails_guessed=("GC pauses",),
-        tails_not_modelled=system.tails_not_modelled,
+        tails_not_modelled=system.tails_left_out(scenario),
         utilisation=busy,
         busy_workers={},
         evidence=EvidenceSummary(
@@ -84,7 +92,7 @@ def predict_closed(case: Case[Any], lose: Sequence[str] = ()) -> Prediction:
             case.extrapolation.basis,
             case.extrapolation.why,
             (),
-            tuple(each[0].upper() + each[1:] + "." for each in [why_not_known] if each),
+            (*([_UNEVEN] if whole.uneven else []), *left_open(case, load, whole)),
             (system.notes.rates, NOTE, *system.promises()),
         ),
         engine="analytic",
@@ -97,14 +105,14 @@ def predict_closed(case: Case[Any], lose: Sequence[str] = ()) -> Prediction:
 def _latency(case: Case[Any], solved: Solved, name: str) -> Latency:
     bands = {}
     for quantity, statistic in _STATISTICS.items():
-        if statistic in _SHOWN:
+        if statistic in (("mean",) if solved.uneven else _SHOWN):
             band = band_of(solved.figures[quantity], case.fitted, quantity)
             bands[statistic] = with_basis(band, case.basis.of_latency(name, statistic, 0.0))
     return Latency(**bands)
 
 
 def _most_first(solved: Solved) -> list[tuple[str, Any]]:
-    return sorted(solved.busy.items(), key=lambda each: -float(np.median(each[1])))
+    return sorted({**solved.busy, **solved.held}.items(), key=lambda each: -float(np.median(each[1])))
 
 
 def _busy(share: Any) -> Band:
@@ -117,5 +125,5 @@ def _with_verdicts(prediction: Prediction, case: Case[Any]) -> Prediction:
         return Band.exactly(0.0) if metric.name == "drop_rate" else prediction.figure(metric)
 
     verdicts = tuple(objective.evaluate(lookup) for objective in case.objectives)
-    why = tuple(f"{each.text} is not met" for each in verdicts if each.met is False)
+    why = unmet(verdicts)
     return replace(prediction, objectives=verdicts, answer=not why, why_not=why)

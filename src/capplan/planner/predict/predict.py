@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
@@ -33,13 +33,14 @@ from capplan.planner.predict.capacity import (
     rate_at,
 )
 from capplan.planner.predict.outages import Whole, outages
-from capplan.planner.predict.prediction import EvidenceSummary, Limit, Offered, Prediction
+from capplan.planner.predict.prediction import EvidenceSummary, Limit, Offered, Prediction, unmet
 from capplan.planner.predict.solved_latency import solved_latency
 from capplan.planner.predict.sustained_rate import Relations
 from capplan.simulator.experiments.draws import RunsDone
 from capplan.systems.registry import resolve
 
 if TYPE_CHECKING:
+    from capplan.calibration.tables.fit_table import TableSystem
     from capplan.planner.predict.simulated_latency import SimulatedLatency
 
 _MOST_ROUNDS = 4
@@ -203,7 +204,7 @@ def _predicted(case: Case[Any], question: Question) -> Prediction:
         offered=_offered(case, figures, relations, question.risk),
         latency_ms=latencies_with_basis(latency, case.basis, rate),
         tails_guessed=() if figures.pausing is None else ("GC pauses",),
-        tails_not_modelled=case.system.tails_not_modelled,
+        tails_not_modelled=_tails_left_out(case),
         solver_errors=_solver_errors(case, figures) if question.engine == "analytic" else (),
         utilisation=_utilisation(case, figures, rate),
         busy_workers=_busy_workers(case, figures),
@@ -217,6 +218,13 @@ def _predicted(case: Case[Any], question: Question) -> Prediction:
         version=version("capplan"),
     )
     return answered(_judged(prediction, case, figures))
+
+
+def _tails_left_out(case: Case[Any]) -> tuple[str, ...]:
+    found: tuple[str, ...] = case.system.tails_not_modelled
+    if case.system.from_tables:
+        found = cast("TableSystem[Any]", case.system).tails_left_out(case.scenario)
+    return found
 
 
 def _solver_errors(case: Case[Any], figures: Figures) -> tuple[KnownError, ...]:
@@ -236,7 +244,7 @@ def answered(prediction: Prediction) -> Prediction:
         why.append(
             f"overload risk {share(offered.overload_probability)}, above the accepted {share(offered.accepted_risk)}"
         )
-    why += [f"{objective.text} is not met" for objective in prediction.objectives if objective.met is False]
+    why += unmet(prediction.objectives)
     return replace(prediction, answer=not why, why_not=tuple(why))
 
 
@@ -398,7 +406,12 @@ def _notes(case: Case[Any], capacity: Band, figures: Figures, of_latency: list[s
 
 
 def _cautions(case: Case[Any], capacity: Band, figures: Figures) -> tuple[str, ...]:
-    return (*_overload_caution(figures), *case.system.notes.cautions(case, capacity, figures))
+    own = case.system.notes.cautions(case, capacity, figures)
+    if not case.system.from_tables:
+        return (*_overload_caution(figures), *own)
+    from capplan.planner.predict.left_open import left_open_at_a_rate  # slow to import
+
+    return (*_overload_caution(figures), *left_open_at_a_rate(case, figures), *own)
 
 
 def _evidence(case: Case[Any], notes: tuple[str, ...], cautions: Sequence[str]) -> EvidenceSummary:
@@ -415,7 +428,7 @@ def _overload_caution(figures: Figures) -> tuple[str, ...]:
         return ()
     mean = float(np.median(figures.peak_rate)) / float(np.median(figures.peak_ratio))
     done = f"Overload: {rate(float(np.median(figures.throughput_per_s)))} of {rate(mean)} TPS complete"
-    if figures.analysis.pool is None:
+    if not np.any(figures.drop_rate):
         return (f"{done}. Queues and latency grow without bound.",)
     sessions = any(len(chain.classes) > 1 for chain in figures.analysis.chains)
     lost = f"{share(float(np.median(figures.drop_rate)))} of {'what is sent' if sessions else 'the requests'}"

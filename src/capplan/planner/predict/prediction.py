@@ -5,7 +5,7 @@ All computation ends in this value; views and reports only show it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -42,7 +42,7 @@ class Limit:
     Attributes
     ----------
     resource
-        Its name in objectives and in `utilisation`; `workers` or `native-transport` for pools.
+        Its name in objectives and in `utilisation`; `workers`, `driver` or `native-transport` for pools.
     name
         What it is, in words.
     assumed
@@ -139,7 +139,7 @@ class Prediction:
     answer
         Whether the answer is yes: exit code 0. It is no (exit code 1) for the reasons in `why_not`.
     why_not
-        Why the answer is no: overload that is more likely than accepted, objectives that are not met.
+        Why the answer is no: overload that is more likely than accepted, objectives that are not met or not modelled.
     capacity
         The rate that the layout sustains; of closed traffic, the throughput of its clients. Null for systems that are
         documented as ratios only.
@@ -280,6 +280,12 @@ class Prediction:
         for objective in self.objectives:
             if objective.met is not None:
                 yield "objective.met", "", objective.text, Band.exactly(objective.met), "1"
+
+
+def unmet(objectives: Iterable[ObjectiveVerdict]) -> tuple[str, ...]:
+    """Return why the answer is no by objectives: those that are not met, and those that nothing can judge."""
+    words = {False: "is not met", None: "is not modelled"}
+    return tuple(f"{each.text} {words[each.met]}" for each in objectives if each.met in words)
 
 
 def _outage_rows(outage: Outage) -> Iterator[tuple[str, str, str, Band, str]]:

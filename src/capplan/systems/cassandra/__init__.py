@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType
 
 import numpy as np
 
+from capplan.calibration.case.ensemble import Places
+from capplan.calibration.case.solution import Solution
 from capplan.calibration.evidence.load_test_row import LoadTestRow
 from capplan.calibration.situation import Machine
 from capplan.calibration.tables.fit_table import TableSystem
@@ -16,6 +19,7 @@ from capplan.models.language.parameter import Parameter, Values
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.scenario import changed
 from capplan.models.language.units import FloatArray, Number
+from capplan.systems.cassandra.limits import DRIVER, NATIVE, limit_in_words, waiting
 from capplan.systems.cassandra.network import (
     PARAMETERS,
     REPORTED,
@@ -29,9 +33,19 @@ from capplan.systems.cassandra.network import (
 )
 from capplan.systems.cassandra.outages import LOSSES, NODE, outages
 from capplan.systems.cassandra.priors import TIMES, priors
-from capplan.systems.cassandra.rows import row_scenario, undecided
+from capplan.systems.cassandra.rows import excess, row_scenario, undecided
 from capplan.systems.cassandra.scenario import USUAL_ROW_BYTES, CassandraScenario
 
+RETRIES = "speculative retries"
+_NOT_OF_NODES = (
+    "encryption",
+    "data_gib",
+    "cache_gib",
+    "connections",
+    "in_flight",
+    "native_threads",
+    "speculative_retry",
+)
 _STARTS = (
     {"generator_s": 4.0, "unseen_work": 0.5},
     {"coordinator_s": 0.5, "mutation_s": 2.0, "read_s": 2.0},
@@ -48,7 +62,7 @@ class Cassandra(TableSystem[CassandraScenario]):
     parameters = PARAMETERS
     reported = REPORTED
     losses = MappingProxyType(LOSSES)
-    tails_not_modelled = ("speculative retries", "compaction stalls", "hints")
+    tails_not_modelled = (RETRIES, "compaction stalls", "hints")
     machines = MappingProxyType({NODE: Machine("Cassandra node", "node_cores", holds_data=True)})
     effects = MappingProxyType({"work": 0.08, "delay": 0.1})
     times = (*TIMES, "generator_s")
@@ -59,6 +73,18 @@ class Cassandra(TableSystem[CassandraScenario]):
     network = staticmethod(network)
     pauses = staticmethod(pauses)
     outages = staticmethod(outages)
+    excess = staticmethod(excess)
+
+    def solution(
+        self, scenario: CassandraScenario, values: Values, place: Places | None = None, every: Values | None = None
+    ) -> Solution:
+        """Analyse a layout once; see `System.solution`."""
+        return waiting(super().solution(scenario, values, place, every))
+
+    def tails_left_out(self, scenario: CassandraScenario) -> tuple[str, ...]:
+        """Return what makes tails and is not in a layout's network."""
+        left_out = self.tails_not_modelled
+        return tuple(each for each in left_out if each != RETRIES) if scenario.retries_reads() else left_out
 
     def row_scenario(self, row: LoadTestRow) -> CassandraScenario:
         """Return the layout and the load of a row of a load-test table."""
@@ -81,8 +107,8 @@ class Cassandra(TableSystem[CassandraScenario]):
         return values_of_cluster(layout, values)
 
     def alike(self, layout: CassandraScenario) -> CassandraScenario:
-        """Return the layout whose factors a layout shares: rows and TLS do not change what its nodes differ in."""
-        return changed(layout, row_bytes=USUAL_ROW_BYTES, encryption=None)
+        """Return the layout whose factors a layout shares; see `_of_same_nodes`."""
+        return _of_same_nodes(layout)
 
     def with_effects(self, values: Values, effects: Mapping[str, Number]) -> Values:
         """Return values with a layout's own factors on the work of its nodes, and on its delay."""
@@ -119,7 +145,14 @@ class Cassandra(TableSystem[CassandraScenario]):
         del values
         dcs = f"{scenario.dcs} DCs x " if scenario.dcs > 1 else ""
         levels = ", ".join(f"{name}s at {level}" for name, level in scenario.levels().items())
-        return f"{dcs}{per_dc_text(scenario.cass_nodes)} nodes, RF {per_dc_text(scenario.rf)}, {levels}"
+        nodes = f"{dcs}{per_dc_text(scenario.cass_nodes)} nodes"
+        return ", ".join(filter(None, (nodes, f"RF {per_dc_text(scenario.rf)}", levels, limit_in_words(scenario))))
+
+    def resource_name(self, scenario: CassandraScenario, resource: str) -> str:
+        """Return what a resource is called in a sentence."""
+        del scenario
+        words = {DRIVER: "the drivers' requests in flight", NATIVE: "the nodes' native-transport threads"}
+        return words.get(resource, resource)
 
     def traffic_mix(self, scenario: CassandraScenario) -> Mapping[str, float]:
         """Return the reported classes in the traffic."""
@@ -137,6 +170,12 @@ class Cassandra(TableSystem[CassandraScenario]):
         """Return the round trips between data centres, seconds (dcs, dcs)."""
         del values
         return scenario.round_trips_s() if scenario.dcs > 1 else ()
+
+
+@lru_cache(maxsize=1024)
+def _of_same_nodes(layout: CassandraScenario) -> CassandraScenario:
+    """Return a layout without what does not change how its nodes differ from others: rows, data, TLS and limits."""
+    return changed(layout, row_bytes=USUAL_ROW_BYTES, **dict.fromkeys(_NOT_OF_NODES))
 
 
 SYSTEM = Cassandra()

@@ -9,7 +9,7 @@ layout).
 Each write costs work on all its replicas, each read on as many as its level asks. So the capacity is in proportion to
 1 / (c + r n), with n as the number of replicas that work on a request.
 
-Speculative retries, hints, batches, lightweight transactions and counters are not modelled.
+Hints, batches, lightweight transactions and counters are not modelled.
 """
 
 from __future__ import annotations
@@ -29,11 +29,13 @@ from capplan.models.language.network import Network
 from capplan.models.language.parameter import Parameter, Values
 from capplan.models.language.per_dc import proportions
 from capplan.models.language.station import Station
-from capplan.models.language.step import Choice, Delay, ForkJoin, Route, Sequence, Step, Visit
+from capplan.models.language.step import Acquire, Choice, Delay, ForkJoin, Route, Sequence, Step, Visit
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.random_times.pauses import RareDelay, pause_delays
+from capplan.systems.cassandra.limits import driver_pools, limit_of_threads, node_pools
+from capplan.systems.cassandra.retries import cut_short, has_spare, level_of, longest_wait_s
 from capplan.systems.cassandra.scenario import USUAL_ROW_BYTES, CassandraScenario
 
 LANES_PER_CORE = 4
@@ -188,31 +190,41 @@ def network(scenario: CassandraScenario, values: Values, rate_per_s: Number, dow
     InputError
         If a row may have too few live replicas for a level.
     """
-    cluster, costs = build_cluster(scenario, values, down), build_costs(scenario, values)
+    cluster = build_cluster(scenario, values, down)
     shares = served(scenario, cluster)
+    costs = build_costs(scenario, values, retried(scenario, cluster))
+    in_flight = driver_pools(scenario, cluster, tuple(shares))
     classes = []
     for operation, level in scenario.levels().items():
         asked = {dc: statement(cluster, costs[operation], dc, level, operation) for dc in shares}
-        parts = tuple(asked.values())
-        to_dc = parts[0]
-        if len(parts) > 1:
-            to_dc = (
-                Route("round_robin", parts, name="dc")
-                if scenario.client_share is None
-                else Choice(tuple(shares.values()), parts, name="dc")
-            )
         sent = Visit(GENERATOR, Exponential(values["generator_s"]), name="client")
         shared = _shared_work(scenario, values, operation) if scenario.one_host else ()
         first = Delay(Erlang(values["delay_s"], 2), name="network")
-        classes.append(RequestClass(operation, Sequence((first, sent, *shared, to_dc))))
+        way = (first, sent, *shared)
+        if in_flight:
+            held = {dc: Acquire(in_flight[dc].name, Sequence((*way, step))) for dc, step in asked.items()}
+            flow = _to_dcs(scenario, shares, tuple(held.values()))
+        else:
+            flow = Sequence((*way, _to_dcs(scenario, shares, tuple(asked.values()))))
+        classes.append(RequestClass(operation, flow))
     generator = Station(GENERATOR, GENERATOR_LANES, "ps", assignment="random")
     found = Network(
         name=scenario.system,
         stations=(generator, *stations(cluster)),
         classes=tuple(classes),
         traffic=Open(rate_per_s, scenario.mix()),
+        pools=(*in_flight.values(), *node_pools(scenario, cluster)),
     )
     return _on_one_host(found, scenario.node_cores) if scenario.one_host else found
+
+
+def _to_dcs(scenario: CassandraScenario, shares: Mapping[int, float], steps: tuple[Step, ...]) -> Step:
+    """Return what clients do in each data centre as one step."""
+    if len(steps) == 1:
+        return steps[0]
+    if scenario.client_share is None:
+        return Route("round_robin", steps, name="dc")
+    return Choice(tuple(shares.values()), steps, name="dc")
 
 
 def _shared_work(scenario: CassandraScenario, values: Values, operation: str) -> tuple[Step, ...]:
@@ -286,27 +298,46 @@ def build_cluster(scenario: CassandraScenario, values: Values, down: tuple[int, 
         assignment="random",
         token_aware=scenario.token_aware,
         read_repair=0.0,
-        unlimited=True,
+        unlimited=limit_of_threads(scenario) is None,
     )
     each_found = all(cluster.fewest_replicas(dc) for dc in served(scenario, cluster))
     return cluster if each_found else replace(cluster, token_aware=False)
 
 
-def build_costs(scenario: CassandraScenario, values: Values) -> Mapping[str, Costs]:
-    """Return the costs of reads and of writes at a node."""
+def retried(scenario: CassandraScenario, cluster: Cluster) -> float:
+    """Return the share of the reads that are sent to one more replica."""
+    retry = scenario.speculative_retry
+    return 0.0 if retry is None else (1 - level_of(retry)) * _with_spare(scenario, cluster)
+
+
+def _with_spare(scenario: CassandraScenario, cluster: Cluster) -> float:
+    """Return the share of the reads whose coordinators have one more replica to ask."""
+    level, replicas = scenario.consistency_read, scenario.rf_by_dc()
+    return sum(
+        share
+        for dc, share in served(scenario, cluster).items()
+        if has_spare(level, replicas, dc, cluster.fewest_replicas(dc))
+    )
+
+
+def build_costs(scenario: CassandraScenario, values: Values, retried: float = 0.0) -> Mapping[str, Costs]:
+    """Return the costs of reads and of writes at a node; a retry is work that no client waits for."""
     size = 1 + values["kib_share"] * scenario.row_bytes / 1024
     size = size / (1 + values["kib_share"] * USUAL_ROW_BYTES / 1024)
     coordinator, unseen = values["coordinator_s"] * size, values["unseen_work"]
     found = {}
     for operation, level in (("read", scenario.consistency_read), ("write", scenario.consistency_write)):
         read = values["read_s"] * size * _data_share(scenario, level, values["digest_share"])
-        waited = read + _cold_share(scenario) * values["cold_s"]
+        waited = read + scenario.cold_share() * values["cold_s"]
         at_replica = unseen * values["replica_unseen"]
+        at_read = at_replica * read / waited
+        if retried:
+            at_read = at_read + (1 + at_read) * retried / answers(level, scenario.rf_by_dc(), 0)
         found[operation] = Costs(
             coordinator=coordinator,
             read=waited,
             mutation=values["mutation_s"] * size,
-            unseen=at_replica * read / waited if operation == "read" else at_replica,
+            unseen=at_read if operation == "read" else at_replica,
             storage=0.0,
             message=values["message_share"] * coordinator,
             unseen_coordinator=unseen,
@@ -319,10 +350,6 @@ def _data_share(scenario: CassandraScenario, level: str, digest: Number) -> Numb
     """Return the mean cost of a replica's read over that of a read of data: one replica sends it, the others a hash."""
     count = answers(level, scenario.rf_by_dc(), 0)
     return (1 + (count - 1) * digest) / count
-
-
-def _cold_share(scenario: CassandraScenario) -> float:
-    return {"warm": 0.0, "mixed": 0.5, "cold": 1.0}[scenario.cache_state]
 
 
 def _links(scenario: CassandraScenario, values: Values) -> Exchanges:
@@ -357,7 +384,18 @@ def pauses(
     for operation, level in scenario.levels().items():
         needed = sum(share * needed_nodes(cluster, dc, level, operation) for dc, share in shares.items())
         share = np.minimum(values["pause_share"] * utilisation, 0.3)
-        found[operation] = pause_delays(share, values["pause_s"], np.zeros_like(utilisation), needed)
+        idle, length_s = np.zeros_like(utilisation), values["pause_s"]
+        # Replicas whose reads can go elsewhere; the coordinator is one of the nodes that are needed.
+        spared = (needed - 1) * _with_spare(scenario, cluster) if operation == "read" else 0.0
+        if scenario.speculative_retry is None or not spared:
+            found[operation] = pause_delays(share, length_s, idle, needed)
+            continue
+        wait_s = longest_wait_s(analysis, rate_per_s, scenario.speculative_retry)
+        cut_s = cut_short(length_s, wait_s if place is None else wait_s[..., place])
+        found[operation] = (
+            *pause_delays(share, length_s, idle, needed - spared),
+            *pause_delays(share, cut_s, idle, spared),
+        )
     return found
 
 

@@ -18,6 +18,7 @@ from capplan.models.language.scenario import changed
 from capplan.models.language.units import FloatArray
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.random_times.pauses import RareDelay
+from capplan.systems.cassandra.limits import waiting
 from capplan.systems.cassandra.network import REPORTED, network, pauses, variation
 from capplan.systems.cassandra.scenario import CassandraScenario
 
@@ -191,9 +192,8 @@ def _left(
     def pausing(analysis: Analysis, rate_per_s: FloatArray, place: Places | None) -> dict[str, tuple[RareDelay, ...]]:
         return pauses(scenario, values if place is None else every, analysis, rate_per_s, place, down)
 
-    return Solution(
-        network(scenario, values, 1.0, down), REPORTED, place=place, pausing=pausing, varying=partial(variation, values)
-    )
+    left = network(scenario, values, 1.0, down)
+    return waiting(Solution(left, REPORTED, place=place, pausing=pausing, varying=partial(variation, values)))
 
 
 def _why_unavailable(lost: _Lost) -> str:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from capplan.calibration.case.extrapolation import Excess
 from capplan.calibration.evidence.load_test_row import ALL, LoadTestRow
+from capplan.calibration.observations import LoadTest
 from capplan.calibration.tables.row_checks import check_pace, unwaited
 from capplan.calibration.tables.rows import TableRow, load_of
 from capplan.models.cassandra.consistency import need
 from capplan.models.errors import InputError, RefusedError, nearest
 from capplan.models.language.per_dc import by_dc, per_dc_text
+from capplan.models.number_words import share
+from capplan.systems.cassandra.limits import limit_in_words, may_wait
 from capplan.systems.cassandra.network import LAN_S
 from capplan.systems.cassandra.scenario import USUAL_ROW_BYTES, CassandraScenario
 
@@ -24,6 +28,7 @@ _REFUSED = {
     "counter": "counters, which read before they write, are not modelled",
 }
 USUAL_CORES = 8
+_ALIKE = 1.5  # ratio of data volumes within which a row counts as having as much: they grow in a run
 ONE_HOST = "on one host"
 """How the source of a row ends whose nodes and load generator shared one machine, as in a lab."""
 USUAL_LEVEL = "LOCAL_ONE"
@@ -121,6 +126,24 @@ def _cluster(row: LoadTestRow) -> str | None:
     return " ".join(each for each in (row.system, row.version) if each) or None
 
 
+def excess(scenario: CassandraScenario, tests: Sequence[LoadTest[CassandraScenario]]) -> Sequence[Excess]:
+    """Return what a layout has that no column of a table states: limits that may bind, and a full page cache.
+
+    The distances are 0, so bands stay as wide. With n requests under way, a cluster completes what n closed clients do,
+    and the prior of what a miss takes is wide.
+    """
+    del tests
+    found = []
+    if may_wait(scenario):
+        found.append(Excess(0.0, f"{limit_in_words(scenario)}: no load test states such a limit"))
+    if scenario.retries_reads():
+        found.append(Excess(0.0, f"speculative retries at {scenario.speculative_retry}: no load test states any"))
+    if scenario.read_fraction and scenario.cache_state != "cold" and (beyond := scenario.beyond_cache()):
+        words = f"{share(beyond)} of the data do not fit into the page cache: no load test states its size"
+        found.append(Excess(0.0, words))
+    return found
+
+
 def undecided(row: TableRow, trained: Sequence[TableRow]) -> str:
     """Return what no fitted row tells of a row's layout, and which row would decide it; empty if nothing."""
     layout, known = row.layout, [each.layout for each in trained]
@@ -131,9 +154,9 @@ def undecided(row: TableRow, trained: Sequence[TableRow]) -> str:
         return "they have no writes; a row with writes would decide it"
     if 0 < layout.read_fraction < 1 and not any(0 < each.read_fraction < 1 for each in known):
         return "none has both reads and writes; a row with both would decide what they cost each other"
-    state = layout.cache_state
-    if reads and state not in {each.cache_state for each in known if each.read_fraction > 0}:
-        return f"their page cache was never {state}; a row with cache_state {state} would decide it"
+    cache = _cache_undecided(row, [each for each in trained if each.layout.read_fraction > 0]) if reads else ""
+    if cache:
+        return cache
     cores = {each.node_cores for each in known}
     if layout.node_cores not in cores and len(cores) == 1:
         return (
@@ -155,13 +178,50 @@ def undecided(row: TableRow, trained: Sequence[TableRow]) -> str:
     return unwaited(trained, 2 * LAN_S)
 
 
+def _cache_undecided(row: TableRow, trained: Sequence[TableRow]) -> str:
+    """Return what rows with reads leave open of how many reads miss the page cache, and how long those take."""
+    state, states = row.layout.cache_state, {each.layout.cache_state for each in trained}
+    if state not in states:
+        return f"their page cache was never {state}; a row with cache_state {state} would decide it"
+    asked, cache = row.layout.data_gib or row.data_gib, row.layout.cache_gib
+    known = sorted(each.data_gib for each in trained if each.data_gib)
+    if asked is None or (not known and row.layout.data_gib is None):
+        return ""
+    if state != "cold" and row.layout.beyond_cache():
+        if known and known[-1] > cache:
+            return (
+                f"they had up to {known[-1]:g} GiB of data per node and {cache:g} GiB are cached, so misses are in "
+                f"their reads; a row with at most {cache:g} GiB would decide what a read without a miss takes"
+            )
+        if states == {"warm"}:
+            return (
+                "none of their reads missed the page cache; a row with cache_state cold would decide what a miss takes"
+            )
+    if not known:
+        return (
+            f"none states its data_gib; a row with {asked:g} GiB of data per node would decide how many reads go to "
+            "disk"
+        )
+    if not known[0] / _ALIKE <= asked <= known[-1] * _ALIKE:
+        return (
+            f"they had {_ends(known)} GiB of data per node; a row with {asked:g} GiB would decide how many reads go to "
+            "disk"
+        )
+    return ""
+
+
+def _ends(numbers: Sequence[float]) -> str:
+    low, high = f"{numbers[0]:g}", f"{numbers[-1]:g}"
+    return low if low == high else f"{low} to {high}"
+
+
 def _waits_far(layout: CassandraScenario) -> bool:
     """Whether requests of clients wait for another data centre than their own."""
     replicas = layout.rf_by_dc()
     for level in layout.levels().values():
-        for dc, share in enumerate(layout.shares_by_dc()):
+        for dc, clients in enumerate(layout.shares_by_dc()):
             wanted = need(level, replicas, dc)
-            if share and (wanted.total > replicas[dc] or set(wanted.by_dc) - {dc}):
+            if clients and (wanted.total > replicas[dc] or set(wanted.by_dc) - {dc}):
                 return True
     return False
 

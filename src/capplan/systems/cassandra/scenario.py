@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import field
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -34,12 +36,36 @@ from capplan.models.language.units import (
     parse_share,
     parse_size_bytes,
 )
+from capplan.systems.cassandra.retries import has_spare, read_retry
 from capplan.systems.components.machines import Cores
 
 LARGEST_DC = 1000  # nodes in a data centre; a larger number is a typing error
 MOST_CLIENTS = 1_000_000
 USUAL_ROW_BYTES = 1024.0
+USUAL_CONNECTIONS, USUAL_IN_FLIGHT = 1, 1024
+"""Connections to each node, and requests at most under way on one, of the Java driver 4 by default."""
+MOST_CONNECTIONS = 100_000
+MOST_THREADS = 100_000
+STREAMS = 32_768
+"""Requests that the protocol can tell apart on one connection."""
+Gibibytes = Annotated[float, Field(gt=0, le=1e6)]
 _COUNTS = ("cass_nodes", "rf")  # fields with one number per data centre
+
+
+def read_gib(text: str) -> float:
+    """Return GiB from a number of them, or from a size with its unit.
+
+    Raises
+    ------
+    InputError
+        If it is neither.
+    """
+    for each in (f"{text}GiB", text):
+        with suppress(InputError):
+            return parse_size_bytes(each) / 2**30
+    if any(map(str.isdigit, text)):
+        return parse_size_bytes(text)  # which says what is wrong with the unit
+    raise InputError(f"{text!r} is not a size: write GiB such as '400', or a size with its unit such as '1.5TiB'")
 
 
 @dataclass(frozen=True, config=LANGUAGE)
@@ -75,8 +101,25 @@ class CassandraScenario(Scenario):
         Bytes of a row's values.
     cache_state
         Page cache of the nodes when reads begin: `warm`, `cold` or `mixed`.
+    data_gib
+        Data on each node, its replicas included, GiB. Figures depend on it where `cache_gib` is given, too.
+    cache_gib
+        Page cache of a node, GiB: what its memory has beside the heap. If there are more data, reads of the rest go to
+        disk: a share 1 - cache / data, for keys that are equally likely. A load-test table has no column for it.
     token_aware
         Whether the driver sends a request to a replica of its row.
+    connections
+        Driver connections to each node, of all applications together. With `in_flight` they limit the requests under
+        way; no limit if both are left out. A load-test table has no column for them.
+    in_flight
+        Requests that may be under way on a connection; further ones wait at the client. 1024 if only `connections` is
+        given, and one connection to each node if only this is.
+    native_threads
+        Threads of a node that coordinate requests, `native_transport_max_threads` of `cassandra.yaml` (128 there);
+        each is busy until its request is answered. No limit if left out. A load-test table has no column for them.
+    speculative_retry
+        When a read is sent to one more replica: a percentile of reads such as `99p`, as in the options of a table;
+        never if left out.
     rtt
         Round trip between data centres, such as `20ms`, or one for each pair: `dc1-dc2=3ms,dc1-dc3=20ms,...`.
     encryption
@@ -147,9 +190,61 @@ class CassandraScenario(Scenario):
         Literal["warm", "cold", "mixed"],
         Option("Page cache of the nodes: warm, cold or mixed.", "page cache", "STATE"),
     ] = "warm"
+    # These are not in the repr, by which a fitted file knows the factors of a layout: no layout of a row has them.
+    data_gib: Annotated[
+        Gibibytes | None,
+        Option(
+            "Data on each node, GiB, such as 400 or 1.5TiB; reads of what exceeds --cache-gib go to disk.",
+            "data on a node, GiB",
+            "SIZE",
+            read=read_gib,
+        ),
+    ] = field(default=None, repr=False)
+    cache_gib: Annotated[
+        Gibibytes | None,
+        Option(
+            "Page cache of a node, GiB, such as 100: its memory beside the heap.",
+            "page cache of a node, GiB",
+            "SIZE",
+            read=read_gib,
+        ),
+    ] = field(default=None, repr=False)
     token_aware: Annotated[
         bool, Option("The driver sends each request to a replica of its row.", "token-aware driver")
     ] = True
+    # As above: not in the repr.
+    connections: Annotated[
+        AtLeastOne | None,
+        Option(
+            "Driver connections to each node, of all applications; times --in-flight, the requests under way.",
+            "connections to a node",
+            "N",
+        ),
+    ] = field(default=None, repr=False)
+    in_flight: Annotated[
+        AtLeastOne | None,
+        Option(
+            "Requests that may be under way on a connection, such as 1024; further ones wait at the client.",
+            "requests in flight on a connection",
+            "N",
+        ),
+    ] = field(default=None, repr=False)
+    native_threads: Annotated[
+        AtLeastOne | None,
+        Option(
+            "Threads of a node that coordinate requests (native_transport_max_threads), such as 128.",
+            "native-transport threads of a node",
+            "N",
+        ),
+    ] = field(default=None, repr=False)
+    speculative_retry: Annotated[
+        str | None,
+        Option(
+            "When a read is sent to one more replica: a percentile of reads, such as 99p, or none.",
+            "speculative retry",
+            "WHEN",
+        ),
+    ] = field(default=None, repr=False)
     rtt: Annotated[
         str | tuple[tuple[str, ...], ...],
         MILLISECONDS_TEXT,
@@ -205,6 +300,9 @@ class CassandraScenario(Scenario):
                 f"clients = {self.clients} and tps = {self.tps:g} both give the load: closed clients determine their "
                 "rate, so give one of them"
             )
+        self._check_limits()
+        if self.speculative_retry is not None:
+            object.__setattr__(self, "speculative_retry", read_retry(self.speculative_retry))
         self._normalise()
         self._check_counts()
         object.__setattr__(self, "consistency_read", check_level(self.consistency_read, "read"))
@@ -215,6 +313,23 @@ class CassandraScenario(Scenario):
         self.round_trips_s()
         links = check_encryption(self.encryption, None, sum(self.nodes_by_dc()))
         object.__setattr__(self, "encryption", links)
+
+    def _check_limits(self) -> None:
+        if (self.connections or 1) > MOST_CONNECTIONS:
+            raise InputError(
+                f"connections = {self.connections} is more than {MOST_CONNECTIONS:,} to a node: give those of all "
+                "applications to one node, such as 10 for ten applications with one each"
+            )
+        if (self.in_flight or 1) > STREAMS:
+            raise InputError(
+                f"in_flight = {self.in_flight} is more than the {STREAMS:,} requests that the protocol can tell apart "
+                f"on one connection: give at most {STREAMS}, such as the Java driver's {USUAL_IN_FLIGHT}"
+            )
+        if (self.native_threads or 1) > MOST_THREADS:
+            raise InputError(
+                f"native_threads = {self.native_threads} is more than {MOST_THREADS:,} of a node: give "
+                "native_transport_max_threads of its cassandra.yaml, which is 128 by default"
+            )
 
     def _normalise(self) -> None:
         """Give equal data centres one form, however they were written."""
@@ -268,15 +383,77 @@ class CassandraScenario(Scenario):
         """Return the numbers of Cassandra nodes and of replicas of each row by data centre (dcs,)."""
         return self.nodes_by_dc(), self.rf_by_dc()
 
+    def in_flight_at_node(self) -> int | None:
+        """Return the requests that drivers may have under way at each node on average; None without a limit."""
+        if self.connections is None and self.in_flight is None:
+            return None
+        return (self.connections or USUAL_CONNECTIONS) * (self.in_flight or USUAL_IN_FLIGHT)
+
+    def cold_share(self) -> float:
+        """Return the share of the reads whose rows are not in the page cache, if all keys are equally likely."""
+        cold = {"warm": 0.0, "mixed": 0.5, "cold": 1.0}[self.cache_state]
+        return cold + (1 - cold) * self.beyond_cache()
+
+    def beyond_cache(self) -> float:
+        """Return the share of the data on a node that its page cache has no room for; 0 if either is not given."""
+        if self.data_gib is None or self.cache_gib is None:
+            return 0.0
+        return max(1 - float(self.cache_gib) / float(self.data_gib), 0.0)
+
     def shares_by_dc(self) -> tuple[float, ...]:
         """Return the share of the requests that arrive in each data centre (dcs,); adds up to 1."""
         return self.client_share or (1 / self.dcs,) * self.dcs
 
     def without_effect(self) -> tuple[str, ...]:
-        """Return what is said of the round trip of a single data centre."""
-        if self.dcs == 1 and self.rtt != "1ms":
-            return ("rtt has no effect: the layout has one data centre",)
-        return ()
+        """Return a sentence for each field that was set and changes nothing."""
+        return (
+            *self._idle_sizes(),
+            *(["rtt has no effect: the layout has one data centre"] if self.dcs == 1 and self.rtt != "1ms" else []),
+            *self._idle_limits(),
+            *self._idle_retries(),
+        )
+
+    def _idle_sizes(self) -> Iterator[str]:
+        given = {name: getattr(self, name) is not None for name in ("data_gib", "cache_gib")}
+        if not all(given.values()):
+            other = next((name for name, there in given.items() if not there), "")
+            yield from (f"{name} has no effect on figures without {other}" for name, there in given.items() if there)
+        elif not self.read_fraction:
+            yield "data_gib and cache_gib have no effect: there are no reads"
+        elif self.cache_state == "cold":
+            yield "data_gib and cache_gib have no effect: with cache_state cold, all reads go to disk"
+
+    def _idle_limits(self) -> Iterator[str]:
+        each, threads = self.in_flight_at_node(), self.native_threads
+        if each is None or threads is None:
+            return
+        if each <= threads:
+            yield f"native_threads has no effect: drivers send a node at most {each:,} requests"
+            return
+        given = [name for name in ("connections", "in_flight") if getattr(self, name) is not None]
+        have = "have" if len(given) > 1 else "has"
+        yield f"{' and '.join(given)} {have} no effect: a node takes {threads:,} of the {each:,} requests at a time"
+
+    def _idle_retries(self) -> Iterator[str]:
+        if self.speculative_retry is None or self.retries_reads():
+            return
+        if not self.read_fraction:
+            yield "speculative_retry has no effect: there are no reads"
+            return
+        words = f"reads at {self.consistency_read} leave no other replica to ask"
+        if self.dcs > 1 and not self.consistency_read.startswith("LOCAL_"):
+            words = "with several data centres, only reads at LOCAL_ONE and LOCAL_QUORUM are retried in the model"
+        yield f"speculative_retry has no effect: {words}"
+
+    def retries_reads(self) -> bool:
+        """Return whether slow reads are sent to one more replica, and there is one."""
+        if self.speculative_retry is None or not self.read_fraction:
+            return False
+        replicas = self.rf_by_dc()
+        return any(
+            share > 0 and has_spare(self.consistency_read, replicas, dc, replicas[dc])
+            for dc, share in enumerate(self.shares_by_dc())
+        )
 
     def given(self) -> dict[str, Any]:
         """Return the fields that are set; a round trip only where there are two data centres."""
