@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import field
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -190,7 +189,6 @@ class CassandraScenario(Scenario):
         Literal["warm", "cold", "mixed"],
         Option("Page cache of the nodes: warm, cold or mixed.", "page cache", "STATE"),
     ] = "warm"
-    # These are not in the repr, by which a fitted file knows the factors of a layout: no layout of a row has them.
     data_gib: Annotated[
         Gibibytes | None,
         Option(
@@ -199,7 +197,7 @@ class CassandraScenario(Scenario):
             "SIZE",
             read=read_gib,
         ),
-    ] = field(default=None, repr=False)
+    ] = None
     cache_gib: Annotated[
         Gibibytes | None,
         Option(
@@ -208,11 +206,10 @@ class CassandraScenario(Scenario):
             "SIZE",
             read=read_gib,
         ),
-    ] = field(default=None, repr=False)
+    ] = None
     token_aware: Annotated[
         bool, Option("The driver sends each request to a replica of its row.", "token-aware driver")
     ] = True
-    # As above: not in the repr.
     connections: Annotated[
         AtLeastOne | None,
         Option(
@@ -220,7 +217,7 @@ class CassandraScenario(Scenario):
             "connections to a node",
             "N",
         ),
-    ] = field(default=None, repr=False)
+    ] = None
     in_flight: Annotated[
         AtLeastOne | None,
         Option(
@@ -228,7 +225,7 @@ class CassandraScenario(Scenario):
             "requests in flight on a connection",
             "N",
         ),
-    ] = field(default=None, repr=False)
+    ] = None
     native_threads: Annotated[
         AtLeastOne | None,
         Option(
@@ -236,7 +233,7 @@ class CassandraScenario(Scenario):
             "native-transport threads of a node",
             "N",
         ),
-    ] = field(default=None, repr=False)
+    ] = None
     speculative_retry: Annotated[
         str | None,
         Option(
@@ -244,7 +241,7 @@ class CassandraScenario(Scenario):
             "speculative retry",
             "WHEN",
         ),
-    ] = field(default=None, repr=False)
+    ] = None
     rtt: Annotated[
         str | tuple[tuple[str, ...], ...],
         MILLISECONDS_TEXT,
