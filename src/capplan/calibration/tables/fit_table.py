@@ -1,7 +1,7 @@
 """Fit a generic system to a user's load-test table, and predict rows of such a table.
 
-The fit finds the most probable parameters from several starts, then draws an ensemble around them by importance
-sampling. Priors are wide and centred on what the table shows at a glance, such as its shortest latency. A prediction's
+The fit finds the most probable parameters from several starts, then an ensemble of others that explain the table about
+as well. Priors are wide, and centred on what the table shows at a glance, such as its shortest latency. A prediction's
 band has the spread of the ensemble and the scatter of a repeat, which the residuals of the fit may enlarge.
 """
 
