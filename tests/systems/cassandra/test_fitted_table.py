@@ -7,18 +7,22 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from tests.systems.cassandra.made_up_clusters import outcome
 
+from capplan.calibration.evidence.load_test_row import LATENCIES
 from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
 from capplan.calibration.fit.fitted_file import Fitted, write
 from capplan.calibration.tables.fit_table import RowPrediction, fit_table, predict_table
 from capplan.calibration.tables.identifiability import decided
+from capplan.calibration.tables.layout_effects import name_of
+from capplan.calibration.tables.model import solved_rows
 from capplan.cli.main import main
 from capplan.models.errors import InputError, RefusedError
+from capplan.models.language.parameter import defaults
 from capplan.models.language.scenario import changed
 from capplan.planner.predict.predict import predict
 from capplan.systems.cassandra import SYSTEM
@@ -27,6 +31,7 @@ from capplan.systems.registry import read_calibration, resolve
 PUBLISHED = Path(__file__).parents[2] / "published" / "load_tests"
 TRAINED = (4, 16, 36)
 """Numbers of clients of the fitted rows; others are unseen."""
+EMPTY: dict[str, Any] = dict.fromkeys(("throughput_tps", *LATENCIES))
 
 
 def curve() -> list[LoadTestRow]:
@@ -321,3 +326,37 @@ def test_a_proposal_and_a_check_take_the_file(file: Path, tmp_path: Path) -> Non
         f'[check]\nfitted = "{file}"\n'
     )
     assert main(["check", str(objectives)]) == 0
+
+
+def test_a_single_layout_is_predicted_without_factors_and_others_differ_by_two(fitted: Fitted) -> None:
+    """Its own factors are part of its times, so the logarithm of another layout's has twice the variance."""
+    own, other = SYSTEM.usual_scenario(fitted), changed(SYSTEM.usual_scenario(fitted), cass_nodes=60)
+    ones = SYSTEM.all_values(fitted, own)[name_of("work", SYSTEM.alike(own))]
+    assert np.all(np.asarray(ones) == 1)
+    factors = np.asarray(SYSTEM.all_values(fitted, other)[name_of("work", SYSTEM.alike(other))])
+    assert float(np.log(factors).std()) == pytest.approx(math.sqrt(2) * SYSTEM.effects["work"], rel=0.01)
+
+
+@pytest.mark.parametrize("same", [{"row_bytes": 4096.0}, {"encryption": "client"}, {"native_threads": 128}])
+def test_rows_tls_and_limits_leave_the_factors_of_a_layout(fitted: Fitted, same: dict[str, Any]) -> None:
+    own = SYSTEM.usual_scenario(fitted)
+    assert SYSTEM.alike(changed(own, **same)) == SYSTEM.alike(own)
+    assert SYSTEM.alike(changed(own, cass_nodes=60)) != SYSTEM.alike(own)
+
+
+def test_long_pauses_are_found_although_the_median_prior_has_hardly_any() -> None:
+    """A parameter may move no figure at the medians of the priors: 99th percentiles tell how long pauses are."""
+    values = {**defaults(SYSTEM.parameters), "pause_share": 0.1, "pause_s": 0.15}
+    rates = (3000.0, 4500.0, 6000.0, 7500.0)
+    rows = [replace(curve()[0], run_id=f"at {each:g}", load_kind="open", clients=None, **EMPTY) for each in rates]
+    rows = [replace(row, offered_tps=each, throughput_tps=each) for row, each in zip(rows, rates, strict=True)]
+    names = ("latency_mean_ms", "latency_p50_ms", "latency_p95_ms", "latency_p99_ms")
+    solved = solved_rows(SYSTEM, SYSTEM.read(rows), values, [names] * len(rows))
+    known = [
+        replace(row, **cast("dict[str, Any]", {name: float(each.figures[name].item()) for name in names}))
+        for row, each in zip(rows, solved, strict=True)
+    ]
+    found = fit_table(SYSTEM, known)
+    assert decided(found)["pause_s"] > 0.5
+    low, high = np.quantile([draw[found.names.index("pause_s")] for draw in found.draws], [0.05, 0.95])
+    assert low < 0.15 < high

@@ -74,6 +74,7 @@ _PRIOR_ROWS = 4.0  # figures that the assumed scatter counts for, beside the res
 _ROOM = 3.9  # standard deviations of the prior from its centre to a start of the search, at most
 _EFFECT_STEP = 0.02  # in the logarithm of a factor of a layout
 _STEP = 0.5  # standard deviations of the prior by which a parameter is moved to see whether it matters
+_FREED = 2  # times that parameters are freed that move a figure at the most probable point, and did not before
 _MOVES = 0.02  # standard deviations of a figure
 _SAME_LOAD = 0.05  # relative distance of loads that count as the same
 _CHUNK = 256  # draws solved at once: limits memory
@@ -471,13 +472,9 @@ class _Problem:
         """Return draws of the logarithms of the free parameters from their priors (count, free), the same ones ever."""
         return self.straight.points(np.random.default_rng(0).multivariate_normal(self.centre, self.prior, count))
 
-    def moving(self) -> list[str]:
-        """Return the parameters that move a figure, at the medians of the priors or at likely draws from them.
-
-        A single point would not do: how long pauses are moves no figure where pauses are rare.
-        """
+    def moving(self, points: FloatArray) -> list[str]:
+        """Return the parameters that move a figure at any of some points (points, free)."""
         step = np.diag(_STEP * self.spread)
-        points = np.stack([self.centre, *self.likeliest(_LIKELIEST)])
         found = self.predicted(np.concatenate([points, *(point + step for point in points)]))
         base, moved = found[: len(points)], found[len(points) :].reshape(len(points), len(self.free), -1)
         most = np.abs(np.nan_to_num(moved - base[:, None], posinf=0.0, neginf=0.0)) / self.sd
@@ -556,9 +553,7 @@ def fit_table(system: TableSystem[Any], rows: Sequence[LoadTestRow], *, seed: in
         raise InputError(f"the table has no figure to fit: fill one of the columns {', '.join(QUANTITIES)}")
     parameters = system.priors(read)
     whole = _Problem(system, read, figures, parameters)
-    moving = whole.moving()
-    problem = whole.of(moving)
-    best = _best(problem, system.starts(read, parameters))
+    problem, best = _searched(whole, system.starts(read, parameters))
     effects = problem.effects_at(best.log_point)
     if effects is not None:
         scatter = scatter_of(read, ON_CURVES)
@@ -640,6 +635,30 @@ def _check_groups(system: TableSystem[Any], rows: Sequence[LoadTestRow]) -> None
             f"the table has rows of {len(groups)} workloads or versions, {groups[0]!r} and {groups[1]!r} among them, "
             f"and {system.name} fits one at a time: keep one by --train, such as \"version == '{rows[0].version}'\""
         )
+
+
+def _searched(whole: _Problem, starts: Sequence[Mapping[str, float]]) -> tuple[_Problem, Maximum]:
+    """Return the problem with the parameters that move a figure, and its most probable point.
+
+    Whether one does is asked at the medians of the priors, at likely draws from them, and again at the point that was
+    found: how long pauses are moves nothing where pauses are rare.
+    """
+    moving = whole.moving(np.stack([whole.centre, *whole.likeliest(_LIKELIEST)]))
+    problem = whole.of(moving)
+    best = _best(problem, starts)
+    for _ in range(_FREED):
+        logs = dict(
+            zip((each.name for each in problem.free), problem.straight.logs(best.log_point[None])[0], strict=True)
+        )
+        found = np.array([logs.get(each.name, at) for each, at in zip(whole.free, whole.centre, strict=True)])
+        more = {*moving, *whole.moving(found[None])}
+        if len(more) == len(moving):
+            break
+        moving = [each.name for each in whole.free if each.name in more]
+        problem = whole.of(moving)
+        known = [at for at, each in enumerate(whole.free) if each.name in more]
+        best = maximum(problem, problem.straight.points(found[None, known])[0])
+    return problem, best
 
 
 def _best(problem: _Problem, starts: Sequence[Mapping[str, float]]) -> Maximum:
