@@ -34,6 +34,7 @@ from capplan.calibration.fit.maximum import Maximum, best_of, maximum
 from capplan.calibration.fit.posterior import laplace_distance
 from capplan.calibration.observations import LoadTest, Observations
 from capplan.calibration.system import System
+from capplan.calibration.tables import solver_error
 from capplan.calibration.tables.coordinates import Coordinates
 from capplan.calibration.tables.ensemble import ensemble
 from capplan.calibration.tables.identifiability import Judge
@@ -422,8 +423,9 @@ class _Problem:
             self.fixed,
         )
         self.sd = np.array([each.log_sd for each in figures])
-        self.whitening: FloatArray | None = None
-        self.shared_errors: Effects | None = None
+        self.effects: Effects | None = None
+        self._whitening: FloatArray | None = None
+        self.of_solver = solver_error.covariance(rows, figures)
         self.logs = np.log([each.value for each in figures])
         wanted: list[list[str]] = [[] for _ in rows]
         for each in figures:
@@ -436,8 +438,7 @@ class _Problem:
         found = copy(self)
         found.figures_to_fit = figures_of(self.rows, scatter)
         found.sd = np.array([each.log_sd for each in found.figures_to_fit])
-        found.shared_errors = effects
-        found.whitening = None if effects is None else effects.whitening(found.sd)
+        found.effects, found._whitening = effects, None
         return found
 
     def layouts(self) -> tuple[list[Any], NDArray[np.intp]]:
@@ -503,7 +504,7 @@ class _Problem:
     def residuals(self, log_points: FloatArray) -> FloatArray:
         """Return standardised residuals of the figures, then of the priors (draws, figures + free)."""
         errors = self.predicted(log_points) - self.logs
-        data = errors / self.sd if self.whitening is None else errors @ self.whitening.T
+        data = errors @ self.whitening.T
         return np.concatenate(
             [
                 np.nan_to_num(data, nan=1e3, posinf=1e3, neginf=-1e3),
@@ -512,10 +513,21 @@ class _Problem:
             axis=-1,
         )
 
+    def other_errors(self) -> FloatArray:
+        """Return the covariance of the errors but those of factors of layouts (figures, figures)."""
+        return np.diag(self.sd**2) + self.of_solver
+
     def covariance(self) -> FloatArray:
-        """Return the covariance of the errors (figures, figures)."""
-        effects = self.shared_errors
-        return np.diag(self.sd**2) if effects is None else effects.covariance(self.sd)
+        """Return the covariance of all errors (figures, figures)."""
+        other = self.other_errors()
+        return other if self.effects is None else other + self.effects.covariance
+
+    @property
+    def whitening(self) -> FloatArray:
+        """The matrix (figures, figures) that makes errors independent and of unit variance."""
+        if self._whitening is None:
+            self._whitening = np.linalg.inv(np.linalg.cholesky(self.covariance()))
+        return self._whitening
 
     def log_posterior(self, log_points: FloatArray) -> FloatArray:
         """Return the log posterior up to a constant (draws,)."""
@@ -561,8 +573,8 @@ def fit_table(system: TableSystem[Any], rows: Sequence[LoadTestRow], *, seed: in
         best = maximum(problem, best.log_point)
     errors = problem.logs - problem.predicted(best.log_point[None])[0]
     if effects is not None:
-        effects = replace(effects, log_sd=effects.learnt(errors, problem.sd))
-    scatter = _learnt(problem, best, errors, scatter, effects)
+        effects = replace(effects, log_sd=effects.learnt(errors, problem.other_errors()))
+    scatter = _learnt(problem.with_scatter(scatter, effects), best, errors, scatter)
     problem = problem.with_scatter(scatter, effects)
     best = maximum(problem, best.log_point)
     rounds = min(max(_SOLVED // len({row.layout for row in read}), _FEWEST), _MOST)
@@ -680,7 +692,7 @@ def _of_layouts(problem: _Problem, effects: Effects | None, log_points: FloatArr
     else:
         points, copies = np.unique(log_points, axis=0, return_inverse=True)  # resampling repeats points
         errors = (problem.logs - problem.predicted(points))[copies]
-        drawn = effects.drawn(errors, problem.sd, np.random.default_rng([seed, 2]))
+        drawn = effects.drawn(errors, problem.other_errors(), np.random.default_rng([seed, 2]))
     return {
         name_of(name, layout): drawn[:, number, at]
         for number, layout in enumerate(layouts)
@@ -697,19 +709,16 @@ def _scatter_of_layouts(system: TableSystem[Any], effects: Effects | None) -> di
     return {name_of(name): (1.0, rounded(float(sd))) for name, sd in zip(system.effects, usual, strict=True)}
 
 
-def _learnt(
-    problem: _Problem, best: Maximum, errors: FloatArray, scatter: Mapping[str, float], effects: Effects | None
-) -> dict[str, float]:
+def _learnt(problem: _Problem, best: Maximum, errors: FloatArray, scatter: Mapping[str, float]) -> dict[str, float]:
     """Return the scatter with what the errors of the fit (figures,) say of it: of rates and means, of each percentile.
 
     The variance is that of a scaled inverse chi-squared distribution: the assumed one counts as a few figures.
     """
     count = len(errors)
-    fitted = best.effective_parameters
-    if effects is not None:
-        means, covariances = effects.expected(errors[None], problem.sd)
-        errors = errors - np.sum(effects.slopes * means[0][effects.group], axis=-1)
-        fitted += float(np.sum(1 - np.diagonal(covariances, axis1=1, axis2=2) / effects.log_sd**2))
+    shared = problem.covariance() - np.diag(problem.sd**2)
+    expected = shared @ np.linalg.inv(problem.covariance())  # of the errors that rows share, given all
+    fitted = best.effective_parameters + float(np.trace(expected))
+    errors = errors - expected @ errors
     residuals = errors / problem.sd
     leverage = min(fitted / count, 0.9)
     found = dict(scatter)

@@ -55,18 +55,14 @@ class Effects:
     group: NDArray[np.intp]
     log_sd: FloatArray
 
-    def covariance(self, sd: FloatArray) -> FloatArray:
-        """Return the covariance (figures, figures) of the errors, with the scatter of each figure (figures,)."""
+    @property
+    def covariance(self) -> FloatArray:
+        """Covariance (figures, figures) of the errors that the factors make."""
         alike = self.group[:, None] == self.group[None, :]
-        shared = (self.slopes * self.log_sd**2) @ self.slopes.T
-        return np.asarray(np.diag(sd**2) + np.where(alike, shared, 0.0))
+        return np.where(alike, (self.slopes * self.log_sd**2) @ self.slopes.T, 0.0)
 
-    def whitening(self, sd: FloatArray) -> FloatArray:
-        """Return the matrix (figures, figures) that makes errors independent and of unit variance."""
-        return np.asarray(np.linalg.inv(np.linalg.cholesky(self.covariance(sd))))
-
-    def expected(self, errors: FloatArray, sd: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the logarithms of the factors given errors (draws, figures).
+    def expected(self, errors: FloatArray, other: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the logarithms of the factors given errors (draws, figures), and the covariance of all other ones.
 
         Returns
         -------
@@ -77,20 +73,20 @@ class Effects:
         for number in range(int(self.group.max()) + 1):
             own = self.group == number
             slopes, prior = self.slopes[own], np.diag(self.log_sd**2)
-            gain = prior @ slopes.T @ np.linalg.inv(slopes @ prior @ slopes.T + np.diag(sd[own] ** 2))
+            gain = prior @ slopes.T @ np.linalg.inv(slopes @ prior @ slopes.T + other[np.ix_(own, own)])
             means.append(errors[:, own] @ gain.T)
             covariances.append(prior - gain @ slopes @ prior)
         return np.stack(means, axis=1), np.stack(covariances)
 
-    def learnt(self, errors: FloatArray, sd: FloatArray) -> FloatArray:
+    def learnt(self, errors: FloatArray, other: FloatArray) -> FloatArray:
         """Return the standard deviations of the factors with what errors (figures,) say of them: one step of EM."""
-        means, covariances = self.expected(errors[None], sd)
+        means, covariances = self.expected(errors[None], other)
         second = (means[0] ** 2 + np.diagonal(covariances, axis1=1, axis2=2)).sum(axis=0)
         return np.asarray(np.sqrt((_COUNTED * self.log_sd**2 + second) / (_COUNTED + len(covariances))))
 
-    def drawn(self, errors: FloatArray, sd: FloatArray, random: np.random.Generator) -> FloatArray:
+    def drawn(self, errors: FloatArray, other: FloatArray, random: np.random.Generator) -> FloatArray:
         """Return draws of the logarithms of the factors (draws, layouts, effects), one for each row of errors."""
-        means, covariances = self.expected(errors, sd)
+        means, covariances = self.expected(errors, other)
         roots = np.linalg.cholesky(covariances + 1e-12 * np.eye(len(self.log_sd)))
         normal = random.standard_normal(means.shape)
         return np.asarray(means + np.einsum("lij,dlj->dli", roots, normal))
