@@ -11,7 +11,7 @@ from capplan.systems.cassandra import SYSTEM
 
 
 def rows(clients: tuple[int, ...], **cells: object) -> list[LoadTestRow]:
-    usual = {"rf": 3, "cass_nodes": 6, "read_fraction": 0.5, "throughput_tps": 1000.0, "latency_p99_ms": 9.0}
+    usual = {"rf": 3, "cass_nodes": 6, "read_fraction": 0.5, "throughput_tps": 1234.5, "latency_p99_ms": 9.0}
     return [LoadTestRow(clients=each, **{**usual, **cells}) for each in clients]  # type: ignore[arg-type]  # cells
 
 
