@@ -27,6 +27,8 @@ def synthetic() -> str:
 def section(found: Mapping[str, Any]) -> Iterator[str]:
     """Yield the parts of the section."""
     own = found[MODELLED]
+    least, most = own["rows"]
+    yield f"{own['systems']} systems as modelled, each fitted to {least} to {most} rows:"
     yield "\n".join(_targets(own))
     yield (
         "*Between systems* is the standard error of a share from the scatter between systems: figures of one system "

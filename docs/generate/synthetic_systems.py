@@ -3,8 +3,8 @@
 `uv run just synthetic` draws 200 systems from the priors, and 50 more that have something which the model has not. The
 engine measures 12 to 20 rows of each; the fit sees these, with scatter, and predicts rows beyond them. That takes half
 an hour on two cores. It resumes if it is interrupted: each finished system is a line of a file in the user's cache,
-whose name has a digest of the code. `--systems 8 --altered 2` does fewer and writes no summary. Seeds are fixed, so
-results repeat.
+whose name has a digest of the code. `--systems 8 --altered 2` does fewer, and writes no summary unless `--write` says
+so. Seeds are fixed, so results repeat.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ import numpy as np
 from synthetic_page import RESULT
 from synthetic_truth import ALTERATIONS, PERCENTILES, Measured, Truth, drawn, estimated, measured
 
+from capplan.calibration import tables as fit_tables
 from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.fit.stages import refit_code
 from capplan.calibration.tables.fit_table import fit_table, predict_table
@@ -36,6 +37,7 @@ from capplan.models.user_cache import user_cache
 from capplan.systems.registry import table_system
 
 HERE = Path(__file__).resolve().parent
+TABLES = Path(fit_tables.__file__).parent
 SYSTEMS, ALTERED = 200, 50
 QUANTITIES = (THROUGHPUT, MEAN, *PERCENTILES)
 DECIDED = 0.5  # share of a prior's width that the rows must have removed, so that they decide a parameter
@@ -119,6 +121,9 @@ def scored_figures(truth: Truth, fitted: Fitted, unseen: Sequence[Measured]) -> 
 def key() -> str:
     """Return a digest of all code that an outcome depends on."""
     parts = [refit_code(table_system(name)) for name in ("cassandra", "two-tier")]
+    parts += [
+        path.read_text(encoding="utf-8") for path in sorted(TABLES.glob("*.py"))
+    ]  # which fits of documents leave out
     parts += [(HERE / f"{name}.py").read_text(encoding="utf-8") for name in ("synthetic_truth", "synthetic_systems")]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
 
@@ -243,11 +248,12 @@ def main() -> None:
     parser.add_argument("--systems", type=int, default=SYSTEMS)
     parser.add_argument("--altered", type=int, default=ALTERED)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
     path = user_cache() / f"synthetic-systems-{key()}.jsonl"
     found = summary(outcomes(jobs(given.systems, given.altered), path, given.workers))
     text = json.dumps(found, indent=1) + "\n"
-    if (given.systems, given.altered) == (SYSTEMS, ALTERED):
+    if given.write or (given.systems, given.altered) == (SYSTEMS, ALTERED):
         replace_file(RESULT, text)
     else:
         sys.stdout.write(text)
