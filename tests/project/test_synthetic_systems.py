@@ -108,9 +108,9 @@ def test_the_page_judges_decided_figures_of_systems_as_modelled(script: Any) -> 
     known = {"held": True, "decided": 0.9, "half_width": 0.1}
     usual = {"altered": "", "rows": 12, "parameters": [], "figures": [figure(at > 0) for at in range(10)]}
     altered = {"altered": "a slow node", "rows": 12, "parameters": [known], "figures": [figure(False)]}
-    counted, targets, _, quantities, _, others = import_module("synthetic_page").section(script.summary([usual, altered]))
+    first, targets, _, quantities, _, others = import_module("synthetic_page").section(script.summary([usual, altered]))
 
-    assert counted.startswith("1 systems as modelled, each fitted to 12 to 12 rows")
+    assert first.startswith("1 systems as modelled, each fitted to 12 to 12 rows")
     assert "| unseen figures in theirs | 87 to 93 % | 90.0 % of 10 |" in targets
     assert targets.count("| yes |") == 1
     assert "| throughput | 90.0 % of 10 |" in quantities
