@@ -197,11 +197,11 @@ def test_equal_data_centres_carry_as_much_together_as_each_alone() -> None:
     assert two == pytest.approx(2 * one, rel=0.03)
 
 
-def test_a_limit_is_no_part_of_a_layouts_name_in_a_fitted_file() -> None:
-    """Factors of a layout hold with any limit, and files of before there were limits keep theirs."""
-    limited = changed(CLUSTER, connections=2, in_flight=8, native_threads=128)
-    assert name_of("work", limited) == name_of("work", CLUSTER)
-    assert name_of("work", CassandraScenario()) == "work_of_layout[077cd188]"
+def test_limits_leave_a_layout_the_factors_of_its_nodes() -> None:
+    """What a layout's nodes differ in holds with any limit, and differs with another number of nodes."""
+    limited = changed(CLUSTER, connections=2, in_flight=8, native_threads=128, speculative_retry="99p")
+    assert name_of("work", SYSTEM.alike(limited)) == name_of("work", SYSTEM.alike(CLUSTER))
+    assert name_of("work", SYSTEM.alike(changed(CLUSTER, cass_nodes=30))) != name_of("work", SYSTEM.alike(CLUSTER))
 
 
 @pytest.mark.parametrize(
