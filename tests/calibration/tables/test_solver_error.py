@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from capplan.calibration.evidence.load_test_row import LoadTestRow
@@ -10,9 +12,15 @@ from capplan.calibration.tables.solver_error import covariance
 from capplan.systems.cassandra import SYSTEM
 
 
-def rows(clients: tuple[int, ...], **cells: object) -> list[LoadTestRow]:
-    usual = {"rf": 3, "cass_nodes": 6, "read_fraction": 0.5, "throughput_tps": 1234.5, "latency_p99_ms": 9.0}
-    return [LoadTestRow(clients=each, **{**usual, **cells}) for each in clients]  # type: ignore[arg-type]  # cells
+def rows(clients: tuple[int, ...], **cells: Any) -> list[LoadTestRow]:
+    usual: dict[str, Any] = {
+        "rf": 3,
+        "cass_nodes": 6,
+        "read_fraction": 0.5,
+        "throughput_tps": 1234.5,
+        "latency_p99_ms": 9.0,
+    }
+    return [LoadTestRow(clients=each, **{**usual, **cells}) for each in clients]
 
 
 def test_rows_of_a_layout_share_the_error_of_a_column_and_others_do_not() -> None:

@@ -424,8 +424,8 @@ class _Problem:
         )
         self.sd = np.array([each.log_sd for each in figures])
         self.effects: Effects | None = None
-        self._whitening: FloatArray | None = None
         self.of_solver = solver_error.covariance(rows, figures)
+        self.whitening = self._whitening()
         self.logs = np.log([each.value for each in figures])
         wanted: list[list[str]] = [[] for _ in rows]
         for each in figures:
@@ -438,7 +438,8 @@ class _Problem:
         found = copy(self)
         found.figures_to_fit = figures_of(self.rows, scatter)
         found.sd = np.array([each.log_sd for each in found.figures_to_fit])
-        found.effects, found._whitening = effects, None
+        found.effects = effects
+        found.whitening = found._whitening()
         return found
 
     def layouts(self) -> tuple[list[Any], NDArray[np.intp]]:
@@ -522,12 +523,9 @@ class _Problem:
         other = self.other_errors()
         return other if self.effects is None else other + self.effects.covariance
 
-    @property
-    def whitening(self) -> FloatArray:
-        """The matrix (figures, figures) that makes errors independent and of unit variance."""
-        if self._whitening is None:
-            self._whitening = np.linalg.inv(np.linalg.cholesky(self.covariance()))
-        return self._whitening
+    def _whitening(self) -> FloatArray:
+        """Return the matrix (figures, figures) that makes errors independent and of unit variance."""
+        return np.asarray(np.linalg.inv(np.linalg.cholesky(self.covariance())))
 
     def log_posterior(self, log_points: FloatArray) -> FloatArray:
         """Return the log posterior up to a constant (draws,)."""

@@ -9,7 +9,6 @@ import numpy as np
 from capplan.calibration.tables.rows import TableRow, response_s
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Parameter, Values, defaults
-from capplan.models.language.units import FloatArray
 from capplan.models.solver.analytic import Analysis
 
 _OVER = 1.4  # ceiling over the highest throughput measured, in the middle of the prior
@@ -17,7 +16,6 @@ _MOST_OVER = 4.0
 COMMON_LOG_SD = 0.7
 """How much all times of a table are longer or shorter together than the shortest response says, as the standard
 deviation of the logarithm: a guess, as that response may hold some queueing, and each time may be most of it."""
-_GRID = 60
 _DRAWN = 256
 
 
@@ -32,23 +30,6 @@ def ceiling_over(rows: Sequence[TableRow], fastest: TableRow) -> float:
     if len(times) < 2 or queueing <= 0:
         return _OVER
     return min(max(response_s(fastest) / queueing, _OVER), _MOST_OVER)
-
-
-def with_ceiling(build: Callable[[FloatArray], Network], least: float, most: float, ceiling_per_s: float) -> float:
-    """Return the value of a parameter with which a network has a ceiling.
-
-    Parameters
-    ----------
-    build : function
-        Returns the network with values (draws,) of the parameter.
-    least, most : float
-        Its range.
-    ceiling_per_s : float
-        The ceiling.
-    """
-    grid = np.geomspace(least, most, _GRID)
-    ceilings = np.broadcast_to(Analysis(build(grid)).drift_per_s, grid.shape)
-    return float(grid[int(np.argmin(np.abs(np.log(ceilings / ceiling_per_s))))])
 
 
 def median_unloaded_s(

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from capplan.calibration.tables.prior_centres import ceiling_over, median_unloaded_s, with_ceiling
+from capplan.calibration.tables.prior_centres import ceiling_over, median_unloaded_s
 from capplan.calibration.tables.rows import LEVELS, THROUGHPUT, TableRow, rate_per_s, response_s
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.parameter import Parameter, Values
@@ -21,7 +21,6 @@ from capplan.systems.two_tier.network import PARAMETERS, network
 from capplan.systems.two_tier.scenario import TwoTierScenario
 
 _IDLE_LOG = 4.0  # ceiling of the logs over that of the nodes, where no curve shows that batches lengthen a write
-_LEAST, _MOST = 0.1, 100.0  # unseen work in the middle of the prior
 _QUEUED = 0.1  # unloaded time over the shortest response where each layout was measured at one load: a guess
 _ROUNDS = (1, 2, 4, 8, 16, 32)
 TIMES = {
@@ -35,9 +34,9 @@ def priors(rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
     """Return the parameters with priors for a table.
 
     The times of a class are scaled so that an unloaded request takes as long as the shortest one measured; of a write,
-    the commit alone, as a flush may take long and the work hardly does. The ceiling, by the share of unseen work and
-    by what a write adds to its batch, is above the highest throughput measured: the less queueing that row shows, the
-    further. Where no layout was measured at two loads, the nodes rather than the logs are taken as the limit.
+    the commit alone, as a flush may take long and the work hardly does. The ceiling of the logs, by what a write adds
+    to its batch, is above the highest throughput measured: the less queueing that row shows, the further. Where no
+    layout was measured at two loads, the nodes rather than the logs are taken as the limit.
     """
     found = {each.name: each for each in PARAMETERS}
     alone, curved = {name: _shortest(rows, name) for name in TIMES}, not _of_one_load(rows)
@@ -58,14 +57,6 @@ def priors(rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
     if rates:
         highest, fastest = max(rates, key=lambda each: each[0])
         ceiling = ceiling_over(rows, fastest) * highest
-        times = {each.name: each.value for each in found.values()}
-        unseen = with_ceiling(
-            lambda grid: network(fastest.layout, {**times, "unseen": grid}, 1.0), _LEAST, _MOST, ceiling
-        )
-        import os
-
-        if os.environ.get("CAP_UNSEEN2", "abs") != "abs":
-            found["unseen"] = replace(found["unseen"], value=unseen)
         most = max(_per_log(row, rate) for rate, row in rates)
         if most:
             full_s = highest / ceiling / most
