@@ -21,13 +21,14 @@ from capplan.calibration.evidence.load_tests import ALL, LoadTestRow
 from capplan.calibration.tables.fit_table import TableSystem
 from capplan.calibration.tables.layout_effects import name_of
 from capplan.calibration.tables.model import solved_rows
+from capplan.calibration.tables.overhead import closed
 from capplan.calibration.tables.rows import LEVELS, MEAN, ON_CURVES, THROUGHPUT, TableRow, scatter_of
-from capplan.models.language.distribution import Deterministic, Lognormal
+from capplan.models.language.distribution import Lognormal
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import defaults
 from capplan.models.language.station import Differs
 from capplan.models.language.step import Visit
-from capplan.models.language.traffic import Closed, Open
+from capplan.models.language.traffic import Open
 from capplan.models.language.units import FloatArray
 from capplan.models.solver.analytic import Analysis
 from capplan.simulator.engine import simulate
@@ -361,7 +362,7 @@ def _simulated(
     """Return the figures of a run; time is stretched for a system that is slower all over."""
     network = _network(truth.of, row, truth.values, truth.altered)
     mix, clients = network.traffic.mix, row.load.clients
-    traffic = Closed(clients, Deterministic(0.0), mix) if clients else Open(rate, mix)
+    traffic = closed(clients, 0.0, truth.values, mix) if clients else Open(rate, mix)
     warmup = (1_000 + 10 * clients) / rate
     seed = int(random.integers(1 << 30))
     run = simulate(replace(network, traffic=traffic), warmup + REQUESTS / rate, warmup_s=warmup, seed=seed, trace=True)

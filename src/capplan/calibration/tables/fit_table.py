@@ -70,6 +70,7 @@ NOT_PROMISED = (
 _PROPOSALS = 256  # in each round
 _FEWEST, _MOST, _SOLVED = 3, 7, 42  # rounds at least and at most, and layouts solved in all of them, which take time
 _SEARCHED = 8  # evaluations from each start; the best one is then improved
+_REFINED = 8  # evaluations of a search after the errors that rows share or their scatter have changed
 _TRIED, _LIKELIEST = 256, 2  # draws of the priors, of which the most probable ones are starts of the search, too
 _PRIOR_ROWS = 4.0  # figures that the assumed scatter counts for, beside the residuals of the fit
 _ROOM = 3.9  # standard deviations of the prior from its centre to a start of the search, at most
@@ -483,7 +484,7 @@ class _Problem:
         return [each.name for at, each in enumerate(self.free) if float(np.max(most[:, at])) > _MOVES]
 
     def likeliest(self, count: int) -> FloatArray:
-        """Return the most probable ones of many draws from the priors (count, free)."""
+        """Return the most probable ones of many draws from the priors (count, free), as logarithms."""
         drawn = self.prior_draws(_TRIED)
         return drawn[np.argsort(-self.log_posterior(drawn))[:count]]
 
@@ -568,13 +569,13 @@ def fit_table(system: TableSystem[Any], rows: Sequence[LoadTestRow], *, seed: in
     if effects is not None:
         scatter = scatter_of(read, ON_CURVES)
         problem = problem.with_scatter(scatter, effects)
-        best = maximum(problem, best.log_point)
+        best = maximum(problem, best.log_point, _REFINED)
     errors = problem.logs - problem.predicted(best.log_point[None])[0]
     if effects is not None:
         effects = replace(effects, log_sd=effects.learnt(errors, problem.other_errors()))
     scatter = _learnt(problem.with_scatter(scatter, effects), best, errors, scatter)
     problem = problem.with_scatter(scatter, effects)
-    best = maximum(problem, best.log_point)
+    best = maximum(problem, best.log_point, _REFINED)
     rounds = min(max(_SOLVED // len({row.layout for row in read}), _FEWEST), _MOST)
     drawn = ensemble(problem, best, DRAWS, rounds, _PROPOSALS, seed)
     of_layouts = _of_layouts(problem, effects, drawn.log_points, seed)
@@ -653,9 +654,10 @@ def _searched(whole: _Problem, starts: Sequence[Mapping[str, float]]) -> tuple[_
     Whether one does is asked at the medians of the priors, at likely draws from them, and again at the point that was
     found: how long pauses are moves nothing where pauses are rare.
     """
-    moving = whole.moving(np.stack([whole.centre, *whole.likeliest(_LIKELIEST)]))
+    likely = whole.likeliest(_LIKELIEST)
+    moving = whole.moving(np.stack([whole.centre, *likely]))
     problem = whole.of(moving)
-    best = _best(problem, starts)
+    best = _best(problem, starts, likely[:, [at for at, each in enumerate(whole.free) if each.name in moving]])
     for _ in range(_FREED):
         logs = dict(
             zip((each.name for each in problem.free), problem.straight.logs(best.log_point[None])[0], strict=True)
@@ -671,15 +673,12 @@ def _searched(whole: _Problem, starts: Sequence[Mapping[str, float]]) -> tuple[_
     return problem, best
 
 
-def _best(problem: _Problem, starts: Sequence[Mapping[str, float]]) -> Maximum:
-    moved = problem.straight.points(
-        problem.centre + np.log([[start.get(each.name, 1.0) for each in problem.free] for start in ({}, *starts)])
-    )
+def _best(problem: _Problem, starts: Sequence[Mapping[str, float]], likely: FloatArray) -> Maximum:
+    """Search from the medians of the priors, from starts as factors on them, and from likely logarithms (n, free)."""
+    moves = np.log([[start.get(each.name, 1.0) for each in problem.free] for start in ({}, *starts)])
+    starts_of = problem.straight.points(np.concatenate([problem.centre + moves, likely]))
     room = _ROOM * problem.spread  # the search has bounds
-    starts_of = np.clip(
-        np.concatenate([moved, problem.likeliest(_LIKELIEST)]), problem.centre - room, problem.centre + room
-    )
-    return best_of(problem, list(starts_of), _SEARCHED)
+    return best_of(problem, list(np.clip(starts_of, problem.centre - room, problem.centre + room)), _SEARCHED)
 
 
 def _of_layouts(problem: _Problem, effects: Effects | None, log_points: FloatArray, seed: int) -> dict[str, FloatArray]:

@@ -11,10 +11,10 @@ import numpy as np
 
 from capplan.calibration.case.solution import kind_of
 from capplan.calibration.case.variation import varied
+from capplan.calibration.tables.overhead import closed
 from capplan.calibration.tables.rows import LEVELS, MEAN, THROUGHPUT, TableRow
-from capplan.models.language.distribution import Deterministic, Exponential
 from capplan.models.language.parameter import Values
-from capplan.models.language.traffic import Closed, Throttled
+from capplan.models.language.traffic import Throttled
 from capplan.models.language.units import FloatArray
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.clients import solve_clients
@@ -102,11 +102,7 @@ def _of_one_layout(
     network = system.network(layout, values, 1.0)
     mix = network.traffic.mix
     load = rows[0].load
-    traffic = (
-        Closed(1, Exponential(load.think_s) if load.think_s else Deterministic(0.0), mix)
-        if kind == "closed"
-        else Throttled(1, load.rate_per_s, mix)
-    )
+    traffic = closed(1, load.think_s, values, mix) if kind == "closed" else Throttled(1, load.rate_per_s, mix)
     analysis = Analysis(replace(network, traffic=traffic))
     point = solve_clients(analysis, counts, clock="actual")
 

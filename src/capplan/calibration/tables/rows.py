@@ -153,7 +153,7 @@ def figures_of(rows: Sequence[TableRow], scatter: Mapping[str, float]) -> list[F
     With closed clients that do not think, throughput and mean say the same (Little's law), so the mean is left out
     where both are given. The throughput of open traffic is its offered rate.
     """
-    precision = _precision(rows)
+    precision = precision_of(rows)
     found = []
     for number, row in enumerate(rows):
         for name, value in row.measured.items():
@@ -166,7 +166,7 @@ def figures_of(rows: Sequence[TableRow], scatter: Mapping[str, float]) -> list[F
     return found
 
 
-def _precision(rows: Sequence[TableRow]) -> dict[str, float]:
+def precision_of(rows: Sequence[TableRow]) -> dict[str, float]:
     """Return the step that each column was rounded to: that of its most precise number."""
     found = {}
     for name in QUANTITIES:
@@ -220,9 +220,14 @@ def response_s(row: TableRow) -> float:
     return min((value for name, value in row.measured.items() if name != THROUGHPUT), default=0.0) * 1e-3
 
 
+def share_of(row: TableRow) -> float:
+    """Return the share of the requests of a run that a row has."""
+    return 1.0 if row.request_class is None else row.layout.mix().get(row.request_class, 0.0)
+
+
 def rate_per_s(row: TableRow) -> float:
     """Return the rate of all requests that a row shows, per second; 0 if it shows none."""
     if row.load.kind != "closed":
         return row.load.rate_per_s
-    share = 1.0 if row.request_class is None else row.layout.mix().get(row.request_class, 0.0)
+    share = share_of(row)
     return row.measured.get(THROUGHPUT, 0.0) / share if share else 0.0

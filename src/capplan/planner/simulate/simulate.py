@@ -12,8 +12,8 @@ import numpy as np
 
 from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.system import Case, System
+from capplan.calibration.tables.overhead import closed
 from capplan.models.errors import InputError
-from capplan.models.language.distribution import Deterministic
 from capplan.models.language.network import Network
 from capplan.models.language.scenario import Scenario
 from capplan.models.language.traffic import Closed, Throttled
@@ -112,14 +112,14 @@ def _made(its: System[Any], network: Network) -> Reported:
 
 
 def _of_closed_clients(case: Case[Any]) -> Subject:
-    """Return a layout with closed clients that do not think, as load generators have them."""
+    """Return a layout with closed clients, as a load generator has them."""
     its, scenario = cast("TableSystem[Any]", case.system), case.scenario
     values = its.median_values(case.fitted, scenario)
     if its.contends(values):
         slower = its.at_clients(values, np.array(float(scenario.clients)))
         values = {name: float(np.asarray(value)) for name, value in slower.items()}
     network = its.network(scenario, values, 1.0)
-    network = replace(network, traffic=Closed(scenario.clients, Deterministic(0.0), network.traffic.mix))
+    network = replace(network, traffic=closed(scenario.clients, 0.0, values, network.traffic.mix))
     return Subject(network, scenario.given(), None, "network", _made(its, network))
 
 

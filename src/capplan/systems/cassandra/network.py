@@ -21,6 +21,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from capplan.calibration.tables import overhead
 from capplan.models.cassandra.cluster import Cluster, Costs, needed_nodes, statement, stations
 from capplan.models.cassandra.consistency import answers
 from capplan.models.cassandra.encryption import LINKS, Exchanges
@@ -115,6 +116,7 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter(
         "generator_s", 0.1e-3, "s", "prior", 0.8, "the load generator's own work on a request, which is its ceiling"
     ),
+    overhead.PARAMETER,
     Parameter(
         "variation",
         0.7,

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from capplan.calibration.tables.overhead import OVERHEAD, overhead
 from capplan.calibration.tables.prior_centres import ceiling_over, median_unloaded_s
 from capplan.calibration.tables.rows import THROUGHPUT, TableRow, rate_per_s, response_s, scatter_of
 from capplan.models.language.parameter import Parameter
@@ -44,6 +45,7 @@ def priors(rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
     scale = max(unloaded - apart, 0.1 * unloaded) / max(usual - apart, 1e-9)
     for name in TIMES:
         found[name] = replace(found[name], value=found[name].value * scale)
+    found[OVERHEAD] = overhead(rows, shortest[0])
     rates = [(rate_per_s(each), each) for each in rows if rate_per_s(each)]
     if rates:
         highest, fastest = max(rates, key=lambda each: each[0])

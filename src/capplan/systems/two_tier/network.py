@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from capplan.calibration.tables import overhead
 from capplan.models.language.distribution import Deterministic, Erlang
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Parameter, Values
@@ -62,6 +63,7 @@ PARAMETERS: tuple[Parameter, ...] = (
         1.0,
         "wide prior: network and client take 0.04 to 1 ms of a request, whatever the load",
     ),
+    overhead.PARAMETER,
     Parameter("front_read_s", 0.1e-3, "s", "fitted", 1.0, "wide prior: a read takes a front node 0.02 to 0.5 ms"),
     Parameter("front_write_s", 0.15e-3, "s", "fitted", 1.0, "wide prior: a write takes a front node 0.03 to 0.8 ms"),
     Parameter("store_read_s", 0.1e-3, "s", "fitted", 1.0, "wide prior: a read takes its store node 0.02 to 0.5 ms"),

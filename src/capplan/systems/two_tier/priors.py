@@ -8,12 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from capplan.calibration.tables.overhead import OVERHEAD, closed, overhead
 from capplan.calibration.tables.prior_centres import ceiling_over, median_unloaded_s
 from capplan.calibration.tables.rows import LEVELS, THROUGHPUT, TableRow, rate_per_s, response_s
-from capplan.models.language.distribution import Deterministic
 from capplan.models.language.parameter import Parameter, Values
 from capplan.models.language.scenario import changed
-from capplan.models.language.traffic import Closed
 from capplan.models.language.units import FloatArray
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.clients import solve_clients
@@ -53,6 +52,9 @@ def priors(rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
         also = ("delay_s",) if name == "write" and alone["read"] is None else ()
         for each in (*names, *also):
             found[each] = replace(found[each], value=PARAMETER[each] * seconds / usual)
+    responses = [response_s(row) for row in rows if response_s(row)]
+    if responses:
+        found[OVERHEAD] = overhead(rows, min(responses))
     rates = [(rate_per_s(row), row) for row in rows if rate_per_s(row)]
     if rates:
         highest, fastest = max(rates, key=lambda each: each[0])
@@ -119,7 +121,7 @@ def _ratios(known: Sequence[tuple[TableRow, str, float]], values: Values) -> Flo
     found = []
     for row, name, _ in known:
         own = network(row.layout, values, 1.0)
-        clients = Closed(row.load.clients, Deterministic(row.load.think_s), own.traffic.mix)
+        clients = closed(row.load.clients, row.load.think_s, {}, own.traffic.mix)
         point = solve_clients(Analysis(replace(own, traffic=clients)))
         classes = tuple(row.layout.mix())
         found.append(float((point.quantile_s(LEVELS[name], *classes) / point.response_s(*classes)).item()))
