@@ -11,11 +11,17 @@ from capplan.cli.main import main
 from capplan.cli.shell import sign_of_life as module
 from capplan.cli.shell.target import read_target
 from capplan.models.errors import InputError
+from capplan.models.language.distribution import Deterministic, Exponential
 from capplan.models.language.document import read_network, read_toml
+from capplan.models.language.network import Network
 from capplan.models.language.scenario import changed
+from capplan.models.language.station import Station
+from capplan.models.language.step import Delay, ForkJoin, Sequence, Visit
+from capplan.models.language.traffic import Closed, RequestClass
 from capplan.models.read_file import LARGEST_BYTES, read_file
 from capplan.planner.explore.sweep import OfferedRates, Sweep, layouts_of
 from capplan.planner.work import check_layout, layout_s, sweep_s
+from capplan.simulator.engine import simulate
 from capplan.simulator.experiments.replications import ReplicationPlan
 from capplan.simulator.work import CONSENT, LONGEST_S, check_work, work_of
 
@@ -95,6 +101,23 @@ def test_the_estimate_is_proportional_to_what_is_asked() -> None:
     for more in (replace(PLAN, duration_s=600.0), replace(PLAN, replications=10)):
         assert work_of(more).requests == pytest.approx(10 * usual.requests)
         assert work_of(more).time_s == pytest.approx(10 * usual.time_s)
+
+
+def test_the_requests_of_closed_clients_are_estimated_by_how_long_one_takes() -> None:
+    """Three clients wait for 2 ms on the way and 3 ms at a node of three cores: 600 requests per second, or fewer."""
+    node = Station("node", 3)
+    way, work = Delay(Deterministic(2e-3)), Visit("node", Exponential(3e-3))
+    left = ForkJoin((Visit("node", Exponential(1e-3)),), 0)
+    network = Network(
+        name="closed",
+        stations=(node,),
+        classes=(RequestClass("request", Sequence((way, work, left))),),
+        traffic=Closed(3, Deterministic(0.0), {"request": 1.0}),
+    )
+    estimate = work_of(ReplicationPlan(network, 10.0, 0.0, seed=1, replications=2))
+    assert estimate.requests == pytest.approx(2 * 10 * 3 / 5e-3)
+    completed = simulate(network, 10.0, warmup_s=0.0, seed=1).throughput_per_s() * 10.0
+    assert estimate.requests / 2 / 2 < completed < estimate.requests / 2
 
 
 def test_the_refusal_names_the_option_that_consents() -> None:

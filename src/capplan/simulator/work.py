@@ -8,8 +8,9 @@ import numpy as np
 
 from capplan.models.errors import InputError
 from capplan.models.language.network import Network
-from capplan.models.language.step import walk
+from capplan.models.language.step import Delay, ForkJoin, Sequence, Step, Visit, children, walk
 from capplan.models.language.traffic import Closed
+from capplan.models.language.units import Number
 from capplan.simulator.engine import Engine
 from capplan.simulator.experiments.replications import ReplicationPlan
 from capplan.simulator.results.histogram import BINS
@@ -24,7 +25,7 @@ _KEPT_BYTES = 1_500  # of a replication, beside the first ones
 _PLACE_COLUMNS, _CLIENT_BYTES = 40, 400
 _FILLED = 0.1  # of the bins of a histogram
 _WHOLE_RUNS = 10  # that are in memory at once
-_QUICKEST_S = 1e-6  # of a cycle of a client that does not think
+_QUICKEST_S = 1e-6  # of a cycle of a client
 _YEAR_S = 365.25 * 86_400
 
 
@@ -51,7 +52,11 @@ def work_of(plan: ReplicationPlan) -> Work:
     """Estimate the work of a plan."""
     network, traffic = plan.network, plan.network.traffic
     if isinstance(traffic, Closed):
-        rate = traffic.clients / max(float(np.max(traffic.think.mean)), _QUICKEST_S)
+        flows = {each.name: each.flow for each in network.classes}
+        cycle_s = traffic.think.mean + min(
+            (_least_s(flows[name]) for name in traffic.mix if name in flows), default=0.0
+        )
+        rate = traffic.clients / max(float(np.min(cycle_s)), _QUICKEST_S)
     else:
         rate = float(np.max(traffic.rate_per_s))
     clients = getattr(traffic, "clients", 0)
@@ -90,6 +95,19 @@ def check_work(plan: ReplicationPlan) -> None:
 def _steps_a_request(network: Network) -> float:
     """Return the largest number of steps of a request class, where each stands once."""
     return max((sum(1 for _ in walk(each.flow)) for each in network.classes), default=1)
+
+
+def _least_s(step: Step) -> Number:
+    """Return about the shortest mean time that a step takes, in seconds: by its quickest branch, without queueing."""
+    if isinstance(step, Visit):
+        return step.demand.mean
+    if isinstance(step, Delay):
+        return step.duration.mean
+    inside = [_least_s(each) for each in children(step)]
+    if isinstance(step, Sequence):
+        return sum(inside, 0.0)
+    needed = not isinstance(step, ForkJoin) or step.needed
+    return min(inside, key=np.min) if inside and needed else 0.0
 
 
 def _number(value: float) -> str:
