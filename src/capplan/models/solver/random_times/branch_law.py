@@ -32,14 +32,21 @@ def law_cdf(shape: FloatArray, time: FloatArray) -> FloatArray:
     time : array
         Multiples of the mean, at least 0; broadcasts.
     """
-    least = np.min(shape, initial=np.inf)
-    if least >= 1:
+    if np.min(shape, initial=np.inf) >= 1:
         return np.asarray(special.gammainc(shape, time * shape))
-    first, quick, slow = _parts(np.minimum(shape, 1.0))
-    mixed = -first * np.expm1(-quick * time) - (1 - first) * np.expm1(-slow * time)
     if np.max(shape) <= 1:
-        return np.asarray(mixed)
-    return np.where(shape < 1, mixed, special.gammainc(shape, time * shape))
+        return _mixed_cdf(shape, time)
+    shape, time = np.broadcast_arrays(shape, time)
+    mixed = shape < 1
+    found, gamma = np.empty(shape.shape), ~mixed  # each by its own law only, as the gamma distribution is slow
+    found[mixed] = _mixed_cdf(shape[mixed], time[mixed])
+    found[gamma] = special.gammainc(shape[gamma], time[gamma] * shape[gamma])
+    return found
+
+
+def _mixed_cdf(shape: FloatArray, time: FloatArray) -> FloatArray:
+    first, quick, slow = _parts(shape)
+    return np.asarray(-first * np.expm1(-quick * time) - (1 - first) * np.expm1(-slow * time))
 
 
 def law_quantile(shape: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
