@@ -60,6 +60,8 @@ _LEAST_VARIABLE = 0.01  # variance of paced work over that of Poisson arrivals, 
 _NEARLY = 0.999  # most of a station that others may take from those who have the rest
 _SLOW, _AVOIDED = 1000.0, 0.05  # stretch of a slow station; share of its time below which requests do without it
 _OF_ALL_PARTS = ("network", "traffic", "stations", "members", "_pools", "pool_members", "races", "draws")
+_BESIDE_DETACHED = ("flows", "share", "clusters", "unloaded", "outside_s", "path_times_s")
+_ROUNDING = 1e-9  # of a sum of demands
 _SHARES = np.array([0.0, 0.35, 0.6, 0.75, 0.85, 0.94, 0.98, 0.995])
 
 
@@ -489,6 +491,36 @@ class Analysis:
             name: ServiceDemand().plus(self._left_to_others(name, group.share, own[name], others[name]), others[name])
             for name in own.keys() & others.keys()
         }
+        return part
+
+    @cached_property
+    def _waited_for(self) -> dict[str, ServiceDemand]:
+        """Demands of an average request but for the branches that nothing waits for."""
+        reader = DemandReader(detached=False)
+        return _per_member(
+            _combined(self.share, {name: reader.of(flow) for name, flow in self.flows.items()}), self.members
+        )
+
+    @cached_property
+    def detached(self) -> dict[str, ServiceDemand]:
+        """Demand of an average request that nothing waits for, at the stations that have any and requests wait for."""
+        return {
+            name: self.demands[name].plus(-1.0, waited)
+            for name, waited in self._waited_for.items()
+            if np.any(self.demands[name].mean_s > (1 + _ROUNDING) * np.asarray(waited.mean_s))
+        }
+
+    def beside_detached(self, rate_per_s: FloatArray) -> Analysis:
+        """Return the network without the work that nothing waits for, beside such work of requests at a rate (draws,).
+
+        What quorums do to queueing is taken as in the whole network.
+        """
+        part = object.__new__(Analysis)
+        vars(part).update({name: vars(self)[name] for name in _OF_ALL_PARTS})
+        vars(part).update({name: getattr(self, name) for name in _BESIDE_DETACHED})
+        part.demands, part._known_times_s = self._waited_for, dict(self.path_times_s)
+        part._whole, part._like, part._arrival_scv = self, self, None
+        part._others = {name: ServiceDemand().plus(rate_per_s, demand) for name, demand in self.detached.items()}
         return part
 
     def _left_to_others(self, name: str, share: Number, own: ServiceDemand, others: ServiceDemand) -> FloatArray:

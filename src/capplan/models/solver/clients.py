@@ -3,8 +3,8 @@
 Clients are one more limit around the network. With n requests inside the outermost pools, or inside the network if it
 has none, the other clients think, and the flow-equivalent server completes X(n) requests per second. This birth-death
 chain is exact for product-form networks. Classes share one chain: a client sends an average request of the mix, and
-sessions contribute their gaps to its think time. A dropped request ends at once. Retries and timeouts are not
-modelled.
+sessions contribute their gaps to its think time. Work that goes on after the answer is open traffic
+(`detached_work`). A dropped request ends at once. Retries and timeouts are not modelled.
 
 Throttled clients start evenly, which reduces the variance of arrivals. Their mean pause is what makes their rate the
 wanted one; where no pause does, they are saturated. From the intended start, a request also waits for the answer to
@@ -35,6 +35,7 @@ from capplan.models.language.traffic import Closed, Open, Throttled
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.closed_throughput import rows_interpolated
+from capplan.models.solver.detached_work import throughput_per_s
 from capplan.models.solver.operating_point import OperatingPoint, SteadyState, stacked, steady_state
 from capplan.models.solver.stations.flow_equivalent import FlowEquivalent, state_grid
 from capplan.models.solver.stations.single_station import in_proportion
@@ -107,7 +108,7 @@ def _table(analysis: Analysis, most: int) -> tuple[FloatArray, FloatArray]:
     """Return numbers inside, and the throughput with each (draws, numbers), from which all chains interpolate."""
     size = most if analysis.pool is None else min(most, analysis.pool[0])
     numbers = state_grid(size, size, size)[1:]
-    found = np.minimum(analysis.throughput_per_s(numbers), analysis.inner_pools_per_s[:, None])
+    found = np.minimum(throughput_per_s(analysis, numbers), analysis.inner_pools_per_s[:, None])
     if any(station.rate is not None for station in analysis.stations.values()):
         return numbers, found
     return numbers, np.minimum(found, analysis.saturation_per_s[:, None])

@@ -160,9 +160,16 @@ class ServiceDemand:
 
 
 class DemandReader:
-    """Adds up the service demand of a flow at each station, late and detached branches included."""
+    """Adds up the service demand of a flow at each station, late branches included.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    detached : bool
+        Whether branches of forks that need none count.
+    """
+
+    def __init__(self, *, detached: bool = True) -> None:
+        self.detached = detached
         self.known: dict[int, tuple[Step, dict[tuple[str, int], Number]]] = {}
         self.distributions: dict[int, Distribution] = {}
 
@@ -184,6 +191,8 @@ class DemandReader:
         if isinstance(step, Visit):
             self.distributions[id(step.demand)] = step.demand
             return {(step.station, id(step.demand)): 1.0}
+        if isinstance(step, ForkJoin) and not step.needed and not self.detached:
+            return {}
         total: dict[tuple[str, int], Number] = {}
         for weight, child in zip(weights(step), children(step), strict=True):
             for visit, often in self._visits(child).items():
