@@ -37,6 +37,7 @@ from capplan.systems.cassandra.network import GENERATOR, GENERATOR_LANES
 from capplan.systems.registry import table_system
 
 REQUESTS = 20_000  # of a simulated row, after the warm-up
+_MOST_LONGER, _WARMUP = 10.0, 0.3  # how much longer a run of open traffic is at most; its warm-up, over the run
 _COPIES = (
     8  # of each latency, with delays of their own, so that pauses of 1 % of the requests do not decide a p99 by luck
 )
@@ -363,15 +364,22 @@ def _simulated(
     network = _network(truth.of, row, truth.values, truth.altered)
     mix, clients = network.traffic.mix, row.load.clients
     traffic = closed(clients, 0.0, truth.values, mix) if clients else Open(rate, mix)
-    warmup = (1_000 + 10 * clients) / rate
+    requests = REQUESTS if clients else REQUESTS * _longer(network, rate)
+    warmup = (1_000 + 10 * clients if clients else _WARMUP * requests) / rate
     seed = int(random.integers(1 << 30))
-    run = simulate(replace(network, traffic=traffic), warmup + REQUESTS / rate, warmup_s=warmup, seed=seed, trace=True)
+    run = simulate(replace(network, traffic=traffic), warmup + requests / rate, warmup_s=warmup, seed=seed, trace=True)
     latencies = _varied(run, truth, row, random)
     return {
         THROUGHPUT: run.throughput_per_s() / slower,
         MEAN: run.latency_mean_s() * 1e3 * slower,
         **{name: float(np.quantile(latencies, LEVELS[name])) * 1e3 * slower for name in PERCENTILES},
     }
+
+
+def _longer(network: Network, rate: float) -> float:
+    """Return how much longer a run of open traffic is: queues forget their past in proportion to 1 / (1 - load)²."""
+    load = rate / float(Analysis(network).drift_per_s[0])
+    return float(np.clip(1 / (4 * (1 - load) ** 2), 1, _MOST_LONGER)) if load < 1 else _MOST_LONGER
 
 
 def _varied(run: Run, truth: Truth, row: TableRow, random: np.random.Generator) -> FloatArray:
