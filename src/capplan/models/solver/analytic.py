@@ -200,6 +200,7 @@ class Analysis:
         self._arrival_scv: Number | None = None
         self._like: Analysis | None = None
         self._others: Mapping[str, ServiceDemand] = {}  # work of other parts of the traffic, per second
+        self._room_beside: FloatArray | None = None  # share of the first station to saturate that left work leaves
         self._known_times_s: dict[tuple[str, ...], FloatArray] = {}  # path times, which do not depend on the others
         plain = representatives(network)
         self.flows, self.stations, self.members = plain.flows, plain.stations, plain.station_members
@@ -485,7 +486,7 @@ class Analysis:
         part = object.__new__(Analysis)
         vars(part).update({name: vars(self)[name] for name in _OF_ALL_PARTS})
         part.flows, part.demands, part.share = group.flows, own, _within(group)
-        part._whole, part._arrival_scv = self, group.arrival_scv
+        part._whole, part._arrival_scv, part._room_beside = self, group.arrival_scv, None
         part._known_times_s = self._times_of_parts_s.setdefault(group.pools, {})
         part._others = {
             name: ServiceDemand().plus(self._left_to_others(name, group.share, own[name], others[name]), others[name])
@@ -521,6 +522,7 @@ class Analysis:
         part.demands, part._known_times_s = self._waited_for, dict(self.path_times_s)
         part._whole, part._like, part._arrival_scv = self, self, None
         part._others = {name: ServiceDemand().plus(rate_per_s, demand) for name, demand in self.detached.items()}
+        part._room_beside = self._full(part._room(next(iter(self.path_times_s))[0]))
         return part
 
     def _left_to_others(self, name: str, share: Number, own: ServiceDemand, others: ServiceDemand) -> FloatArray:
@@ -605,9 +607,14 @@ class Analysis:
         The sum over stations, each as if requests met them one after the other, has the right shape. Its factor, which
         quorums and forks make different from 1, is interpolated between the virtual rates.
         """
+        share = special.expit(logit)
+        return np.asarray(self._queueing_s(share) * self._factor_at(share))
+
+    def _factor_at(self, share: FloatArray) -> FloatArray:
+        """Return the factor at shares of saturation (shares, draws); the virtual rates bring left work, too."""
         shares = _SHARES[1:]
-        at = np.clip(special.expit(logit), shares[0], shares[-1])
-        return np.asarray(self._queueing_s(special.expit(logit)) * monotone_cubic(shares, self._factor, at))
+        whole = share if self._room_beside is None else 1 - self._room_beside * (1 - share[:, None])
+        return monotone_cubic(shares, self._factor, np.clip(whole, shares[0], shares[-1]))
 
     @cached_property
     def _factor(self) -> FloatArray:
@@ -623,7 +630,8 @@ class Analysis:
         if self._whole is None:
             return self.averaged(self.unloaded)
         if self._like is not None:
-            return np.asarray(self.averaged(self.unloaded) + self._like._factor[0] * self._queueing_s(np.zeros(1))[0])
+            alone = np.zeros(1)
+            return np.asarray(self.averaged(self.unloaded) + (self._factor_at(alone) * self._queueing_s(alone))[0])
         return self.curve[0][:, 0]
 
     def _queueing_s(self, share: FloatArray) -> FloatArray:

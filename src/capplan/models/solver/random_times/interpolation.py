@@ -81,8 +81,8 @@ def monotone_cubic(nodes: FloatArray, values: FloatArray, at: FloatArray) -> Flo
         At least three, in ascending order.
     values : array (nodes, ...)
         Values there.
-    at : array (points,)
-        Where to interpolate, between the first node and the last.
+    at : array (points,) or (points, ...)
+        Where to interpolate, between the first node and the last; with all axes of the values, each at its own places.
 
     Returns
     -------
@@ -99,11 +99,17 @@ def monotone_cubic(nodes: FloatArray, values: FloatArray, at: FloatArray) -> Flo
     ends = [_slope_at_end(step[:2], slope[:2]), _slope_at_end(step[:-3:-1], slope[:-3:-1])]
     tangent = np.concatenate([ends[0][None], inner, ends[1][None]])
     left = np.clip(np.searchsorted(nodes, at, side="right") - 1, 0, len(nodes) - 2)
-    width = step[left]
-    share = (at - nodes[left]).reshape(shape) / width
+    width, beyond = np.diff(nodes)[left], at - nodes[left]
+    if at.ndim == 1:
+        width, share = width.reshape(shape), beyond.reshape(shape) / width.reshape(shape)
+        first, last, begin, end = values[left], values[left + 1], tangent[left], tangent[left + 1]
+    else:
+        share = beyond / width
+        first, last = (np.take_along_axis(values, each, axis=0) for each in (left, left + 1))
+        begin, end = (np.take_along_axis(tangent, each, axis=0) for each in (left, left + 1))
     back = 1 - share
-    found = values[left] * back**2 * (1 + 2 * share) + values[left + 1] * share**2 * (1 + 2 * back)
-    return np.asarray(found + width * share * back * (tangent[left] * back - tangent[left + 1] * share))
+    found = first * back**2 * (1 + 2 * share) + last * share**2 * (1 + 2 * back)
+    return np.asarray(found + width * share * back * (begin * back - end * share))
 
 
 def _slope_at_end(step: FloatArray, slope: FloatArray) -> FloatArray:
