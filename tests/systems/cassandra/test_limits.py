@@ -29,14 +29,14 @@ VALUES: Values = defaults(PARAMETERS)
 CLUSTER = CassandraScenario(cass_nodes=3, rf=3, node_cores=4)
 
 
-def closed(scenario: CassandraScenario, clients: int) -> Network:
+def closed(scenario: CassandraScenario, clients: int, values: Values = VALUES) -> Network:
     """Return a cluster with clients that do not think."""
-    composed = network(scenario, VALUES, 1.0)
+    composed = network(scenario, values, 1.0)
     return replace(composed, traffic=Closed(clients, Deterministic(0.0), composed.traffic.mix))
 
 
-def solved(scenario: CassandraScenario, clients: int) -> OperatingPoint:
-    return solve_clients(Analysis(closed(scenario, clients)))
+def solved(scenario: CassandraScenario, clients: int, values: Values = VALUES) -> OperatingPoint:
+    return solve_clients(Analysis(closed(scenario, clients, values)))
 
 
 def rate_per_s(scenario: CassandraScenario, clients: int) -> float:
@@ -52,20 +52,23 @@ def solution(scenario: CassandraScenario) -> Solution:
 
 
 def test_one_request_at_a_time_takes_as_long_as_an_unloaded_one() -> None:
-    """Little's law, exactly: throughput is one over the response; the other clients wait for their turn."""
-    one = changed(CLUSTER, cass_nodes=1, rf=1, in_flight=1)
-    analysis = Analysis(network(changed(one, in_flight=None), VALUES, 1.0))
+    """Little's law: throughput is one over the response; the other clients wait for their turn.
+
+    Requests leave hardly any work behind, which the next one would meet.
+    """
+    one, values = changed(CLUSTER, cass_nodes=1, rf=1, in_flight=1), {**VALUES, "unseen_work": 1e-12}
+    analysis = Analysis(network(changed(one, in_flight=None), values, 1.0))
     alone_s = float(analysis.averaged(analysis.unloaded)[0])
-    point = solved(one, 5)
-    assert point.rate_per_s[0, 0] == pytest.approx(1 / alone_s, rel=1e-6)
-    assert mean_s(point) == pytest.approx(5 * alone_s, rel=1e-6)
+    point = solved(one, 5, values)
+    assert point.rate_per_s[0, 0] == pytest.approx(1 / alone_s, rel=4e-3)
+    assert mean_s(point) == pytest.approx(5 * alone_s, rel=4e-3)
 
 
 @pytest.mark.parametrize("fields", [{"in_flight": 8}, {"connections": 4, "in_flight": 2}])
 def test_a_cluster_completes_as_much_as_with_as_many_clients_as_the_limit_allows(fields: dict[str, int]) -> None:
     """Three nodes of eight requests each; a hundred clients wait four times as long as 24."""
     limited = changed(CLUSTER, **fields)
-    assert rate_per_s(limited, 100) == pytest.approx(rate_per_s(CLUSTER, 24), rel=1e-6)
+    assert rate_per_s(limited, 100) == pytest.approx(rate_per_s(CLUSTER, 24), rel=4e-3)
     assert mean_s(solved(limited, 100)) == pytest.approx(100 / rate_per_s(limited, 100), rel=1e-4)
 
 
@@ -106,10 +109,14 @@ def test_open_requests_that_wait_are_solved_as_they_are_simulated(share: float) 
 
 
 def test_the_capacity_is_what_the_limit_lets_through_and_nothing_is_dropped_beyond_it() -> None:
-    """The queue at the clients then grows without bound."""
+    """The queue at the clients then grows without bound.
+
+    With open traffic, left work comes from as many requests as are inside, which closed clients show to be too little:
+    3 % of the capacity here.
+    """
     analysed = solution(changed(CLUSTER, in_flight=5))
     capacity = float(analysed.capacity[0])
-    assert capacity == pytest.approx(rate_per_s(CLUSTER, 15), rel=2e-3)
+    assert capacity == pytest.approx(rate_per_s(CLUSTER, 15), rel=0.04)
     assert analysed.bottleneck == "driver"
     below, beyond = analysed.at(0.99 * capacity), analysed.at(1.1 * capacity)
     assert np.isfinite(below.latency_s("write", "p99")[0])
@@ -144,7 +151,7 @@ def test_clients_that_wait_for_threads_are_solved_as_they_are_simulated(threads:
 
 
 def test_threads_that_no_request_waits_for_change_nothing() -> None:
-    assert rate_per_s(changed(CLUSTER, native_threads=128), 20) == pytest.approx(rate_per_s(CLUSTER, 20), rel=1e-3)
+    assert rate_per_s(changed(CLUSTER, native_threads=128), 20) == pytest.approx(rate_per_s(CLUSTER, 20), rel=5e-3)
 
 
 @pytest.mark.parametrize(("in_flight", "threads"), [(8, 128), (8, 8), (64, 8)])
