@@ -83,6 +83,7 @@ def fitted(request: pytest.FixtureRequest) -> Fitted:
     return fit_table(table_system(request.param), solved(request.param, 0.4e-3))
 
 
+@pytest.mark.slow
 def test_a_fit_finds_the_overhead_and_predicts_with_it(fitted: Fitted) -> None:
     assert dict(zip(fitted.names, fitted.most_probable, strict=True))[OVERHEAD] == pytest.approx(0.4e-3, rel=0.05)
     figures = {

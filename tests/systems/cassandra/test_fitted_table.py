@@ -356,6 +356,7 @@ def test_rows_tls_and_limits_leave_the_factors_of_a_layout(fitted: Fitted, same:
     assert SYSTEM.alike(changed(own, cass_nodes=60)) != SYSTEM.alike(own)
 
 
+@pytest.mark.slow
 def test_long_pauses_are_found_although_the_median_prior_has_hardly_any() -> None:
     """A parameter may move no figure at the medians of the priors: 99th percentiles tell how long pauses are."""
     values = {**defaults(SYSTEM.parameters), "pause_share": 0.1, "pause_s": 0.15}
