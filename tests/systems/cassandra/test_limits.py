@@ -68,7 +68,7 @@ def test_one_request_at_a_time_takes_as_long_as_an_unloaded_one() -> None:
 def test_a_cluster_completes_as_much_as_with_as_many_clients_as_the_limit_allows(fields: dict[str, int]) -> None:
     """Three nodes of eight requests each; a hundred clients wait four times as long as 24."""
     limited = changed(CLUSTER, **fields)
-    assert rate_per_s(limited, 100) == pytest.approx(rate_per_s(CLUSTER, 24), rel=4e-3)
+    assert rate_per_s(limited, 100) == pytest.approx(rate_per_s(CLUSTER, 24), rel=1e-6)
     assert mean_s(solved(limited, 100)) == pytest.approx(100 / rate_per_s(limited, 100), rel=1e-4)
 
 

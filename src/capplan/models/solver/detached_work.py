@@ -6,6 +6,9 @@ busy for a share u of the time lengthens the services of closed clients by 1 / (
 which a network beside the left work of x requests per second completes x. A single client already meets what its own
 requests before have left.
 
+Replicas that answer by a signal work in such branches, too, and count as left work although requests wait for them:
+0.3 % of the throughput of a single request under way.
+
 References
 ----------
 E. D. Lazowska et al., *Quantitative System Performance*, Prentice-Hall, 1984, section 7.4: mixed models.
