@@ -13,7 +13,7 @@ from capplan.models.language.network import Network
 from capplan.models.language.station import Pool, Station
 from capplan.models.language.step import Acquire, Choice, Delay, FanOut, Pick, ReplicaSet, Sequence, Step, Visit
 from capplan.models.language.traffic import Closed, Open, RequestClass, Session, Throttled, Traffic
-from capplan.models.language.units import Number
+from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.clients import solve_clients
 from capplan.simulator.compiled.engine import simulate
@@ -49,6 +49,22 @@ def test_separate_stations_without_think_time_are_a_product_form_network() -> No
     analysis = Analysis(network(flow, closed(0.0), Station("server", 8, "ps", count=6)))
     exact = by_convolution(1.0, [(1 / 6, 8)] * 6, 400)[np.array(numbers) - 1]
     assert solve_clients(analysis, numbers).rate_per_s[:, 0] == pytest.approx(exact, rel=2e-3)
+
+
+def test_a_draw_with_another_bottleneck_than_most_is_a_product_form_network_of_its_own() -> None:
+    """One station saturates first in most draws, and is slight in the last; draws do not depend on each other."""
+    first, other, numbers = np.array([1.0, 1.0, 1.0, 1.0, 0.05]), np.array([0.1, 0.1, 0.15, 0.1, 1.0]), [1, 3, 10, 60]
+
+    def solved(first_s: Number, other_s: Number) -> FloatArray:
+        flow = Sequence((Visit("server", Exponential(first_s)), Visit("other", Exponential(other_s))))
+        made = network(flow, closed(2.0), Station("server", 4, "ps"), Station("other", 2, "ps"))
+        return solve_clients(Analysis(made), numbers).rate_per_s
+
+    together = solved(first, other)
+    for draw, (own, its_other) in enumerate(zip(first.tolist(), other.tolist(), strict=True)):
+        exact = by_convolution(2.0, [(own, 4), (its_other, 2)], numbers[-1])[np.array(numbers) - 1]
+        assert together[:, draw] == pytest.approx(exact, rel=0.01)
+        assert together[:, draw] == pytest.approx(solved(own, its_other)[:, 0], rel=1e-9)
 
 
 def test_interactive_response_time_law() -> None:

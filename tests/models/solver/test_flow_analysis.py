@@ -20,7 +20,14 @@ from capplan.models.language.step import (
     Step,
     Visit,
 )
-from capplan.models.solver.flow_analysis import Congestion, DemandReader, ResponseReader, Shapes, random_time
+from capplan.models.solver.flow_analysis import (
+    Congestion,
+    DemandReader,
+    ResponseReader,
+    Shapes,
+    WaitedDemandReader,
+    random_time,
+)
 from capplan.models.solver.random_times.random_time import RandomTime
 
 
@@ -82,6 +89,36 @@ def test_alternatives_share_the_work() -> None:
 def test_second_moments_follow_the_law() -> None:
     assert DemandReader().of(Visit("a", Exponential(3.0)))["a"].second_moment_s2 == pytest.approx(2 * 9.0)
     assert DemandReader().of(Visit("a", Erlang(2.0, 2)))["a"].second_moment_s2 == pytest.approx(1.5 * 4.0)
+
+
+def waited_s(flow: Step) -> dict[str, float]:
+    return {name: float(work.mean_s) for name, work in WaitedDemandReader().of(flow).items()}
+
+
+def test_a_branch_that_nothing_waits_for_is_no_waited_work() -> None:
+    flow = seq(visit("a", 1.0), fork(0, seq(visit("a", 2.0), visit("b", 3.0))), fork(1, visit("c", 4.0)))
+    assert waited_s(flow) == {"a": 1.0, "c": 4.0}
+
+
+@pytest.mark.parametrize("needed", [1, 2, 3])
+def test_requests_wait_for_as_much_of_the_work_of_replicas_as_for_their_signals(needed: int) -> None:
+    """What a replica does before its signal counts, with its share; what it does afterwards does not."""
+    own = [
+        seq(visit("net", 1.0), visit(each, 2.0), Signal("all"), visit("late", 5.0), fork(0, visit("late", 1.0)))
+        for each in "abc"
+    ]
+    found = waited_s(latch(needed, seq(visit("first", 1.0), fork(0, *own))))
+    share = needed / 3
+    assert found == pytest.approx({"first": 1.0, "net": 3 * share, **dict.fromkeys("abc", 2 * share)})
+
+
+def test_each_group_of_signals_has_its_own_share_of_waited_work() -> None:
+    """The near ones are all awaited, of the far ones one of two; a latch inside a late branch is nobody's."""
+    near = seq(visit("near", 1.0), Signal("near"))
+    far = seq(Choice((0.25, 0.75), (visit("far", 4.0), visit("farther", 4.0))), Signal("far"))
+    late = latch(1, fork(0, seq(visit("late", 1.0), Signal("all"))))
+    flow = CountdownLatch((Group("near", 2), Group("far", 1)), fork(0, near, near, far, far, late))
+    assert waited_s(flow) == pytest.approx({"near": 2.0, "far": 1.0, "farther": 3.0})
 
 
 @pytest.mark.parametrize(

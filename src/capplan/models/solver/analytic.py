@@ -41,6 +41,7 @@ from capplan.models.solver.flow_analysis import (
     ServiceDemand,
     Shapes,
     Sharing,
+    WaitedDemandReader,
 )
 from capplan.models.solver.lanes import lane_congestion
 from capplan.models.solver.pool_groups import PoolGroup, pool_groups
@@ -61,7 +62,8 @@ _NEARLY = 0.999  # most of a station that others may take from those who have th
 _SLOW, _AVOIDED = 1000.0, 0.05  # stretch of a slow station; share of its time below which requests do without it
 _OF_ALL_PARTS = ("network", "traffic", "stations", "members", "_pools", "pool_members", "races", "draws")
 _BESIDE_DETACHED = ("flows", "share", "clusters", "unloaded", "outside_s", "path_times_s")
-_ROUNDING = 1e-9  # of a sum of demands
+_ROUNDING = 1e-9  # of a sum of demands or times
+_SLIGHT = 0.2  # load over that of the busiest station, below which queueing is left out
 _SHARES = np.array([0.0, 0.35, 0.6, 0.75, 0.85, 0.94, 0.98, 0.995])
 
 
@@ -303,21 +305,23 @@ class Analysis:
         """Mean time on the response path at each cluster without queueing, in seconds; 0 if all visits are detached."""
         unloaded = self.averaged(self.unloaded)
         found: dict[tuple[str, ...], FloatArray] = {}
+        most = np.zeros(self.draws)  # load of the busiest one so far that requests wait for
         for names in self.clusters:
-            first = next((known for known, time in found.items() if np.median(time) > 0), None)
-            slight = first is not None and np.median(self.load(names[0])) < 0.2 * np.median(self.load(first[0]))
-            if slight and names[0] not in self._others:
-                break
-            if names not in self._known_times_s:
-                self._known_times_s[names] = self._path_time_s(names, unloaded)
-            found[names] = self._known_times_s[names]
-        if not any(np.median(time) > 0 for time in found.values()):
+            load = self.load(names[0])
+            slight = (load < _SLIGHT * most) & (names[0] not in self._others)
+            if not np.all(slight):
+                if names not in self._known_times_s:
+                    self._known_times_s[names] = self._path_time_s(names, unloaded)
+                found[names] = np.where(slight, 0.0, self._known_times_s[names])
+                most = np.maximum(most, np.where(found[names] > 0, load, 0.0))
+        if not np.all(most > 0):
             raise RefusedError("the analytic solver needs a visit that requests wait for: all visits are detached")
         return found
 
     def _path_time_s(self, names: tuple[str, ...], unloaded_s: FloatArray) -> FloatArray:
         """Return the mean time on the response path at a cluster without queueing, in seconds (draws,)."""
-        time = np.maximum(self._slowed(names, 2.0) - unloaded_s, 0.0)
+        time = self._slowed(names, 2.0) - unloaded_s
+        time = np.where(time > _ROUNDING * unloaded_s, time, 0.0)
         return np.zeros(self.draws) if self._whole is not None and self._is_avoided(names, time) else time
 
     def _slowed(self, names: tuple[str, ...], stretch: float) -> FloatArray:
@@ -332,9 +336,20 @@ class Analysis:
     @cached_property
     def saturation_per_s(self) -> FloatArray:
         """Mean request rate that saturates the first station on the response path, per second (draws,)."""
+        return np.asarray(1 / self._path_loads_s.max(axis=0))
+
+    @cached_property
+    def _path_loads_s(self) -> FloatArray:
+        """Load of each cluster over the share left to it, in seconds (clusters, draws); 0 if no request waits for it."""
         times = self.path_times_s.items()
-        loads = [self.load(names[0]) / self._room(names[0]) for names, time in times if np.median(time) > 0]
-        return np.asarray(1 / np.max(loads, axis=0))
+        return np.stack([np.where(time > 0, self.load(n[0]) / self._room(n[0]), 0.0) for n, time in times])
+
+    @cached_property
+    def _first_to_saturate(self) -> list[tuple[tuple[str, ...], NDArray[np.bool_]]]:
+        """The clusters that saturate first in any draw, with the draws in which they do."""
+        first = self._path_loads_s.argmax(axis=0)
+        found = [(names, first == at) for at, names in enumerate(self.path_times_s)]
+        return [(names, here) for names, here in found if here.any()]
 
     @cached_property
     def drift_per_s(self) -> FloatArray:
@@ -496,8 +511,8 @@ class Analysis:
 
     @cached_property
     def _waited_for(self) -> dict[str, ServiceDemand]:
-        """Demands of an average request but for the branches that nothing waits for."""
-        reader = DemandReader(detached=False)
+        """Demands of an average request that it waits for."""
+        reader = WaitedDemandReader()
         return _per_member(
             _combined(self.share, {name: reader.of(flow) for name, flow in self.flows.items()}), self.members
         )
@@ -522,7 +537,8 @@ class Analysis:
         part.demands, part._known_times_s = self._waited_for, dict(self.path_times_s)
         part._whole, part._like, part._arrival_scv = self, self, None
         part._others = {name: ServiceDemand().plus(rate_per_s, demand) for name, demand in self.detached.items()}
-        part._room_beside = self._full(part._room(next(iter(self.path_times_s))[0]))
+        rooms = np.stack([self._full(part._room(names[0])) for names in self.path_times_s])
+        part._room_beside = np.take_along_axis(rooms, part._path_loads_s.argmax(axis=0)[None], axis=0)[0]
         return part
 
     def _left_to_others(self, name: str, share: Number, own: ServiceDemand, others: ServiceDemand) -> FloatArray:
@@ -585,21 +601,28 @@ class Analysis:
         saturation = self.saturation_per_s
         logit = rate_logits(saturation * alone, int(population[-1]))
         found = throughput_per_s(population, logit, saturation, alone + self._slowdown_s(logit), alone)
-        first = next(names for names, time in self.path_times_s.items() if np.median(time) > 0)
-        station = self.stations[first[0]]
-        differs = station.rate is not None or station.has_lanes or first[0] in self._others
-        if len(first) > 1 or self.members[first[0]] > 1 or differs:
-            if self._whole is None:
-                return found
-            return np.minimum(found, np.minimum(population / alone[:, None], saturation[:, None]))
-        # One station saturates: correct by the error for this station and a delay, of which the exact answer is known.
-        busy = station.servers / saturation
-        idle = np.maximum(alone - busy, 1e-9 * busy)
-        load = station.servers * special.expit(logit)[:, None]
-        delayed = erlang_c(station.servers, load)
-        response = idle + busy * (1 + delayed / (station.servers - load))
-        exact = machine_repair_per_s(population, busy, idle, station.servers)
-        return found * exact / throughput_per_s(population, logit, saturation, response, idle + busy)
+        for names, here in self._first_to_saturate:
+            if self._is_single(names):
+                found[here] *= self._correction(population, logit, names[0], here)
+        if self._whole is None:
+            return found
+        return np.minimum(found, np.minimum(population / alone[:, None], saturation[:, None]))
+
+    def _is_single(self, names: tuple[str, ...]) -> bool:
+        """Whether a cluster is one station with a constant number of servers, which others leave alone."""
+        station = self.stations[names[0]]
+        differs = station.rate is not None or station.has_lanes or names[0] in self._others
+        return len(names) == 1 and self.members[names[0]] == 1 and not differs
+
+    def _correction(self, population: FloatArray, logit: FloatArray, name: str, here: NDArray[np.bool_]) -> FloatArray:
+        """Return the exact throughput of a saturated station and a delay over the approximate one (chosen draws, n)."""
+        servers, saturation = self.stations[name].servers, self.saturation_per_s[here]
+        busy = servers / saturation
+        idle = np.maximum(self._full(self._first_s() - self.outside_s)[here] - busy, 1e-9 * busy)
+        load = servers * special.expit(logit)[:, None]
+        response = idle + busy * (1 + erlang_c(servers, load) / (servers - load))
+        exact = machine_repair_per_s(population, busy, idle, servers)
+        return exact / throughput_per_s(population, logit, saturation, response, idle + busy)
 
     def _slowdown_s(self, logit: FloatArray) -> FloatArray:
         """Return the mean time that queueing adds at given logits of the rate over saturation (points, draws).

@@ -6,8 +6,8 @@ busy for a share u of the time lengthens the services of closed clients by 1 / (
 which a network beside the left work of x requests per second completes x. A single client already meets what its own
 requests before have left.
 
-Replicas that answer by a signal work in such branches, too, and count as left work although requests wait for them:
-0.3 % of the throughput of a single request under way.
+Replicas that answer by a signal work in such branches, too. Where a latch awaits k of n signals, requests wait for k of
+n parts of the work before them.
 
 References
 ----------

@@ -6,7 +6,7 @@ A step object that occurs at several places of the tree is analysed once.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple, assert_never
 
@@ -160,16 +160,9 @@ class ServiceDemand:
 
 
 class DemandReader:
-    """Adds up the service demand of a flow at each station, late branches included.
+    """Adds up the service demand of a flow at each station, late branches included."""
 
-    Parameters
-    ----------
-    detached : bool
-        Whether branches of forks that need none count.
-    """
-
-    def __init__(self, *, detached: bool = True) -> None:
-        self.detached = detached
+    def __init__(self) -> None:
         self.known: dict[int, tuple[Step, dict[tuple[str, int], Number]]] = {}
         self.distributions: dict[int, Distribution] = {}
 
@@ -191,13 +184,85 @@ class DemandReader:
         if isinstance(step, Visit):
             self.distributions[id(step.demand)] = step.demand
             return {(step.station, id(step.demand)): 1.0}
-        if isinstance(step, ForkJoin) and not step.needed and not self.detached:
-            return {}
-        total: dict[tuple[str, int], Number] = {}
+        return _weighted(weights(step), map(self._visits, children(step)))
+
+
+class WaitedDemandReader(DemandReader):
+    """Adds up the service demand of a flow that requests wait for.
+
+    Of a branch of a fork that needs none, this is the work before a signal that a latch awaits. Where a latch awaits k
+    of n signals, it is k / n of their work: the answer does not need the others.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shares: dict[str, Number] = {}  # of the signals of each group, those that are awaited
+        self.before: dict[int, tuple[Step, tuple[dict[tuple[str, int], Number], Number]]] = {}
+
+    def _counted(self, step: Step) -> dict[tuple[str, int], Number]:
+        if isinstance(step, CountdownLatch):
+            return self._latched(step)
+        if isinstance(step, ForkJoin) and not step.needed:
+            return _weighted(weights(step), [self._before_signals(child)[0] for child in step.branches])
+        return super()._counted(step)
+
+    def _latched(self, step: CountdownLatch) -> dict[tuple[str, int], Number]:
+        """Return the visits inside a latch, of which the signals of its own groups count."""
+        inside = WaitedDemandReader()
+        inside.distributions = self.distributions
+        sent = _signals_sent(step.step)
+        own = {group.name: group.needed / sent[group.name] for group in step.groups if group.name in sent}
+        inside.shares = {**self.shares, **{name: np.minimum(share, 1.0) for name, share in own.items()}}
+        return inside._visits(step.step)
+
+    def _before_signals(self, step: Step) -> tuple[dict[tuple[str, int], Number], Number]:
+        """Return the visits before awaited signals, and the share of the latter that is awaited; 0 without any."""
+        if id(step) not in self.before:
+            self.before[id(step)] = (step, self._found_before(step))
+        return self.before[id(step)][1]
+
+    def _found_before(self, step: Step) -> tuple[dict[tuple[str, int], Number], Number]:
+        if isinstance(step, Signal):
+            return {}, self.shares.get(step.group, 0.0)
+        if isinstance(step, StepSequence):
+            return self._before_in_turn(step.steps)
+        found = [self._before_signals(child) for child in children(step)]
+        most = max((share for _, share in found), key=np.mean, default=0.0)
+        return _weighted(weights(step), [visits for visits, _ in found]), most
+
+    def _before_in_turn(self, steps: Sequence[Step]) -> tuple[dict[tuple[str, int], Number], Number]:
+        """Return the same of a sequence: what comes before a step with a signal counts as much as this signal."""
+        awaited: Number = 0.0
+        parts: list[tuple[Number, dict[tuple[str, int], Number]]] = []
+        for child in reversed(steps):
+            visits, share = self._before_signals(child)
+            parts.append((awaited, self._visits(child)) if np.any(awaited) else (1.0, visits))
+            awaited = max(awaited, share, key=np.mean)
+        return _weighted([weight for weight, _ in parts], [visits for _, visits in parts]), awaited
+
+
+def _weighted(
+    weight: Iterable[Number], parts: Iterable[dict[tuple[str, int], Number]]
+) -> dict[tuple[str, int], Number]:
+    total: dict[tuple[str, int], Number] = {}
+    for often, part in zip(weight, parts, strict=True):
+        for visit, times in part.items():
+            total[visit] = total.get(visit, 0.0) + often * times
+    return total
+
+
+def _signals_sent(step: Step, known: dict[int, dict[str, Number]] | None = None) -> dict[str, Number]:
+    """Return the mean number of signals of each group that a step sends."""
+    seen = {} if known is None else known
+    if isinstance(step, Signal):
+        return {step.group: 1.0}
+    if id(step) not in seen:
+        total: dict[str, Number] = {}
         for weight, child in zip(weights(step), children(step), strict=True):
-            for visit, often in self._visits(child).items():
-                total[visit] = total.get(visit, 0.0) + weight * often
-        return total
+            for group, number in _signals_sent(child, seen).items():
+                total[group] = total.get(group, 0.0) + weight * number
+        seen[id(step)] = total
+    return seen[id(step)]
 
 
 class Shapes:
