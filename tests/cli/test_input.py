@@ -176,6 +176,23 @@ def test_what_has_no_effect_is_said_once(capsys: pytest.CaptureFixture[str], ver
     assert verb == "predict" or same == plain  # predict shows what was asked
 
 
+@pytest.mark.parametrize("words", [("check", "one.toml"), ("compare", "one.toml", "one.toml", "--engine", "analytic")])
+def test_files_with_a_field_without_effect_are_answered_with_a_line_about_it(
+    folder: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    """The line is in each answer once, although a comparison has two layouts."""
+    layout = 'system = "openprovider"\ndcs = 1\ntps = 500\n'
+    check = '[check]\nconfidence = "90%"\n' if words[0] == "check" else ""
+    (folder / "one.toml").write_text(f'{layout}slo = ["acct.p99<1s"]\n{check}')
+    assert main(words) == 0
+    silent = capsys.readouterr().err
+    (folder / "one.toml").write_text(f'{layout}slo = ["acct.p99<1s"]\nrtt = "3ms"\n{check}')
+    assert main(words) == 0
+    said = capsys.readouterr().err
+    assert silent == ""
+    assert said.count("rtt has no effect") == said.count("\n") == 1
+
+
 def test_a_sweep_over_data_centres_does_not_say_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert answered(capsys, "sweep", "--dcs", "1,2", "--rtt", "3ms")[1] == ""
 

@@ -26,6 +26,7 @@ from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.parameter import defaults
 from capplan.models.language.scenario import changed
 from capplan.planner.predict.predict import predict
+from capplan.planner.size.size import SizingQuestion, size
 from capplan.systems.cassandra import SYSTEM
 from capplan.systems.registry import read_calibration, resolve
 
@@ -179,6 +180,17 @@ def test_an_answer_says_what_the_rows_leave_open(fitted: Fitted, load: dict[str,
     )
     assert "not identifiable" not in " ".join(known.evidence.cautions).lower()
     assert "a row with reads would decide it" in " ".join(unknown.evidence.cautions)
+
+
+def test_a_sizing_says_what_the_rows_leave_open(fitted: Fitted) -> None:
+    """The rows are writes, and say nothing of reads."""
+    usual, question = changed(SYSTEM.usual_scenario(fitted), tps=5000), SizingQuestion(engine="analytic")
+    known, unknown = (
+        size(changed(usual, read_fraction=share, slo=(f"{name}.mean<1s",)), question, fitted=fitted).left_open
+        for name, share in (("write", 0.0), ("read", 1.0))
+    )
+    assert known == ()
+    assert "a row with reads would decide it" in " ".join(unknown)
 
 
 def test_a_rate_has_about_the_percentiles_of_the_clients_that_reach_it(fitted: Fitted) -> None:

@@ -12,7 +12,7 @@ import typer
 from capplan.cli.shell.demand_option import HELP
 from capplan.cli.shell.engines import chosen_engine
 from capplan.cli.shell.progress import counting
-from capplan.cli.shell.scenario_command import with_demand_of
+from capplan.cli.shell.scenario_command import say_what_has_no_effect, with_demand_of
 from capplan.cli.shell.terminal import PLOT_HELP, Json, NoSolvingLimit, Screen, check_output, check_plot, write_json
 from capplan.cli.views.lines import paragraph, put
 from capplan.models.number_words import rate
@@ -55,6 +55,7 @@ def check_(
         from capplan.planner.reports.check_plot import write_plot  # plotly is slow to import
 
         write_plot(found, plot)
+    say_what_has_no_effect([asked.scenario])
     if as_json:
         write_json(found.to_json())
     else:

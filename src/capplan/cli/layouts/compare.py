@@ -13,7 +13,7 @@ from capplan.calibration.fit.fitted_file import Fitted
 from capplan.cli.shell.demand_option import HELP
 from capplan.cli.shell.engines import chosen_engine
 from capplan.cli.shell.progress import counting
-from capplan.cli.shell.scenario_command import with_demand_of
+from capplan.cli.shell.scenario_command import say_what_has_no_effect, with_demand_of
 from capplan.cli.shell.target import Target, read_target
 from capplan.cli.shell.terminal import PLOT_HELP, Json, NoSolvingLimit, Screen, check_plot, write_json
 from capplan.cli.views.lines import fact, paragraph, put, table
@@ -71,6 +71,7 @@ def compare_(
         from capplan.planner.reports.comparison_plot import write_plot  # plotly is slow to import
 
         write_plot(found, plot)
+    say_what_has_no_effect((one.scenario, other.scenario))
     if as_json:
         write_json(found.to_json())
     else:

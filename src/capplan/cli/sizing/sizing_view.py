@@ -171,6 +171,8 @@ class _View:
             fact(self.console, "Not asked", f"--survive {asked}")
         if self.sizing.guesses:
             fact(self.console, "Guessed", ", ".join(self.sizing.guesses))
+        for sentence in self.sizing.left_open:
+            fact(self.console, "Undecided", sentence)
         fact(self.console, "Searched", f"{self.sizing.layouts:,} layouts, {self.sizing.solved} of them solved")
 
     def _machines(self, each: SizedLayout) -> str:

@@ -21,7 +21,7 @@ from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.outage import DC
 from capplan.calibration.system import System
 from capplan.models.errors import InputError
-from capplan.models.language.scenario import Scenario
+from capplan.models.language.scenario import Scenario, changed
 from capplan.models.results import Band
 from capplan.planner.demand.demand import Demand
 from capplan.planner.demand.offered import with_demand
@@ -239,6 +239,7 @@ def _answer(target: SizingTarget, question: SizingQuestion, results: Sequence[Fa
         layouts=sum(each.family.layouts for each in results),
         solved=sum(each.solved for each in results),
         guesses=_guesses(target),
+        left_open=_left_open(target, chosen),
         engine=question.engine,
         seed=target.seed,
         version=version("capplan"),
@@ -274,6 +275,17 @@ def _guesses(target: SizingTarget) -> tuple[str, ...]:
     timed = [m for each in case.objectives for m in each.metrics() if m.kind == "duration" and m.statistic != "mean"]
     paused = bool(timed) and case.solution.at(target.offered_per_s).pausing is not None
     return (*(["GC pauses in percentiles"] if paused else []), *guessed)
+
+
+def _left_open(target: SizingTarget, chosen: SizedLayout | None) -> tuple[str, ...]:
+    """Return what the rows of a fitted table do not decide of the chosen layout at its rate."""
+    if chosen is None or not system(target.base.system).from_tables:
+        return ()
+    from capplan.planner.predict.left_open import left_open_at_a_rate  # slow to import
+
+    own = target.in_cells(chosen.cells)
+    case = own.case(changed(own.base, **chosen.fields))
+    return left_open_at_a_rate(case, case.solution.at(own.offered_per_s))
 
 
 def _months_of_rate(target: SizingTarget, chosen: SizedLayout) -> Band | None:

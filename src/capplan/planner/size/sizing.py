@@ -190,6 +190,8 @@ class Sizing:
         How many of them were solved.
     guesses
         What the answer rests on without evidence.
+    left_open
+        What the rows of a fitted table do not decide of the layout, and which row would.
     engine
         What confirmed the layouts: `compiled`, or `analytic` where none was simulated.
     seed
@@ -221,6 +223,7 @@ class Sizing:
     layouts: int
     solved: int
     guesses: tuple[str, ...]
+    left_open: tuple[str, ...]
     engine: str
     seed: int
     version: str
