@@ -10,13 +10,13 @@ curvature at the maximum.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from capplan.calibration.fit.maximum import Maximum
-from capplan.calibration.fit.problem import Problem
 from capplan.models.language.units import FloatArray
 
 _T_DEGREES = 5.0
@@ -74,8 +74,8 @@ def resampled(
 
     Parameters
     ----------
-    problem : Problem
-        The fitting problem.
+    problem : Sampled
+        The posterior.
     best : Maximum
         The most probable parameters.
     draws : int
@@ -111,12 +111,14 @@ def resampled(
     return Ensemble(points[chosen], size)
 
 
-def moved(problem: Problem, start: Ensemble, steps: int, seed: int) -> Ensemble:
-    """Move every draw by `steps` steps of the affine-invariant sampler."""
+def moved(
+    problem: Sampled, start: Ensemble, steps: int, seed: int, moves: Sequence[tuple[Any, float]] | None = None
+) -> Ensemble:
+    """Move every draw by `steps` steps of the affine-invariant sampler, or of other moves with their shares (emcee)."""
     import emcee  # only calibration needs it
 
     draws, free = start.log_points.shape
-    sampler = emcee.EnsembleSampler(draws, free, problem.log_posterior, vectorize=True)
+    sampler = emcee.EnsembleSampler(draws, free, problem.log_posterior, moves=moves, vectorize=True)
     sampler.log_prob_fn = problem.log_posterior  # emcee's wrapper prints a traceback of whatever ends the function
     random = np.random.RandomState(seed).get_state()  # emcee takes the legacy generator's state only
     last = sampler.run_mcmc(emcee.State(start.log_points, random_state=random), steps)
