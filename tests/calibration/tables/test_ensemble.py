@@ -44,9 +44,6 @@ class Linear:
     def predicted(self, points: FloatArray) -> FloatArray:
         return np.asarray(points @ self.slopes.T)
 
-    def covariance(self) -> FloatArray:
-        return np.diag(self.sd**2)
-
     def residuals(self, points: FloatArray) -> FloatArray:
         return np.concatenate([(self.predicted(points) - self.logs) / self.sd, points], axis=-1)
 
@@ -101,7 +98,7 @@ def test_a_thin_curved_shell_is_covered_from_end_to_end(seed: int) -> None:
 
 def test_the_smoother_reaches_both_ends_of_a_shell() -> None:
     """Its points lie about the shell, and on either side of its middle."""
-    points = smoothed(Shell(), np.random.default_rng(1))
+    points = smoothed(Shell(), np.random.default_rng(1)).points[-128:]
     ratio = points[:, 0] - points[:, 1]
     assert float(np.quantile(ratio, 0.1)) < -0.8
     assert float(np.quantile(ratio, 0.9)) > 0.8
