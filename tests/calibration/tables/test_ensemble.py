@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from scipy.stats import ks_1samp
+from scipy.stats import ks_1samp, norm
 
 from capplan.calibration.fit.maximum import Maximum, maximum
 from capplan.calibration.fit.posterior import Ensemble
@@ -62,7 +62,50 @@ class Shell(Linear):
         return np.logaddexp(points[:, :1], points[:, 1:])
 
 
-def drawn(problem: Linear, seed: int = 1) -> tuple[Maximum, Ensemble]:
+@dataclass(frozen=True)
+class Bent:
+    """Six figures of twelve parameters: the posterior of bent coordinates is normal, that of the parameters is not.
+
+    Each coordinate is a parameter and a term that grows from none to the parameter before it. So its Jacobian is 1,
+    and the law of the coordinates is known. The bends add up from one parameter to the next.
+    """
+
+    free: int = 12
+    slopes: FloatArray = field(default_factory=lambda: np.random.default_rng(0).standard_normal((6, 12)))
+    logs: FloatArray = field(default_factory=lambda: np.array([1.0, -2.0, 0.5, 3.0, 0.0, -1.0]))
+    sd: float = 0.3
+
+    @property
+    def centre(self) -> FloatArray:
+        return np.zeros(self.free)
+
+    @property
+    def spread(self) -> FloatArray:
+        return np.ones(self.free)
+
+    def bent(self, points: FloatArray) -> FloatArray:
+        found = points.copy()
+        found[:, 1:] += np.logaddexp(0.0, points[:, :-1])
+        return found
+
+    def prior_draws(self, count: int) -> FloatArray:
+        found = np.random.default_rng(0).standard_normal((count, self.free))
+        for at in range(1, self.free):
+            found[:, at] -= np.logaddexp(0.0, found[:, at - 1])
+        return found
+
+    def residuals(self, points: FloatArray) -> FloatArray:
+        bent = self.bent(points)
+        return np.concatenate([(bent @ self.slopes.T - self.logs) / self.sd, bent], axis=-1)
+
+    def whitened(self, points: FloatArray) -> FloatArray:
+        """Return independent standard normal variables (draws, free), if the points are draws of the posterior."""
+        precision = np.eye(self.free) + self.slopes.T @ self.slopes / self.sd**2
+        mean = np.linalg.solve(precision, self.slopes.T @ self.logs / self.sd**2)
+        return np.asarray((self.bent(points) - mean) @ np.linalg.cholesky(precision))
+
+
+def drawn(problem: Linear | Bent, seed: int = 1) -> tuple[Maximum, Ensemble]:
     best = maximum(problem)
     return best, ensemble(problem, best, DRAWS, ROUNDS, PROPOSALS, seed)
 
@@ -94,6 +137,17 @@ def test_a_thin_curved_shell_is_covered_from_end_to_end(seed: int) -> None:
     law = np.cumsum(density) / density.sum()
     distance = ks_1samp(found.log_points[:, 0], lambda x: np.interp(x, axis, law)).statistic
     assert distance < math.sqrt(math.log(2 / 1e-5) / (2 * size_of(found)))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_twelve_bent_parameters_have_their_law(seed: int) -> None:
+    problem = Bent()
+    _, found = drawn(problem, seed)
+    white, size = problem.whitened(found.log_points), size_of(found)
+    assert np.all(np.abs(white.mean(axis=0)) < SURE / math.sqrt(size))
+    assert np.all(np.abs((white**2).mean(axis=0) - 1) < SURE * math.sqrt(2 / size))
+    for column in white.T:
+        assert ks_1samp(column, norm.cdf).statistic < math.sqrt(math.log(2 / 1e-5) / (2 * size))
 
 
 def test_the_smoother_reaches_both_ends_of_a_shell() -> None:
