@@ -116,6 +116,8 @@ class Emulator:
 
 def flattened(log_weight: FloatArray, least: float) -> FloatArray:
     """Return normalised weights (points,), flattened until `least` points count, so that a few do not stand for all."""
+    if np.isnan(log_weight).any():
+        raise ValueError("a weight is not a number")  # no power would flatten it, so the search would not end
     power = 1.0
     while True:
         weight = np.exp(power * (log_weight - log_weight.max()))
