@@ -39,6 +39,7 @@ from capplan.calibration.tables.coordinates import Coordinates
 from capplan.calibration.tables.ensemble import ensemble
 from capplan.calibration.tables.identifiability import Judge
 from capplan.calibration.tables.layout_effects import Effects, factors, name_of
+from capplan.calibration.tables.learnt_scatter import learnt_scatter
 from capplan.calibration.tables.model import Solved, solved_rows
 from capplan.calibration.tables.row_checks import check_requests, steady
 from capplan.calibration.tables.rows import (
@@ -72,7 +73,6 @@ _FEWEST, _MOST, _SOLVED = 3, 7, 42  # rounds at least and at most, and layouts s
 _SEARCHED = 8  # evaluations from each start; the best one is then improved
 _REFINED = 8  # evaluations of a search after the errors that rows share or their scatter have changed
 _TRIED, _LIKELIEST = 256, 2  # draws of the priors, of which the most probable ones are starts of the search, too
-_PRIOR_ROWS = 4.0  # figures that the assumed scatter counts for, beside the residuals of the fit
 _ROOM = 3.9  # standard deviations of the prior from its centre to a start of the search, at most
 _EFFECT_STEP = 0.02  # in the logarithm of a factor of a layout
 _STEP = 0.5  # standard deviations of the prior by which a parameter is moved to see whether it matters
@@ -528,6 +528,10 @@ class _Problem:
         """Return the matrix (figures, figures) that makes errors independent and of unit variance."""
         return np.asarray(np.linalg.inv(np.linalg.cholesky(self.covariance())))
 
+    def slopes(self, best: Maximum) -> FloatArray:
+        """Return the derivatives of the logarithms of the predictions at the maximum (figures, free)."""
+        return np.asarray(np.linalg.solve(self.whitening, best.jacobian[: len(self.sd)]))
+
     def log_posterior(self, log_points: FloatArray) -> FloatArray:
         """Return the log posterior up to a constant (draws,)."""
         return np.asarray(-(self.residuals(log_points) ** 2).sum(axis=-1) / 2)
@@ -573,7 +577,7 @@ def fit_table(system: TableSystem[Any], rows: Sequence[LoadTestRow], *, seed: in
     errors = problem.logs - problem.predicted(best.log_point[None])[0]
     if effects is not None:
         effects = replace(effects, log_sd=effects.learnt(errors, problem.other_errors()))
-    scatter = _learnt(problem.with_scatter(scatter, effects), best, errors, scatter)
+    scatter = _learnt(problem.with_scatter(scatter, effects), best, problem.slopes(best), errors, scatter)
     problem = problem.with_scatter(scatter, effects)
     best = maximum(problem, best.log_point, _REFINED)
     rounds = min(max(_SOLVED // len({row.layout for row in read}), _FEWEST), _MOST)
@@ -706,26 +710,15 @@ def _scatter_of_layouts(system: TableSystem[Any], effects: Effects | None) -> di
     return {name_of(name): (1.0, rounded(float(sd))) for name, sd in zip(system.effects, usual, strict=True)}
 
 
-def _learnt(problem: _Problem, best: Maximum, errors: FloatArray, scatter: Mapping[str, float]) -> dict[str, float]:
-    """Return the scatter with what the errors of the fit (figures,) say of it: of rates and means, of each percentile.
-
-    The variance is that of a scaled inverse chi-squared distribution: the assumed one counts as a few figures.
-    """
-    count = len(errors)
-    shared = problem.covariance() - np.diag(problem.sd**2)
-    expected = shared @ np.linalg.inv(problem.covariance())  # of the errors that rows share, given all
-    fitted = best.effective_parameters + float(np.trace(expected))
-    errors = errors - expected @ errors
-    residuals = errors / problem.sd
-    leverage = min(fitted / count, 0.9)
-    found = dict(scatter)
-    for names in (QUANTITIES[:3], QUANTITIES[3:]):
-        own = np.array([r for r, each in zip(residuals, problem.figures_to_fit, strict=True) if each.quantity in names])
-        if len(own):
-            freedom = len(own) * (1 - leverage)
-            factor = math.sqrt((_PRIOR_ROWS + float(np.sum(own**2))) / (_PRIOR_ROWS + freedom))
-            found.update({name: found[name] * max(factor, 0.5) for name in names})
-    return found
+def _learnt(
+    problem: _Problem, best: Maximum, slopes: FloatArray, errors: FloatArray, scatter: Mapping[str, float]
+) -> dict[str, float]:
+    """Return the scatter with what the errors of the fit (figures,) say of it; slopes as from `_Problem.slopes`."""
+    of_priors = best.jacobian[len(errors) :]
+    quantities = [each.quantity for each in problem.figures_to_fit]
+    return learnt_scatter(
+        quantities, errors, problem.sd, problem.covariance(), slopes, of_priors.T @ of_priors, scatter
+    )
 
 
 def draws_of(system: TableSystem[Any], fitted: Fitted) -> dict[str, Number]:
