@@ -58,35 +58,41 @@ class Effects:
     @property
     def covariance(self) -> FloatArray:
         """Covariance (figures, figures) of the errors that the factors make."""
-        alike = self.group[:, None] == self.group[None, :]
-        return np.where(alike, (self.slopes * self.log_sd**2) @ self.slopes.T, 0.0)
+        design = self._design
+        return np.asarray((design * self._variance) @ design.T)
 
     def expected(self, errors: FloatArray, other: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the logarithms of the factors given errors (draws, figures), and the covariance of all other ones.
 
         Returns
         -------
-        array (draws, layouts, effects), array (layouts, effects, effects)
-            Their means and covariances.
+        array (draws, layouts, effects), array (layouts x effects, layouts x effects)
+            Their means and their covariance.
         """
-        means, covariances = [], []
-        for number in range(int(self.group.max()) + 1):
-            own = self.group == number
-            slopes, prior = self.slopes[own], np.diag(self.log_sd**2)
-            gain = prior @ slopes.T @ np.linalg.inv(slopes @ prior @ slopes.T + other[np.ix_(own, own)])
-            means.append(errors[:, own] @ gain.T)
-            covariances.append(prior - gain @ slopes @ prior)
-        return np.stack(means, axis=1), np.stack(covariances)
+        moved = self._variance[:, None] * self._design.T
+        gain = moved @ np.linalg.inv(self.covariance + other)
+        means = (errors @ gain.T).reshape(len(errors), -1, len(self.log_sd))
+        return means, np.diag(self._variance) - gain @ moved.T
 
     def learnt(self, errors: FloatArray, other: FloatArray) -> FloatArray:
         """Return the standard deviations of the factors with what errors (figures,) say of them: one step of EM."""
-        means, covariances = self.expected(errors[None], other)
-        second = (means[0] ** 2 + np.diagonal(covariances, axis1=1, axis2=2)).sum(axis=0)
-        return np.asarray(np.sqrt((_COUNTED * self.log_sd**2 + second) / (_COUNTED + len(covariances))))
+        means, covariance = self.expected(errors[None], other)
+        second = (means[0] ** 2 + np.diag(covariance).reshape(means[0].shape)).sum(axis=0)
+        return np.asarray(np.sqrt((_COUNTED * self.log_sd**2 + second) / (_COUNTED + len(means[0]))))
 
     def drawn(self, errors: FloatArray, other: FloatArray, random: np.random.Generator) -> FloatArray:
         """Return draws of the logarithms of the factors (draws, layouts, effects), one for each row of errors."""
-        means, covariances = self.expected(errors, other)
-        roots = np.linalg.cholesky(covariances + 1e-12 * np.eye(len(self.log_sd)))
-        normal = random.standard_normal(means.shape)
-        return np.asarray(means + np.einsum("lij,dlj->dli", roots, normal))
+        means, covariance = self.expected(errors, other)
+        root = np.linalg.cholesky(covariance + 1e-12 * np.eye(len(covariance)))
+        return means + (random.standard_normal((len(errors), len(root))) @ root.T).reshape(means.shape)
+
+    @property
+    def _design(self) -> FloatArray:
+        """Derivatives with respect to the factors of all layouts (figures, layouts x effects)."""
+        layouts = int(self.group.max()) + 1
+        own = self.group[:, None] == np.arange(layouts)
+        return np.asarray((own[:, :, None] * self.slopes[:, None, :]).reshape(len(self.group), -1))
+
+    @property
+    def _variance(self) -> FloatArray:
+        return np.tile(self.log_sd**2, int(self.group.max()) + 1)
