@@ -87,7 +87,7 @@ RULES = {
     "load-kind": Rule(
         "caution",
         "Whether the load is open or closed decides what a latency means, and the table does not say.",
-        "Fill in load_kind, for instance by --set load_kind=open.",
+        "Fill in load_kind: --set load_kind=closed, or --set load_kind=open.",
     ),
     "overloaded": Rule(
         "caution",
