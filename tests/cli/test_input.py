@@ -176,6 +176,7 @@ def test_what_has_no_effect_is_said_once(capsys: pytest.CaptureFixture[str], ver
     assert verb == "predict" or same == plain  # predict shows what was asked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [("check", "one.toml"), ("compare", "one.toml", "one.toml", "--engine", "analytic")])
 def test_files_with_a_field_without_effect_are_answered_with_a_line_about_it(
     folder: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]

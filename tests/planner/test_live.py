@@ -268,6 +268,7 @@ def test_predictions_that_were_changed_are_refused(tmp_path: Path) -> None:
         folder.predictions()
 
 
+@pytest.mark.slow
 def test_nothing_is_fitted_to_runs_whose_generator_was_the_bottleneck(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -336,6 +336,7 @@ def test_peak_and_sustained_rate_differ_by_the_burst_ratio(ratio: float) -> None
     assert made.overload_tps.value == made.peak_tps.value
 
 
+@pytest.mark.slow
 def test_the_sustained_rate_may_be_given_instead_of_the_peak() -> None:
     made, same = predicted(tps_sustained=6000.0, burst_ratio=1.5), predicted(tps=9000.0, burst_ratio=1.5)
 

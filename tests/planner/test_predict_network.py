@@ -114,6 +114,7 @@ def test_the_solver_predicts_a_queue_by_itself() -> None:
     assert found.utilisation["server"].value == pytest.approx(0.7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("timeout_s", [None, 100.0])
 def test_a_pool_sets_the_capacity_by_its_drop_rate(timeout_s: float | None) -> None:
     """M/M/1/K drops 0.1 % at a known rate; with timeouts, which the solver does not know, it is simulated."""
@@ -131,6 +132,7 @@ def test_a_pool_sets_the_capacity_by_its_drop_rate(timeout_s: float | None) -> N
     assert found.bottleneck == "workers"
 
 
+@pytest.mark.slow
 def test_a_network_that_the_solver_refuses_is_simulated() -> None:
     """Two stations on one core saturate together, at half the rate of either."""
     found = quick(hosted())

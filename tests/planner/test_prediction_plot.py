@@ -87,6 +87,7 @@ def test_capacity_asked_rate_and_objectives_are_where_the_answer_has_them() -> N
     assert "p99.9" not in curves(figure, "y")
 
 
+@pytest.mark.slow
 def test_a_layout_that_was_measured_shows_what_was_measured() -> None:
     measured = [each for each in drawn().data if each.marker.symbol == "diamond-open" and each.x[0] is not None]
 

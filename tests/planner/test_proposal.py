@@ -86,9 +86,8 @@ def proposal() -> Proposal:
     return small()
 
 
-@pytest.mark.parametrize(
-    "made", [with_unseen_rows, *(pytest.param(each, marks=pytest.mark.slow) for each in (of_a_table, for_subscribers))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("made", [with_unseen_rows, of_a_table, for_subscribers])
 def test_page_pdf_and_workbook_have_the_same_figures(made: Callable[[], Proposal]) -> None:
     proposal = made()
     figures = document(proposal).figures()

@@ -66,6 +66,7 @@ def test_other_cores_are_an_extrapolation() -> None:
         assert case.extrapolation.basis == "extrapolated", fields
 
 
+@pytest.mark.slow
 def test_the_cheapest_shape_is_chosen_and_named() -> None:
     its = system("openprovider")
     question = SizingQuestion(

@@ -40,6 +40,7 @@ def sized(name: str, question: SizingQuestion, **fields: Any) -> Sizing:
         return size(changed(scenario(name), **fields), question, workers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wanted", "family"),
     [

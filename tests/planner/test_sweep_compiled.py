@@ -48,6 +48,7 @@ def test_only_latencies_are_simulated() -> None:
         assert point[column] == pytest.approx(analytic[column], rel=0.2 if "p999" in column else 0.1), column
 
 
+@pytest.mark.slow
 def test_medians_are_those_of_predict() -> None:
     """Both scatter by what they say: three times the larger of 90 % half-widths is five standard errors."""
     (point,) = computed(simulated(0.8))

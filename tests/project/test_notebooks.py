@@ -85,6 +85,7 @@ def test_what_if_simulates_when_it_is_asked() -> None:
     assert set(found["latencies"]["class"]) == {"auth", "acct"}
 
 
+@pytest.mark.slow
 def test_a_sizing_follows_its_subscribers_and_prices() -> None:
     few, many = (
         ran("sizing_proposal", asked={**SUBSCRIBERS, **changed}, wanted=False)
@@ -120,7 +121,8 @@ def test_tails_grow_with_answers_pauses_and_retries() -> None:
     assert p999_s(pause_ms=50) > 3 * plain
 
 
-@pytest.mark.parametrize("name", ["fedora4", pytest.param("openprovider", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["fedora4", "openprovider"])
 def test_documented_systems_shows_every_figure(name: str) -> None:
     found = ran("documented_systems", name=name)
     rows = found["rows"]

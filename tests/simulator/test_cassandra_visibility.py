@@ -164,6 +164,7 @@ def test_it_agrees_with_the_engine_where_nobody_queues(read: str, asks: int, wri
         assert (lags > gap).mean() == pytest.approx(wanted, abs=4 * error + 1 / len(lags))
 
 
+@pytest.mark.slow
 def test_replicas_that_queue_together_are_near_enough_to_independent_ones() -> None:
     """The whole system with about 80 % of its cores busy: real queues, correlated between replicas.
 

@@ -70,6 +70,7 @@ def test_all_workers_give_the_same(workers: str, tmp_path: Path) -> None:
     assert ran(tmp_path) == lines(PLACES)
 
 
+@pytest.mark.slow
 def test_dask_repeats_the_tasks_of_a_killed_worker(tmp_path: Path) -> None:
     assert results("dask", tmp_path, "end_worker") == PLAIN
     assert ran(tmp_path).count("2 1") == 2

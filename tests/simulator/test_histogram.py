@@ -113,6 +113,7 @@ def test_no_latencies_no_points() -> None:
     assert [points.size for points in Histogram.from_ticks(NONE).cdf()] == [0, 0]
 
 
+@pytest.mark.slow
 @settings(max_examples=25)  # filling one takes milliseconds
 @given(SOME)
 def test_the_exported_histogram_has_the_same_quantiles_up_to_a_bin(ticks: np.ndarray) -> None:

@@ -149,6 +149,7 @@ def _asking(here: int, row: list[int]) -> Step:
 RATE_PER_S = 2.0  # utilisation of the nodes: (2 x 3 x 1 + 2 x 0.2) / 10 = 64 %
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["random", "round_robin", "least_loaded"])
 def test_a_cluster_agrees_with_the_same_one_written_out(policy: RoutePolicy) -> None:
     """Pairs of runs with independent draws have the same means, so their ratios have the mean 1."""

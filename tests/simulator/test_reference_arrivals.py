@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from itertools import takewhile
 
 import numpy as np
+import pytest
 from scipy import stats
 from tests.simulator.agreement import assert_agrees
 
@@ -35,6 +36,7 @@ def test_no_rate_no_arrivals() -> None:
         assert list(arrival_ticks(key(0), 0.0, law, STEADY)) == []
 
 
+@pytest.mark.slow
 def test_bursty_counts_have_the_mean_and_variance_of_an_mmpp() -> None:
     """Fischer and Meier-Hellstern, *The MMPP cookbook* (1993): variance of the count in a given time."""
     rate, law, length_s = 20.0, Bursty(4.0, 0.2, 0.5), 5.0

@@ -54,6 +54,7 @@ def assert_flat(counts: np.ndarray) -> None:
     assert stats.chisquare(counts.ravel()).statistic <= critical
 
 
+@pytest.mark.slow
 def test_draws_are_uniform(draws: np.ndarray) -> None:
     assert_flat(np.histogram(draws, bins=256, range=(0, 1))[0])
     assert stats.kstest(draws, "uniform").pvalue > ALPHA

@@ -81,6 +81,7 @@ SPARSE = {
 }
 
 
+@pytest.mark.slow
 def test_a_table_with_one_column_is_predicted() -> None:
     found = predicted("two-tier", closed("two-tier", *SPARSE["p99"]), beyond("two-tier"))
     assert not any(each.identifiable for each in found.values())
@@ -94,6 +95,7 @@ def test_all_tables_with_few_columns_and_rows_are_predicted(system: str, figures
     predicted(system, closed(system, *SPARSE[figures], clients=clients), beyond(system))
 
 
+@pytest.mark.slow
 @SYSTEMS
 def test_open_traffic_that_was_too_much_says_what_the_ceiling_is_and_nothing_of_latency(system: str) -> None:
     """Its latency is that of a queue that grew for as long as the run lasted."""

@@ -53,6 +53,7 @@ def drawn(request: pytest.FixtureRequest) -> dict[str, Ensemble]:
     return {name: replace(walked_from(each, 0.5), effective_size=math.inf) for name, each in problems.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(NORMAL))
 def test_a_normal_posterior_has_its_mean_and_covariance(name: str, drawn: dict[str, Ensemble]) -> None:
     white = NORMAL[name].whitened(drawn[name].log_points)

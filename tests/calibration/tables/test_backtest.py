@@ -36,6 +36,7 @@ def found(table: pd.DataFrame) -> Backtest:
     return backtest(SYSTEM, table, TRAIN, table="mine.csv")
 
 
+@pytest.mark.slow
 def test_every_figure_of_every_other_row_is_scored_once(table: pd.DataFrame, found: Backtest) -> None:
     split = split_table(table, TRAIN)
     assert (found.trained_rows, found.unseen_rows) == (len(split.trained), len(split.unseen)) == (8, 3)

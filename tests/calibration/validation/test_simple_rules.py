@@ -129,6 +129,7 @@ def rows_of(its: Observations[Any]) -> list[Evidence]:
     return [row for test in its.load_tests() for row in test.rows]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("its", [system(name).observations for name in documented_names()], ids=documented_names())
 def test_a_scenario_bears_on_nothing_that_rules_say_of_it(its: Observations[Any]) -> None:
     rows = rows_of(its)

@@ -19,6 +19,7 @@ MIX = {"job": 1.0}
 IRREGULAR = Hyperexponential((0.8, 0.2), (0.5, 3.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mean", "p99"])
 def test_few_figures_miss_the_goal_without_a_label(name: str, errors: list[Any]) -> None:
     """At most one in ten. With one miss in fifty, more come in 0.3 % of the samples; with one in five, in 94 %."""

@@ -55,6 +55,7 @@ def test_lanes_in_turn_are_near_erlang_arrivals(discipline: str, servers: int) -
     assert np.all((error > 0) & (error < 0.034))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("discipline", ["fcfs", "ps"])
 @pytest.mark.parametrize("servers", [2, 3, 4])
 def test_least_loaded_lanes_are_within_1_percent_of_the_shortest_queue(discipline: str, servers: int) -> None:

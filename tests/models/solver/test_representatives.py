@@ -227,6 +227,7 @@ def over_members(draw: st.DrawFn) -> Network:
     return Network("any", stations, (RequestClass("job", visits),), Open(1.0, {"job": 1.0}))
 
 
+@pytest.mark.slow
 @given(over_members())
 @settings(max_examples=300)
 def test_any_flow_over_members_has_the_figures_of_the_network_written_out(network: Network) -> None:

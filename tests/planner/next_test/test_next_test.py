@@ -35,6 +35,7 @@ def ranked(fitted: Fitted, *texts: str, **asked: object) -> NextTest:
     return next_test(resolve(scenario, fitted), parse_candidates(texts, TwoTierScenario))
 
 
+@pytest.mark.slow
 def test_a_test_nearer_to_the_asked_load_tells_more_of_it(fitted: Fitted) -> None:
     found = ranked(fitted, "clients=4,256,2000")
     assert [each.changes["clients"] for each in found.tests] == [2000, 256, 4]

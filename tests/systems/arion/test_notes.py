@@ -116,6 +116,7 @@ def test_a_load_that_only_some_draws_carry_has_bands_without_an_upper_end() -> N
     assert made.peak_tps.low < 100_000.0 < made.peak_tps.value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("servers", "clients"), [(2, 3), (10, 25), (3, 1000)])
 def test_clients_that_do_not_divide_by_the_masters(servers: int, clients: int) -> None:
     made = predict(ArionScenario(servers=servers, clients=clients), budget_s=0.05)

@@ -128,6 +128,7 @@ def _mean_s(made: Network, rate: float) -> float:
     return report.latency("actual").mean_s
 
 
+@pytest.mark.slow
 def test_retries_spare_as_much_of_the_delay_by_pauses_as_in_a_simulation() -> None:
     """The mean delay with retries over that without, of 200 pauses: 0.66, and in six such runs it scattered by 0.01.
 

@@ -73,6 +73,7 @@ def network(*pauses: Pauses) -> Network:
     return Network("one", (Station("node", 1, pauses=pauses),), (RequestClass("ask", work),), Open(500.0, {"ask": 1.0}))
 
 
+@pytest.mark.slow
 def test_percentiles_with_pauses_are_those_of_a_simulated_station() -> None:
     """Some 10,000 pauses: their percentiles have a standard error of about 2 %."""
     share, mean_s = 0.02, 0.05

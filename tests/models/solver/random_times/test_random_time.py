@@ -92,6 +92,7 @@ def test_unlike_exponentials_in_closed_form(means_s: list[float]) -> None:
     assert fastest.variance == pytest.approx(mean_s**2, rel=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("times", "needed"),
     [
