@@ -18,8 +18,8 @@ from typing import Any, cast
 import numpy as np
 
 from capplan.calibration.evidence.load_tests import ALL, LoadTestRow
+from capplan.calibration.tables.errors.layout_effects import name_of
 from capplan.calibration.tables.fit_table import TableSystem
-from capplan.calibration.tables.layout_effects import name_of
 from capplan.calibration.tables.model import solved_rows
 from capplan.calibration.tables.overhead import closed
 from capplan.calibration.tables.rows import LEVELS, MEAN, ON_CURVES, THROUGHPUT, TableRow, scatter_of

@@ -10,8 +10,8 @@ from scipy.special import ndtri
 
 from capplan.calibration.evidence.load_tests import LoadTestRow
 from capplan.calibration.fit.fitted_file import DRAWS, Fitted, FittedTable, Posterior
+from capplan.calibration.tables.errors.layout_effects import name_of
 from capplan.calibration.tables.fit_table import TableSystem, hash_of
-from capplan.calibration.tables.layout_effects import name_of
 from capplan.calibration.tables.rows import QUANTITIES, cells_of
 
 

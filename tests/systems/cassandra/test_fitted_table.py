@@ -16,9 +16,9 @@ from tests.systems.cassandra.made_up_clusters import outcome
 from capplan.calibration.evidence.load_test_row import LATENCIES
 from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
 from capplan.calibration.fit.fitted_file import Fitted, write
+from capplan.calibration.tables.errors.layout_effects import name_of
 from capplan.calibration.tables.fit_table import RowPrediction, draws_of, fit_table, predict_table
 from capplan.calibration.tables.identifiability import decided
-from capplan.calibration.tables.layout_effects import name_of
 from capplan.calibration.tables.model import solved_rows
 from capplan.calibration.tables.overhead import OVERHEAD
 from capplan.cli.main import main

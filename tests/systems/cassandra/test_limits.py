@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from capplan.calibration.case.solution import Solution
-from capplan.calibration.tables.layout_effects import name_of
+from capplan.calibration.tables.errors.layout_effects import name_of
 from capplan.models.errors import InputError
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.network import Network

@@ -34,12 +34,10 @@ from capplan.calibration.fit.maximum import Maximum, best_of, maximum
 from capplan.calibration.fit.posterior import laplace_distance
 from capplan.calibration.observations import LoadTest, Observations
 from capplan.calibration.system import System
-from capplan.calibration.tables import solver_error
-from capplan.calibration.tables.coordinates import Coordinates
-from capplan.calibration.tables.ensemble import ensemble
+from capplan.calibration.tables.errors import solver_error
+from capplan.calibration.tables.errors.layout_effects import Effects, factors, name_of
+from capplan.calibration.tables.errors.learnt_scatter import learnt_scatter
 from capplan.calibration.tables.identifiability import Judge
-from capplan.calibration.tables.layout_effects import Effects, factors, name_of
-from capplan.calibration.tables.learnt_scatter import learnt_scatter
 from capplan.calibration.tables.model import Solved, solved_rows
 from capplan.calibration.tables.row_checks import check_requests, steady
 from capplan.calibration.tables.rows import (
@@ -58,6 +56,8 @@ from capplan.calibration.tables.rows import (
     scatter_of,
     with_mix,
 )
+from capplan.calibration.tables.sampler.coordinates import Coordinates
+from capplan.calibration.tables.sampler.ensemble import ensemble
 from capplan.models.errors import InputError
 from capplan.models.language.parameter import Parameter, Values, defaults
 from capplan.models.language.scenario import Scenario, changed

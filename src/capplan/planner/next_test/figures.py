@@ -13,8 +13,8 @@ import numpy as np
 from capplan.calibration.case.solution import LEVELS
 from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.system import Case
+from capplan.calibration.tables.errors.layout_effects import name_of
 from capplan.calibration.tables.fit_table import TableSystem, draws_of
-from capplan.calibration.tables.layout_effects import name_of
 from capplan.calibration.tables.model import solved_rows
 from capplan.calibration.tables.rows import QUANTITIES, Load, TableRow
 from capplan.models.errors import InputError, nearest

@@ -15,7 +15,7 @@ from scipy.stats import ks_1samp, norm
 
 from capplan.calibration.fit.maximum import Maximum, maximum
 from capplan.calibration.fit.posterior import Ensemble
-from capplan.calibration.tables.ensemble import ensemble, smoothed
+from capplan.calibration.tables.sampler.ensemble import ensemble, smoothed
 from capplan.models.language.units import FloatArray
 
 SURE = 4.5

@@ -76,18 +76,23 @@ class Emulator:
         self.known = known
         count, free = known.points.shape
         self._pairs = np.triu_indices(free)
-        coefficients = 1 + free + len(self._pairs[0])
-        self._weight = flattened(known.log_posterior, min(max(_COUNTED * coefficients, _LEAST * count), _MOST * count))
+        needed = _COUNTED * (1 + free + len(self._pairs[0]))
+        self._weight = flattened(known.log_posterior, min(max(needed, _LEAST * count), _MOST * count))
         self._centre = self._weight @ known.points
         away = known.points - self._centre
         self._whitening = np.linalg.inv(np.linalg.cholesky((away.T * self._weight) @ away))
-        terms = self._terms(self._scaled(known.points))
+        self._coefficients, self._precision = self._fitted()
+
+    def _fitted(self) -> tuple[FloatArray, FloatArray]:
+        """Return the polynomials' coefficients (coefficients, residuals), and how far each counts (residuals,)."""
+        terms = self._terms(self._scaled(self.known.points))
         weighted = terms.T * self._weight
+        count, coefficients = terms.shape
         inverse = np.linalg.inv(weighted @ terms + _RIDGE / count * np.eye(coefficients))
-        self._coefficients = inverse @ (weighted @ known.residuals)
+        found = inverse @ (weighted @ self.known.residuals)
         leverage = np.minimum((terms @ inverse * terms).sum(axis=1) * self._weight, _LEVERAGE)
-        left = (known.residuals - terms @ self._coefficients) / (1 - leverage)[:, None]  # had the point been left out
-        self._precision = 1 / (1 + self._weight @ left**2)
+        left = (self.known.residuals - terms @ found) / (1 - leverage)[:, None]  # had the point been left out
+        return found, 1 / (1 + self._weight @ left**2)
 
     def log_posterior(self, points: FloatArray) -> FloatArray:
         """Return the logarithm of the emulated posterior up to a constant (draws,); minus infinity far away."""

@@ -25,7 +25,7 @@ from scipy.special import logsumexp
 
 from capplan.calibration.fit.maximum import Maximum
 from capplan.calibration.fit.posterior import Ensemble
-from capplan.calibration.tables.emulator import Emulator, Known, Posterior, flattened
+from capplan.calibration.tables.sampler.emulator import Emulator, Known, Posterior, flattened
 from capplan.models.language.units import FloatArray
 
 _WIDER = 2.0  # variance of the points about the maximum over that by its curvature, which may be too sharp

@@ -1,0 +1,1 @@
+"""Ensembles of parameters drawn from the posterior of a table's fit."""
