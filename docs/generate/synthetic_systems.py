@@ -122,7 +122,7 @@ def key() -> str:
     """Return a digest of all code that an outcome depends on."""
     parts = [refit_code(table_system(name)) for name in ("cassandra", "two-tier")]
     parts += [
-        path.read_text(encoding="utf-8") for path in sorted(TABLES.glob("*.py"))
+        path.read_text(encoding="utf-8") for path in sorted(TABLES.rglob("*.py"))
     ]  # which fits of documents leave out
     parts += [(HERE / f"{name}.py").read_text(encoding="utf-8") for name in ("synthetic_truth", "synthetic_systems")]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]

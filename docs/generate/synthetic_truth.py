@@ -27,7 +27,7 @@ from capplan.models.language.distribution import Lognormal
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import defaults
 from capplan.models.language.station import Differs
-from capplan.models.language.step import Visit
+from capplan.models.language.step import Visit, walk
 from capplan.models.language.traffic import Open
 from capplan.models.language.units import FloatArray
 from capplan.models.solver.analytic import Analysis
@@ -37,6 +37,7 @@ from capplan.systems.cassandra.network import GENERATOR, GENERATOR_LANES
 from capplan.systems.registry import table_system
 
 REQUESTS = 20_000  # of a simulated row, after the warm-up
+_STAYS, _LEAST_IDLE, _MOST_WARMUP = 4.0, 0.03, 15.0  # stays in a warm-up, idle share at least, warm-up over the run
 _MOST_LONGER, _WARMUP = 10.0, 0.3  # how much longer a run of open traffic is at most; its warm-up, over the run
 _COPIES = (
     8  # of each latency, with delays of their own, so that pauses of 1 % of the requests do not decide a p99 by luck
@@ -365,7 +366,7 @@ def _simulated(
     mix, clients = network.traffic.mix, row.load.clients
     traffic = closed(clients, 0.0, truth.values, mix) if clients else Open(rate, mix)
     requests = REQUESTS if clients else REQUESTS * _longer(network, rate)
-    warmup = (1_000 + 10 * clients if clients else _WARMUP * requests) / rate
+    warmup = max((1_000 + 10 * clients if clients else _WARMUP * requests) / rate, _settled_s(network, rate))
     seed = int(random.integers(1 << 30))
     run = simulate(replace(network, traffic=traffic), warmup + requests / rate, warmup_s=warmup, seed=seed, trace=True)
     latencies = _varied(run, truth, row, random)
@@ -374,6 +375,19 @@ def _simulated(
         MEAN: run.latency_mean_s() * 1e3 * slower,
         **{name: float(np.quantile(latencies, LEVELS[name])) * 1e3 * slower for name in PERCENTILES},
     }
+
+
+def _settled_s(network: Network, rate: float) -> float:
+    """Return how long work takes to gather that goes on after the answers: several times the longest stay."""
+    analysis = Analysis(network)
+    stays = [
+        float(np.ravel(step.demand.mean)[0])
+        / max(1 - rate * float(np.ravel(analysis.load(step.station))[0]), _LEAST_IDLE)
+        for each in network.classes
+        for step in walk(each.flow)
+        if isinstance(step, Visit) and step.station != GENERATOR
+    ]
+    return min(_STAYS * max(stays), _MOST_WARMUP * REQUESTS / rate)
 
 
 def _longer(network: Network, rate: float) -> float:

@@ -768,9 +768,8 @@ def predict_table(system: TableSystem[Any], fitted: Fitted, rows: Sequence[LoadT
         reason = judge.reason(row, each)
         for name in names:
             band = band_of(each.figures[name], fitted, name, _wider(system, row, judge.trained, name))
-            found.append(
-                RowPrediction(row.run_id, row.request_class, name, row.measured.get(name), band, not reason, reason)
-            )
+            why = reason or judge.between(row, name, values)
+            found.append(RowPrediction(row.run_id, row.request_class, name, row.measured.get(name), band, not why, why))
     return tuple(found)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from capplan.calibration.tables.model import Solved, solved_rows
-from capplan.calibration.tables.rows import TableRow, rows_of
+from capplan.calibration.tables.rows import TableRow, between_classes, rows_of
 from capplan.models.language.parameter import defaults
 from capplan.models.language.units import Number
 
@@ -20,6 +22,7 @@ DECIDED = 0.5
 """How far data must have narrowed the logarithm of a ceiling, as a share of the prior's spread."""
 _NEAR = 0.7  # utilisation from which a figure depends on the ceiling
 _BOUND = 0.7  # utilisation from which a tier has shown what it takes
+_APART = 1.2  # ratio of a percentile of two classes from which one between them may jump
 _LIKELY = 0.2  # probability that a tier limits a row, from which it matters
 
 
@@ -73,6 +76,24 @@ class Judge:
             return f"not identifiable from these rows: {own}"
         found = self._tier(solved) or self._ceiling(row, solved) or self._retrograde(row, solved)
         return f"not identifiable from these rows: {found}" if found else ""
+
+    def between(self, row: TableRow, name: str, values: Mapping[str, Number]) -> str:
+        """Return why a percentile of all requests is not identifiable that lies between two classes; empty if it is."""
+        if not between_classes(row, name):
+            return ""
+        mix = row.layout.mix()
+        own = [replace(row, request_class=each) for each in mix]
+        medians = [
+            float(np.median(each.figures[name])) for each in solved_rows(self.system, own, values, [[name]] * len(own))
+        ]
+        if max(medians) < _APART * min(medians):
+            return ""
+        fast = list(mix)[int(np.argmin(medians))]
+        return (
+            f"not identifiable from these rows: {mix[fast]:.0%} of the requests are of class {fast}, and the others "
+            "are slower, so this percentile moves from one to the other with the mix of a run; rows of each request "
+            "class would decide it"
+        )
 
     def _tier(self, solved: Solved) -> str:
         """Return which tier limits the row that never limited a fitted one."""
