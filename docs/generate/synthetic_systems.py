@@ -121,9 +121,8 @@ def scored_figures(truth: Truth, fitted: Fitted, unseen: Sequence[Measured]) -> 
 def key() -> str:
     """Return a digest of all code that an outcome depends on."""
     parts = [refit_code(table_system(name)) for name in ("cassandra", "two-tier")]
-    parts += [
-        path.read_text(encoding="utf-8") for path in sorted(TABLES.rglob("*.py"))
-    ]  # which fits of documents leave out
+    # Fits of documents leave the fits of tables out.
+    parts += [path.read_text(encoding="utf-8") for path in sorted(TABLES.rglob("*.py"))]
     parts += [(HERE / f"{name}.py").read_text(encoding="utf-8") for name in ("synthetic_truth", "synthetic_systems")]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
 

@@ -21,6 +21,7 @@ from capplan.calibration.tables.fit_table import RowPrediction, draws_of, fit_ta
 from capplan.calibration.tables.identifiability import decided
 from capplan.calibration.tables.model import solved_rows
 from capplan.calibration.tables.overhead import OVERHEAD
+from capplan.calibration.tables.rows import cells_of
 from capplan.cli.main import main
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.parameter import defaults
@@ -139,6 +140,15 @@ def test_the_file_stands_on_its_own(fitted: Fitted, file: Path) -> None:
     assert read == fitted
     usual = SYSTEM.usual_scenario(read)
     assert (usual.cass_nodes, usual.rf, usual.read_fraction) == (3, 3, 0.0)
+
+
+@pytest.mark.parametrize(("replicas", "expected"), [((1, 3), 3), ((3, 1), 3), ((1, 1, 3), 1)])
+def test_the_usual_layout_has_most_rows_and_of_several_most_replicas(
+    fitted: Fitted, replicas: tuple[int, ...], expected: int
+) -> None:
+    cells = tuple(cells_of(replace(curve()[0], rf=rf, run_id=str(run))) for run, rf in enumerate(replicas))
+    own = replace(fitted, table=replace(fitted.its_table, rows=cells))
+    assert SYSTEM.usual_scenario(own).rf == expected
 
 
 def test_an_edited_file_is_refused(file: Path, tmp_path: Path) -> None:

@@ -222,9 +222,9 @@ class TableSystem(System[S]):
         return own
 
     def usual_scenario(self, fitted: Fitted) -> S:
-        """Return the layout with most of the fitted rows."""
+        """Return the layout with most of the fitted rows; of several, the one with most replicas."""
         counts = Counter(row.layout for row in self.read(rows_of(fitted)))
-        layout: S = max(counts, key=counts.__getitem__)
+        layout: S = max(counts, key=lambda each: (counts[each], int(np.sum(each.rf))))
         return layout
 
     @cached_property
