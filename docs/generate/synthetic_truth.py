@@ -10,6 +10,7 @@ Some systems have what the model has not (`ALTERATIONS`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import pairwise
@@ -37,7 +38,8 @@ from capplan.systems.cassandra.network import GENERATOR, GENERATOR_LANES
 from capplan.systems.registry import table_system
 
 REQUESTS = 20_000  # of a simulated row, after the warm-up
-_STAYS, _LEAST_IDLE, _MOST_WARMUP = 4.0, 0.03, 15.0  # stays in a warm-up, idle share at least, warm-up over the run
+_MOST_WARMUP = 15.0  # times the shortest run
+_MOST_LOAD, _FEWEST_SERVICES = 0.98, 4.0  # of a queue that forgets its past
 _MOST_LONGER, _WARMUP = 10.0, 0.3  # how much longer a run of open traffic is at most; its warm-up, over the run
 _COPIES = (
     8  # of each latency, with delays of their own, so that pauses of 1 % of the requests do not decide a p99 by luck
@@ -378,16 +380,23 @@ def _simulated(
 
 
 def _settled_s(network: Network, rate: float) -> float:
-    """Return how long work takes to gather that goes on after the answers: several times the longest stay."""
+    """Return how long the warm-up must be for work that goes on after answers, seconds.
+
+    A queue forgets its past in a service over (1 - sqrt(load))², the slowest one of all stations last.
+    """
     analysis = Analysis(network)
-    stays = [
-        float(np.ravel(step.demand.mean)[0])
-        / max(1 - rate * float(np.ravel(analysis.load(step.station))[0]), _LEAST_IDLE)
+    times = [
+        float(np.ravel(step.demand.mean)[0]) * _forgets(rate * float(np.ravel(analysis.load(step.station))[0]))
         for each in network.classes
         for step in walk(each.flow)
         if isinstance(step, Visit) and step.station != GENERATOR
     ]
-    return min(_STAYS * max(stays), _MOST_WARMUP * REQUESTS / rate)
+    return min(max(times), _MOST_WARMUP * REQUESTS / rate)
+
+
+def _forgets(load: float) -> float:
+    """Return the time in which a queue forgets its past, in services."""
+    return max(1 / (1 - math.sqrt(min(load, _MOST_LOAD))) ** 2, _FEWEST_SERVICES)
 
 
 def _longer(network: Network, rate: float) -> float:

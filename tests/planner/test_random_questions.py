@@ -1,7 +1,7 @@
 """Answers to random questions about all systems do not contradict themselves, and move in the right directions.
 
 The default is 6 questions; the tests marked `slow` ask 60. `just trust` asks 500: the environment variable
-CAPPLAN_TRUST_QUESTIONS replaces the 150. A seed decides the questions, so a check that holds today fails only after a
+CAPPLAN_TRUST_QUESTIONS replaces the 60. A seed decides the questions, so a check that holds today fails only after a
 change. Figures of the analytic solver come with the error that is stated beside each check.
 """
 

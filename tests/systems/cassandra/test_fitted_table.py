@@ -29,6 +29,7 @@ from capplan.models.language.scenario import changed
 from capplan.planner.predict.predict import predict
 from capplan.planner.size.size import SizingQuestion, size
 from capplan.systems.cassandra import SYSTEM
+from capplan.systems.cassandra.scenario import CassandraScenario
 from capplan.systems.registry import read_calibration, resolve
 
 PUBLISHED = Path(__file__).parents[2] / "published" / "load_tests"
@@ -146,9 +147,18 @@ def test_the_file_stands_on_its_own(fitted: Fitted, file: Path) -> None:
 def test_the_usual_layout_has_most_rows_and_of_several_most_replicas(
     fitted: Fitted, replicas: tuple[int, ...], expected: int
 ) -> None:
-    cells = tuple(cells_of(replace(curve()[0], rf=rf, run_id=str(run))) for run, rf in enumerate(replicas))
-    own = replace(fitted, table=replace(fitted.its_table, rows=cells))
-    assert SYSTEM.usual_scenario(own).rf == expected
+    assert usual_of(fitted, [{"rf": each} for each in replicas]).rf == expected
+
+
+def test_replicas_of_all_data_centres_count(fitted: Fitted) -> None:
+    """Three in each of three data centres are more than five in one."""
+    assert usual_of(fitted, [{"rf": 5, "cass_nodes": 9}, {"dcs": 3, "rf": 3, "rtt_ms": 10.0}]).dcs == 3
+
+
+def usual_of(fitted: Fitted, layouts: Sequence[dict[str, Any]]) -> CassandraScenario:
+    """Return the usual layout of a fit with one row of each layout."""
+    rows = [replace(curve()[0], **layout, run_id=str(run)) for run, layout in enumerate(layouts)]
+    return SYSTEM.usual_scenario(replace(fitted, table=replace(fitted.its_table, rows=tuple(map(cells_of, rows)))))
 
 
 def test_an_edited_file_is_refused(file: Path, tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ from capplan.calibration.system import System
 from capplan.calibration.tables.errors import solver_error
 from capplan.calibration.tables.errors.layout_effects import Effects, factors, name_of
 from capplan.calibration.tables.errors.learnt_scatter import learnt_scatter
+from capplan.calibration.tables.errors.mix_error import mix_errors
 from capplan.calibration.tables.identifiability import Judge
 from capplan.calibration.tables.model import Solved, solved_rows
 from capplan.calibration.tables.row_checks import check_requests, steady
@@ -76,6 +77,7 @@ _TRIED, _LIKELIEST = 256, 2  # draws of the priors, of which the most probable o
 _ROOM = 3.9  # standard deviations of the prior from its centre to a start of the search, at most
 _EFFECT_STEP = 0.02  # in the logarithm of a factor of a layout
 _STEP = 0.5  # standard deviations of the prior by which a parameter is moved to see whether it matters
+_BETTER = 1.0  # logarithm of how much more probable another structure must be than one that is nearer to the usual
 _FREED = 2  # times that parameters are freed that move a figure at the most probable point, and did not before
 _MOVES = 0.02  # standard deviations of a figure
 _SAME_LOAD = 0.05  # relative distance of loads that count as the same
@@ -128,6 +130,10 @@ class TableSystem(System[S]):
         """Return starts of the search, as factors on the prior medians by name; the medians are always tried."""
         del rows, parameters
         return ()
+
+    structures: Mapping[str, Sequence[float]] = MappingProxyType({})
+    """Parameters that say how a request flows, each with all its values in order, which no draw can vary: the fit tries
+    them, and takes the one that the rows make most probable."""
 
     effects: Mapping[str, float] = MappingProxyType({})
     """What layouts differ in beyond the model, with the standard deviation of its logarithm; see `with_effects`."""
@@ -221,10 +227,15 @@ class TableSystem(System[S]):
         own.table, own.seed = fitted.table, fitted.seed
         return own
 
+    def copies(self, layout: S) -> int:
+        """Return how often a layout stores a row; 0 if the system does not say."""
+        del layout
+        return 0
+
     def usual_scenario(self, fitted: Fitted) -> S:
         """Return the layout with most of the fitted rows; of several, the one with most replicas."""
         counts = Counter(row.layout for row in self.read(rows_of(fitted)))
-        layout: S = max(counts, key=lambda each: (counts[each], int(np.sum(each.rf))))
+        layout: S = max(counts, key=lambda each: (counts[each], self.copies(each)))
         return layout
 
     @cached_property
@@ -405,7 +416,7 @@ class _Problem:
         *,
         straight: bool = False,
     ) -> None:
-        self.system, self.rows, self.figures_to_fit = system, rows, figures
+        self.system, self.rows, self.figures_to_fit, self.parameters = system, rows, figures, parameters
         self.free = [each for each in parameters if each.free]
         self.fixed = {each.name: each.value for each in parameters if not each.free}
         self.centre = np.log([each.value for each in self.free])
@@ -426,6 +437,7 @@ class _Problem:
         self.sd = np.array([each.log_sd for each in figures])
         self.effects: Effects | None = None
         self.of_solver = solver_error.covariance(rows, figures)
+        self.of_mix = self._mix_errors(self.straight.points(self.centre[None])[0])
         self.whitening = self._whitening()
         self.logs = np.log([each.value for each in figures])
         wanted: list[list[str]] = [[] for _ in rows]
@@ -442,6 +454,17 @@ class _Problem:
         found.effects = effects
         found.whitening = found._whitening()
         return found
+
+    def with_mix_at(self, log_point: FloatArray) -> _Problem:
+        """Return the problem with the errors by the mix of a run as they are at a point."""
+        found = copy(self)
+        found.of_mix = self._mix_errors(log_point)
+        found.whitening = found._whitening()
+        return found
+
+    def _mix_errors(self, log_point: FloatArray) -> FloatArray:
+        wanted = [(each.row, each.quantity) for each in self.figures_to_fit]
+        return mix_errors(self.system, self.rows, wanted, self.values(log_point[None]))
 
     def layouts(self) -> tuple[list[Any], NDArray[np.intp]]:
         """Return the layouts that have factors of their own, and the number of each figure's one (figures,)."""
@@ -517,7 +540,7 @@ class _Problem:
 
     def other_errors(self) -> FloatArray:
         """Return the covariance of the errors but those of factors of layouts (figures, figures)."""
-        return np.diag(self.sd**2) + self.of_solver
+        return np.diag(self.sd**2 + self.of_mix**2) + self.of_solver
 
     def covariance(self) -> FloatArray:
         """Return the covariance of all errors (figures, figures)."""
@@ -527,6 +550,11 @@ class _Problem:
     def _whitening(self) -> FloatArray:
         """Return the matrix (figures, figures) that makes errors independent and of unit variance."""
         return np.asarray(np.linalg.inv(np.linalg.cholesky(self.covariance())))
+
+    def log_evidence(self, best: Maximum) -> float:
+        """Return the logarithm of the probability of the figures up to a constant, by Laplace's approximation."""
+        curvature = np.linalg.slogdet(best.jacobian.T @ best.jacobian)[1]
+        return float(np.log(np.diag(self.whitening)).sum() - (best.deviance + curvature) / 2)
 
     def slopes(self, best: Maximum) -> FloatArray:
         """Return the derivatives of the logarithms of the predictions at the maximum (figures, free)."""
@@ -567,13 +595,9 @@ def fit_table(system: TableSystem[Any], rows: Sequence[LoadTestRow], *, seed: in
     if not figures:
         raise InputError(f"the table has no figure to fit: fill one of the columns {', '.join(QUANTITIES)}")
     parameters = system.priors(read)
-    whole = _Problem(system, read, figures, parameters)
-    problem, best = _searched(whole, system.starts(read, parameters))
-    effects = problem.effects_at(best.log_point)
-    if effects is not None:
-        scatter = scatter_of(read, ON_CURVES)
-        problem = problem.with_scatter(scatter, effects)
-        best = maximum(problem, best.log_point, _REFINED)
+    first = _Problem(system, read, figures, parameters)
+    found = _with_structure(_with_effects(first, *_searched(first, system.starts(read, parameters)), _REFINED))
+    whole, problem, best, effects, scatter = found.whole, found.problem, found.best, found.effects, found.scatter
     errors = problem.logs - problem.predicted(best.log_point[None])[0]
     if effects is not None:
         effects = replace(effects, log_sd=effects.learnt(errors, problem.other_errors()))
@@ -620,6 +644,51 @@ def fit_table(system: TableSystem[Any], rows: Sequence[LoadTestRow], *, seed: in
             },
         ),
     )
+
+
+@dataclass(frozen=True)
+class _Found:
+    """The most probable point of a problem with the factors of its layouts; `whole` has all parameters."""
+
+    whole: _Problem
+    problem: _Problem
+    best: Maximum
+    effects: Effects | None
+    scatter: dict[str, float]
+
+
+def _with_effects(whole: _Problem, problem: _Problem, best: Maximum, most: int) -> _Found:
+    """Return a most probable point, searched again with the factors of layouts and the errors by the mix of runs."""
+    problem = problem.with_mix_at(best.log_point)
+    effects = problem.effects_at(best.log_point)
+    scatter = scatter_of(problem.rows, None if effects is None else ON_CURVES)
+    problem = problem.with_scatter(scatter, effects)
+    return _Found(whole, problem, maximum(problem, best.log_point, most), effects, scatter)
+
+
+def _with_structure(found: _Found) -> _Found:
+    """Return the most probable point with the structure that the figures make most probable: uphill from the first."""
+    for name, values in found.whole.system.structures.items():
+        at = values.index(next(each.value for each in found.whole.parameters if each.name == name))
+        for step in (1, -1):
+            began = at
+            while 0 <= at + step < len(values):
+                other = _structured(found, name, values[at + step])
+                if other.problem.log_evidence(other.best) < found.problem.log_evidence(found.best) + _BETTER:
+                    break
+                found, at = other, at + step
+            if at != began:
+                break
+    return found
+
+
+def _structured(found: _Found, name: str, value: float) -> _Found:
+    """Return the most probable point with another structure, searched from the one that is known."""
+    parameters = [replace(each, value=value) if each.name == name else each for each in found.whole.parameters]
+    whole = _Problem(found.whole.system, found.whole.rows, found.whole.figures_to_fit, parameters)
+    problem = whole.of([each.name for each in found.problem.free])
+    start = problem.straight.points(found.problem.straight.logs(found.best.log_point[None]))[0]
+    return _with_effects(whole, problem, maximum(problem, start, _SEARCHED), _REFINED)
 
 
 def _with_the_others(whole: _Problem, problem: _Problem, points: FloatArray, seed: int) -> FloatArray:
@@ -766,9 +835,10 @@ def predict_table(system: TableSystem[Any], fitted: Fitted, rows: Sequence[LoadT
     found = []
     for row, names, each in zip(read, wanted, solved, strict=True):
         reason = judge.reason(row, each)
+        mixed = judge.mixed(row, names)
         for name in names:
             band = band_of(each.figures[name], fitted, name, _wider(system, row, judge.trained, name))
-            why = reason or judge.between(row, name, values)
+            why = reason or mixed.get(name, "")
             found.append(RowPrediction(row.run_id, row.request_class, name, row.measured.get(name), band, not why, why))
     return tuple(found)
 

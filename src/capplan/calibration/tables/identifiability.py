@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from capplan.calibration.tables.errors.mix_error import mix_errors, share_off
 from capplan.calibration.tables.model import Solved, solved_rows
-from capplan.calibration.tables.rows import TableRow, between_classes, rows_of
+from capplan.calibration.tables.rows import TableRow, rows_of
 from capplan.models.language.parameter import defaults
 from capplan.models.language.units import Number
 
@@ -22,7 +22,7 @@ DECIDED = 0.5
 """How far data must have narrowed the logarithm of a ceiling, as a share of the prior's spread."""
 _NEAR = 0.7  # utilisation from which a figure depends on the ceiling
 _BOUND = 0.7  # utilisation from which a tier has shown what it takes
-_APART = 1.2  # ratio of a percentile of two classes from which one between them may jump
+_MOVED = 0.1  # by the mix of a run, from which a percentile is not identifiable: standard deviation of its logarithm
 _LIKELY = 0.2  # probability that a tier limits a row, from which it matters
 
 
@@ -77,23 +77,17 @@ class Judge:
         found = self._tier(solved) or self._ceiling(row, solved) or self._retrograde(row, solved)
         return f"not identifiable from these rows: {found}" if found else ""
 
-    def between(self, row: TableRow, name: str, values: Mapping[str, Number]) -> str:
-        """Return why a percentile of all requests is not identifiable that lies between two classes; empty if it is."""
-        if not between_classes(row, name):
-            return ""
-        mix = row.layout.mix()
-        own = [replace(row, request_class=each) for each in mix]
-        medians = [
-            float(np.median(each.figures[name])) for each in solved_rows(self.system, own, values, [[name]] * len(own))
-        ]
-        if max(medians) < _APART * min(medians):
-            return ""
-        fast = list(mix)[int(np.argmin(medians))]
-        return (
-            f"not identifiable from these rows: {mix[fast]:.0%} of the requests are of class {fast}, and the others "
-            "are slower, so this percentile moves from one to the other with the mix of a run; rows of each request "
-            "class would decide it"
-        )
+    def mixed(self, row: TableRow, names: Sequence[str]) -> dict[str, str]:
+        """Return why percentiles of all requests are not identifiable that move far with the mix, by column."""
+        middle: dict[str, Number] = {**_defaults(self.system), **self.fitted.middle()}
+        errors = mix_errors(self.system, [row], [(0, name) for name in names], middle)
+        return {
+            name: f"not identifiable from these rows: {share_off(row.layout.read_fraction):.1%} more or fewer reads in "
+            f"a run move this percentile by {error:.0%}, from the slowest requests of one class to the fastest of the "
+            "other; rows of each request class would decide it"
+            for name, error in zip(names, errors, strict=True)
+            if error > _MOVED
+        }
 
     def _tier(self, solved: Solved) -> str:
         """Return which tier limits the row that never limited a fitted one."""

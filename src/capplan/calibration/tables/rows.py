@@ -22,7 +22,6 @@ QUANTITIES = (THROUGHPUT, MEAN, *LEVELS)
 ON_CURVES, ACROSS_LAYOUTS = 0.05, 0.12
 """Scatter of a repeat, as a standard deviation of the logarithm, where no layout was measured twice: guesses."""
 _TAILS = {"latency_p90_ms": 1.5, "latency_p95_ms": 1.5, "latency_p99_ms": 2.0}  # times the scatter of a mean
-_BY_A_SHARE = 0.04  # times the standard deviation of being below a level: 0.02 for the median, 0.004 for the 99th
 _FEW = 3  # degrees of freedom from repeats below which a guess is better
 
 Kind = Literal["open", "closed", "throttled"]
@@ -152,8 +151,7 @@ def figures_of(rows: Sequence[TableRow], scatter: Mapping[str, float]) -> list[F
     """Return the figures to fit.
 
     With closed clients that do not think, throughput and mean say the same (Little's law), so the mean is left out
-    where both are given. The throughput of open traffic is its offered rate. Percentiles between two classes are left
-    out, too.
+    where both are given. The throughput of open traffic is its offered rate.
     """
     precision = precision_of(rows)
     found = []
@@ -163,24 +161,9 @@ def figures_of(rows: Sequence[TableRow], scatter: Mapping[str, float]) -> list[F
                 continue
             if name == MEAN and row.load.kind == "closed" and THROUGHPUT in row.measured:
                 continue
-            if between_classes(row, name):
-                continue
             rounding = precision.get(name, 0.0) / value / math.sqrt(12)
             found.append(Figure(number, name, value, math.hypot(scatter[name], rounding)))
     return found
-
-
-def between_classes(row: TableRow, name: str) -> bool:
-    """Tell whether a column is a percentile of all requests whose level is the share of one class.
-
-    If one class is much faster than the other, such a percentile jumps from one to the other with the few requests by
-    which the mix of a run is off: the median of as many reads as writes.
-    """
-    if name not in LEVELS or row.request_class is not None:
-        return False
-    level = LEVELS[name]
-    room = _BY_A_SHARE * math.sqrt(level * (1 - level))
-    return any(abs(level - share) < room for share in row.layout.mix().values())
 
 
 def precision_of(rows: Sequence[TableRow]) -> dict[str, float]:

@@ -154,6 +154,10 @@ class Cassandra(TableSystem[CassandraScenario]):
         words = {DRIVER: "the drivers' requests in flight", NATIVE: "the nodes' native-transport threads"}
         return words.get(resource, resource)
 
+    def copies(self, layout: CassandraScenario) -> int:
+        """Return the replicas of a row in all data centres."""
+        return sum(layout.rf_by_dc())
+
     def traffic_mix(self, scenario: CassandraScenario) -> Mapping[str, float]:
         """Return the reported classes in the traffic."""
         return scenario.mix()

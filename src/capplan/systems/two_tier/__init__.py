@@ -13,7 +13,7 @@ from capplan.calibration.tables.rows import TableRow
 from capplan.models.language.parameter import Parameter, Values
 from capplan.systems.two_tier.network import FRONT, LOG, PARAMETERS, REPORTED, STORE, network
 from capplan.systems.two_tier.outages import LOSSES, outages
-from capplan.systems.two_tier.priors import TIMES, priors
+from capplan.systems.two_tier.priors import ROUNDS, TIMES, priors
 from capplan.systems.two_tier.rows import group, row_scenario, undecided
 from capplan.systems.two_tier.scenario import TwoTierScenario
 
@@ -35,6 +35,7 @@ class TwoTier(TableSystem[TwoTierScenario]):
 
     times = tuple(name for names in TIMES.values() for name in names)
     unseen = "unseen"
+    structures = MappingProxyType({"rounds": ROUNDS})
     shared = tuple(dict.fromkeys(names, COMMON_LOG_SD) for names in TIMES.values())
 
     network = staticmethod(network)
@@ -55,6 +56,10 @@ class TwoTier(TableSystem[TwoTierScenario]):
     def undecided(self, row: TableRow, trained: Sequence[TableRow]) -> str:
         """Return what no fitted row tells of a row's layout."""
         return undecided(row, trained)
+
+    def copies(self, layout: TwoTierScenario) -> int:
+        """Return how often the store has a row."""
+        return layout.rf
 
     def traffic_mix(self, scenario: TwoTierScenario) -> Mapping[str, float]:
         """Return the shares of reads and writes in the traffic."""

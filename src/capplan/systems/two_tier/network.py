@@ -121,7 +121,7 @@ PARAMETERS: tuple[Parameter, ...] = (
         "1",
         "prior",
         0.01,
-        "times that a request takes a lane in each tier, 1 to 32: from the percentiles over the means of the table",
+        "times that a request takes a lane in each tier: the most probable one of 1, 2, 4, 8, 16 and 32",
     ),
 )
 

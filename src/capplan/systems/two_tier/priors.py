@@ -6,22 +6,18 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
-from capplan.calibration.tables.overhead import OVERHEAD, closed, overhead
+from capplan.calibration.tables.overhead import OVERHEAD, overhead
 from capplan.calibration.tables.prior_centres import ceiling_over, median_unloaded_s
-from capplan.calibration.tables.rows import LEVELS, THROUGHPUT, TableRow, rate_per_s, response_s
-from capplan.models.language.parameter import Parameter, Values
+from capplan.calibration.tables.rows import TableRow, rate_per_s, response_s
+from capplan.models.language.parameter import Parameter
 from capplan.models.language.scenario import changed
-from capplan.models.language.units import FloatArray
-from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.clients import solve_clients
 from capplan.systems.two_tier.network import PARAMETERS, network
 from capplan.systems.two_tier.scenario import TwoTierScenario
 
 _IDLE_LOG = 4.0  # ceiling of the logs over that of the nodes, where no curve shows that batches lengthen a write
 _QUEUED = 0.1  # unloaded time over the shortest response where each layout was measured at one load: a guess
-_ROUNDS = (1, 2, 4, 8, 16, 32)
+ROUNDS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+"""How often a request may take a lane in each tier: what the fit tries."""
 TIMES = {
     "read": ("delay_s", "front_read_s", "store_read_s"),
     "write": ("front_write_s", "store_write_s", "commit_s"),
@@ -64,8 +60,6 @@ def priors(rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
             full_s = highest / ceiling / most
             appended = full_s if curved else min(full_s / _IDLE_LOG, PARAMETER["append_s"])
             found["append_s"] = replace(found["append_s"], value=appended)
-        times = {each.name: each.value for each in found.values()}
-        found["rounds"] = replace(found["rounds"], value=float(_rounds(rows, times)))
     return tuple(found.values())
 
 
@@ -100,29 +94,3 @@ def _unloaded_s(row: TableRow, name: str) -> float:
     share = row.layout.read_fraction
     layout = row.layout if 0 < share < 1 else changed(row.layout, read_fraction={"read": 1.0, "write": 0.0}[name])
     return median_unloaded_s(PARAMETERS, sum(TIMES.values(), ()), lambda values: network(layout, values, 1.0))
-
-
-def _rounds(rows: Sequence[TableRow], values: Values) -> int:
-    """Return how often a request takes a lane, by the percentiles over the means of closed clients."""
-    known = [
-        (row, name, row.measured[name] * 1e-3 / response_s(row))
-        for row in rows
-        for name in LEVELS
-        if name in row.measured and row.load.kind == "closed" and THROUGHPUT in row.measured
-    ]
-    if not known:
-        return int(PARAMETER["rounds"])
-    wanted = np.log([ratio for *_, ratio in known])
-    return min(_ROUNDS, key=lambda rounds: float(np.sum((_ratios(known, {**values, "rounds": rounds}) - wanted) ** 2)))
-
-
-def _ratios(known: Sequence[tuple[TableRow, str, float]], values: Values) -> FloatArray:
-    """Return the logarithms of percentiles over means, with as many clients as in rows."""
-    found = []
-    for row, name, _ in known:
-        own = network(row.layout, values, 1.0)
-        clients = closed(row.load.clients, row.load.think_s, {}, own.traffic.mix)
-        point = solve_clients(Analysis(replace(own, traffic=clients)))
-        classes = tuple(row.layout.mix())
-        found.append(float((point.quantile_s(LEVELS[name], *classes) / point.response_s(*classes)).item()))
-    return np.log(found)
