@@ -220,6 +220,15 @@ def test_what_the_rows_do_not_decide_is_said_with_the_row_that_would(reads: Fitt
     assert all(named in each.reason and "would decide" in each.reason for each in found)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("rounds", [1.0, 4.0, 16.0])
+def test_the_fit_finds_how_often_a_request_takes_a_lane(rounds: float) -> None:
+    """By the 95th percentile beside throughput and mean, at rates at which requests wait, with a scatter of 2 %."""
+    rows = [layout(clients=each, front_nodes=1, cass_nodes=6) for each in (8, 64, 128, 192, 256, 320, 384, 512)]
+    found = fit_table(SYSTEM, measured(rows, {"rounds": rounds}, scatter=0.02))
+    assert found.middle()["rounds"] == NEAR(rounds, rel=0.05)
+
+
 def test_a_front_that_was_at_its_limit_tells_of_twice_as_many_nodes(reads: Fitted) -> None:
     row = replace(layout(front_nodes=2, cass_nodes=12, clients=512), run_id="wanted")
     (truth,) = measured([row])

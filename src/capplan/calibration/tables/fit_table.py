@@ -669,7 +669,8 @@ def _with_effects(whole: _Problem, problem: _Problem, best: Maximum, most: int) 
 def _with_structure(found: _Found) -> _Found:
     """Return the most probable point with the structure that the figures make most probable: uphill from the first."""
     for name, values in found.whole.system.structures.items():
-        at = values.index(next(each.value for each in found.whole.parameters if each.name == name))
+        usual = next(each.value for each in found.whole.parameters if each.name == name)
+        at = int(np.argmin(np.abs(np.log(np.array(values) / usual))))  # a backtest displaces priors
         for step in (1, -1):
             began = at
             while 0 <= at + step < len(values):
