@@ -41,7 +41,7 @@ def test_a_kernel_by_zig_gives_the_same_json(by_zig: dict[str, str]) -> None:
 
 @pytest.mark.slow
 def test_a_kernel_by_zig_walks_the_path_of_the_reference_engine(by_zig: dict[str, str]) -> None:
-    around = {**by_zig, "CAPPLAN_TRUST_NETWORKS": "300"}
+    around = {**by_zig, "CAPPLAN_TRUST_NETWORKS": "100"}
     tests = "tests/simulator/test_same_path.py"
     command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", tests]
     ended = subprocess.run(command, cwd=ROOT, env=around, capture_output=True, text=True, check=False)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.simulator.checked_kernel import compile_checked
 
-NETWORKS = os.environ.get("CAPPLAN_TRUST_NETWORKS", "100")
+NETWORKS = os.environ.get("CAPPLAN_TRUST_NETWORKS", "50")
 ROOT = Path(__file__).parents[2]
 
 

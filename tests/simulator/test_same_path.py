@@ -1,6 +1,6 @@
 """Every request completes at exactly the same tick in both engines, on random networks.
 
-The default is 30 networks; the test marked `slow` draws 300. The environment variable CAPPLAN_TRUST_NETWORKS, which
+The default is 30 networks; the test marked `slow` draws 150. The environment variable CAPPLAN_TRUST_NETWORKS, which
 `just trust` sets, replaces the 30.
 """
 
@@ -53,7 +53,7 @@ TRAFFICS = [KINDS - {Open, law} for law in (Poisson, Bursty, Trace)] + [KINDS - 
 LEAST_SHARE = 0.1  # of the networks have each construct
 
 
-@pytest.mark.parametrize("count", [NETWORKS, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [NETWORKS, pytest.param(150, marks=pytest.mark.slow)])
 def test_both_engines_walk_the_same_path(count: int) -> None:
     seen: Counter[str] = Counter()
     requests = []
