@@ -34,6 +34,22 @@ def test_a_system_is_drawn_from_its_number_alone(truth: Any) -> None:
     assert truth.drawn(5).values != truth.drawn(6).values
 
 
+@pytest.mark.parametrize(("load", "services"), [(0.0, 4.0), (0.25, 4.0), (0.64, 25.0), (0.81, 100.0)])
+def test_a_queue_forgets_its_past_in_a_service_over_the_square_of_1_minus_the_root_of_its_load(
+    load: float, services: float, truth: Any
+) -> None:
+    assert truth._forgets(load) == pytest.approx(services)
+
+
+def test_runs_warm_up_for_the_slowest_work_that_goes_on_after_answers(truth: Any) -> None:
+    """A write adds 20 us to its batch: 1,024 places of the log for 20 ms, less the 2 ms that it waits for."""
+    system = truth.table_system("two-tier")
+    network = system.network(system.scenario(read_fraction=0.0), truth.defaults(system.parameters), 1.0)
+    left_s = 20e-6 * 1024 - (2e-3 + 20e-6)
+    assert truth._settled_s(network, 1.0) == pytest.approx(4 * left_s)
+    assert truth._settled_s(network, 1e9) == pytest.approx(15 * truth.REQUESTS / 1e9)
+
+
 @pytest.mark.parametrize("number", range(6))
 def test_a_table_has_12_to_20_rows_and_its_unseen_rows_lie_beyond_them(number: int, truth: Any) -> None:
     drawn = truth.drawn(number)

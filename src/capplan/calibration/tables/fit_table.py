@@ -132,7 +132,7 @@ class TableSystem(System[S]):
         return ()
 
     structures: Mapping[str, Sequence[float]] = MappingProxyType({})
-    """Parameters that say how a request flows, each with all its values in order, which no draw can vary: the fit tries
+    """Parameters that say how a request flows, with their values in order. All draws have the same one: the fit tries
     them, and takes the one that the rows make most probable."""
 
     effects: Mapping[str, float] = MappingProxyType({})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from capplan.calibration.tables.errors.mix_error import mix_errors, share_off
+from capplan.calibration.tables.errors.mix_error import mix_errors, share_sd
 from capplan.calibration.tables.model import Solved, solved_rows
 from capplan.calibration.tables.rows import TableRow, rows_of
 from capplan.models.language.parameter import defaults
@@ -82,7 +82,7 @@ class Judge:
         middle: dict[str, Number] = {**_defaults(self.system), **self.fitted.middle()}
         errors = mix_errors(self.system, [row], [(0, name) for name in names], middle)
         return {
-            name: f"not identifiable from these rows: {share_off(row.layout.read_fraction):.1%} more or fewer reads in "
+            name: f"not identifiable from these rows: {share_sd(row.layout.read_fraction):.1%} more or fewer reads in "
             f"a run move this percentile by {error:.0%}, from the slowest requests of one class to the fastest of the "
             "other; rows of each request class would decide it"
             for name, error in zip(names, errors, strict=True)

@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from capplan.calibration.tables.fit_table import TableSystem
 
 _REQUESTS = 10_000  # of a run, of which each is a read by chance: few, so that the error is rather too large
-_AWAY = 2.0  # standard deviations of the number of reads at which percentiles are compared
+_AWAY = 2.0  # standard deviations of the share of reads at which percentiles are compared
 
 
-def share_off(share: float) -> float:
-    """Return by how much the share of reads of a run may be off, at most."""
-    return _AWAY * math.sqrt(share * (1 - share) / _REQUESTS)
+def share_sd(share: float) -> float:
+    """Return the standard deviation of the share of reads of a run, from its mean."""
+    return math.sqrt(share * (1 - share) / _REQUESTS)
 
 
 def mix_errors(
     system: TableSystem[Any], rows: Sequence[TableRow], wanted: Sequence[tuple[int, str]], values: Values
 ) -> FloatArray:
-    """Return how far the mix moves figures, as the standard deviations of their logarithms (figures,).
+    """Return how far the mix of a run moves figures: the standard deviations of their logarithms.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def mix_errors(
     Returns
     -------
     array (figures,)
-        0 for what is no percentile of several classes.
+        0 for what is no percentile of several classes, and for a percentile without bounds.
     """
     found = np.zeros(len(wanted))
     columns: dict[int, list[str]] = {}
@@ -65,14 +65,16 @@ def mix_errors(
     for number, side in moved:
         row = rows[number]
         share = row.layout.read_fraction
-        layout = changed(row.layout, read_fraction=share + side * share_off(share))
+        moved_share = min(max(share + side * _AWAY * share_sd(share), 0.0), 1.0)
+        layout = changed(row.layout, read_fraction=moved_share)
         known.update(_factors_of(system, row.layout, layout, values))
         own.append(replace(row, layout=layout))
     solved = dict(zip(moved, solved_rows(system, own, known, [columns[number] for number, _ in moved]), strict=True))
     for at, (number, name) in enumerate(wanted):
         if name in columns.get(number, ()):
             less, more = (float(solved[number, side].figures[name][0]) for side in (-1, 1))
-            found[at] = abs(math.log(more / less)) / (2 * _AWAY)
+            if math.isfinite(less) and math.isfinite(more):
+                found[at] = abs(math.log(more / less)) / (2 * _AWAY)
     return found
 
 
