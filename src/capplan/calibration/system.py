@@ -216,6 +216,11 @@ class System(ABC, Generic[S]):
         some = next((each for each in own.stations if each.servers > 1 and each.rate is None), None)
         return None if some is None else own.with_assignment("pooled" if some.has_lanes else "random")
 
+    def assumed_data(self, scenario: S) -> str:
+        """Return which data a layout is taken to have where the load tests had others, in words; empty if the same."""
+        del scenario
+        return ""
+
     # In words
 
     def layout(self, scenario: S, values: Values) -> str:

@@ -19,11 +19,13 @@ import operator
 import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from statistics import NormalDist
+from typing import Any, Literal, NamedTuple
 
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.units import parse_duration_s, parse_rate_per_s, parse_share
-from capplan.models.results import STATISTICS, Band, ComparisonVerdict, ObjectiveVerdict, Parts
+from capplan.models.results import STATISTICS, Band, ComparedFigure, ObjectiveVerdict, Parts
+from capplan.models.verdict import answer
 
 MetricKind = Literal["duration", "share", "number", "rate"]
 Comparator = Literal["<", "<=", ">", ">=", "in"]
@@ -39,6 +41,8 @@ _RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
     ">=": operator.ge,
 }
 _TOKEN = re.compile(r"\s*(?:([()])|([<>=!]+)|([^\s()<>=!]+))")
+_END = NormalDist().inv_cdf(0.95)  # standard deviations from the middle to an end of a band
+_BEYOND_DOUBT = 2.0  # half-widths from the middle: the probability is then 0 or 1 to 0.05 %
 _LONGEST = 1000  # characters; an objective is a line, not a program
 
 
@@ -119,20 +123,44 @@ class Objective:
         """
         return _fold(self.root, lambda each: each.holds(values(each.metric)))
 
-    def evaluate(self, lookup: Lookup) -> ObjectiveVerdict:
-        """Judge the objective by the medians, and whether the verdict is the same anywhere in the bands.
+    def met(self, lookup: Lookup) -> bool | None:
+        """Return whether the medians satisfy it; None when that depends on a figure that is not modelled."""
+        return _three_valued(self.root, lambda each, band: bool(each.holds(band.value)), self._bands(lookup))
+
+    def sure(self, lookup: Lookup) -> bool:
+        """Return whether it holds anywhere in the bands, or nowhere."""
+        return _three_valued(self.root, Comparison.holds_throughout, self._bands(lookup)) is not None
+
+    def risk(self, lookup: Lookup) -> float | None:
+        """Return the probability that it does not hold, from bands alone; None where a figure is not modelled.
+
+        Each half of a band counts as that of a normal law. Of several comparisons, the likeliest miss decides: the
+        figures of one run are high or low together.
+        """
+        bands = self._bands(lookup)
+        if self.met(lookup) is None:
+            return None
+        return float(_fold(self.root, lambda each: _Miss(_miss(each, bands[each.metric]))).risk)
+
+    def judged(self, lookup: Lookup, risk: float | None, confidence: float) -> ObjectiveVerdict:
+        """Return the verdict on it.
 
         Parameters
         ----------
         lookup
-            Gives the band of a metric, SI, or None where it is not modelled; `figures_of` makes one.
+            Gives the band of a metric, SI, or None where it is not modelled.
+        risk
+            Probability that it is not met; None if no figure decides it.
+        confidence
+            The confidence that is asked for.
         """
-        bands = {metric: lookup(metric) for metric in self.metrics()}
-        met = _three_valued(self.root, lambda each, band: bool(each.holds(band.value)), bands)
-        sure = _three_valued(self.root, Comparison.holds_throughout, bands) is not None
+        found = None if risk is None else answer(risk, confidence)
         return ObjectiveVerdict(
-            self.text, met, sure, tuple(_verdict(each, bands[each.metric]) for each in self.comparisons())
+            self.text, found, risk, tuple(_compared(each, lookup(each.metric)) for each in self.comparisons())
         )
+
+    def _bands(self, lookup: Lookup) -> dict[Metric, Band | None]:
+        return {metric: lookup(metric) for metric in self.metrics()}
 
 
 def _leaves(node: Comparison | Combination) -> Iterator[Comparison]:
@@ -169,11 +197,40 @@ def _three_valued(
     return None if None in found else not decisive
 
 
-def _verdict(comparison: Comparison, band: Band | None) -> ComparisonVerdict:
+class _Miss(NamedTuple):
+    """The risk of a part of an objective, which combines as truth values do."""
+
+    risk: float
+
+    def __and__(self, other: _Miss) -> _Miss:
+        return max(self, other)
+
+    def __or__(self, other: _Miss) -> _Miss:
+        return min(self, other)
+
+
+def _miss(comparison: Comparison, band: Band | None) -> float:
+    """Return the probability that a comparison does not hold; 0 for a figure that decides nothing."""
+    if band is None:
+        return 0.0
+    below = [chance_of_less(band, bound) for bound in comparison.bounds]
+    if comparison.relation == "in":
+        return below[0] + 1 - below[1]
+    return 1 - below[0] if comparison.relation.startswith("<") else below[0]
+
+
+def chance_of_less(band: Band, level: float) -> float:
+    """Return the probability that a figure is below a level, each half of its band as that of a normal law."""
+    half = band.high - band.value if level > band.value else band.value - band.low
+    if not abs(level - band.value) <= _BEYOND_DOUBT * half < math.inf:
+        return float(level > band.value)
+    return NormalDist().cdf(_END * (level - band.value) / half) if half else 0.0
+
+
+def _compared(comparison: Comparison, band: Band | None) -> ComparedFigure:
     metric = comparison.metric
-    met = None if band is None else bool(comparison.holds(band.value))
     shown = scaled(band, 1e3) if band is not None and metric.kind == "duration" else band
-    return ComparisonVerdict(comparison.text, metric.name, _UNITS[metric.kind], _bare(shown), met)
+    return ComparedFigure(comparison.text, metric.name, _UNITS[metric.kind], _bare(shown))
 
 
 def _bare(band: Band | None) -> Band | None:

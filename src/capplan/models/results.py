@@ -11,15 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Literal
 
+from capplan.models.verdict import Answer
+
 STATISTICS = ("mean", "p50", "p90", "p95", "p99", "p999")
 SIGNIFICANT = 4  # digits of a figure in JSON: more would claim what no load test can tell
 
 Basis = Literal["measured", "interpolated", "extrapolated", "model only"]
 """What a figure rests on. `measured`: such a figure was measured in this layout at this load; `interpolated`: between
 measured ones; `extrapolated`: beyond them; `model only`: no such figure was ever measured."""
-Carried = Literal["yes", "at risk", "no"]
-"""Whether a rate is sustained: the overload probability is at most 5 %, at most 50 %, or higher."""
-AT_RISK, LOST = 0.05, 0.5  # overload probabilities above which a rate is at risk, and not carried
 
 
 @dataclass(frozen=True)
@@ -160,17 +159,12 @@ class Outage:
     capacity_tps
         The peak rate that the survivors sustain with the objectives met, requests per second over all data centres; 0
         when not available, null when not modelled.
-    overload_probability
-        Probability that the survivors do not sustain the whole offered rate, whatever the objectives; null when not
-        modelled.
-    miss_probability
-        Probability that the offered rate is above the one at which they meet the objectives; null without objectives
-        that a rate can miss.
-    carried
-        Whether they sustain it with the objectives met: `yes` (failure probability at most 5 %), `at risk` (at most
-        50 %) or `no`; null when not modelled.
+    risk
+        Probability that the survivors do not carry the offered rate with the objectives met; null when not modelled.
+    answer
+        Whether they do: `yes`, `uncertain` or `no`; null when not modelled.
     latency_ms
-        Response times at the offered rate by request class; empty when not available, not carried or not modelled.
+        Response times at the offered rate by request class; empty when not available, overloaded or not modelled.
     utilisation
         Share of each surviving resource that is busy at the offered rate, `workers` for the outermost pools; empty when
         not available or not modelled.
@@ -184,18 +178,10 @@ class Outage:
     assumed: str
     cost: str = ""
     capacity_tps: Band | None
-    overload_probability: float | None
-    miss_probability: float | None = None
-    carried: Carried | None
+    risk: float | None
+    answer: Answer | None
     latency_ms: Mapping[str, Latency]
     utilisation: Mapping[str, Band]
-
-
-def carried(overload_probability: float) -> Carried:
-    """Return whether a rate is sustained, from the probability that it is not."""
-    if overload_probability <= AT_RISK:
-        return "yes"
-    return "at risk" if overload_probability <= LOST else "no"
 
 
 LEAST_PROBABILITY = 1e-4
@@ -231,8 +217,8 @@ class SessionNotFound:
 
 
 @dataclass(frozen=True)
-class ComparisonVerdict:
-    """One comparison of an objective, judged.
+class ComparedFigure:
+    """One comparison of an objective, with the figure that decides it.
 
     Attributes
     ----------
@@ -244,15 +230,12 @@ class ComparisonVerdict:
         The unit of `value`.
     value
         The predicted figure; null means not modelled.
-    met
-        Whether the median satisfies the comparison; null means not modelled.
     """
 
     text: str
     metric: str
     unit: str
     value: Band | None
-    met: bool | None
 
 
 @dataclass(frozen=True)
@@ -263,18 +246,18 @@ class ObjectiveVerdict:
     ----------
     text
         The objective as it was written.
-    met
-        Whether the medians satisfy it; null when that depends on a figure that is not modelled.
-    sure
-        Whether the verdict is the same anywhere in the bands.
+    answer
+        `yes`, `uncertain` or `no`; null when that depends on a figure that is not modelled.
+    risk
+        Probability that a repeat of the load test does not meet it; null when not modelled.
     comparisons
-        Each of its comparisons with the figure that decided it.
+        Each of its comparisons with the figure that decides it.
     """
 
     text: str
-    met: bool | None
-    sure: bool
-    comparisons: tuple[ComparisonVerdict, ...]
+    answer: Answer | None
+    risk: float | None
+    comparisons: tuple[ComparedFigure, ...]
 
 
 def plain(value: Any) -> Any:

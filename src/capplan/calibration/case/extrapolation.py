@@ -150,8 +150,10 @@ def _inside(scenario: Scenario, measured: Sequence[Scenario], axes: Mapping[str,
 
 
 def _numbers(scenario: Scenario, axis: str) -> tuple[float, ...]:
-    """Return the numbers of a field: one, or those of the data centres that have any."""
+    """Return the numbers of a field: one, or those of the data centres that have any; none if it is left open."""
     value = getattr(scenario, axis)
+    if value is None:
+        return ()
     return tuple(float(each) for each in value if each) if isinstance(value, tuple) else (float(value),)
 
 
@@ -163,6 +165,8 @@ def _written(scenario: Scenario, axis: str) -> str:
 def _outside(scenario: Scenario, measured: Sequence[Scenario], axis: str, label: str) -> list[Excess]:
     """Return how far a field lies outside on each side; of several data centres, the farthest counts."""
     values = _numbers(scenario, axis)
+    if not values:
+        return []
     known = [number for each in measured for number in _numbers(each, axis)]
     low, high, what = min(known), max(known), f"{_written(scenario, axis)} {label}"
     found = []

@@ -9,12 +9,13 @@ from typing import Annotated
 
 import typer
 
+from capplan.cli.shell.confidence import exit_by
 from capplan.cli.shell.demand_option import HELP
 from capplan.cli.shell.engines import chosen_engine
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import say_what_has_no_effect, with_demand_of
 from capplan.cli.shell.terminal import PLOT_HELP, Json, NoSolvingLimit, Screen, check_output, check_plot, write_json
-from capplan.cli.views.lines import paragraph, put
+from capplan.cli.views.lines import fact, paragraph, put
 from capplan.models.number_words import rate
 from capplan.models.replaced_file import replace_file
 from capplan.planner.situations.check import Checked, CheckEngine, check, read_specification
@@ -39,7 +40,7 @@ def check_(
     """Check that a layout meets its objectives in every situation, with a stated confidence.
 
     The file has the keys of a scenario, and below [check] what to survive = ["dc", "node+compaction"] and with which
-    confidence = "90%". Exit code 1 if something fails, with a line for each.
+    confidence = "90%". Exit code 1 unless the answer is yes.
     """
     check_output(junit, (".xml",))
     check_plot(plot)
@@ -60,8 +61,7 @@ def check_(
         write_json(found.to_json())
     else:
         _show(found, quiet)
-    if not found.answer:
-        raise typer.Exit(1)
+    exit_by(found.verdict.answer)
 
 
 def _show(found: Checked, quiet: bool) -> None:
@@ -69,11 +69,10 @@ def _show(found: Checked, quiet: bool) -> None:
     if not quiet:
         paragraph(console, f"{found.system}: {found.layout}, {rate(found.offered_tps)} TPS peak", style="bold")
         put(console)
-    for each in found.verdicts:
-        if not (quiet and each.met):
-            mark = "ok  " if each.met else "FAIL"
-            paragraph(console, f"{mark}  {each.in_words(1 - found.confidence)}", hanging=6)
+    for each in found.objectives:
+        if not (quiet and each.answer == "yes"):
+            paragraph(console, f"{each.answer:9s}  {each.in_words()}", hanging=11)
     if not quiet:
         put(console)
-        put(console, f"{len(found.verdicts) - len(found.failed)} of {len(found.verdicts)} hold")
+        fact(console, "Answer", found.verdict.in_words())
     sys.stdout.flush()

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from capplan.cli.layouts.outages_view import render
+from capplan.cli.shell.confidence import DEFAULT_CONFIDENCE, Confidence, exit_by
 from capplan.cli.shell.engines import chosen_engine
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import given, say_what_has_no_effect, with_options
@@ -74,7 +75,8 @@ def outages_(
         typer.Option(metavar="TIMES", help="Does it recover from a loss of 1s..60s? A table by attempts."),
     ] = None,
     surge: Annotated[
-        float | None, typer.Option(metavar="FACTOR", help="With --trigger: so many times the traffic, not a loss.")
+        float | None,
+        typer.Option(metavar="FACTOR", help="With --trigger: multiply the traffic by FACTOR; nothing is lost."),
     ] = None,
     horizon: Annotated[
         str | None, typer.Option(metavar="TIME", help="With --trigger: time to simulate after its end.")
@@ -88,6 +90,7 @@ def outages_(
     engine: Annotated[
         str, typer.Option(metavar="NAME", help="Where latencies in the long run come from: compiled or analytic.")
     ] = ENGINES[0],
+    confidence: Confidence = DEFAULT_CONFIDENCE,
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 1,
     processes: Annotated[int | None, typer.Option(min=1, help="Runs at a time; all processors.")] = None,
     no_limits: NoSolvingLimit = False,
@@ -96,8 +99,8 @@ def outages_(
 ) -> None:
     """Show what a loss leaves in the long run, the minutes around it, and whether retries let the system recover.
 
-    Without --lose, the screen shows every loss that the system knows, and the minutes around the first. Exit code 1 if
-    a simulated loss is not back to normal at the end.
+    Without --lose, the screen shows every loss that the system knows, and the minutes around the first. Exit code 1
+    unless the answer is yes and every simulated loss is back to normal at the end.
     """
     check_plot(plot)
     chosen = read_target_or_network(target)
@@ -118,6 +121,7 @@ def outages_(
         within=parse_share(within),
         effort=Effort(_seconds("--budget", budget), seed, replications),
         engine=chosen_engine(engine, ENGINES, "does not predict outages"),
+        confidence=parse_share(confidence),
         triggers_s=triggers,
         attempts=numbers,
         surge=None if surge is None else float(check_number(surge, "--surge", above=1.0, bounded=True)),
@@ -143,7 +147,8 @@ def outages_(
         write_json(answer.to_json())
     else:
         render(answer, Screen())
-    if not answer.answer:
+    exit_by(None if answer.verdict is None else answer.verdict.answer)
+    if not answer.recovers:
         raise typer.Exit(1)
 
 

@@ -28,6 +28,9 @@ def render(answer: OutagesAnswer, console: Console) -> None:
     """Print the answer."""
     rated = "" if answer.offered_tps is None else f", {_offered(answer)} TPS{_peak(answer)}"
     paragraph(console, f"{answer.system}: {answer.layout}{rated}", style="bold")
+    if answer.verdict is not None:
+        put(console)
+        fact(console, "Answer", answer.verdict.in_words())
     if answer.outages:
         _long_run(answer, console)
     for each in answer.transients:

@@ -10,6 +10,7 @@ import typer
 
 from capplan.calibration.system import Case
 from capplan.cli.layouts.prediction_view import render
+from capplan.cli.shell.confidence import DEFAULT_CONFIDENCE, Confidence, exit_by
 from capplan.cli.shell.engines import chosen_engine
 from capplan.cli.shell.messages import say
 from capplan.cli.shell.progress import counting
@@ -64,12 +65,7 @@ def predict_(
             "band.",
         ),
     ] = None,
-    risk: Annotated[
-        str,
-        typer.Option(
-            metavar="SHARE", help="Accepted probability that the offered rate is not sustained; above it, exit 1."
-        ),
-    ] = "50%",
+    confidence: Confidence = DEFAULT_CONFIDENCE,
     lose: Annotated[
         list[str] | None,
         typer.Option(
@@ -91,7 +87,8 @@ def predict_(
 ) -> None:
     """Predict capacity, latency, utilisation and outages of a layout, or of a network of your own.
 
-    Exit code 1 if an objective is not met or not modelled, or overload is likelier than the accepted risk.
+    With a rate or an objective, the answer is yes, no or uncertain, and counts what --lose names. Exit code 1 unless it
+    is yes.
 
     Node counts are per data centre where there are several, rates and capacities are totals. The options of the layout
     are those of the target: `capplan predict fedora4 --help` shows fedora4's.
@@ -99,7 +96,7 @@ def predict_(
     refuse_both(as_json, as_csv)
     check_plot(plot)
     chosen, wanted = read_target_or_network(target), _engine(engine, budget)
-    budget_s, accepted = _budget_s(budget, wanted), parse_share(risk)
+    budget_s, sure = _budget_s(budget, wanted), parse_share(confidence)
     wanted_more = [
         name for name, shown in {"explain": explain, "sources": sources, "staleness": staleness}.items() if shown
     ]
@@ -116,7 +113,7 @@ def predict_(
                 engine=wanted,
                 budget_s=budget_s,
                 progress=progress,
-                risk=accepted,
+                confidence=sure,
             )
         _finish(prediction, as_json, as_csv, wanted_more)
         return
@@ -134,7 +131,7 @@ def predict_(
             budget_s=budget_s,
             progress=progress,
             fitted=chosen.fitted,
-            risk=accepted,
+            confidence=sure,
             lose=tuple(lose or ()),
         )
     if plot is not None:
@@ -201,10 +198,9 @@ def _budget_s(text: str | None, engine: PredictionEngine) -> float | None:
 
 
 def _finish(prediction: Prediction, as_json: bool, as_csv: bool, more: Sequence[str], data: str = "") -> None:
-    """Show a prediction, and exit with 1 if its answer is no."""
+    """Show a prediction, and exit with 1 unless its answer is yes, or there was nothing to answer."""
     _show(prediction, as_json, as_csv, more, data)
-    if not prediction.answer:
-        raise typer.Exit(1)
+    exit_by(None if prediction.verdict is None else prediction.verdict.answer)
 
 
 def _show(prediction: Prediction, as_json: bool, as_csv: bool, more: Sequence[str], data: str) -> None:

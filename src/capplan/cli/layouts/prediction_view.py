@@ -27,7 +27,6 @@ from capplan.planner.predict.prediction import Limit, Offered, Prediction, stati
 
 STATISTIC_NAMES = {"p999": "p99.9"}
 FEW_STATISTICS = ("mean", "p50", "p99", "p999")  # what a screen of 80 columns holds
-CARRIED = {"yes": "carried", "at risk": "at risk", "no": "not carried"}
 UNIT_NAMES = {"1": "", "1/s": " TPS", "ms": " ms"}
 NOT_MODELLED = "not modelled"
 SPOKEN_GAP_MS = 5.0  # the document says "a few milliseconds"
@@ -79,15 +78,17 @@ def _has(prediction: Prediction, name: str) -> bool:
 
 
 def _facts(prediction: Prediction, console: Console, data: str) -> None:
-    if prediction.why_not or (prediction.offered and prediction.offered.source == "given") or prediction.objectives:
-        fact(console, "Answer", _answer(prediction))
+    if prediction.verdict is not None:
+        fact(console, "Answer", prediction.verdict.in_words())
+        if prediction.verdict.not_asked:
+            fact(console, "Not asked", f"loss of {', '.join(prediction.verdict.not_asked)} (--lose)")
     if prediction.capacity is not None:
         label = "Throughput" if prediction.offered is None else "Capacity"  # that of closed clients
         fact(console, label, _capacity(prediction.capacity), prediction.capacity.peak_tps.basis or "")
         if prediction.limits:
             fact(console, "Bottleneck", _limits(prediction.limits))
     if prediction.offered is not None:
-        risk = f"overload risk {share(prediction.offered.overload_probability)}"
+        risk = f"overload risk {share(prediction.offered.overload_risk)}"
         fact(console, "Offered", _offered(prediction.offered, prediction.capacity), risk)
     if data:
         fact(console, "Data", data)
@@ -103,14 +104,6 @@ def _why(prediction: Prediction) -> str:
     times = {band.basis for latency in prediction.latency_ms.values() for _, band in statistics(latency)}
     elsewhere = prediction.evidence.basis != "extrapolated" and "extrapolated" in times
     return prediction.evidence.why + (" Times only at other loads." if elsewhere else "")
-
-
-def _answer(prediction: Prediction) -> str:
-    if prediction.why_not:
-        return f"no: {'; '.join(prediction.why_not)}"
-    if prediction.offered is None or prediction.offered.carried == "yes":
-        return "yes"
-    return f"yes, as an overload risk of {share(prediction.offered.accepted_risk)} is accepted"
 
 
 def _capacity(capacity: Capacity) -> str:
@@ -141,7 +134,7 @@ def _offered(offered: Offered, capacity: Capacity | None) -> str:
         words += f", {_rate(offered.sustained_tps)} sustained"
     if offered.source == "default":
         words += " (default: 80 %)"
-    return f"{words}: {CARRIED[offered.carried]}"
+    return words
 
 
 def _offered_rate(offered: Offered) -> str:
@@ -152,18 +145,10 @@ def _offered_rate(offered: Offered) -> str:
 
 def _objectives(prediction: Prediction, console: Console) -> None:
     if not prediction.objectives:
-        example = "" if prediction.why_not else _example(prediction)
+        example = _example(prediction)
         fact(console, "Objectives", f"none given{example}")
     for number, verdict in enumerate(prediction.objectives):
-        last = number == len(prediction.objectives) - 1
-        fact(console, "" if number else "Objectives", _verdict(verdict), _miss(prediction.offered) if last else "")
-
-
-def _miss(offered: Offered | None) -> str:
-    """Return how likely it is that the rate is above the one that meets the objectives."""
-    if offered is None or offered.miss_probability is None:
-        return ""
-    return f"risk of a miss {share(offered.miss_probability)}"
+        fact(console, "" if number else "Objectives", _verdict(verdict))
 
 
 def _example(prediction: Prediction) -> str:
@@ -179,9 +164,9 @@ def _example(prediction: Prediction) -> str:
 
 
 def _verdict(verdict: ObjectiveVerdict) -> str:
-    word = {True: "met", False: "not met", None: NOT_MODELLED}[verdict.met]
-    doubt = "; uncertain within the bands" if verdict.met is not None and not verdict.sure else ""
-    return f"{verdict.text} {word}: {_compared(verdict)}{doubt}"
+    if verdict.risk is None:
+        return f"{verdict.text}: {NOT_MODELLED} ({_compared(verdict)})"
+    return f"{verdict.text}: {verdict.answer} ({_compared(verdict)}, {share(1 - verdict.risk)} sure)"
 
 
 def _compared(verdict: ObjectiveVerdict) -> str:
@@ -379,7 +364,7 @@ def _outage_in_words(outage: Outage, asked: str, classes: Sequence[str]) -> str:
         for name in classes
         if (latency := outage.latency_ms.get(name)) is not None
     ]
-    verdict = NOT_MODELLED if outage.carried is None else CARRIED[outage.carried]
+    verdict = NOT_MODELLED if outage.answer is None else f"carried: {outage.answer}"
     busiest = max((band.value for band in outage.utilisation.values()), default=None)
     return ", ".join([left, f"{asked} TPS {verdict}", *p99, *([] if busiest is None else [f"{share(busiest)} busy"])])
 
@@ -391,7 +376,7 @@ def _outage_row(outage: Outage, classes: Sequence[str]) -> list[str]:
     left = NOT_MODELLED if outage.capacity_tps is None else _figure(outage.capacity_tps, _rate)
     p99 = ["-" if latency is None else _figure(latency.p99) for latency in map(outage.latency_ms.get, classes)]
     busiest = max((band.value for band in outage.utilisation.values()), default=None)
-    return [name, left, outage.carried or NOT_MODELLED, *p99, "" if busiest is None else share(busiest)]
+    return [name, left, outage.answer or NOT_MODELLED, *p99, "" if busiest is None else share(busiest)]
 
 
 def _cost(outage: Outage) -> str:

@@ -53,11 +53,11 @@ def _notes(points: Sequence[SweepPoint], answered: Sequence[SweepPoint]) -> Iter
     yield "Rates are totals over the whole layout; in parentheses the 5th to the 95th percentile."
     yield "Basis: whether such a layout was measured, lies between measured ones, or beyond them; ask predict why."
     if not _closed(answered):
-        yield "Sustained: even the low end of the capacity is at least the rate."
+        yield "Carried: yes if the risk of a miss is at most 10 %, no from 90 % on, else uncertain."
     if any(_fails(point) for point in answered):
         yield (
-            "Done: mean rate of the requests that complete. Latencies are of these, and the percentage is the share "
-            "that is dropped; where none is, a queue and latency grow without bound."
+            "Done: mean rate of completed requests, which latencies count. A percentage is the share dropped; if "
+            "nothing is dropped, the queue grows without limit."
         )
     yield _engine(answered)
 
@@ -109,8 +109,8 @@ def _lines(points: Sequence[SweepPoint], swept: dict[str, str], classes: Sequenc
     if _closed(points):
         return _closed_lines(points, swept, classes, banded)
     done = ("done",) if any(_fails(point) for point in points) else ()
-    both = [",\n".join(each) for each in (("TPS", *done), ("sustained", "basis"))]
-    heads = ("TPS", *done, "sustained", "basis") if banded else both
+    both = [",\n".join(each) for each in (("TPS", *done), ("carried", "basis"))]
+    heads = ("TPS", *done, "carried", "basis") if banded else both
     lines = table(
         *(("\n".join(textwrap.wrap(label, HEADING, break_long_words=False)), "right") for label in swept.values()),
         *((head, "right" if head.startswith(("TPS", "done")) else "left") for head in heads),
@@ -120,7 +120,7 @@ def _lines(points: Sequence[SweepPoint], swept: dict[str, str], classes: Sequenc
     for point in points:
         own = [_cell(point[column]) for column in swept]
         rates = (given(point["offered_tps"]), *([rate(point["throughput_tps"])] if done else []))
-        asked = [rates, (_sustained(point), point["basis"])]
+        asked = [rates, (_carried(point), point["basis"])]
         bands = [_band(point, "capacity_tps", rate), *(_band(point, f"{name}_p99_ms", significant) for name in classes)]
         if banded:
             lines.add_row(*own, *(cell for cells in asked for cell in cells), *(" ".join(each) for each in bands))
@@ -131,10 +131,10 @@ def _lines(points: Sequence[SweepPoint], swept: dict[str, str], classes: Sequenc
     return lines
 
 
-def _sustained(point: SweepPoint) -> str:
-    """Return whether a rate is sustained, and what share is dropped: `no (12 %)`."""
+def _carried(point: SweepPoint) -> str:
+    """Return whether a rate is carried, and what share is dropped: `no (12 %)`."""
     dropped = point["drop_rate"]
-    return _cell(point["sustained"]) + (f" ({share(dropped)})" if dropped > MAX_DROP_RATE else "")
+    return _cell(point["answer"]) + (f" ({share(dropped)})" if dropped > MAX_DROP_RATE else "")
 
 
 def _band(point: SweepPoint, name: str, form: Format) -> tuple[str, str]:

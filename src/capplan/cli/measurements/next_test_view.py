@@ -8,7 +8,8 @@ from rich.console import Console
 
 from capplan.cli.views.lines import columns, fact, paragraph, put
 from capplan.models.number_words import rate, significant
-from capplan.planner.next_test.next_test import CONFIDENCE, AskedFigure, CandidateTest, NextTest
+from capplan.models.verdict import CONFIDENCE
+from capplan.planner.next_test.next_test import AskedFigure, CandidateTest, NextTest
 
 _SHOWN = 10
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from capplan.cli.shell.confidence import DEFAULT_CONFIDENCE, Confidence
 from capplan.cli.shell.messages import say
 from capplan.cli.shell.progress import stages
 from capplan.cli.shell.scenario_command import flag, given
@@ -20,7 +21,6 @@ from capplan.cli.shell.workers import workers_for
 from capplan.cli.sizing.size import (
     ENGINES,
     Cells,
-    Confidence,
     Engine,
     Growth,
     PriceList,
@@ -58,7 +58,7 @@ def proposal_(
         Path | None, typer.Option(help="Customer, project, author, date, currency and logo (.toml).")
     ] = None,
     survive: Survive = None,
-    confidence: Confidence = "90%",
+    confidence: Confidence = DEFAULT_CONFIDENCE,
     growth: Growth = None,
     years: Years = None,
     prices: PriceList = None,
@@ -137,7 +137,7 @@ def _command(ctx: typer.Context, target: str, customer: str) -> str:
     return shlex.join([*words, "-o", "proposal.json"])
 
 
-_USUAL = [("confidence", "90%"), ("engine", ENGINES[0]), ("seed", 1)]
+_USUAL = [("confidence", DEFAULT_CONFIDENCE), ("engine", ENGINES[0]), ("seed", 1)]
 
 
 def _each(value: Any) -> tuple[Any, ...]:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from capplan.calibration.system import System
+from capplan.cli.shell.confidence import DEFAULT_CONFIDENCE, Confidence
 from capplan.cli.shell.engines import chosen_engine
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import (
@@ -48,9 +49,6 @@ Survive = Annotated[
         "at once.",
     ),
 ]
-Confidence = Annotated[
-    str, typer.Option(metavar="SHARE", help="Probability with which they must hold in each situation.")
-]
 Growth = Annotated[str | None, typer.Option(metavar="SHARE/y", help="Growth of the offered rate, such as 30%/y.")]
 Years = Annotated[float | None, typer.Option(help="Years to plan for.")]
 PriceList = Annotated[Path | None, typer.Option(help="Prices of machines (.toml); each counts as one by default.")]
@@ -64,14 +62,16 @@ Engine = Annotated[
     str, typer.Option(metavar="NAME", help="compiled confirms the best layouts by simulation; analytic does not.")
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of every random number.")]
-Processes = Annotated[int | None, typer.Option(min=1, help="Families at a time; all processors.")]
+Processes = Annotated[
+    int | None, typer.Option(min=1, help="Layout families to search in parallel (default: one per CPU).")
+]
 
 
 def size_(
     ctx: typer.Context,
     target: TargetText = DEFAULT_TARGET,
     survive: Survive = None,
-    confidence: Confidence = "90%",
+    confidence: Confidence = DEFAULT_CONFIDENCE,
     growth: Growth = None,
     years: Years = None,
     prices: PriceList = None,

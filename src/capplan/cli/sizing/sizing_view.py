@@ -12,8 +12,7 @@ from capplan.calibration.system import System
 from capplan.cli.sizing.demand_view import until
 from capplan.cli.views.lines import fact, paragraph, put, table
 from capplan.models.number_words import rate, share, tenths_of_percent
-from capplan.planner.situations.conditions import NORMAL
-from capplan.planner.situations.sustained import OVERLOAD
+from capplan.models.verdict import NORMAL, OVERLOAD
 from capplan.planner.size.disks import DATA
 from capplan.planner.size.in_words import fields_in_words, in_words, plural
 from capplan.planner.size.prices import MACHINES
@@ -187,7 +186,7 @@ class _View:
         return f"{cost:,.0f}" if self.sizing.currency == MACHINES else f"{cost:,.0f} {self.sizing.currency}"
 
     def _words(self, conditions: str) -> str:
-        if conditions == NORMAL.word:
+        if conditions == NORMAL:
             return "normal"
         if conditions == DATA:
             return "data on disk"

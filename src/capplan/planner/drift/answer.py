@@ -11,12 +11,12 @@ from typing import Any
 from capplan.models.errors import InputError
 from capplan.models.objective import Comparison, parse
 from capplan.models.results import STATISTICS
+from capplan.models.verdict import NORMAL
 from capplan.planner.predict.prediction import SCHEMA as PREDICTION
 from capplan.planner.proposal.proposal import SCHEMA as PROPOSAL
 from capplan.planner.saved_document import read_document
-from capplan.planner.situations.check import NO_OVERLOAD
+from capplan.planner.situations.check import ALL_AT_ONCE, NO_OVERLOAD
 from capplan.planner.situations.check import SCHEMA as CHECK
-from capplan.planner.situations.conditions import NORMAL
 from capplan.planner.size.sizing import SCHEMA as SIZING
 
 _VERBS = {
@@ -131,7 +131,7 @@ def _sized(content: Mapping[str, Any]) -> SavedAnswer:
         raise InputError(
             f"the sizing has {chosen['cells']} cells, and a load test measures one: save a prediction of one cell"
         )
-    normal = next(each for each in chosen["safety"] if each["conditions"] == NORMAL.word)
+    normal = next(each for each in chosen["safety"] if each["conditions"] == NORMAL)
     sustained = normal["sustained_tps"]
     limits = {name: value for name, value in normal["reached_ms"].items() if value is not None}
     return SavedAnswer(
@@ -151,7 +151,8 @@ def _class_and_statistic(name: str) -> tuple[str, str]:
 
 def _checked(content: Mapping[str, Any]) -> SavedAnswer:
     """Return the claims of a check: the objectives that it says hold in normal operation."""
-    held = [each["objective"] for each in content["verdicts"] if each["conditions"] == NORMAL.word and each["met"]]
+    normal = [each for each in content["objectives"] if each["conditions"] == NORMAL]
+    held = [each["objective"] for each in normal if each["answer"] == "yes" and each["objective"] != ALL_AT_ONCE]
     rate = content["offered_tps"]
     return SavedAnswer(
         system=content["system"],

@@ -17,8 +17,11 @@ from capplan.calibration.case.uncertainty import HIGH, LOW
 from capplan.calibration.system import Case
 from capplan.models.language.units import FloatArray
 from capplan.models.results import STATISTICS, rounded
+from capplan.models.verdict import NORMAL
 from capplan.planner.explore.sweep_table import SweepPoint, band_cells, layout_point
 from capplan.planner.predict.capacity import capacity_of
+from capplan.planner.situations.conditions import Conditions
+from capplan.planner.situations.judged import Judged
 
 _NO_DROPS = 1e-9  # share of the requests: less is none
 _TOGETHER = 10  # rates that are solved together: enough that numpy's own work counts, few enough for the caches
@@ -66,13 +69,17 @@ class AnalyticPoints:
                 **self.shared,
                 "offered_tps": rate,
                 "load": rounded(rate / self.capacity.value) if self.capacity.value > 0 else None,
-                "sustained": bool(self.capacity.low >= rate),
+                **self._verdict(rate),
                 **band_cells("bottleneck_utilisation", busy[:, place]),
                 **band_cells("throughput_tps", done[:, place]),
                 **band_cells("drop_rate", drop_rate[:, place]),
                 "basis": self.case.at(rate).extrapolation.basis,
                 **next(times),
             }
+
+    def _verdict(self, rate: float) -> SweepPoint:
+        found = Judged(self.case, (Conditions(NORMAL),), rate).verdict()
+        return {"answer": found.answer, "risk": rounded(found.risk)}
 
     def _latencies(self, offered: Sequence[float], figures: Figures) -> Iterator[SweepPoint]:
         """Yield the latencies at the rates of the figures."""

@@ -24,7 +24,7 @@ from capplan.planner.explore.ranges import as_number
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMA = "capplan.sweep/2"
+SCHEMA = "capplan.sweep/3"
 SweepPoint = dict[str, Any]
 """A row: a layout at an offered rate, by column."""
 
@@ -67,9 +67,10 @@ def latency_columns(system: System[Any]) -> tuple[str, ...]:
 def columns_of(system: System[Any]) -> dict[str, str]:
     """Return the columns in their order, with their types as pandas has them.
 
-    Other than the name says: `load` is the offered rate over the median capacity, `sustained` whether even the low end
-    of the capacity is at least the offered rate, and `simulation` how much of the band of latencies the simulation
-    causes, as a share of the figure; empty where latencies are not simulated.
+    Other than the name says: `load` is the offered rate over the median capacity, `answer` whether the layout carries
+    the rate with the objectives met (`yes`, `uncertain` or `no`), `risk` the probability that it does not, and
+    `simulation` how much of the band of latencies the simulation causes, as a share of the figure; empty where latencies
+    are not simulated.
     """
     hints = get_type_hints(system.scenario)
     layout = {
@@ -85,7 +86,8 @@ def columns_of(system: System[Any]) -> dict[str, str]:
         "offered_source": "string",
         "load": "Float64",
         **dict.fromkeys(band_columns("capacity_tps"), "Float64"),
-        "sustained": "boolean",
+        "answer": "string",
+        "risk": "Float64",
         "bottleneck": "string",
         **{column: "Float64" for name in bands for column in band_columns(name)},
         "simulation": "Float64",

@@ -22,8 +22,11 @@ from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import FloatArray
 from capplan.models.objective import Metric, parse
 from capplan.models.results import Band
+from capplan.models.verdict import NORMAL, Verdict
 from capplan.planner.explore.sweep_table import rate_fields
 from capplan.planner.predict.capacity import DEFAULT_SHARE, rate_at
+from capplan.planner.situations.conditions import Conditions
+from capplan.planner.situations.judged import Judged
 from capplan.systems.registry import resolve, system
 
 if TYPE_CHECKING:
@@ -129,10 +132,10 @@ class WhatIf:
         """The resource that limits the capacity, in words."""
         return self.case.system.resource_name(self.case.scenario, self.case.solution.bottleneck)
 
-    @property
-    def risk(self) -> float:
-        """Probability that a repeat of the load test does not sustain the offered rate."""
-        return self.case.uncertainty.chance_of_less(self.case.solution.capacity, self.offered_tps)
+    @cached_property
+    def verdict(self) -> Verdict:
+        """Whether the offered rate is carried with the objectives met."""
+        return Judged(self.case, (Conditions(NORMAL),), self.offered_tps).verdict()
 
     @property
     def curve(self) -> pd.DataFrame:

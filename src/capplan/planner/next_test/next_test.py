@@ -17,12 +17,11 @@ from capplan.models.language.scenario import Scenario, changed, fields_of, optio
 from capplan.models.language.units import FloatArray
 from capplan.models.objective import Comparison
 from capplan.models.results import plain
+from capplan.models.verdict import CONFIDENCE
 from capplan.planner.next_test.figures import CAPACITY, THROUGHPUT, Measured, clients_of, measured
 from capplan.planner.next_test.gain import Normal, chance_of_change, factor, variance_lost
 
 SCHEMA = "capplan.next-test/1"
-CONFIDENCE = 0.95
-"""Probability with which a repeat must meet the objective for the answer yes."""
 _LOADS = ("clients", "tps", "slo")
 _HELPS = 0.01  # narrowing of the half-width, or probability of another decision, from which a test helps
 _MS = 1e3

@@ -1,4 +1,4 @@
-"""What `outages` answers: the contract `capplan.outages/1`, as frozen data and as JSON.
+"""What `outages` answers: the contract `capplan.outages/2`, as frozen data and as JSON.
 
 Latencies are in milliseconds, rates per second, times in seconds.
 """
@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from capplan.models.results import Outage, plain
+from capplan.models.verdict import Verdict
 from capplan.planner.outages.clients import Clients
 
-SCHEMA = "capplan.outages/1"
+SCHEMA = "capplan.outages/2"
 Expected = Literal["recovers", "may stay down", "overloaded without a trigger", "not known"]
 
 
@@ -312,7 +313,10 @@ class OutagesAnswer:
         The layout in words.
     scenario
         The fields that are set; the file of a network.
-    answer
+    verdict
+        Whether it carries the rate with the objectives met, also after each loss that was asked for; null where neither
+        a rate nor an objective was given, and for a network.
+    recovers
         Whether every simulated loss is back to normal before its simulation ends.
     offered_tps
         Offered peak rate, requests per second over all data centres; of a network its mean rate; null for closed
@@ -342,7 +346,8 @@ class OutagesAnswer:
     system: str
     layout: str
     scenario: Mapping[str, Any]
-    answer: bool
+    verdict: Verdict | None
+    recovers: bool
     offered_tps: float | None
     offered_source: Literal["given", "default", "network"]
     mean_tps: float | None

@@ -18,6 +18,7 @@ from capplan.models.language.scenario import Scenario
 from capplan.models.language.traffic import Closed, Timeline
 from capplan.models.number_words import significant
 from capplan.models.results import STATISTICS
+from capplan.models.verdict import CONFIDENCE
 from capplan.planner.outages.answer import Metastability, OutagesAnswer, Transient
 from capplan.planner.outages.clients import DRIVER, PATIENT, RADIUS, ClientOptions, Clients, clients_of, with_clients
 from capplan.planner.outages.effort import Effort
@@ -59,6 +60,8 @@ class OutagesQuestion:
         Budget, seed and replications.
     engine : str
         What the latencies of the long run come from, as for `predict`.
+    confidence : float
+        Confidence of the verdict.
     triggers_s : tuple of float
         Lengths of triggers; empty: no table of recoveries.
     attempts : tuple of int
@@ -78,6 +81,7 @@ class OutagesQuestion:
     within: float = 0.1
     effort: Effort = field(default_factory=Effort)
     engine: PredictionEngine = "compiled"
+    confidence: float = CONFIDENCE
     triggers_s: tuple[float, ...] = ()
     attempts: tuple[int, ...] = ()
     surge: float | None = None
@@ -123,7 +127,7 @@ def outages_of_scenario(
     if its.ratios_only or not its.losses:
         raise InputError(f"no outage of {its.name} is modelled: `capplan systems` lists what each system can lose")
     losses = losses_of(question.lose, its.losses, getattr(scenario, "dcs", 1))
-    prediction = predict_case(case, Question(engine=question.engine, lose=question.lose))
+    prediction = predict_case(case, Question(question.engine, confidence=question.confidence, lose=question.lose))
     if prediction.offered is None:
         raise InputError(f"{its.name} has no offered rate at which something could be lost: give one with --tps")
     rate = prediction.offered.peak_tps
@@ -154,7 +158,8 @@ def outages_of_scenario(
         system=its.name,
         layout=prediction.layout,
         scenario=scenario.given(),
-        answer=_answer(transients),
+        verdict=prediction.verdict,
+        recovers=_recovers(transients),
         offered_tps=rate,
         offered_source=prediction.offered.source,
         mean_tps=prediction.offered.sustained_tps,
@@ -210,7 +215,8 @@ def outages_of_network(
         system=network.name,
         layout=_in_words(network),
         scenario={"file": file},
-        answer=_answer(transients),
+        verdict=None,
+        recovers=_recovers(transients),
         offered_tps=subject.offered_tps,
         offered_source=subject.offered_source,
         mean_tps=subject.offered_tps,
@@ -225,7 +231,7 @@ def outages_of_network(
     )
 
 
-def _answer(transients: Sequence[Transient]) -> bool:
+def _recovers(transients: Sequence[Transient]) -> bool:
     return all(each.recovers for each in transients)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from typing import Any, cast
 
@@ -17,9 +17,11 @@ from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.scenario import changed
 from capplan.models.objective import Metric
 from capplan.models.results import Band, Capacity, Latency
+from capplan.models.verdict import CONFIDENCE
 from capplan.planner.predict.basis import with_basis
+from capplan.planner.predict.judged_by_bands import judged_by_bands
 from capplan.planner.predict.left_open import left_open
-from capplan.planner.predict.prediction import EvidenceSummary, Limit, Prediction, unmet
+from capplan.planner.predict.prediction import EvidenceSummary, Limit, Prediction
 
 NOTE = (
     "Closed clients send their next request when they have an answer, so they have no rate to raise. Throughput and "
@@ -32,7 +34,7 @@ _UNEVEN = (
 )
 
 
-def predict_closed(case: Case[Any], lose: Sequence[str] = ()) -> Prediction:
+def predict_closed(case: Case[Any], lose: Sequence[str] = (), confidence: float = CONFIDENCE) -> Prediction:
     """Predict what closed clients reach.
 
     Parameters
@@ -41,6 +43,8 @@ def predict_closed(case: Case[Any], lose: Sequence[str] = ()) -> Prediction:
         The layout with its clients and its calibration.
     lose : sequence of str
         What is lost; nothing can be.
+    confidence : float
+        Confidence of the verdict.
 
     Raises
     ------
@@ -99,7 +103,12 @@ def predict_closed(case: Case[Any], lose: Sequence[str] = ()) -> Prediction:
         seed=case.seed,
         version=version("capplan"),
     )
-    return _with_verdicts(prediction, case)
+    return judged_by_bands(prediction, case.objectives, partial(_figure, prediction), confidence)
+
+
+def _figure(prediction: Prediction, metric: Metric) -> Band | None:
+    """Return the figure that an objective is about; closed clients wait, so nothing is dropped."""
+    return Band.exactly(0.0) if metric.name == "drop_rate" else prediction.figure(metric)
 
 
 def _latency(case: Case[Any], solved: Solved, name: str) -> Latency:
@@ -118,12 +127,3 @@ def _most_first(solved: Solved) -> list[tuple[str, Any]]:
 def _busy(share: Any) -> Band:
     low, middle, high = np.quantile(share, (0.05, 0.5, 0.95)).tolist()
     return Band(middle, low, high, basis="model only")
-
-
-def _with_verdicts(prediction: Prediction, case: Case[Any]) -> Prediction:
-    def lookup(metric: Metric) -> Band | None:
-        return Band.exactly(0.0) if metric.name == "drop_rate" else prediction.figure(metric)
-
-    verdicts = tuple(objective.evaluate(lookup) for objective in case.objectives)
-    why = unmet(verdicts)
-    return replace(prediction, objectives=verdicts, answer=not why, why_not=why)

@@ -26,12 +26,14 @@ from capplan.calibration.system import Case
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import FloatArray
 from capplan.models.objective import Objective
-from capplan.models.results import LOST, STATISTICS, Band, Latency, Outage, carried
+from capplan.models.results import STATISTICS, Band, Latency, Outage
+from capplan.models.verdict import CONFIDENCE, answer
 from capplan.planner.predict.basis import model_only
 from capplan.planner.predict.capacity import band_of, objectives_at_a_rate
 from capplan.planner.predict.percentile_order import in_order
 from capplan.planner.predict.sustained_rate import Relations, SustainedRate, sustained_rate
 
+_OVERLOADED = 0.5  # probability of overload above which the survivors have no latency to show
 WORKERS = "workers"
 """Name of the outermost pools among the resources, as in `Solution.bottleneck`."""
 
@@ -52,6 +54,8 @@ class Whole:
         Simulated over analytic latencies near its capacity, as for `capacity_of`.
     at_capacity : Case or None
         The layout at the rate that its capacity with objectives was found at; None: at the offered rate.
+    confidence : float
+        Confidence of the verdicts.
     """
 
     case: Case[Any]
@@ -59,6 +63,7 @@ class Whole:
     latency_ms: Mapping[str, Latency]
     relations: Relations = field(default_factory=dict)
     at_capacity: Case[Any] | None = None
+    confidence: float = CONFIDENCE
 
     @property
     def near(self) -> Case[Any]:
@@ -130,23 +135,23 @@ def outages(whole: Whole, losses: Sequence[Loss] = ()) -> tuple[Outage, ...]:
 
 def _outage(whole: Whole, left: Remainder) -> Outage:
     if left.solved is None:
-        return _described(left, Band.exactly(0.0), 1.0)
+        return _described(left, Band.exactly(0.0), 1.0, whole.confidence)
     solution = _solution(whole, left.solved)
     draws, uncertainty = _capacity_draws(whole, left, solution), whole.case.uncertainty
     probability = uncertainty.chance_of_less(draws, whole.offered_per_s)
-    capacity, missed = model_only(uncertainty.of_rate(draws)), None
+    capacity = model_only(uncertainty.of_rate(draws))
     figures = solution.at(whole.offered_per_s)
     busy = {name: model_only(uncertainty.of_share(figures.utilisation(name))) for name in solution.resources}
     if (workers := figures.pool_utilisation()) is not None:
         busy[WORKERS] = model_only(uncertainty.of_busy(workers, 1.0))
     offset = uncertainty.offset if left.offset is None else left.offset(whole.every_value)
     times = replace(uncertainty, offset=offset)
-    latency = {} if probability > LOST else _latency(whole, left, figures, times)
+    latency = {} if probability > _OVERLOADED else _latency(whole, left, figures, times)
     if whole.objectives:
         limited = _limited(whole, left, solution, replace(whole.near.uncertainty, offset=offset))
         capacity = model_only(band_of(limited, capacity, whole.near.uncertainty.repeated_rate(draws)))
-        missed = max(float(np.mean(limited.repeated < whole.offered_per_s)), probability)
-    return _described(left, capacity, probability, latency, busy, missed)
+        probability = max(float(np.mean(limited.repeated < whole.offered_per_s)), probability)
+    return _described(left, capacity, probability, whole.confidence, latency, busy)
 
 
 def _limited(whole: Whole, left: Remainder, solution: Solution, uncertainty: Uncertainty) -> SustainedRate:
@@ -161,10 +166,10 @@ def _limited(whole: Whole, left: Remainder, solution: Solution, uncertainty: Unc
 def _described(
     left: Remainder,
     capacity: Band,
-    probability: float,
+    risk: float,
+    confidence: float,
     latency_ms: Mapping[str, Latency] = MappingProxyType({}),
     utilisation: Mapping[str, Band] = MappingProxyType({}),
-    missed: float | None = None,
 ) -> Outage:
     return Outage(
         name=left.name,
@@ -175,9 +180,8 @@ def _described(
         assumed=left.assumed,
         cost=left.cost,
         capacity_tps=capacity,
-        overload_probability=probability,
-        miss_probability=missed,
-        carried=carried(probability if missed is None else missed),
+        risk=risk,
+        answer=answer(risk, confidence),
         latency_ms=dict(latency_ms),  # a worker sends results back, and cannot send the default
         utilisation=dict(utilisation),
     )

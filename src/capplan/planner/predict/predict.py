@@ -11,31 +11,33 @@ import numpy as np
 
 from capplan.calibration.case.solution import Figures
 from capplan.calibration.fit.fitted_file import Fitted
-from capplan.calibration.outage import losses_of
+from capplan.calibration.outage import Loss, losses_of
 from capplan.calibration.system import Case
-from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario
 from capplan.models.language.units import FloatArray
 from capplan.models.number_words import rate, share
 from capplan.models.objective import Metric
-from capplan.models.results import LOST, Band, Basis, Capacity, Latency, Parts, carried
+from capplan.models.results import Band, Basis, Capacity, Latency, Outage, Parts
 from capplan.models.solver.known_errors import KnownError, known_errors
 from capplan.models.solver.operating_point import MAX_DROP_RATE
+from capplan.models.verdict import CONFIDENCE, NORMAL, OVERLOAD, check_confidence
 from capplan.planner.predict.assignment import assignment_note
 from capplan.planner.predict.basis import latencies_with_basis, model_only, with_basis
 from capplan.planner.predict.budget import check_budget
 from capplan.planner.predict.capacity import (
     DEFAULT_SHARE,
     at_most,
-    chance_of_less,
     objectives_at_a_rate,
     peak_and_sustained,
     rate_at,
 )
 from capplan.planner.predict.outages import Whole, outages
-from capplan.planner.predict.prediction import EvidenceSummary, Limit, Offered, Prediction, unmet
+from capplan.planner.predict.prediction import EvidenceSummary, Limit, Offered, Prediction
 from capplan.planner.predict.solved_latency import solved_latency
 from capplan.planner.predict.sustained_rate import Relations
+from capplan.planner.situations.conditions import Conditions
+from capplan.planner.situations.judged import Judged, conditions_of
+from capplan.planner.situations.sustained import Strained
 from capplan.simulator.experiments.draws import RunsDone
 from capplan.systems.registry import resolve
 
@@ -46,8 +48,6 @@ if TYPE_CHECKING:
 _MOST_ROUNDS = 4
 _SETTLED = 0.003  # change of the capacity, as a share, below which it is settled
 _TRICKLE = 0.02  # share of the capacity at which latencies are simulated if objectives hold at no rate
-DEFAULT_RISK = LOST
-"""Overload probability that is accepted by default."""
 
 PredictionEngine = Literal["compiled", "analytic", "simpy"]
 
@@ -64,8 +64,8 @@ class Question:
         How long to simulate, in seconds of a nominal machine; None: the system's own.
     progress : function or None
         Called with how many of how many simulation runs have ended.
-    risk : float
-        Overload probability that is accepted, above 0 and at most 1.
+    confidence : float
+        Confidence of the verdict, above 0 and below 1.
     lose : tuple of str
         What is lost at once, such as `node,dc2`, one for each outage; empty: what the system proposes.
     """
@@ -73,7 +73,7 @@ class Question:
     engine: PredictionEngine = "compiled"
     budget_s: float | None = None
     progress: RunsDone | None = None
-    risk: float = DEFAULT_RISK
+    confidence: float = CONFIDENCE
     lose: tuple[str, ...] = ()
 
 
@@ -85,7 +85,7 @@ def predict(  # noqa: PLR0913  # all but the scenario are named, and have a defa
     budget_s: float | None = None,
     progress: RunsDone | None = None,
     fitted: Fitted | None = None,
-    risk: float = DEFAULT_RISK,
+    confidence: float = CONFIDENCE,
     lose: Sequence[str] = (),
 ) -> Prediction:
     """Predict capacity, latency, utilisation and outages of a layout.
@@ -107,10 +107,11 @@ def predict(  # noqa: PLR0913  # all but the scenario are named, and have a defa
         Called with how many of how many simulation runs have ended; by several threads, one at a time.
     fitted : Fitted, optional
         The calibration to use; the system's own when left out.
-    risk : float
-        Accepted probability that the offered rate is not sustained, above 0 and at most 1; above it the answer is no.
+    confidence : float
+        Probability with which the rate must be carried and the objectives must hold, above 0 and below 1.
     lose : sequence of str
-        What is lost at once, such as `node,dc2`, one for each outage; by default what the system proposes.
+        What is lost at once, such as `node,dc2`, one for each outage, which counts for the verdict; by default what the
+        system proposes, which does not.
 
     Returns
     -------
@@ -120,10 +121,10 @@ def predict(  # noqa: PLR0913  # all but the scenario are named, and have a defa
     Raises
     ------
     InputError
-        When an objective, a loss or the risk cannot be read, the system is not calibrated, or the budget is not above 0
-        and at most 1 h.
+        When an objective, a loss or the confidence cannot be read, the system is not calibrated, or the budget is not
+        above 0 and at most 1 h.
     """
-    question = Question(engine, budget_s, progress, risk, tuple(lose))
+    question = Question(engine, budget_s, progress, confidence, tuple(lose))
     return predict_case(resolve(scenario, fitted, seed), question)
 
 
@@ -132,27 +133,15 @@ def predict_case(case: Case[Any], question: Question | None = None) -> Predictio
     question = question or Question()
     question = replace(question, budget_s=case.system.budget_s if question.budget_s is None else question.budget_s)
     check_budget(question.budget_s or 0.0)
-    check_risk(question.risk)
+    check_confidence(question.confidence)
     if case.system.ratios_only:
         losses_of(question.lose, case.system.losses, 1)
         return predicted_ratio(case)
     if case.system.from_tables and getattr(case.scenario, "clients", None) is not None:
         from capplan.planner.predict.closed_clients import predict_closed  # slow to import
 
-        return predict_closed(case, question.lose)
+        return predict_closed(case, question.lose, question.confidence)
     return _predicted(case, question)
-
-
-def check_risk(risk: float) -> None:
-    """Check an accepted overload probability.
-
-    Raises
-    ------
-    InputError
-        When it is not above 0 and at most 1.
-    """
-    if not 0 < risk <= 1:
-        raise InputError(f"a risk of {risk:g} is not a probability above 0 and at most 1: give one such as 10%")
 
 
 def predicted_ratio(case: Case[Any]) -> Prediction:
@@ -194,21 +183,25 @@ def _predicted(case: Case[Any], question: Question) -> Prediction:
     rate = given if given is not None else rate_at(DEFAULT_SHARE, sustained)
     case = case.at(rate)
     figures = case.solution.at(rate)
-    latency, notes = _latency(case, figures, question)
+    latency, notes, at_rate = _latency(case, figures, question)
+    judged = Judged(case, conditions_of(dict(zip(question.lose, losses, strict=True))), rate, question.confidence)
+    if question.engine != "analytic":
+        judged.simulate(case.seed, {NORMAL: at_rate})
     prediction = Prediction(
         system=case.system.name,
         layout=case.system.layout(case.scenario, case.values),
         scenario=case.scenario.given(),
+        verdict=judged.verdict() if given is not None or case.objectives else None,
         capacity=_based(case, capacity),
         limits=_limits(case),
-        offered=_offered(case, figures, relations, question.risk),
+        offered=_offered(case, figures),
         latency_ms=latencies_with_basis(latency, case.basis, rate),
         tails_guessed=() if figures.pausing is None else ("GC pauses",),
         tails_not_modelled=_tails_left_out(case),
         solver_errors=_solver_errors(case, figures) if question.engine == "analytic" else (),
         utilisation=_utilisation(case, figures, rate),
         busy_workers=_busy_workers(case, figures),
-        outages=outages(Whole(case, figures, latency, relations, near), losses),
+        outages=_outages(Whole(case, figures, latency, relations, near, question.confidence), losses, judged),
         session_not_found=case.system.sessions_not_found(case, figures),
         evidence=_evidence(
             case, _notes(case, capacity.peak_tps, figures, notes), _cautions(case, capacity.peak_tps, figures)
@@ -217,7 +210,32 @@ def _predicted(case: Case[Any], question: Question) -> Prediction:
         seed=case.seed,
         version=version("capplan"),
     )
-    return answered(_judged(prediction, case, figures))
+    return _with_objectives(prediction, judged, figures)
+
+
+def _with_objectives(prediction: Prediction, judged: Judged, figures: Figures) -> Prediction:
+    """Return the prediction with a verdict on each objective, beside the figures that it shows."""
+    if not judged.case.objectives:
+        return prediction
+    risks = judged.risks(judged.normal)
+
+    def lookup(metric: Metric) -> Band | None:
+        return _drop_rate(figures) if metric.name == "drop_rate" else prediction.figure(metric)
+
+    found = [each.judged(lookup, risks[each.text], judged.confidence) for each in judged.case.objectives]
+    return replace(prediction, objectives=tuple(found))
+
+
+def _outages(whole: Whole, losses: Sequence[Loss], judged: Judged) -> tuple[Outage, ...]:
+    """Return what each loss leaves; one that was asked for has the risk that the verdict counts."""
+    if not losses:
+        return outages(whole)
+    found: list[Outage] = []
+    for loss, strain in zip(losses, list(judged.strains.values())[1:], strict=True):
+        first, *lowered = outages(whole, (loss,))
+        its = judged.situation(strain)
+        found += [replace(first, risk=its.risk, answer=its.answer), *lowered]
+    return tuple(found)
 
 
 def _tails_left_out(case: Case[Any]) -> tuple[str, ...]:
@@ -236,32 +254,14 @@ def _solver_errors(case: Case[Any], figures: Figures) -> tuple[KnownError, ...]:
     )
 
 
-def answered(prediction: Prediction) -> Prediction:
-    """Return the prediction with its answer: yes, or no and why."""
-    why = []
-    offered = prediction.offered
-    if offered is not None and offered.overload_probability > offered.accepted_risk:
-        why.append(
-            f"overload risk {share(offered.overload_probability)}, above the accepted {share(offered.accepted_risk)}"
-        )
-    why += unmet(prediction.objectives)
-    return replace(prediction, answer=not why, why_not=tuple(why))
-
-
-def _offered(case: Case[Any], figures: Figures, relations: Relations, risk: float) -> Offered:
+def _offered(case: Case[Any], figures: Figures) -> Offered:
     rate = float(np.max(figures.peak_rate))
     mean = rate / case.solution.burst_ratio
-    probability = case.uncertainty.chance_of_less(case.solution.capacity, rate)
     return Offered(
         peak_tps=rate,
         sustained_tps=float(np.median(mean)),
         source="default" if case.given_per_s is None else "given",
-        overload_probability=probability,
-        miss_probability=max(chance_of_less(case, rate, relations), probability)
-        if objectives_at_a_rate(case)
-        else None,
-        accepted_risk=risk,
-        carried=carried(probability),
+        overload_risk=Strained(case, Conditions(NORMAL), rate).risks()[OVERLOAD],
         throughput_tps=model_only(_throughput(case, figures, mean)),
         drop_rate=model_only(_drop_rate(figures)),
     )
@@ -372,12 +372,12 @@ def _basis_of_objectives(case: Case[Any], capacity: float) -> Basis:
     return _weakest(case.basis.of_capacity(), *found)
 
 
-def _latency(case: Case[Any], figures: Figures, question: Question) -> tuple[dict[str, Latency], list[str]]:
-    """Return latencies by class, with notes on how they were obtained."""
+def _latency(case: Case[Any], figures: Figures, question: Question) -> tuple[dict[str, Latency], list[str], Relations]:
+    """Return latencies by class, with notes on how they were obtained, and simulated over analytic ones."""
     if question.engine == "analytic":
-        return solved_latency(figures, case.uncertainty), [case.system.notes.accuracy]
+        return solved_latency(figures, case.uncertainty), [case.system.notes.accuracy], {}
     found = _simulated(case, figures, question)
-    return found.latency_ms, [found.note]
+    return found.latency_ms, [found.note], found.relations
 
 
 def _simulated(case: Case[Any], figures: Figures, question: Question) -> SimulatedLatency:
@@ -387,17 +387,6 @@ def _simulated(case: Case[Any], figures: Figures, question: Question) -> Simulat
         raise ValueError("the analytic solver does not simulate")
     budget_s = case.system.budget_s if question.budget_s is None else question.budget_s
     return simulated_latency(case, figures, SimulationSettings(case.seed, question.engine, budget_s, question.progress))
-
-
-def _judged(prediction: Prediction, case: Case[Any], figures: Figures) -> Prediction:
-    """Return the prediction with the objectives judged by its figures."""
-
-    def lookup(metric: Metric) -> Band | None:
-        if metric.name == "drop_rate":
-            return _drop_rate(figures)
-        return prediction.figure(metric)
-
-    return replace(prediction, objectives=tuple(objective.evaluate(lookup) for objective in case.objectives))
 
 
 def _notes(case: Case[Any], capacity: Band, figures: Figures, of_latency: list[str]) -> tuple[str, ...]:

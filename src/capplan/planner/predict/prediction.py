@@ -1,11 +1,11 @@
-"""What `predict` answers: the contract `capplan.prediction/3`, as frozen data and as JSON.
+"""What `predict` answers: the contract `capplan.prediction/4`, as frozen data and as JSON.
 
 All computation ends in this value; views and reports only show it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,7 +16,6 @@ from capplan.models.results import (
     Band,
     Basis,
     Capacity,
-    Carried,
     Latency,
     ObjectiveVerdict,
     Outage,
@@ -25,11 +24,12 @@ from capplan.models.results import (
     rounded,
 )
 from capplan.models.solver.known_errors import KnownError
+from capplan.models.verdict import Verdict
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-SCHEMA = "capplan.prediction/3"
+SCHEMA = "capplan.prediction/4"
 COLUMNS = ("quantity", "request_class", "statistic", "value", "low", "high", "unit", "basis")
 
 OfferedSource = Literal["given", "default"]
@@ -68,15 +68,9 @@ class Offered:
     sustained_tps
         The mean rate of the same traffic.
     source
-        `given` by the user, or the `default`, 80 % of capacity.
-    overload_probability
-        Probability that the layout does not sustain it, whatever the objectives.
-    miss_probability
-        Probability that it is above the rate that meets the objectives; null without objectives that a rate can miss.
-    accepted_risk
-        The overload probability that the user accepts.
-    carried
-        Whether it is sustained: `yes` (overload probability at most 5 %), `at risk` (at most 50 %) or `no`.
+        `given` by the user, or the `default`, 80 % of the capacity.
+    overload_risk
+        Probability that the layout does not carry it, whatever the objectives.
     throughput_tps
         Mean rate of the requests that complete, at most `sustained_tps`.
     drop_rate
@@ -86,10 +80,7 @@ class Offered:
     peak_tps: float
     sustained_tps: float
     source: OfferedSource
-    overload_probability: float
-    miss_probability: float | None
-    accepted_risk: float
-    carried: Carried
+    overload_risk: float
     throughput_tps: Band
     drop_rate: Band
 
@@ -136,10 +127,9 @@ class Prediction:
     scenario
         The layout and the load that were asked about; keys are those of a scenario file. For a network: its file, what
         it was taken for, and the rate and the objectives that were given.
-    answer
-        Whether the answer is yes: exit code 0. It is no (exit code 1) for the reasons in `why_not`.
-    why_not
-        Why the answer is no: overload that is more likely than accepted, objectives that are not met or not modelled.
+    verdict
+        Whether it carries the offered rate with the objectives met; null where neither was given, so that there is
+        nothing to judge. Exit code 0 without a verdict and for *yes*, 1 otherwise.
     capacity
         The rate that the layout sustains; of closed traffic, the throughput of its clients. Null for systems that are
         documented as ratios only.
@@ -183,8 +173,7 @@ class Prediction:
     system: str
     layout: str
     scenario: Mapping[str, Any]
-    answer: bool = True
-    why_not: tuple[str, ...] = ()
+    verdict: Verdict | None = None
     capacity: Capacity | None
     limits: tuple[Limit, ...] = ()
     offered: Offered | None
@@ -235,7 +224,7 @@ class Prediction:
         -------
         DataFrame
             Columns `quantity`, `request_class`, `statistic`, `value`, `low`, `high`, `unit`, `basis`; figures to 4
-            significant digits, an unbounded one is infinite. Yes is 1 and no is 0.
+            significant digits, an unbounded one is infinite.
         """
         from pandas import DataFrame  # slow to import
 
@@ -255,7 +244,7 @@ class Prediction:
             yield "capacity.overload", "", "maximum", self.capacity.overload_tps, "1/s"
             yield "capacity.burst_ratio", "", "mean", self.capacity.burst_ratio, "1"
         if self.offered is not None:
-            yield "offered.overload_probability", "", "mean", Band.exactly(self.offered.overload_probability), "1"
+            yield "offered.overload_risk", "", "mean", Band.exactly(self.offered.overload_risk), "1"
             yield "offered.throughput", "", "mean", self.offered.throughput_tps, "1/s"
             yield "offered.drop_rate", "", "mean", self.offered.drop_rate, "1"
         for reference, band in self.throughput_ratios.items():
@@ -278,14 +267,10 @@ class Prediction:
             case = f"{levels}; gap {session.gap_ms:g} ms, RTT {as_given(session.rtt_ms)} ms"
             yield "session_not_found", "", case, session.probability, "1"
         for objective in self.objectives:
-            if objective.met is not None:
-                yield "objective.met", "", objective.text, Band.exactly(objective.met), "1"
-
-
-def unmet(objectives: Iterable[ObjectiveVerdict]) -> tuple[str, ...]:
-    """Return why the answer is no by objectives: those that are not met, and those that nothing can judge."""
-    words = {False: "is not met", None: "is not modelled"}
-    return tuple(f"{each.text} {words[each.met]}" for each in objectives if each.met in words)
+            if objective.risk is not None:
+                yield "objective.risk", "", objective.text, Band.exactly(objective.risk), "1"
+        for each in () if self.verdict is None else self.verdict.situations:
+            yield "verdict.risk", "", each.situation, Band.exactly(each.risk), "1"
 
 
 def _outage_rows(outage: Outage) -> Iterator[tuple[str, str, str, Band, str]]:
@@ -294,8 +279,8 @@ def _outage_rows(outage: Outage) -> Iterator[tuple[str, str, str, Band, str]]:
     yield "outage.available", "", case, Band.exactly(outage.available), "1"
     if outage.capacity_tps is not None:
         yield "outage.capacity", "", case, outage.capacity_tps, "1/s"
-    if outage.overload_probability is not None:
-        yield "outage.overload_probability", "", case, Band.exactly(outage.overload_probability), "1"
+    if outage.risk is not None:
+        yield "outage.risk", "", case, Band.exactly(outage.risk), "1"
     for name, latency in outage.latency_ms.items():
         for statistic, band in statistics(latency):
             yield "outage.latency", name, f"{statistic} {case}", band, "ms"

@@ -14,19 +14,20 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from capplan.calibration.case.solution import kind_of
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.network import Network
 from capplan.models.language.traffic import Bursty, Closed, Open, Throttled, Timeline, Trace
 from capplan.models.number_words import share
-from capplan.models.objective import Metric, Objective, parse, scaled
-from capplan.models.results import STATISTICS, Band, Capacity, carried
+from capplan.models.objective import Metric, Objective, chance_of_less, parse, scaled
+from capplan.models.results import STATISTICS, Band, Capacity
 from capplan.models.solver.operating_point import MAX_DROP_RATE
+from capplan.models.verdict import CONFIDENCE, check_confidence
 from capplan.planner.predict.basis import model_only
 from capplan.planner.predict.budget import check_budget
-from capplan.planner.predict.predict import DEFAULT_RISK, PredictionEngine, answered, check_risk
+from capplan.planner.predict.judged_by_bands import judged_by_bands
+from capplan.planner.predict.predict import PredictionEngine
 from capplan.planner.predict.prediction import EvidenceSummary, Limit, Offered, Prediction
 from capplan.planner.predict_network.network_capacity import highest_rate
 from capplan.planner.predict_network.network_figures import (
@@ -42,7 +43,6 @@ from capplan.simulator.experiments.draws import RunsDone
 
 DEFAULT_BUDGET_S = 1.0
 _BUSY = 0.8  # utilisation of the busiest station below which a pool is the bottleneck
-_BEYOND_DOUBT = 2.0  # half-widths from the capacity: the probability is then 0 or 1 to 0.05 %
 _START = 0.9  # of a bound on the capacity: the first rate that is tried
 _BANDS = "Bands hold the simulation's error only: there is no calibration, and no model error is known."
 _NO_BANDS = "Figures have no bands: nothing is simulated, there is no calibration, and no model error is known."
@@ -57,7 +57,7 @@ def predict_network(  # noqa: PLR0913  # all but the network are named, and have
     engine: PredictionEngine = "compiled",
     budget_s: float | None = None,
     progress: RunsDone | None = None,
-    risk: float = DEFAULT_RISK,
+    confidence: float = CONFIDENCE,
 ) -> Prediction:
     """Predict capacity, bottleneck, latency and utilisation of a network of one's own.
 
@@ -77,8 +77,8 @@ def predict_network(  # noqa: PLR0913  # all but the network are named, and have
         How long to simulate, in seconds of a nominal machine; see `capplan.planner.predict.budget`.
     progress : function, optional
         Called with how many of about how many rates are simulated.
-    risk : float
-        Accepted probability that the offered rate is not sustained, above 0 and at most 1.
+    confidence : float
+        Probability with which the rate must be carried and the objectives must hold, above 0 and below 1.
 
     Returns
     -------
@@ -89,15 +89,15 @@ def predict_network(  # noqa: PLR0913  # all but the network are named, and have
     Raises
     ------
     InputError
-        When the traffic has no rate or plays a trace, an objective, the risk or the budget cannot be read, or nothing
-        limits the rate.
+        When the traffic has no rate or plays a trace, an objective, the confidence or the budget cannot be read, or
+        nothing limits the rate.
     RefusedError
         When the analytic solver is asked for, and does not support a construct.
     """
     asked = question or NetworkQuestion()
     budget_s = DEFAULT_BUDGET_S if budget_s is None else budget_s
     check_budget(budget_s)
-    check_risk(risk)
+    check_confidence(confidence)
     network = _at_rate(network, asked)
     objectives = _objectives(network, asked.slo)
     solved, why_not = _solved(network, engine)
@@ -123,7 +123,7 @@ def predict_network(  # noqa: PLR0913  # all but the network are named, and have
         scenario=_scenario(network, file, asked),
         capacity=_capacity(answer),
         limits=_limits(answer.at_capacity),
-        offered=_offered(answer, risk),
+        offered=_offered(answer),
         latency_ms=answer.figures.latency_ms,
         solver_errors=source.known_errors(answer.mean_tps) if isinstance(source, SolvedNetwork) else (),
         utilisation=answer.figures.utilisation,
@@ -139,8 +139,9 @@ def predict_network(  # noqa: PLR0913  # all but the network are named, and have
         seed=seed,
         version=version("capplan"),
     )
-    verdicts = tuple(each.evaluate(lambda metric: _figure(metric, prediction, answer.figures)) for each in objectives)
-    return answered(replace(prediction, objectives=verdicts))
+    return judged_by_bands(
+        prediction, objectives, lambda metric: _figure(metric, prediction, answer.figures), confidence
+    )
 
 
 def _figure(metric: Metric, prediction: Prediction, figures: NetworkFigures) -> Band | None:
@@ -303,31 +304,18 @@ def _capacity(answer: _Answer) -> Capacity:
     )
 
 
-def _offered(answer: _Answer, risk: float) -> Offered | None:
+def _offered(answer: _Answer) -> Offered | None:
     mean = answer.mean_tps
     if mean is None:
         return None
-    probability = _chance_of_less(answer.overload, mean)
-    limited = any(metric.name != "capacity" for each in answer.objectives for metric in each.metrics())
     return Offered(
         peak_tps=mean * answer.burst_ratio,
         sustained_tps=mean,
         source="given",
-        overload_probability=probability,
-        miss_probability=_chance_of_less(answer.peak, mean) if limited else None,
-        accepted_risk=risk,
-        carried=carried(probability),
+        overload_risk=chance_of_less(answer.overload, mean),
         throughput_tps=model_only(answer.figures.throughput_tps),
         drop_rate=model_only(answer.figures.drop_rate),
     )
-
-
-def _chance_of_less(capacity: Band, rate: float) -> float:
-    """Return the probability that the capacity is below a rate, each half of its band as that of a normal law."""
-    half = capacity.high - capacity.value if rate > capacity.value else capacity.value - capacity.low
-    if abs(rate - capacity.value) > _BEYOND_DOUBT * half:
-        return float(rate > capacity.value)
-    return float(special.ndtr(special.ndtri(0.95) * (rate - capacity.value) / half)) if half else 0.0
 
 
 def _limits(figures: NetworkFigures) -> tuple[Limit, ...]:

@@ -43,15 +43,14 @@ class _Search:
             self.sure[False].append(rate)
             return False
         figures = self.source.at(rate)
-        verdicts = [objective.evaluate(figures.figure) for objective in self.objectives]
-        failed = [verdict for verdict in verdicts if verdict.met is False]
+        failed = [objective for objective in self.objectives if objective.met(figures.figure) is False]
         known = self.ceiling < math.inf
         sustained, surely = figures.sustained or known, figures.surely or known
         met = sustained and not failed
         if met:
-            certain = surely and all(verdict.sure for verdict in verdicts)
+            certain = surely and all(objective.sure(figures.figure) for objective in self.objectives)
         else:
-            certain = (not sustained and surely) or any(verdict.sure for verdict in failed)
+            certain = (not sustained and surely) or any(objective.sure(figures.figure) for objective in failed)
         if certain:
             self.sure[met].append(rate)
         return met

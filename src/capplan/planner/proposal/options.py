@@ -15,9 +15,10 @@ from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.system import System
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
+from capplan.models.verdict import NORMAL
 from capplan.planner.predict.sustained_rate import Relations
 from capplan.planner.proposal.proposal import Option
-from capplan.planner.situations.conditions import NORMAL, read_conditions
+from capplan.planner.situations.conditions import read_conditions
 from capplan.planner.situations.sustained import NONE, Strained, Strains
 from capplan.planner.size.confirm import FamilyResult, simulated, sized
 from capplan.planner.size.disks import DATA, disks_of
@@ -92,7 +93,7 @@ class _Options:
         self.sizing, self.chosen = sizing, result.best
         chosen = result.best
         self.its: System[Any] = system(base.system)
-        self.own = tuple(word for word in sizing.conditions if word not in (NORMAL.word, DATA))
+        self.own = tuple(word for word in sizing.conditions if word not in (NORMAL, DATA))
         self.losses = losses
         every = (*self.own, *(word for word in losses if word not in self.own))
         self.target = SizingTarget(
@@ -154,12 +155,12 @@ class _Options:
         if more:
             found = sized(replace(self.target, conditions=more), self.family, self.answers[0][2], self.relations)
             known |= {} if found is None else {each.conditions: each for each in found.safety}
-        yield from (known[each.word] for each in self.target.conditions if each.word in known and each != NORMAL)
+        yield from (known[each.word] for each in self.target.conditions if each.word in known and each.word != NORMAL)
 
     def _option(self, survive: Sequence[str], confidence: float) -> Option:
         if tuple(survive) == self.own and confidence == self.sizing.confidence:
             return self._of(survive, confidence, self.chosen.machines, self.chosen.cost, proposed=True)
-        words = {NORMAL.word, *survive}
+        words = {NORMAL, *survive}
         target = replace(
             self.target,
             confidence=confidence,

@@ -21,11 +21,10 @@ from capplan.planner.reports.visual_language import (
     title,
     title_pixels,
 )
-from capplan.planner.situations.check import Checked, Verdict
+from capplan.planner.situations.check import Checked, CheckedObjective
 
 ROW_PIXELS, BOTTOM_PIXELS = 34, 58
 _SHORT = 0.08  # a bar too short for its text
-MET, FAILED = COLOURS[0], COLOURS[1]
 
 
 def write_plot(found: Checked, path: Path) -> None:
@@ -42,35 +41,35 @@ def write_plot(found: Checked, path: Path) -> None:
 def plot(found: Checked, page: bool = True) -> go.Figure:
     """Return the figure: a bar for each objective in each situation, as long as its risk."""
     figure = go.Figure()
-    for met, name, colour in ((True, "holds", MET), (False, "fails", FAILED)):
-        chosen = [each for each in found.verdicts if each.met is met]
+    for answer, colour in zip(("yes", "uncertain", "no"), COLOURS, strict=False):
+        chosen = [each for each in found.objectives if each.answer == answer]
         figure.add_trace(
             go.Bar(
                 x=[100 * each.risk for each in chosen],
                 y=[_label(each) for each in chosen],
                 orientation="h",
-                name=name,
+                name=answer,
                 marker={"color": colour},
                 text=[each.why or f"{100 * each.risk:.1f} %" for each in chosen],
                 textposition=["inside" if each.risk > _SHORT else "outside" for each in chosen],
                 hovertemplate="%{y}: %{text}<extra></extra>",
             )
         )
-    accepted = 100 * (1 - found.confidence)
+    accepted = 100 * (1 - found.verdict.confidence)
     figure.add_vline(x=accepted, line={"color": LIMIT, "width": 2, "dash": "dash"})
     caption = (
         found.layout,
         f"At {rate(found.offered_tps)} per second. Bars: risk that a repeat of the load test misses the objective. "
-        f"Dashed line: the accepted risk, {share(1 - found.confidence)}.",
+        f"Dashed line: the accepted risk, {share(1 - found.verdict.confidence)}.",
     )
     text = [line for each in caption for line in textwrap.wrap(each, NARROW)]
     toolbar = TOOLBAR_PIXELS if page else 0
     top = toolbar + title_pixels(text) + 24
-    height = top + ROW_PIXELS * max(len(found.verdicts), 3) + BOTTOM_PIXELS
+    height = top + ROW_PIXELS * max(len(found.objectives), 3) + BOTTOM_PIXELS
     figure.update_xaxes(title_text="risk [%]", range=[0, 100])
     figure.update_yaxes(
         categoryorder="array",
-        categoryarray=[_label(each) for each in found.verdicts],
+        categoryarray=[_label(each) for each in found.objectives],
         autorange="reversed",
         automargin=True,
         tickfont={"size": SMALL_SIZE},
@@ -94,5 +93,5 @@ def plot(found: Checked, page: bool = True) -> go.Figure:
     return figure
 
 
-def _label(each: Verdict) -> str:
+def _label(each: CheckedObjective) -> str:
     return f"{each.objective}<br>{small(each.conditions + (' (guessed)' if each.guessed else ''))}"

@@ -19,8 +19,11 @@ from plotly.subplots import make_subplots
 from capplan.calibration.evidence.table import Evidence
 from capplan.calibration.system import Case
 from capplan.models.number_words import rate
-from capplan.models.objective import Comparison
-from capplan.models.results import STATISTICS, Band, Carried, Latency, Outage
+from capplan.models.objective import Comparison, chance_of_less
+from capplan.models.results import STATISTICS, Band, Latency, Outage
+from capplan.models.verdict import CONFIDENCE
+from capplan.models.verdict import Answer as Verdict
+from capplan.models.verdict import answer as answer_at
 from capplan.planner.explore.sweep_analytic import AnalyticPoints
 from capplan.planner.explore.sweep_table import SweepPoint, rate_fields
 from capplan.planner.reports.plot_file import is_page, write_figure
@@ -346,23 +349,20 @@ def _rows(answer: Answer) -> Iterator[_Row]:
     """Yield the intact layout, then what each failure leaves."""
     if not answer.outages:
         return
-    yield _row(answer.capacity, "nothing lost", _carried(answer.capacity, answer.offered_tps), 0)
+    yield _row(answer.capacity, "nothing lost", _answer(answer.capacity, answer.offered_tps), 0)
     modelled = [(each, each.capacity_tps) for each in answer.outages if each.capacity_tps is not None]
     for place, (each, capacity) in enumerate(modelled, start=1):
         label = f"{each.name} lost{'' if each.available and not each.lowered else f', {each.assumed}'}"
-        carried = each.carried or _carried(capacity, answer.offered_tps)
-        yield _row(capacity, "<br>".join(textwrap.wrap(label, NARROW_ROW)), carried, -place)
+        found = each.answer or _answer(capacity, answer.offered_tps)
+        yield _row(capacity, "<br>".join(textwrap.wrap(label, NARROW_ROW)), found, -place)
 
 
-def _carried(capacity: Band, offered: float) -> Carried:
-    """Return whether a rate is sustained: by the definition of a band, its low end is exceeded in 95 % of cases."""
-    if capacity.low >= offered:
-        return "yes"
-    return "at risk" if capacity.value >= offered else "no"
+def _answer(capacity: Band, offered: float) -> Verdict:
+    return answer_at(chance_of_less(capacity, offered), CONFIDENCE)
 
 
-def _row(capacity: Band, label: str, carried: Carried, place: int) -> _Row:
-    verdict = {"yes": "carries the asked rate", "at risk": "at risk", "no": "does not carry it"}[carried]
+def _row(capacity: Band, label: str, answer: Verdict, place: int) -> _Row:
+    verdict = {"yes": "carries the asked rate", "uncertain": "uncertain", "no": "does not carry it"}[answer]
     return _Row(capacity.value, capacity.low, capacity.high, label=label, verdict=verdict, place=place)
 
 

@@ -96,7 +96,7 @@ def _predicted(body: Mapping[str, Any], files: FittedFiles) -> dict[str, Any]:
             seed=request.seed,
             engine=request.engine,
             budget_s=budget_s,
-            risk=request.risk,
+            confidence=request.confidence,
         ).to_json()
     return predict(
         subject.scenario,
@@ -104,7 +104,7 @@ def _predicted(body: Mapping[str, Any], files: FittedFiles) -> dict[str, Any]:
         seed=request.seed,
         engine=request.engine,
         budget_s=budget_s,
-        risk=request.risk,
+        confidence=request.confidence,
         lose=request.lose,
     ).to_json()
 

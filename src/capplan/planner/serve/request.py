@@ -17,7 +17,8 @@ from capplan.models.language.network import Network
 from capplan.models.language.scenario import Objectives, Scenario, fields_of, with_units
 from capplan.models.language.units import READ_SHARE, AtLeastOne, Positive, PositivePerSecond, PositiveSeconds, Seconds
 from capplan.models.language.units import Share as _Share
-from capplan.planner.predict.predict import DEFAULT_RISK, PredictionEngine
+from capplan.models.verdict import CONFIDENCE
+from capplan.planner.predict.predict import PredictionEngine
 from capplan.planner.simulate.simulation import Horizon
 from capplan.planner.size.confirm import SizingEngine
 from capplan.simulator.engine import Engine
@@ -69,8 +70,8 @@ class PredictRequest(AboutOneLayout):
         Seed of every random number.
     budget
         Simulation time on a nominal machine, such as `400ms`; the system's own if left out.
-    risk
-        Accepted probability that the offered rate is not sustained.
+    confidence
+        Probability with which the rate must be carried and the objectives must hold.
     lose
         What is lost at once, such as `node,dc2`: outages of your own, and no other.
     """
@@ -79,7 +80,7 @@ class PredictRequest(AboutOneLayout):
     engine: PredictionEngine = "compiled"
     seed: Seed = 1
     budget: PositiveSeconds | None = None
-    risk: Share = DEFAULT_RISK
+    confidence: Share = CONFIDENCE
     lose: tuple[str, ...] = ()
 
 
@@ -157,7 +158,7 @@ class SizeRequest(Construct):
     sized: dict[str, tuple[AtLeastOne, AtLeastOne]] = field(default_factory=dict)
     families: dict[str, Annotated[tuple[Any, ...], Field(min_length=1)]] = field(default_factory=dict)
     survive: tuple[str, ...] = ()
-    confidence: Share = 0.9
+    confidence: Share = CONFIDENCE
     growth: Growth = 0.0
     years: Positive | None = None
     prices: Tables | None = None

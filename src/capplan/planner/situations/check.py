@@ -3,48 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 from xml.etree import ElementTree as ET
-
-import numpy as np
 
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.document import read_toml
 from capplan.models.language.scenario import Scenario
 from capplan.models.language.units import parse_share
 from capplan.models.number_words import tenths_of_percent
-from capplan.models.objective import Objective
 from capplan.models.results import plain
-from capplan.planner.predict.capacity import objectives_at_a_rate
-from capplan.planner.predict.sustained_rate import SHARES, Relations, sustained_rate
+from capplan.models.verdict import CONFIDENCE, OVERLOAD, Answer, Verdict, answer, check_confidence
 from capplan.planner.situations.conditions import read_conditions, words_of
-from capplan.planner.situations.sustained import NONE, Strained, strained
+from capplan.planner.situations.judged import Judged
+from capplan.planner.situations.sustained import Strained
 from capplan.systems.registry import read_calibration, resolve, scenario_of
 
-SCHEMA = "capplan.check/1"
+SCHEMA = "capplan.check/2"
 TABLE = "check"
 _KEYS = ("survive", "confidence", "fitted")
-DRAWS = 64
-"""Representative draws: risks are within 0.01 of those with all 512."""
-NO_OVERLOAD = "no overload"
+NO_OVERLOAD, ALL_AT_ONCE = "no overload", "all at once"
 CheckEngine = Literal["compiled", "analytic"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class CheckedObjective:
     """Whether one objective holds in one situation.
 
     Attributes
     ----------
     objective
-        The objective, or `no overload`: the rate is sustained.
+        The objective; `no overload`: the rate is carried; `all at once`: with all objectives met.
     conditions
         The situation, by the words of `survive`: `normal`, `dc`, `dc+compaction`.
-    met
-        Whether the risk is accepted.
+    answer
+        `yes`, `uncertain` or `no`.
     risk
         Probability that a repeat of the load test does not meet it.
     why
@@ -55,17 +50,15 @@ class Verdict:
 
     objective: str
     conditions: str
-    met: bool
+    answer: Answer
     risk: float
     why: str
     guessed: bool
 
-    def in_words(self, accepted: float) -> str:
+    def in_words(self) -> str:
         """Say what holds or fails, in one line."""
-        risk = "" if self.why else f": risk {tenths_of_percent(self.risk)}"
-        limit = "" if self.met else (f": {self.why}" if self.why else f", accepted {tenths_of_percent(accepted)}")
         guess = " (a guessed situation)" if self.guessed else ""
-        return f"{self.objective}, {self.conditions}{guess}{risk}{limit}"
+        return f"{self.objective}, {self.conditions}{guess}: {self.why or f'risk {tenths_of_percent(self.risk)}'}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,14 +73,12 @@ class Checked:
         The layout in words.
     scenario
         The fields that are set.
-    answer
-        Whether every objective holds in every situation.
+    verdict
+        Whether all objectives hold at once, in every situation.
     offered_tps
         Offered peak rate, requests per second over all data centres.
-    confidence
-        Probability with which objectives must hold.
-    verdicts
-        One for each objective in each situation.
+    objectives
+        Each objective in each situation.
     engine
         What latencies come from.
     seed
@@ -99,31 +90,30 @@ class Checked:
     system: str
     layout: str
     scenario: Mapping[str, Any]
-    answer: bool
+    verdict: Verdict
     offered_tps: float
-    confidence: float
-    verdicts: tuple[Verdict, ...]
+    objectives: tuple[CheckedObjective, ...]
     engine: str
     seed: int
     version: str
 
     @property
-    def failed(self) -> tuple[Verdict, ...]:
-        """The verdicts that are not met."""
-        return tuple(each for each in self.verdicts if not each.met)
+    def failed(self) -> tuple[CheckedObjective, ...]:
+        """What does not hold with the confidence."""
+        return tuple(each for each in self.objectives if each.answer != "yes")
 
     def to_json(self) -> dict[str, Any]:
         """Return the value as JSON has it."""
         return {"schema": SCHEMA, **plain(self)}
 
     def to_junit(self) -> str:
-        """Return the verdicts as JUnit XML: a test suite with a case for each objective in each situation."""
-        suite = ET.Element("testsuite", name=f"capplan check {self.system}", tests=str(len(self.verdicts)))
+        """Return the answer as JUnit XML: a test suite with a case for each objective in each situation."""
+        suite = ET.Element("testsuite", name=f"capplan check {self.system}", tests=str(len(self.objectives)))
         suite.set("failures", str(len(self.failed)))
-        for each in self.verdicts:
+        for each in self.objectives:
             case = ET.SubElement(suite, "testcase", classname=each.conditions, name=each.objective)
-            if not each.met:
-                ET.SubElement(case, "failure", message=each.in_words(1 - self.confidence))
+            if each.answer != "yes":
+                ET.SubElement(case, "failure", message=f"{each.answer}: {each.in_words()}")
         ET.indent(suite)
         return ET.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
 
@@ -179,7 +169,7 @@ def read_specification(path: Path) -> Specification:
     return Specification(
         scenario_of(tables, path),
         tuple(texts),
-        _confidence(own.get("confidence", 0.9), path),
+        _confidence(own.get("confidence", CONFIDENCE), path),
         None if fitted is None else path.parent / fitted,
     )
 
@@ -187,10 +177,9 @@ def read_specification(path: Path) -> Specification:
 def _confidence(given: object, path: Path) -> float:
     try:
         found = parse_share(str(given))
+        check_confidence(found)
     except InputError as error:
         raise InputError(f"{path}: confidence: {error}") from None
-    if not 0 < found < 1:
-        raise InputError(f"{path}: confidence = {given} is not above 0 and below 1: give one such as 90%")
     return found
 
 
@@ -220,46 +209,35 @@ def check(asked: Specification, *, engine: CheckEngine = "compiled", seed: int =
     if rate is None:
         raise InputError("objectives are checked at a rate, and none is given: add one, such as tps = 20000")
     conditions = read_conditions(asked.survive, whole.system, whole.fitted)
-    objectives = objectives_at_a_rate(whole)
-    relations: dict[str, Relations] = {}
-    if engine == "compiled" and objectives:
-        relations = {word: each.simulated(seed) for word, each in strained(whole.at(rate), conditions, rate).items()}
-    every = strained(replace(whole, draws=DRAWS).at(rate), conditions, rate)
-    verdicts = tuple(
-        verdict
-        for word, strain in every.items()
-        for verdict in _verdicts(strain, objectives, relations.get(word, NONE), 1 - asked.confidence)
-    )
+    judged = Judged(whole, conditions, rate, asked.confidence)
+    if engine == "compiled":
+        judged.simulate(seed)
     return Checked(
         system=whole.system.name,
         layout=whole.system.layout(whole.scenario, whole.values),
         scenario=whole.scenario.given(),
-        answer=all(each.met for each in verdicts),
+        verdict=judged.verdict(),
         offered_tps=rate,
-        confidence=asked.confidence,
-        verdicts=verdicts,
+        objectives=tuple(
+            each for strain in judged.strains.values() for each in _checked(judged, strain, asked.confidence)
+        ),
         engine=engine,
         seed=seed,
         version=version("capplan"),
     )
 
 
-def _verdicts(
-    strain: Strained, objectives: tuple[Objective, ...], relations: Relations, accepted: float
-) -> Iterator[Verdict]:
-    for objective in (None, *objectives):
-        risk = 1.0 if strain.why else _risk(strain, objective, relations)
-        yield Verdict(
-            objective=NO_OVERLOAD if objective is None else objective.text,
+def _checked(judged: Judged, strain: Strained, confidence: float) -> Iterator[CheckedObjective]:
+    """Yield each objective in a situation, and all at once where there are several."""
+    risks = {NO_OVERLOAD if name == OVERLOAD else name: risk for name, risk in judged.risks(strain).items()}
+    if len(judged.case.objectives) > 1:
+        risks[ALL_AT_ONCE] = judged.situation(strain).risk
+    for name, risk in risks.items():
+        yield CheckedObjective(
+            objective=name,
             conditions=strain.conditions.word,
-            met=risk <= accepted,
+            answer=answer(risk, confidence),
             risk=risk,
             why=strain.why,
             guessed=strain.conditions.guessed,
         )
-
-
-def _risk(strain: Strained, objective: Objective | None, relations: Relations) -> float:
-    one = () if objective is None else (objective,)
-    found = sustained_rate(strain.solution, strain.uncertainty, one, relations, SHARES).repeated
-    return float(np.mean(found / strain.rate_factor < strain.offered_per_s))

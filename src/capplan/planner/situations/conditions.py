@@ -12,6 +12,7 @@ from capplan.calibration.outage import Loss
 from capplan.calibration.situation import Situation
 from capplan.calibration.system import System
 from capplan.models.errors import InputError, nearest
+from capplan.models.verdict import NORMAL
 
 _JOINED = "+"
 
@@ -43,7 +44,7 @@ class Conditions:
         return any(each.guessed for each in self.situations)
 
 
-NORMAL = Conditions("normal")
+_NORMAL = Conditions(NORMAL)
 
 
 def read_conditions(texts: Iterable[str], system: System[Any], fitted: Fitted) -> tuple[Conditions, ...]:
@@ -63,13 +64,13 @@ def read_conditions(texts: Iterable[str], system: System[Any], fitted: Fitted) -
     InputError
         If a word is unknown.
     """
-    return (NORMAL, *(_conditions(word, system, fitted) for word in words_of(texts)))
+    return (_NORMAL, *(_conditions(word, system, fitted) for word in words_of(texts)))
 
 
 def words_of(texts: Iterable[str]) -> tuple[str, ...]:
     """Return the words of what to survive, each once and without normal conditions, as `read_conditions` reads them."""
     words = [word.strip().casefold() for text in texts for word in text.split(",")]
-    return tuple(dict.fromkeys(word for word in words if word not in ("", NORMAL.word)))
+    return tuple(dict.fromkeys(word for word in words if word not in ("", NORMAL)))
 
 
 def _conditions(word: str, system: System[Any], fitted: Fitted) -> Conditions:

@@ -20,11 +20,11 @@ from capplan.models.errors import InputError
 from capplan.models.language.units import FloatArray
 from capplan.models.objective import Objective
 from capplan.models.results import Band
+from capplan.models.verdict import OVERLOAD
 from capplan.planner.predict.capacity import objectives_at_a_rate
 from capplan.planner.predict.sustained_rate import SHARES, Relations, repeated_at_rate, sustained_rate
 from capplan.planner.situations.conditions import Conditions
 
-OVERLOAD = "overload"
 NONE: Relations = MappingProxyType({})
 """Nothing is simulated."""
 _NEAR_SHARES = 7  # of the capacity, around the rate that is asked about
@@ -134,7 +134,18 @@ class Strained:
         """
         if self.why:
             return 1.0
-        return float(np.mean(self._normal_rate(self._shares_near(), relations) < self.offered_per_s))
+        return max(self._risk_of(each, relations) for each in ((), self.objectives))  # their errors are paired apart
+
+    def risks(self, relations: Relations = NONE) -> dict[str, float]:
+        """Return the probabilities of overload, and that a repeat does not meet each objective, by objective."""
+        if self.why:
+            return dict.fromkeys((OVERLOAD, *(each.text for each in self.objectives)), 1.0)
+        alone: dict[str, tuple[Objective, ...]] = {OVERLOAD: (), **{each.text: (each,) for each in self.objectives}}
+        return {name: self._risk_of(each, relations) for name, each in alone.items()}
+
+    def _risk_of(self, objectives: Sequence[Objective], relations: Relations) -> float:
+        offered = self.offered_per_s * self.rate_factor
+        return float(np.mean(self._repeated(self._shares_near(), objectives, relations) < offered))
 
     def sustained_per_s(self, confidence: float, relations: Relations = NONE) -> float:
         """Return the highest normal peak rate, requests per second, at which the objectives hold with a confidence."""
@@ -183,7 +194,17 @@ class Strained:
         return self._repeated(shares, self.objectives, relations) / self.rate_factor
 
     def _repeated(self, shares: Sequence[float], objectives: Sequence[Objective], relations: Relations) -> FloatArray:
-        return sustained_rate(self.solution, self.uncertainty, objectives, relations, shares).repeated
+        found = sustained_rate(self.solution, self.uncertainty, objectives, relations, shares).repeated
+        return np.minimum(found, self._most)
+
+    @cached_property
+    def _most(self) -> FloatArray | float:
+        """What repeats with a layout that certainly carries at least as much would sustain (draws,)."""
+        bound = self.case.upper_bound
+        if bound is None:
+            return np.inf
+        other = replace(self, case=bound)
+        return np.inf if other.why else other.uncertainty.repeated_capacity(other.solution.capacity)
 
     def _shares_near(self) -> tuple[float, ...]:
         """Return shares of the capacity that cover the offered rate in every repeat that may sustain it."""

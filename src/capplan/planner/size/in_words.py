@@ -12,8 +12,7 @@ from capplan.models.errors import InputError
 from capplan.models.number_words import as_given
 from capplan.models.objective import parse
 from capplan.models.results import Band
-from capplan.planner.situations.conditions import NORMAL
-from capplan.planner.situations.sustained import OVERLOAD
+from capplan.models.verdict import NORMAL, OVERLOAD
 from capplan.planner.size.disks import DATA
 from capplan.planner.size.prices import MACHINES
 
@@ -75,7 +74,7 @@ def _of_shape(its: System[Any], kind: str) -> list[str]:
 
 def situation(word: str, its: System[Any]) -> str:
     """Return the situation of a word of `--survive`: `Loss of a data centre, with repair or compaction`."""
-    if word == NORMAL.word:
+    if word == NORMAL:
         return "Normal operation"
     if word == DATA:
         return "Data on the disks"
@@ -90,7 +89,7 @@ def situation(word: str, its: System[Any]) -> str:
 def clause(word: str, its: System[Any]) -> str:
     """Return the situation as it ends a sentence: `after the loss of a data centre`."""
     text = inside_sentence(situation(word, its))
-    if word == NORMAL.word:
+    if word == NORMAL:
         return f"in {text}"
     if word == DATA:
         return "with all data on its disks"

@@ -77,7 +77,8 @@ def encryption_notes(case: Case[Any]) -> list[str]:
 
 
 def _costs_note(case: Case[Any]) -> str:
-    scenario, own = case.scenario, case.fitted.values(case.system.parameters)
+    scenario = case.scenario
+    own = case.system.values(case.fitted, changed(scenario, **_PLAIN))
     judged = ", by drop rate and backlog alone" if scenario.slo else ""
     from capplan.systems.components.tls.prior import bounds  # imports pandas and scipy.stats
 

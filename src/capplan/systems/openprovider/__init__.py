@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.situation import Factor, Machine, Situation
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values
@@ -16,6 +17,7 @@ from capplan.models.language.units import FloatArray, Number
 from capplan.models.number_words import as_given
 from capplan.systems.components.encrypted_links import EncryptedLinks
 from capplan.systems.components.machines import machines_in_words
+from capplan.systems.openprovider.data_factor import DATA_FACTOR, data_factors
 from capplan.systems.openprovider.network import (
     PARAMETERS,
     REPORTED,
@@ -134,11 +136,25 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
         if scenario.mix is not None:
             parts.append(f"mix {scenario.mix}")
         parts += machines_in_words(scenario, node="nodes", front="policing nodes")
-        if scenario.data_factor != 1:
+        if scenario.data_factor is not None:
             parts.append(f"data factor {scenario.data_factor:g}")
         if scenario.encryption is not None:
             parts.append(f"{scenario.encryption} links encrypted")
         return ", ".join(parts)
+
+    def values(self, fitted: Fitted, scenario: OpenproviderScenario) -> dict[str, Number]:
+        """Return all parameter values of a layout, with the data factor of production unless one is given."""
+        own = super().values(fitted, scenario)
+        return own if scenario.data_factor is not None else {**own, DATA_FACTOR: data_factors(len(fitted.draws))}
+
+    def median_values(self, fitted: Fitted, scenario: OpenproviderScenario) -> dict[str, float]:
+        """Return one value of each parameter, with the median data factor of production unless one is given."""
+        own = super().median_values(fitted, scenario)
+        return own if scenario.data_factor is not None else {**own, DATA_FACTOR: float(data_factors(1)[0])}
+
+    def assumed_data(self, scenario: OpenproviderScenario) -> str:
+        """Return that a plan is for production data unless a data factor is given."""
+        return "production data" if scenario.data_factor is None else ""
 
     def resource_name(self, scenario: OpenproviderScenario, resource: str) -> str:
         """Return what a resource is called in a sentence."""

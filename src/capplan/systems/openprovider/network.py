@@ -29,6 +29,7 @@ from capplan.models.language.traffic import Bursty, Open, RequestClass, Session
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.random_times.pauses import RareDelay, pause_delays, sent_in_pauses
+from capplan.systems.openprovider.data_factor import DATA_FACTOR
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 from capplan.systems.openprovider.session_mix import sent_sessions
 
@@ -210,7 +211,7 @@ def _one_way_s(scenario: OpenproviderScenario, values: Values) -> tuple[tuple[Nu
 
 def build_costs(scenario: OpenproviderScenario, values: Values) -> Costs:
     """Return the costs of operations at a Cassandra node."""
-    speed, factor = scenario.node_speed, scenario.data_factor
+    speed, factor = scenario.node_speed, _data_factor(scenario, values)
     return Costs(
         coordinator=values["coordinator_s"] / speed,
         read=values["replica_read_s"] / speed * factor,
@@ -220,6 +221,11 @@ def build_costs(scenario: OpenproviderScenario, values: Values) -> Costs:
         message=values["message_share"] * values["mutation_s"] / speed,
         links=_links(scenario, values, speed),
     )
+
+
+def _data_factor(scenario: OpenproviderScenario, values: Values) -> Number:
+    """Return the given data factor, else that of the parameter values; values of a load test have none."""
+    return values.get(DATA_FACTOR, 1.0) if scenario.data_factor is None else scenario.data_factor
 
 
 def _links(scenario: OpenproviderScenario, values: Values, speed: float) -> dict[str, Exchanges]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
 from capplan.calibration.case.extrapolation import Excess
 from capplan.calibration.case.solution import Figures
 from capplan.calibration.evidence.table import Evidence, select
@@ -15,11 +13,13 @@ from capplan.calibration.observations import LoadTest
 from capplan.calibration.system import Case, Notes
 from capplan.models.cassandra.encryption import LINKS
 from capplan.models.cassandra.round_trip import round_trip_s
-from capplan.models.language.parameter import Values, defaults
+from capplan.models.language.parameter import defaults
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.scenario import changed
+from capplan.models.number_words import rate
 from capplan.models.results import Band
 from capplan.systems.components.encrypted_links import encryption_excess, encryption_notes
+from capplan.systems.openprovider.data_factor import DOUBLINGS, EXPECTED
 from capplan.systems.openprovider.network import PARAMETERS
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 from capplan.systems.openprovider.session_mix import USUAL
@@ -64,7 +64,15 @@ def excess(scenario: OpenproviderScenario, tests: Sequence[LoadTest[Openprovider
         words = f"reads at {levels[0]} and writes at {levels[1]}: calibrated with {usual[0]} and {usual[1]}"
         inside = changed(scenario, consistency_read=usual[0], consistency_write=usual[1])
         found.append(Excess(_LEVELS, words, inside))
-    return [*found, *_mix(scenario), *_bursts(scenario), *encryption_excess(scenario)]
+    return [*found, *_data(scenario), *_mix(scenario), *_bursts(scenario), *encryption_excess(scenario)]
+
+
+def _data(scenario: OpenproviderScenario) -> Sequence[Excess]:
+    """Return how far production data are from those of the tests, unless the scenario gives a factor."""
+    if scenario.data_factor is not None:
+        return []
+    words = "production data: the load tests ran on fresh data"
+    return [Excess(DOUBLINGS, words, changed(scenario, data_factor=1.0))]
 
 
 def _mix(scenario: OpenproviderScenario) -> Sequence[Excess]:
@@ -201,15 +209,14 @@ def _workers_note(scenario: OpenproviderScenario) -> list[str]:
 
 
 def _production_caution(case: Case[OpenproviderScenario]) -> list[str]:
-    slower = np.array([3.0, 2.0])  # both at once, as two draws
-    times = ("replica_read_s", "mutation_s", "storage_s")
-    single = case.system.median_values(case.fitted, case.scenario)
-    slow_values: Values = {**single, **{name: single[name] * slower for name in times}}
-    slow = case.system.solution(case.scenario, slow_values).capacity
-    few, many = (f"{round(float(rate), -2):,.0f}" for rate in slow)
+    """Say that production data are assumed, and what the layout carries on the fresh data of the load tests."""
+    if case.scenario.data_factor is not None:
+        return []
+    fresh = changed(case.scenario, data_factor=1.0, tps=None, tps_sustained=None, slo=())
+    peak = float(case.system.solution(fresh, case.system.median_values(case.fitted, fresh)).capacity[0])
     return [
-        "The test had young data. With the 2 to 3 times slower data that the document expects in production, the peak "
-        f"is {few} to {many} TPS."
+        f"Production data are assumed: Cassandra's service times are {EXPECTED} times those of the load test, as its "
+        f"authors expect. On the test's fresh data the peak is {rate(peak)} TPS (--data-factor 1)."
     ]
 
 
@@ -246,7 +253,7 @@ class OpenproviderNotes(Notes[OpenproviderScenario]):
     def cautions(self, case: Case[OpenproviderScenario], capacity: Band, figures: Figures) -> list[str]:
         """Return what older data, workers of unequal data centres and the policing tier may change."""
         del figures
-        cautions = _production_caution(case) if case.scenario.data_factor == 1 else []
+        cautions = _production_caution(case)
         cautions.extend(_workers_note(case.scenario))
         if case.solution.bottleneck != "workers":
             cautions.extend(_front_caution(self.evidence, case.scenario, capacity))

@@ -95,7 +95,7 @@ class OpenproviderObservations(Observations[OpenproviderScenario]):
 
     def load_tests(self, choice: Mapping[str, str] | None = None) -> tuple[LoadTest[OpenproviderScenario], ...]:
         """Return the independent load tests; `choice` may set the consistency levels."""
-        base = changed(OpenproviderScenario(), **(choice or {}))
+        base = changed(OpenproviderScenario(data_factor=1.0), **(choice or {}))
         rows = [row for row in self.system.evidence if row.use in ("fit", "check") and row.scenario != "all"]
         names = dict.fromkeys(row.scenario for row in select(rows, use="fit", quantity="incoming_rate"))
         tests = []

@@ -111,8 +111,8 @@ class OpenproviderScenario(Scenario):
     ldap
         Whether each authorization queries an LDAP server.
     data_factor
-        Service times of Cassandra relative to the load test, which had young data; in production they are 2 to 3 times
-        as long.
+        Service times of Cassandra relative to the load test, which had fresh data: 1 asks about fresh data. Left out,
+        they are those of production: 2 to 3 times as long.
     encryption
         Encrypted links: `client` (policing nodes to Cassandra), `internode` or `client+internode`; none by default.
     vpn
@@ -226,16 +226,16 @@ class OpenproviderScenario(Scenario):
     proxy: Annotated[bool, Option("Forward accounting requests to another server.", "accounting proxy")] = False
     ldap: Annotated[bool, Option("Query LDAP on each authorization.", "LDAP")] = False
     data_factor: Annotated[
-        float,
+        float | None,
         Field(gt=0, le=100),
         Option(
-            "Cassandra service times relative to the test, such as 2.5.",
+            "Cassandra service times relative to the load test: 1 for its fresh data; production (2 to 3) if left out.",
             "times the test's service times",
             "X",
             read=_factor,
             measured=True,
         ),
-    ] = 1.0
+    ] = None
     encryption: Annotated[
         str | None, Option("Links to encrypt: client, internode, client+internode or none.", "encrypted links", "LINKS")
     ] = None

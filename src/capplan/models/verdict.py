@@ -1,0 +1,142 @@
+"""The rule of verdicts, the same for every verb: *yes*, *no* or *uncertain*, by the risk of a miss.
+
+The risk is the probability that a repeat of the load test does not carry the offered rate with the objectives met. With
+a confidence of 90 %, the answer is *yes* up to a risk of 10 %, *no* from 90 % on, and *uncertain* between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from capplan.models.errors import InputError
+from capplan.models.number_words import share
+
+Answer = Literal["yes", "uncertain", "no"]
+CONFIDENCE = 0.9
+"""Confidence of a verdict unless another is asked for: a risk of 10 % is accepted."""
+NORMAL = "normal"
+"""The situation in which nothing is lost."""
+OVERLOAD = "overload"
+"""What fails where the rate is above the capacity, whatever the objectives."""
+_EXACT = 1e-9  # a confidence of 90 % accepts a risk of 0.1, although 1 - 0.9 is a little less
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedSituation:
+    """The verdict on one situation.
+
+    Attributes
+    ----------
+    situation
+        The situation: `normal`, a loss such as `dc`, or `dc+compaction`.
+    answer
+        `yes`, `uncertain` or `no`.
+    risk
+        Probability that a repeat of the load test does not carry the rate with all objectives met.
+    limit
+        What fails most likely: `overload`, an objective, or why no request succeeds.
+    available
+        Whether requests can succeed at all.
+    guessed
+        Whether the situation rests on a guess.
+    """
+
+    situation: str
+    answer: Answer
+    risk: float
+    limit: str
+    available: bool = True
+    guessed: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """Whether a layout carries the offered rate with the objectives met, in every situation that was asked for.
+
+    Attributes
+    ----------
+    answer
+        `yes`, `uncertain` or `no`: the worst of the situations.
+    risk
+        The highest risk of the situations.
+    confidence
+        The confidence that was asked for; one less this is the accepted risk.
+    situations
+        Each situation that counts; normal operation comes first.
+    data
+        Which data the verdict is about where the load tests had others, such as `production data`; else empty.
+    not_modelled
+        Objectives that no figure of the model decides; they make a *yes* uncertain.
+    not_asked
+        Losses that the system models and nobody asked about.
+    """
+
+    answer: Answer
+    risk: float
+    confidence: float
+    situations: tuple[JudgedSituation, ...]
+    data: str = ""
+    not_modelled: tuple[str, ...] = ()
+    not_asked: tuple[str, ...] = ()
+
+    @property
+    def binding(self) -> JudgedSituation:
+        """The situation with the highest risk; of equal ones the first."""
+        return max(self.situations, key=lambda each: each.risk)
+
+    def in_words(self) -> str:
+        """Say the verdict: `uncertain (28 % risk of overload, 10 % accepted)`."""
+        binding = self.binding
+        where = "" if binding.situation == NORMAL else f" after losing {binding.situation}"
+        data = f" on {self.data}" if self.data else ""
+        if self.not_modelled and self.risk < self.confidence:
+            return f"{self.answer} ({', '.join(self.not_modelled)}: not modelled)"
+        if not binding.available:
+            return f"{self.answer} ({binding.limit}{where})"
+        what = "of overload" if binding.limit == OVERLOAD else f"that {binding.limit} is missed"
+        accepted = share(round(1 - self.confidence, 9))
+        return f"{self.answer} ({share(binding.risk)} risk {what}{where}{data}, {accepted} accepted)"
+
+
+def answer(risk: float, confidence: float = CONFIDENCE) -> Answer:
+    """Return the answer at a risk: *yes* up to one less the confidence, *no* from the confidence on."""
+    if risk <= 1 - confidence + _EXACT:
+        return "yes"
+    return "no" if risk >= confidence - _EXACT else "uncertain"
+
+
+def verdict(
+    situations: Iterable[JudgedSituation],
+    confidence: float = CONFIDENCE,
+    *,
+    data: str = "",
+    not_modelled: tuple[str, ...] = (),
+    not_asked: tuple[str, ...] = (),
+) -> Verdict:
+    """Return the verdict over situations: that of the one with the highest risk."""
+    judged = tuple(situations)
+    risk = max(each.risk for each in judged)
+    found = answer(risk, confidence)
+    return Verdict(
+        answer="uncertain" if found == "yes" and not_modelled else found,
+        risk=risk,
+        confidence=confidence,
+        situations=judged,
+        data=data,
+        not_modelled=not_modelled,
+        not_asked=not_asked,
+    )
+
+
+def check_confidence(confidence: float) -> None:
+    """Check a confidence.
+
+    Raises
+    ------
+    InputError
+        If it is not above 0 and below 1.
+    """
+    if not 0 < confidence < 1:
+        raise InputError(f"a confidence of {confidence:g} is not above 0 and below 1: give one such as 90%")
