@@ -69,8 +69,8 @@ def columns_of(system: System[Any]) -> dict[str, str]:
 
     Other than the name says: `load` is the offered rate over the median capacity, `answer` whether the layout carries
     the rate with the objectives met (`yes`, `uncertain` or `no`), `risk` the probability that it does not, and
-    `simulation` how much of the band of latencies the simulation causes, as a share of the figure; empty where latencies
-    are not simulated.
+    `simulation` how much of the band of latencies the simulation causes, as a share of the figure; empty where
+    latencies are not simulated.
     """
     hints = get_type_hints(system.scenario)
     layout = {
