@@ -61,6 +61,8 @@ class Subject:
         As in `Simulation`.
     reported
         The request classes of the result, each with its classes of the network; None: those of the network.
+    left_out
+        What predictions of the layout add to percentiles, and the network does not have.
     """
 
     network: Network
@@ -68,6 +70,7 @@ class Subject:
     offered_tps: float | None
     offered_source: OfferedSource
     reported: Reported | None = None
+    left_out: tuple[str, ...] = ()
 
     @property
     def classes(self) -> Reported:
@@ -100,9 +103,13 @@ def of_scenario(scenario: Scenario, fitted: Fitted | None = None) -> Subject:
     clients = case.system.clients(scenario)
     if clients is not None and offered > float(np.median(case.solution.capacity)):
         network = replace(network, traffic=Throttled(clients, offered, network.traffic.mix))
-    return Subject(
-        network, scenario.given(), offered, "default" if given is None else "given", _made(case.system, network)
-    )
+    source: OfferedSource = "default" if given is None else "given"
+    return Subject(network, scenario.given(), offered, source, _made(case.system, network), _left_out(case))
+
+
+def _left_out(case: Case[Any]) -> tuple[str, ...]:
+    """Return what predictions add to percentiles, and simulations do not have."""
+    return () if case.middle.pausing is None else ("GC pauses",)
 
 
 def _made(its: System[Any], network: Network) -> Reported:
@@ -120,7 +127,7 @@ def _of_closed_clients(case: Case[Any]) -> Subject:
         values = {name: float(np.asarray(value)) for name, value in slower.items()}
     network = its.network(scenario, values, 1.0)
     network = replace(network, traffic=closed(scenario.clients, 0.0, values, network.traffic.mix))
-    return Subject(network, scenario.given(), None, "network", _made(its, network))
+    return Subject(network, scenario.given(), None, "network", _made(its, network), _left_out(case))
 
 
 def of_network(network: Network, rate_per_s: float | None = None) -> Subject:
@@ -323,6 +330,7 @@ def summed_up(
         pools={name: figures.of_pool(name) for name in together.pools},
         pool_kinds=figures.pool_kinds(),
         controls=figures.controls.names if figures.controls else (),
+        left_out=subject.left_out,
         version=version("capplan"),
     )
 
