@@ -40,6 +40,8 @@ def section(found: Mapping[str, Any]) -> Iterator[str]:
     rows = {in_words(name): each for name, each in own["quantities"].items()}
     rows |= {"fitted layouts, more load": own["layouts"]["fitted"], "other layouts": own["layouts"]["other"]}
     yield "\n".join(_table("unseen figures", rows))
+    if "verdicts" in own:
+        yield _verdicts(own["verdicts"])
     if ALTERED in found:
         kinds = {name: each for name, each in found.items() if name != MODELLED}
         yield (
@@ -50,6 +52,16 @@ def section(found: Mapping[str, Any]) -> Iterator[str]:
         yield "\n".join(
             _table("systems", {f"{name} ({each['systems']})": each["figures"] for name, each in kinds.items()})
         )
+
+
+def _verdicts(found: Mapping[str, Any]) -> str:
+    yes, no = (f"{_percent(found[word]['right'])} of {found[word]['count']:,}" for word in ("yes", "no"))
+    return (
+        f"Asked whether a figure stays below bounds from half to twice its prediction "
+        f"({found['questions']:,} questions), "
+        f"the answer *yes* is right in {yes}, *no* in {no} (target: 90 %), and {_percent(found['uncertain'])} of the "
+        "answers are *uncertain*."
+    )
 
 
 def _targets(own: Mapping[str, Any]) -> Iterator[str]:

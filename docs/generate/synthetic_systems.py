@@ -20,6 +20,7 @@ import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -34,11 +35,13 @@ from capplan.calibration.tables.identifiability import decided
 from capplan.calibration.tables.rows import MEAN, THROUGHPUT
 from capplan.models.replaced_file import replace_file
 from capplan.models.user_cache import user_cache
+from capplan.models.verdict import answer
 from capplan.systems.registry import table_system
 
 HERE = Path(__file__).resolve().parent
 TABLES = Path(fit_tables.__file__).parent
 SYSTEMS, ALTERED = 200, 50
+BOUNDS = 21  # objectives about each figure
 QUANTITIES = (THROUGHPUT, MEAN, *PERCENTILES)
 DECIDED = 0.5  # share of a prior's width that the rows must have removed, so that they decide a parameter
 _TOUCHED = 0.02  # the same, so that a parameter had any effect on the rows
@@ -193,6 +196,7 @@ def _of_kind(records: Sequence[Record]) -> dict[str, Any]:
     return {
         "systems": len(records),
         "rows": [min(each["rows"] for each in records), max(each["rows"] for each in records)],
+        "verdicts": verdicts([each for own in figures for each in own]),
         "parameters": _split(parameters, lambda each: each["decided"] >= DECIDED),
         "figures": _split(figures, lambda each: each["decided"]),
         "quantities": {name: _split(own, lambda each: each["decided"]) for name, own in quantities.items()},
@@ -202,6 +206,26 @@ def _of_kind(records: Sequence[Record]) -> dict[str, Any]:
             )
             for name, new in (("fitted", False), ("other", True))
         },
+    }
+
+
+def verdicts(figures: Sequence[Record]) -> dict[str, Any]:
+    """Return how often yes and no are right, over objectives that are half to twice the predicted figure.
+
+    Each unseen figure is asked for at bounds that are even on a logarithmic scale; the risk is that of its band.
+    """
+    log_bounds = np.linspace(-math.log(2), math.log(2), BOUNDS)
+    asked = [(each, float(log_bound)) for each in figures for log_bound in log_bounds]
+    found: dict[str, list[bool]] = {"yes": [], "uncertain": [], "no": []}
+    for each, log_bound in asked:
+        sd = max(each["half_width"], 1e-9) / NormalDist().inv_cdf(0.95)
+        risk = 1 - NormalDist().cdf(log_bound / sd)
+        found[answer(risk)].append(-math.log1p(each["error"]) <= log_bound)
+    right = {"yes": found["yes"], "no": [not met for met in found["no"]]}
+    return {
+        "questions": len(asked),
+        "uncertain": round(len(found["uncertain"]) / max(len(asked), 1), 4),
+        **{word: {"count": len(each), "right": round(float(np.mean(each)), 4)} for word, each in right.items() if each},
     }
 
 
