@@ -89,7 +89,7 @@ class Verdict:
     def in_words(self) -> str:
         """Say the verdict: `uncertain (28 % risk of overload, 10 % accepted)`."""
         binding = self.binding
-        where = "" if binding.situation == NORMAL else f" after losing {binding.situation}"
+        where = "" if binding.situation == NORMAL else f" in case of {binding.situation}"
         data = f" on {self.data}" if self.data else ""
         if self.not_modelled and self.risk < self.confidence:
             return f"{self.answer} ({', '.join(self.not_modelled)}: not modelled)"
