@@ -33,7 +33,6 @@ from capplan.systems.cassandra import SYSTEM
 from capplan.systems.cassandra.network import PARAMETERS
 
 STAGE = Stage("1", "one node", Layout(), ())
-BUSY = "the load generator was the bottleneck: do not fit this run"
 
 
 def case(load: Load, predicted: Mapping[str, float], *measured: Mapping[str, float], **row: Any) -> Case:
@@ -114,7 +113,7 @@ def test_latencies_are_judged_up_to_80_percent_of_the_measured_capacity() -> Non
 def test_a_run_whose_generator_was_the_bottleneck_is_not_judged() -> None:
     load = Load("read", "LOCAL_ONE", clients=4)
     figures = {"latency_p50_ms": 1.0, "latency_p99_ms": 5.0}
-    found = by_quantity(case(load, figures, *(latencies(9.0, 99.0),) * 3, note=f"steady; {BUSY}"))
+    found = by_quantity(case(load, figures, *(latencies(9.0, 99.0),) * 3, generator_limited=True))
     assert {each.verdict for each in found.values()} == {"not judged"}
     assert {each.measured for each in found.values()} == {None}
 
@@ -173,7 +172,7 @@ class MadeUp:
     def expected(self, stage: Stage) -> RunningCluster:
         """Return a node on one host."""
         del stage
-        return RunningCluster("5.0", (1,), (1,), ("a",), "dc1", "", "k", 2.0, source="made up on one host")
+        return RunningCluster("5.0", (1,), (1,), ("a",), "dc1", "", "k", 2.0, one_host=True)
 
     def running(
         self, stage: Stage, progress: Callable[[str, int, int], None]
@@ -191,8 +190,8 @@ class MadeUp:
 class Measuring:
     """Measures made-up clusters: what the model says, with 2 % of noise; the power may fail after some runs."""
 
-    def __init__(self, folder: Path, fails_after: int | None = None, note: str = "") -> None:
-        self.folder, self.fails_after, self.note = folder, fails_after, note
+    def __init__(self, folder: Path, fails_after: int | None = None, **cells: Any) -> None:
+        self.folder, self.fails_after, self.cells = folder, fails_after, cells
         self.names: list[str] = []
 
     def __call__(  # the parameters of `measure`
@@ -219,9 +218,8 @@ class Measuring:
                 done(self._row(cluster, load, name, repeat))
 
     def _row(self, cluster: RunningCluster, load: Load, name: str, repeat: int) -> LoadTestRow:
-        row = LoadTestRow(
-            run_id=name, repeat=repeat, throughput_tps=load.rate_per_s, note=self.note, **cluster.row(load)
-        )
+        cells = {**cluster.row(load), **self.cells}
+        row = LoadTestRow(run_id=name, repeat=repeat, throughput_tps=load.rate_per_s, **cells)
         columns = [MEAN, *LEVELS] if load.rate_per_s else [THROUGHPUT, MEAN, *LEVELS]
         solved = solved_rows(SYSTEM, SYSTEM.read([row]), VALUES, [columns])[0].figures
         noise = float(np.exp(0.02 * np.random.default_rng(sum(name.encode())).standard_normal()))
@@ -273,13 +271,13 @@ def test_nothing_is_fitted_to_runs_whose_generator_was_the_bottleneck(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(InputError, match="bottleneck"):
-        validated(monkeypatch, Measuring(tmp_path, note=BUSY))
+        validated(monkeypatch, Measuring(tmp_path, generator_limited=True))
 
 
 def test_an_answer_needs_figures_that_were_judged() -> None:
     load = Load("read", "LOCAL_ONE", clients=MOST)
     near, far = (case(load, {THROUGHPUT: value}, *({THROUGHPUT: 100.0},) * 3) for value in (101.0, 300.0))
-    unjudged = case(load, {THROUGHPUT: 101.0}, {THROUGHPUT: 100.0}, note=BUSY)
+    unjudged = case(load, {THROUGHPUT: 101.0}, {THROUGHPUT: 100.0}, generator_limited=True)
     assert answered(near)
     assert answered(near, unjudged)
     assert not answered(near, far)
@@ -288,7 +286,7 @@ def test_an_answer_needs_figures_that_were_judged() -> None:
 
 def answered(*cases: Case) -> bool:
     """Return the answer of a validation with some cases."""
-    return LiveValidation("short", "1", "5", "m", "now", "now", "p", "s", 1, 0, 0, (), figures_of(cases)).answer
+    return LiveValidation("short", True, "1", "5", "m", "now", "now", "p", "s", 1, 0, 0, (), figures_of(cases)).answer
 
 
 @pytest.mark.parametrize("name", ["protocol.json", "inputs.json", "begun.json", "lab.json", DIGEST])
@@ -307,12 +305,12 @@ def test_a_damaged_folder_starts_again_or_is_refused(name: str, tmp_path: Path) 
     folder.begin({"protocol": 1, "ended": False})
 
 
-@pytest.mark.parametrize("protocol", ["full", "hosts"])
-def test_a_page_says_which_machines_it_is_about(protocol: str) -> None:
+@pytest.mark.parametrize("one_host", [True, False])
+def test_a_page_says_which_machines_it_is_about(one_host: bool) -> None:
     own = case(Load("read", "LOCAL_ONE", clients=MOST), {THROUGHPUT: 101.0}, *({THROUGHPUT: 100.0},) * 3)
-    found = LiveValidation(protocol, "1", "5", "m", "now", "now", "p", "s", 1, 0, 0, (), figures_of([own]))
+    found = LiveValidation("full", one_host, "1", "5", "m", "now", "now", "p", "s", 1, 0, 0, (), figures_of([own]))
     text = page(found, [])
-    assert ("share that machine" in text) == (protocol == "full")
+    assert ("share that machine" in text) == one_host
     assert "no pictures" in text
     assert "live/sessions.csv" not in text
 
@@ -393,7 +391,7 @@ def test_a_report_is_written_before_the_runs_are_given_up(tmp_path: Path, monkey
     def found(protocol: Protocol, clusters: Any, folder: Folder, *_: Any) -> LiveValidation:
         asked.append((protocol, clusters))
         folder.begin({"protocol": protocol.name, "ended": False})
-        return LiveValidation(protocol.name, "1", "5", "m", "now", "now", "p", "s", 1, 0, 0, (), ())
+        return LiveValidation(protocol.name, True, "1", "5", "m", "now", "now", "p", "s", 1, 0, 0, (), ())
 
     monkeypatch.setattr(run, "validate_live", found)
     options = ("validate", "--live", "--quick", "--hosts", str(tmp_path / "hosts.toml"), "--report")

@@ -86,10 +86,10 @@ def _sentence(error: _UsageError) -> str:
     option = getattr(error, "option_name", None)
     if context is None:
         return message
-    if option is not None and message.startswith("No such option"):
+    if option is not None and hasattr(error, "possibilities"):  # an unknown one
         known = [name for parameter in context.command.get_params(context) for name in parameter.opts]
         return f"{option!r} is not an option{hint(option, known, f'{context.command_path} --help')}"
-    if message.startswith("Missing") and (missing := getattr(error, "param", None)) is not None:
+    if hasattr(error, "param_type") and (missing := getattr(error, "param", None)) is not None:
         return _needed(missing, context)
     if rule := _broken_rule(error):
         return rule

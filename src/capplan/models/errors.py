@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 
@@ -42,9 +42,15 @@ def nearest(word: str, known: Iterable[str]) -> str:
         The end of a sentence: `; did you mean 'x'?`, `; known: x, y` if no word is close, or empty if none is known.
     """
     options = sorted(known)
+    close = closest(word, options)
+    if close is not None:
+        return f"; did you mean {close!r}?"
+    return "; known: " + ", ".join(options) if options else ""
+
+
+def closest(word: str, options: Sequence[str]) -> str | None:
+    """Return the option that a misspelt word is close to; None if there is none."""
     cased = [option for option in options if option.casefold() == word.casefold()]
     begun = [option for option in options if len(word) > 2 and option.casefold().startswith(word.casefold())]
     close = cased or get_close_matches(word, options, n=1, cutoff=0.5 if len(word) < 4 else 0.6) or begun
-    if close:
-        return f"; did you mean {close[0]!r}?"
-    return "; known: " + ", ".join(options) if options else ""
+    return close[0] if close else None

@@ -21,7 +21,8 @@ CONTRACT = (  # of the design, in this order
     *("encryption_client", "encryption_internode", "rtt_ms", "load_kind", "clients", "think_time_ms", "offered_tps"),
     *("duration_s", "request_class", "throughput_tps", "latency_mean_ms", "latency_p50_ms", "latency_p75_ms"),
     *("latency_p90_ms", "latency_p95_ms", "latency_p99_ms", "latency_p999_ms", "latency_max_ms", "front_cpu_percent"),
-    *("node_cpu_percent", "client_cpu_percent", "drops", "errors", "source", "note"),
+    *("node_cpu_percent", "client_cpu_percent", "drops", "errors"),
+    *("one_host", "generator_limited", "disturbed", "source", "note"),
 )
 FULL = LoadTestRow(
     run_id="a, b",

@@ -80,11 +80,10 @@ def test_reads_say_nothing_of_writes_nor_writes_of_reads(trained: float, asked: 
     assert not undecided(ROW, read_fraction=asked)
 
 
-def test_a_row_of_a_lab_says_that_all_nodes_share_a_machine() -> None:
-    """The word ends what collectors and live validations write as the source of a row."""
-    row = LoadTestRow(rf=1, clients=1, request_class="read", source="capplan collect cassandra-read on one host")
-    assert row_scenario(row).one_host
-    assert not row_scenario(replace(row, source="wrk on two hosts")).one_host
+def test_a_column_says_that_all_nodes_share_a_machine_and_no_sentence_does() -> None:
+    row = LoadTestRow(rf=1, clients=1, request_class="read", source="wrk on one host", note="all on one host")
+    assert not row_scenario(row).one_host
+    assert row_scenario(replace(row, one_host=True)).one_host
 
 
 def test_reads_and_writes_that_were_tested_apart_do_not_decide_a_mix() -> None:

@@ -51,6 +51,9 @@ class Uncertainty:
         Model errors of times of single request classes, where they are known.
     offset : Offset
         The part of latencies that the model error of times does not cover.
+    layout : int or None
+        Number of the layout, where it is compared with another: the same number has the same model errors, another
+        number errors that are correlated as was measured. None: it is compared with none.
     """
 
     rate: ModelError
@@ -58,6 +61,7 @@ class Uncertainty:
     seed: int
     by_class: Mapping[str, ModelError] = field(default_factory=dict)
     offset: Offset = NO_OFFSET
+    layout: int | None = None
 
     def widened(self, rate: float = 1.0, times: Mapping[str, float] | None = None) -> Uncertainty:
         """Return a copy with wider model errors.
@@ -196,8 +200,9 @@ class Uncertainty:
     def _noise(self, draws: FloatArray, model_error: ModelError, stream: int = 0) -> FloatArray:
         """Return one factor of a model error for each draw; each stream orders them differently."""
         count = draws.shape[-1]
-        seed = [self.seed, stream] if stream else self.seed
-        levels = (np.random.default_rng(seed).permutation(count) + 0.5) / count
+        levels = _levels(count, [self.seed, stream] if stream else self.seed)
+        if self.layout is not None:
+            levels = _correlated(levels, _levels(count, [self.seed, stream, self.layout]), model_error.correlation)
         return np.exp(model_error.quantile(levels))
 
     def spread(self, draws: FloatArray, model_error: ModelError) -> FloatArray:
@@ -216,6 +221,19 @@ class Uncertainty:
             Value, low end and high end.
         """
         return _ends(draws, draws * self._noise(draws, model_error))
+
+
+def _levels(count: int, seed: int | Sequence[int]) -> FloatArray:
+    """Return evenly spaced levels between 0 and 1 in random order (count,)."""
+    return np.asarray((np.random.default_rng(seed).permutation(count) + 0.5) / count)
+
+
+def _correlated(common: FloatArray, own: FloatArray, correlation: float) -> FloatArray:
+    """Return levels that have a part in common with those of other layouts, by a Gaussian copula (draws,)."""
+    from scipy.special import ndtri  # slow to import
+
+    mixed = correlation**0.5 * ndtri(common) + (1 - correlation) ** 0.5 * ndtri(own)
+    return np.asarray((np.argsort(np.argsort(mixed)) + 0.5) / len(mixed))
 
 
 def _ends(draws: FloatArray, repeated: FloatArray) -> FloatArray:

@@ -35,6 +35,10 @@ LATE = 0.2
 """Share of the median latency that the generator itself may add to an open run by sending late."""
 OTHERS = 0.1
 """Share of all cores that other processes may use."""
+_DOUBTS = {
+    "generator_limited": "the load generator was the bottleneck: do not fit this run",
+    "disturbed": "other processes used more than a tenth of the CPU: repeat on a quiet machine",
+}
 _BEHIND = 10  # requests beyond a percentile that is stated
 _IDLE_S = 1.5
 _WINDOW_S = 1.0
@@ -235,14 +239,18 @@ async def idle_cores(servers: Servers) -> float:
 
 
 def doubts(sample: Sample) -> list[str]:
-    """Return why a run should not be fitted."""
-    found = []
+    """Return in words why a run should not be fitted."""
+    return [_DOUBTS[name] for name, doubted in doubt_cells(sample).items() if doubted]
+
+
+def doubt_cells(sample: Sample) -> dict[str, Any]:
+    """Return the columns of a load-test row that tell whether the run can be believed."""
     late = float(np.median(sample.lateness_s)) if len(sample.lateness_s) else 0.0
-    if sample.client_percent >= BUSY_PERCENT or (sample.completed and late > LATE * np.median(sample.latencies_s)):
-        found.append("the load generator was the bottleneck: do not fit this run")
-    if sample.others_cores > OTHERS * cores():
-        found.append("other processes used more than a tenth of the CPU: repeat on a quiet machine")
-    return found
+    behind = bool(sample.completed and late > LATE * np.median(sample.latencies_s))
+    return {
+        "generator_limited": sample.client_percent >= BUSY_PERCENT or behind,
+        "disturbed": sample.others_cores > OTHERS * cores(),
+    }
 
 
 def _refuse_failures(found: Sample, operation: str, level: str) -> None:
@@ -268,7 +276,7 @@ class About:
     @property
     def source(self) -> str:
         """What wrote the rows."""
-        return f"capplan collect {self.name} on one host"
+        return f"capplan collect {self.name}"
 
     def run_id(self, run: Run) -> str:
         """Return the name of a run among all collections."""
@@ -310,8 +318,10 @@ class About:
             client_cpu_percent=sample.client_percent,
             drops=0,
             errors=sample.errors,
+            one_host=True,
             source=self.source,
             note="; ".join(notes),
+            **doubt_cells(sample),
             **latency_columns(sample),
         )
 

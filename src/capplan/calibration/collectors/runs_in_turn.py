@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from capplan.calibration.collectors.cassandra_load import doubts, latency_columns
+from capplan.calibration.collectors.cassandra_load import doubt_cells, doubts, latency_columns
 from capplan.calibration.collectors.collector import Progress
 from capplan.calibration.collectors.measurement import load
 from capplan.calibration.collectors.measurement.load import Request, Sample, Servers
@@ -101,6 +101,8 @@ class RunningCluster:
         Cores of a node, or of the machine if all share it.
     servers : Servers
         Processes of the nodes on this machine, whose CPU is measured.
+    one_host : bool
+        Whether all nodes and the load generator share one machine.
     source : str
         What the rows say of their source.
     set_rtt : function or None
@@ -126,6 +128,7 @@ class RunningCluster:
     keyspace: str
     node_cores: float
     servers: Servers = field(default_factory=Servers)
+    one_host: bool = False
     source: str = "capplan validate --live"
     set_rtt: Callable[[float], None] | None = None
     certificate: Path | None = None
@@ -159,6 +162,7 @@ class RunningCluster:
             "think_time_ms": None if load_.clients is None else 0.0,
             "offered_tps": load_.rate_per_s,
             "request_class": load_.operation,
+            "one_host": self.one_host,
             "source": self.source,
         }
 
@@ -428,6 +432,7 @@ def _row(  # all that a row says
         drops=0,
         errors=sample.errors,
         note="; ".join([*([cluster.note] if cluster.note else []), warm, *doubts(sample)]),
+        **doubt_cells(sample),
         **cluster.row(load_),
         **latency_columns(sample),
     )

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from capplan.calibration.collectors.cassandra_load import doubts, latency_columns
+from capplan.calibration.collectors.cassandra_load import doubt_cells, doubts, latency_columns
 from capplan.calibration.collectors.collector import Progress
 from capplan.calibration.collectors.measurement import load
 from capplan.calibration.collectors.measurement.load import Sample
@@ -397,11 +397,12 @@ def _rows(
     parts = {SESSION: sample}
     parts |= {each: replace(sample, latencies_s=by_class.get(each, np.zeros(0))) for each in counts}
     shared = row_of(cluster, its, sessions.flow)
+    first = parts[sessions.flow[0].name]
     said = [
         f"sessions of {len(sessions.flow)} messages, each in the next data centre, {1000 * its.think_s:g} ms between "
         f"them; {sessions.missed} of {sessions.checked} sessions did not find their row",
         warm,
-        *doubts(parts[sessions.flow[0].name]),
+        *doubts(first),
     ]
     found = []
     for each, part in parts.items():
@@ -420,6 +421,7 @@ def _rows(
                 duration_s=sample.duration_s,
                 client_cpu_percent=sample.client_percent,
                 note="; ".join(said),
+                **doubt_cells(first),
                 **own,
                 **latency_columns(part),
             )

@@ -109,6 +109,12 @@ class LoadTestRow:
         Requests that were turned away or never sent.
     errors
         Requests that failed.
+    one_host
+        Whether all servers and the load generator shared one machine, as in a lab; missing: they did not.
+    generator_limited
+        Whether the load generator, and not what was tested, limited the figures: they are not to be believed.
+    disturbed
+        Whether other processes used much of the machine's CPU.
     source
         The file, and the tool that wrote it.
     note
@@ -155,5 +161,8 @@ class LoadTestRow:
     client_cpu_percent: float | None = None
     drops: int | None = None
     errors: int | None = None
+    one_host: bool | None = None
+    generator_limited: bool | None = None
+    disturbed: bool | None = None
     source: str | None = None
     note: str | None = None

@@ -50,9 +50,9 @@ def compare_(
 ) -> None:
     """Compare two layouts of a system at one rate: differences with their 90 % intervals.
 
-    Both have the same parameter draws, model errors and random numbers, so that what is uncertain about both cancels
-    out. The rate is that of the first scenario, else of the second, else 80 % of the lower capacity. A fitted file
-    beside a scenario is the calibration of both.
+    The figures are those of `capplan predict`. Both layouts have the same parameter draws and random numbers, and each
+    has a model error of its own. The rate is that of the first scenario, else of the second, else 80 % of the lower
+    capacity. A fitted file beside a scenario is the calibration of both.
     """
     check_plot(plot)
     one, other, fitted = _layouts(first, second, calibration)

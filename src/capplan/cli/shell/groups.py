@@ -13,7 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from capplan.cli.shell.messages import say
 from capplan.cli.verbs import TOPICS, VERBS
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import InputError, closest, nearest
 
 INTERRUPTED = 130
 READER_GONE = 141  # what a shell reports for a program ended by SIGPIPE
@@ -21,8 +21,7 @@ READER_GONE = 141  # what a shell reports for a program ended by SIGPIPE
 
 def hint(word: str, known: Collection[str], see: str) -> str:
     """Suggest the known word closest to `word`, or else where to look."""
-    close = nearest(word, known)
-    return close if close.startswith("; did you mean") else f"; see '{see}'"
+    return nearest(word, known) if closest(word, sorted(known)) else f"; see '{see}'"
 
 
 class Commands(TyperGroup):

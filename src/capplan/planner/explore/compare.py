@@ -1,30 +1,34 @@
-"""`compare`: how two layouts differ, under the same parameter draws, model errors and random numbers.
+"""`compare`: how two layouts differ, under the same parameter draws and random numbers.
 
-Most of what is uncertain about two layouts is common to both, so their difference is known better than either. Each
-draw of the parameters therefore gives one difference, and the interval is over those.
+The figures of each layout are those of `predict`. Each draw of the parameters gives one difference, and the interval is
+over those. A model error is a property of a layout: the same layout has the same error, and errors of different layouts
+are correlated as was measured (see `capplan.calibration.case.model_error`). A figure that the change does not move in
+any draw differs by nothing.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from capplan.calibration.case.solution import Figures
 from capplan.calibration.case.uncertainty import HIGH, LOW
 from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.system import Case
 from capplan.models.errors import InputError, MissingError
 from capplan.models.language.scenario import Scenario
 from capplan.models.language.units import FloatArray
-from capplan.models.results import STATISTICS, plain
+from capplan.models.results import STATISTICS, Band, plain
 from capplan.planner.explore.sweep_table import rate_fields
-from capplan.planner.predict.capacity import DEFAULT_SHARE, rate_at
-from capplan.planner.predict.simulated_latency import SimulationSettings, simulated_latency
-from capplan.planner.predict.sustained_rate import Relations
+from capplan.planner.predict.capacity import objectives_at_a_rate
+from capplan.planner.predict.predict import AtRate, CapacityLimit, Question, capacity_limit, solved_at, utilisation
+from capplan.planner.predict.sustained_rate import sustained_rate
 from capplan.systems.registry import resolve
 
 SCHEMA = "capplan.comparison/1"
@@ -38,21 +42,24 @@ _TAIL = 0.2  # share of the draws at either end of a parameter, whose figures a 
 
 @dataclass(frozen=True)
 class Interval:
-    """A median with its 5th and 95th percentile; null where it is unbounded."""
+    """A figure with its 5th and 95th percentile; null where it is unbounded."""
 
     value: float
     low: float
     high: float
 
     @classmethod
-    def of(cls, draws: FloatArray) -> Interval:
-        """Return that of some draws."""
-        levels = [LOW, 0.5, HIGH]
-        if np.all(np.isfinite(draws)):
-            low, value, high = np.quantile(draws, levels).tolist()
-        else:  # nothing lies between infinities
-            low, value, high = np.quantile(draws, levels, method="inverted_cdf").tolist()
-        return cls(value, low, high)
+    def of(cls, predicted: FloatArray, repeated: FloatArray) -> Interval:
+        """Return the median of what is predicted by draw, between the ends of what repeats would measure."""
+        value, *_ = _quantiles(predicted, [0.5])
+        low, high = _quantiles(repeated, [LOW, HIGH])
+        return cls(value, min(low, value), max(high, value))
+
+
+def _quantiles(draws: FloatArray, levels: Sequence[float]) -> list[float]:
+    if np.all(np.isfinite(draws)):
+        return list(map(float, np.quantile(draws, levels)))
+    return list(map(float, np.quantile(draws, levels, method="inverted_cdf")))  # nothing lies between infinities
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,11 +73,11 @@ class Difference:
     unit
         `1/s`, `ms` or `1`.
     first
-        The figure of the first layout, with its band.
+        The figure of the first layout at the common rate, with its band, as `predict` shows it.
     second
         That of the second.
     difference
-        The second less the first, by draw: its band is that of the difference.
+        The second less the first: the median over draws, and the band of what repeats of both load tests would measure.
     larger
         Probability that the second is larger.
     """
@@ -153,39 +160,44 @@ class Comparison:
         return {"schema": SCHEMA, **plain(self)}
 
 
-class _Draws(NamedTuple):
-    """A figure by draw (draws,): its unit, as predicted, and as a repeat of the load test would measure."""
+class _Figure(NamedTuple):
+    """A figure of a layout: its unit, as `predict` shows it, and by draw as predicted and as a repeat would measure."""
 
     unit: str
+    band: Band
     predicted: FloatArray
     repeated: FloatArray
 
 
-@dataclass(frozen=True)
-class _Solved:
-    """One of the layouts at the common rate."""
+def _figures_of(limit: CapacityLimit, found: AtRate) -> Iterator[tuple[str, _Figure]]:
+    """Yield the figures of a layout by name."""
+    near, band, number = limit.near, limit.capacity.peak_tps, _number(found.case)
+    uncertainty = replace(near.uncertainty, layout=number)
+    highest = sustained_rate(near.solution, uncertainty, objectives_at_a_rate(near), limit.relations)
+    most = math.inf if near.upper_bound is None else band.high
+    yield CAPACITY, _Figure("1/s", band, *(np.minimum(each, most) for each in highest))
+    figures, uncertainty = found.figures, replace(found.case.uncertainty, layout=number)
+    for name, latency in found.latency_ms.items():
+        paused, plain_s = figures.latencies_s(name), figures.without_pauses.latencies_s(name)
+        for place, statistic in enumerate(STATISTICS):
+            shown: Band | None = getattr(latency, statistic)
+            if statistic in _SHOWN and shown is not None:
+                relation, draws = found.relations.get((name, statistic)), paused[place]
+                if relation is not None:
+                    draws = relation.at(plain_s[place]) + (draws - plain_s[place])  # pauses are not simulated
+                repeated = uncertainty.repeated_time(draws * 1e3, name, statistic)
+                yield f"{name}.{statistic}", _Figure("ms", shown, draws * 1e3, repeated)
+    for resource, busy in utilisation(found.case, figures, float(np.max(figures.peak_rate))).items():
+        draws = figures.utilisation(resource)
+        repeated = np.minimum(uncertainty.repeated_capacity(draws), 1.0)
+        yield f"{resource}.utilisation", _Figure("1", busy, draws, repeated)
 
-    case: Case[Any]
-    figures: Figures
-    relations: Relations = field(default_factory=dict)
 
-    def all_draws(self) -> Iterator[tuple[str, _Draws]]:
-        """Yield each figure with its name."""
-        uncertainty, capacity = self.case.uncertainty, self.case.solution.capacity
-        yield CAPACITY, _Draws("1/s", capacity, uncertainty.repeated_capacity(capacity))
-        for name in self.figures.asked:
-            found, plain_s = self.figures.latencies_s(name), self.figures.without_pauses.latencies_s(name)
-            for place, statistic in enumerate(STATISTICS):
-                if statistic in _SHOWN:
-                    relation = self.relations.get((name, statistic))
-                    draws = found[place]
-                    if relation is not None:
-                        draws = relation.at(plain_s[place]) + (draws - plain_s[place])  # pauses are not simulated
-                    repeated = uncertainty.repeated_time(draws * 1e3, name, statistic)
-                    yield f"{name}.{statistic}", _Draws("ms", draws * 1e3, repeated)
-        for resource in self.case.solution.resources:
-            busy = self.figures.utilisation(resource)
-            yield f"{resource}.utilisation", _Draws("1", busy, busy)
+def _number(case: Case[Any]) -> int:
+    """Return a number of the layout: the same for the same fields, whatever is asked of it."""
+    traffic = {*rate_fields(type(case.scenario)), "slo"}
+    fields = {name: value for name, value in case.scenario.given().items() if name not in traffic}
+    return int.from_bytes(hashlib.sha256(json.dumps(plain(fields), sort_keys=True).encode()).digest()[:4], "big")
 
 
 def compare(
@@ -221,9 +233,13 @@ def compare(
     """
     cases = tuple(resolve(each, fitted, seed) for each in (first, second))
     _check(cases)
-    rate = _rate(cases)
-    solved = tuple(_solved(case.at(rate), rate, engine) for case in cases)
-    one, other = (dict(each.all_draws()) for each in solved)
+    question = Question(engine)
+    limits = tuple(capacity_limit(case, question) for case in cases)
+    given = next((case.given_per_s for case in cases if case.given_per_s is not None), None)
+    rate = min(each.default_rate for each in limits) if given is None else given
+    one, other = (
+        dict(_figures_of(limit, solved_at(case, rate, question))) for limit, case in zip(limits, cases, strict=True)
+    )
     differences = tuple(_difference(name, one[name], other[name]) for name in one if name in other)
     driven = next((each.figure for each in differences if _is_certain(each)), CAPACITY)
     return Comparison(
@@ -264,21 +280,6 @@ def _closed(case: Case[Any]) -> bool:
     return case.system.from_tables and getattr(case.scenario, "clients", None) is not None
 
 
-def _rate(cases: Sequence[Case[Any]]) -> float:
-    given = next((case.given_per_s for case in cases if case.given_per_s is not None), None)
-    if given is not None:
-        return given
-    return rate_at(DEFAULT_SHARE, min(float(np.median(case.solution.capacity)) for case in cases))
-
-
-def _solved(case: Case[Any], rate: float, engine: CompareEngine) -> _Solved:
-    figures = case.solution.at(rate)
-    if engine == "analytic":
-        return _Solved(case, figures)
-    settings = SimulationSettings(case.seed, engine, case.system.budget_s)
-    return _Solved(case, figures, simulated_latency(case, figures, settings).relations)
-
-
 def _layout(case: Case[Any]) -> str:
     return case.system.layout(case.scenario, case.values)
 
@@ -292,23 +293,28 @@ def _changed(first: Scenario, second: Scenario) -> tuple[str, ...]:
     )
 
 
-def _difference(name: str, one: _Draws, other: _Draws) -> Difference:
-    gap = _gap(one.repeated, other.repeated)
+def _difference(name: str, one: _Figure, other: _Figure) -> Difference:
+    predicted, repeated = _gaps(one, other)
     return Difference(
         figure=name,
         unit=one.unit,
-        first=Interval.of(one.repeated),
-        second=Interval.of(other.repeated),
-        difference=Interval.of(gap),
-        larger=float(np.mean(gap > 0)),
+        first=Interval(one.band.value, one.band.low, one.band.high),
+        second=Interval(other.band.value, other.band.low, other.band.high),
+        difference=Interval.of(predicted, repeated),
+        larger=float(np.mean(repeated > 0)),
     )
 
 
-def _gap(one: FloatArray, other: FloatArray) -> FloatArray:
-    """Return the differences; 0 where both are unbounded."""
+def _gaps(one: _Figure, other: _Figure) -> tuple[FloatArray, FloatArray]:
+    """Return the differences by draw, as predicted and as repeats would measure; 0 where both are unbounded.
+
+    What the model tells apart in no draw has one model error.
+    """
+    if np.array_equal(one.predicted, other.predicted):
+        return np.zeros_like(one.predicted), np.zeros_like(one.predicted)
     with np.errstate(invalid="ignore"):
-        gap = other - one
-    return np.where(np.isnan(gap), 0.0, gap)
+        gaps = other.predicted - one.predicted, other.repeated - one.repeated
+    return np.nan_to_num(gaps[0], posinf=np.inf, neginf=-np.inf), np.nan_to_num(gaps[1], posinf=np.inf, neginf=-np.inf)
 
 
 def _is_certain(difference: Difference) -> bool:
@@ -317,7 +323,7 @@ def _is_certain(difference: Difference) -> bool:
     return bool(np.isfinite(ends).all()) and (min(ends) > 0 or max(ends) < 0)
 
 
-def _drivers(fitted: Fitted, one: _Draws, other: _Draws) -> tuple[Driver, ...]:
+def _drivers(fitted: Fitted, one: _Figure, other: _Figure) -> tuple[Driver, ...]:
     """Return the parameters and the model error, the most important first."""
     try:
         from SALib.analyze import delta
@@ -325,7 +331,7 @@ def _drivers(fitted: Fitted, one: _Draws, other: _Draws) -> tuple[Driver, ...]:
         raise MissingError(
             "the drivers of a difference are found by SALib, which is not installed: install capplan[sensitivity]"
         ) from None
-    gap, repeated = _gap(one.predicted, other.predicted), _gap(one.repeated, other.repeated)
+    gap, repeated = _gaps(one, other)
     if not np.all(np.isfinite(repeated)) or np.ptp(repeated) == 0:
         return ()
     draws, names = np.array(fitted.draws), list(fitted.names)

@@ -1,4 +1,4 @@
-"""Points of a sweep by the analytic solver: what `predict --engine analytic` says, with fewer solved draws.
+"""Points of a sweep by the analytic solver: what `predict --engine analytic` says, also with fewer solved draws.
 
 Several rates are solved together as one array (rates, draws): one by one, numpy's calls take longer than what they
 compute.
@@ -16,7 +16,7 @@ from capplan.calibration.case.solution import Figures
 from capplan.calibration.case.uncertainty import HIGH, LOW
 from capplan.calibration.system import Case
 from capplan.models.language.units import FloatArray
-from capplan.models.results import STATISTICS, rounded
+from capplan.models.results import STATISTICS, Band, rounded
 from capplan.models.verdict import NORMAL
 from capplan.planner.explore.sweep_table import SweepPoint, band_cells, layout_point
 from capplan.planner.predict.capacity import capacity_of
@@ -34,6 +34,8 @@ class AnalyticPoints:
     ----------
     case : Case
         The layout; how many draws it solves decides how long a point takes.
+    capacity : Band, optional
+        Its capacity, requests per second, where it is simulated; by default as solved.
 
     Raises
     ------
@@ -41,9 +43,9 @@ class AnalyticPoints:
         When an objective cannot be read.
     """
 
-    def __init__(self, case: Case[Any]) -> None:
+    def __init__(self, case: Case[Any], capacity: Band | None = None) -> None:
         self.case = case
-        self.capacity = capacity_of(case)
+        self.capacity = capacity or capacity_of(case)
         self.shared = {
             **layout_point(case.system, case.scenario.given()),
             **band_cells("capacity_tps", (self.capacity.value, self.capacity.low, self.capacity.high)),

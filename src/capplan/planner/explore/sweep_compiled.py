@@ -23,6 +23,7 @@ from capplan.planner.predict.simulated_latency import (
     DrawPhases,
     RateSimulation,
     SimulationSettings,
+    enough_requests,
     extended_to_all,
     is_too_slow,
     mean_response_s,
@@ -42,7 +43,8 @@ MAX_DRAWS = 128  # beside saturation no number that anybody would wait for is en
 def simulated_points(points: Sequence[SweepPoint], case: Case[Any], target: PrecisionTarget) -> Iterator[SweepPoint]:
     """Yield analytic points of one layout with their latencies simulated.
 
-    Points beyond the capacity keep the solver's; those that take too long to settle keep the closed form's.
+    Points where `predict` does not simulate keep the solver's: where a queue grows without bound, where full buffers
+    push back, and where it takes too long to settle.
 
     Parameters
     ----------
@@ -56,7 +58,7 @@ def simulated_points(points: Sequence[SweepPoint], case: Case[Any], target: Prec
     limit = float(np.median(case.solution.capacity))
     for point in points:
         found: SweepPoint = {"engine": "compiled"}
-        if case.solution.bounded or point["offered_tps"] <= limit:
+        if case.solution.finite_at_capacity or point["offered_tps"] <= limit:
             found |= _latencies(case, point["offered_tps"], target)
         yield point | found
 
@@ -65,9 +67,12 @@ def _latencies(case: Case[Any], rate: float, target: PrecisionTarget) -> SweepPo
     """Return the simulated latencies at a rate, and how precise they are; nothing where none can be simulated."""
     solved, drawn = _drawn(case)
     figures, uncertainty = solved.solution.at(rate), solved.at(rate).uncertainty
-    if is_too_slow(figures, REQUESTS, settling_s(case, figures)):
+    requests, settles_s = enough_requests(REQUESTS, case, figures), settling_s(case, figures)
+    if figures.is_pushed_back or is_too_slow(figures, requests, settles_s):
         return {}
-    course = RateSimulation(drawn, figures.peak_rate, REQUESTS, SimulationSettings(case.seed, "compiled", threads=1))
+    if figures.closed is None:
+        requests = max(requests, int(settles_s * rate))
+    course = RateSimulation(drawn, figures.peak_rate, requests, SimulationSettings(case.seed, "compiled", threads=1))
     names = [name for name in target.classes if name in figures.asked] or figures.asked
     count, phases = FIRST_DRAWS, list[DrawPhases]()
     while count > len(phases):

@@ -101,6 +101,8 @@ class LiveValidation:
     ----------
     protocol
         Name of the protocol.
+    one_host
+        Whether all nodes and the load generator shared one machine.
     version
         Version of capplan.
     cassandra
@@ -128,6 +130,7 @@ class LiveValidation:
     """
 
     protocol: str
+    one_host: bool
     version: str
     cassandra: str
     machine: str

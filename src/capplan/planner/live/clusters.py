@@ -20,7 +20,6 @@ from capplan.calibration.lab.schema import KEYSPACE, replication
 from capplan.planner.live.folder import Folder
 from capplan.planner.live.hosts import Hosts
 from capplan.planner.live.protocol import Stage
-from capplan.systems.cassandra.rows import ONE_HOST
 
 _ECHOES = 60
 _ECHO = b"x" * 100
@@ -107,7 +106,7 @@ def _cluster(layout: Layout, running: state.State | None = None, killed: str | N
         keyspace=KEYSPACE,
         node_cores=float(cores()),
         servers=_servers(running, killed),
-        source=f"capplan validate --live {ONE_HOST}",
+        one_host=True,
         set_rtt=(lambda rtt_ms: lab.set_rtt(rtt_ms / 1000)) if layout.delayed else None,
         certificate=lab.certificate() if layout.client_tls else None,
         internode_tls=layout.internode_tls,

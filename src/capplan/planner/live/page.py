@@ -14,7 +14,6 @@ from capplan.models.replaced_file import replace_file
 from capplan.planner.live import words
 from capplan.planner.live.answer import LiveFigure, LiveValidation
 from capplan.planner.live.folder import Folder
-from capplan.planner.live.protocol import HOSTS
 from capplan.planner.reports.plot_file import check_drawing, write_figure
 from capplan.planner.reports.visual_language import (
     COLOURS,
@@ -94,7 +93,7 @@ def page(found: LiveValidation, pictures: Sequence[tuple[str, str]]) -> str:
     parts = [
         "# Predicted, then measured on real nodes",
         f"`capplan validate --live` wrote this page: protocol *{found.protocol}*, capplan {found.version}, Cassandra "
-        f"{found.cassandra}, {found.machine}.{'' if found.protocol.startswith(HOSTS) else _ONE_MACHINE}",
+        f"{found.cassandra}, {found.machine}.{_ONE_MACHINE if found.one_host else ''}",
         f"The model was fitted to {found.fitted_runs} small runs. The predictions were written at {found.predicted_at} "
         f"with the SHA-256 `{found.sha256}`; the runs that they speak of began at {found.measured_from}. The "
         "[predictions](live/predictions.json), the [runs fitted](live/small.csv) and the [runs "

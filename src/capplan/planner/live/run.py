@@ -25,7 +25,7 @@ from capplan.planner.live.clusters import Clusters
 from capplan.planner.live.folder import CALIBRATION, LARGE, PREDICTIONS, SMALL, Folder
 from capplan.planner.live.protocol import Protocol, Stage
 from capplan.planner.live.sessions import SessionRows, measure_stage, predicted_sessions, session_figures
-from capplan.planner.live.verdicts import DISTURBED, Case, believed, figures_of
+from capplan.planner.live.verdicts import Case, believed, figures_of
 from capplan.systems.cassandra import SYSTEM
 
 PREDICTIONS_SCHEMA = "capplan.live-predictions/1"
@@ -248,6 +248,7 @@ def _compared(protocol: Protocol, folder: Folder, predictions: Mapping[str, Any]
     every = [*small.values(), *large.values(), *(row for (_, kind), row in sessions.items() if kind == SESSION)]
     return LiveValidation(
         protocol=protocol.name,
+        one_host=all(row.one_host for row in every),
         version=version("capplan"),
         cassandra=next((row.version for row in every if row.version), "unknown"),
         machine=machine(),
@@ -257,7 +258,7 @@ def _compared(protocol: Protocol, folder: Folder, predictions: Mapping[str, Any]
         sha256=folder.digest(),
         fitted_runs=len(fitted),
         left_out_runs=sum(not believed(row) for row in every),
-        disturbed_runs=sum(DISTURBED in (row.note or "") for row in every),
+        disturbed_runs=sum(bool(row.disturbed) for row in every),
         audit=_audit(fitted),
         figures=tuple(figures),
     )

@@ -30,8 +30,6 @@ NEAR = "LOCAL_ONE"
 _ROUNDING = 0.005  # of a rate of three digits
 _CONFIDENCE = 0.95
 _COLUMNS: Mapping[Quantity, str] = {"p50": "latency_p50_ms", "p99": "latency_p99_ms"}
-BOTTLENECK = "generator was the bottleneck"
-DISTURBED = "other processes used"
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,7 @@ class Measured:
 
 def believed(row: LoadTestRow) -> bool:
     """Whether the generator was not the bottleneck of a run, and requests were answered."""
-    return BOTTLENECK not in (row.note or "") and bool(row.throughput_tps)
+    return not row.generator_limited and bool(row.throughput_tps)
 
 
 def repeats_of(values: Sequence[float], *, logarithms: bool = True) -> Measured | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -178,12 +178,10 @@ def _predicted(case: Case[Any], question: Question) -> Prediction:
     """Predict a layout with documented rates and times."""
     _ = case.objectives  # refuse one that cannot be read before anything is solved
     losses = losses_of(question.lose, case.system.losses, getattr(case.scenario, "dcs", 1))
-    (capacity, relations, near), given = _capacity(case, question), case.given_per_s
-    sustained = capacity.peak_tps.value or capacity.overload_tps.value  # where no rate meets the objectives
-    rate = given if given is not None else rate_at(DEFAULT_SHARE, sustained)
-    case = case.at(rate)
-    figures = case.solution.at(rate)
-    latency, notes, at_rate = _latency(case, figures, question)
+    limit, given = capacity_limit(case, question), case.given_per_s
+    capacity, relations, near = limit
+    rate = given if given is not None else limit.default_rate
+    case, figures, latency, at_rate, notes = solved_at(case, rate, question)
     judged = Judged(case, conditions_of(dict(zip(question.lose, losses, strict=True))), rate, question.confidence)
     if question.engine != "analytic":
         judged.simulate(case.seed, {NORMAL: at_rate})
@@ -199,7 +197,7 @@ def _predicted(case: Case[Any], question: Question) -> Prediction:
         tails_guessed=() if figures.pausing is None else ("GC pauses",),
         tails_not_modelled=_tails_left_out(case),
         solver_errors=_solver_errors(case, figures) if question.engine == "analytic" else (),
-        utilisation=_utilisation(case, figures, rate),
+        utilisation=utilisation(case, figures, rate),
         busy_workers=_busy_workers(case, figures),
         outages=_outages(Whole(case, figures, latency, relations, near, question.confidence), losses, judged),
         session_not_found=case.system.sessions_not_found(case, figures),
@@ -306,7 +304,8 @@ def _utilisation_at_capacity(case: Case[Any], resource: str) -> Band | None:
     return Band(middle, low, high, Parts(parameter=(high - low) / 2), "model only")
 
 
-def _utilisation(case: Case[Any], figures: Figures, rate: float) -> Mapping[str, Band]:
+def utilisation(case: Case[Any], figures: Figures, rate: float) -> Mapping[str, Band]:
+    """Return the share of busy servers of each resource at a rate."""
     bands = {name: case.uncertainty.of_share(figures.utilisation(name)) for name in case.solution.resources}
     return {name: with_basis(band, case.basis.of_utilisation(name, rate)) for name, band in bands.items()}
 
@@ -316,7 +315,31 @@ def _busy_workers(case: Case[Any], figures: Figures) -> dict[str, Band]:
     return {tier: model_only(case.uncertainty.of_busy(busy, float(np.max(units)))) for tier, units in workers.items()}
 
 
-def _capacity(case: Case[Any], question: Question) -> tuple[Capacity, Relations, Case[Any]]:
+class CapacityLimit(NamedTuple):
+    """The capacity of a layout, without the basis of each figure, and what it is of.
+
+    Attributes
+    ----------
+    capacity : Capacity
+        The capacity.
+    relations : mapping
+        Simulated over analytic latencies near the capacity.
+    near : Case
+        The layout, offered its capacity.
+    """
+
+    capacity: Capacity
+    relations: Relations
+    near: Case[Any]
+
+    @property
+    def default_rate(self) -> float:
+        """The peak rate to evaluate when none is given, requests per second."""
+        highest = self.capacity.peak_tps.value or self.capacity.overload_tps.value  # where no rate meets the objectives
+        return rate_at(DEFAULT_SHARE, highest)
+
+
+def capacity_limit(case: Case[Any], question: Question) -> CapacityLimit:
     """Return the capacity, simulated over analytic latencies there if objectives limit it, and the case that it is of.
 
     Where latencies are simulated, they are simulated at the capacity, too, until it stays the same: an objective that
@@ -327,7 +350,7 @@ def _capacity(case: Case[Any], question: Question) -> tuple[Capacity, Relations,
     near = case
     timed = [each for each in objectives_at_a_rate(case) if any(m.kind == "duration" for m in each.metrics())]
     if not timed or question.engine == "analytic":
-        return capacity, relations, near
+        return CapacityLimit(capacity, relations, near)
     for _ in range(_MOST_ROUNDS):
         before = capacity.peak_tps.value
         rate = max(before, _TRICKLE * float(np.median(case.solution.capacity)))
@@ -336,7 +359,7 @@ def _capacity(case: Case[Any], question: Question) -> tuple[Capacity, Relations,
         capacity = peak_and_sustained(near, relations)
         if abs(capacity.peak_tps.value - before) <= _SETTLED * before:
             break
-    return capacity, relations, near
+    return CapacityLimit(capacity, relations, near)
 
 
 def _based(case: Case[Any], capacity: Capacity) -> Capacity:
@@ -372,12 +395,24 @@ def _basis_of_objectives(case: Case[Any], capacity: float) -> Basis:
     return _weakest(case.basis.of_capacity(), *found)
 
 
-def _latency(case: Case[Any], figures: Figures, question: Question) -> tuple[dict[str, Latency], list[str], Relations]:
-    """Return latencies by class, with notes on how they were obtained, and simulated over analytic ones."""
+class AtRate(NamedTuple):
+    """A layout at a peak rate: latencies by class (ms), simulated over analytic ones, and how they were obtained."""
+
+    case: Case[Any]
+    figures: Figures
+    latency_ms: dict[str, Latency]
+    relations: Relations
+    notes: list[str]
+
+
+def solved_at(case: Case[Any], rate_per_s: float, question: Question) -> AtRate:
+    """Return a layout at a peak rate, requests per second."""
+    case = case.at(rate_per_s)
+    figures = case.solution.at(rate_per_s)
     if question.engine == "analytic":
-        return solved_latency(figures, case.uncertainty), [case.system.notes.accuracy], {}
+        return AtRate(case, figures, solved_latency(figures, case.uncertainty), {}, [case.system.notes.accuracy])
     found = _simulated(case, figures, question)
-    return found.latency_ms, [found.note], found.relations
+    return AtRate(case, figures, found.latency_ms, found.relations, [found.note])
 
 
 def _simulated(case: Case[Any], figures: Figures, question: Question) -> SimulatedLatency:

@@ -114,8 +114,7 @@ def simulated_latency(
         return SimulatedLatency(solved_latency(figures, uncertainty), _FILLS)
     settles_s = settling_s(case, figures)
     size = _effort(figures, settings, settles_s)
-    if np.median(figures.peak_rate / case.solution.capacity) > _SLOW_TO_SETTLE:
-        size = replace(size, requests=2 * size.requests)
+    size = replace(size, requests=enough_requests(size.requests, case, figures))
     if is_too_slow(figures, size.requests, settles_s):
         sustained = float(np.median(figures.peak_rate / figures.analysis.drift_per_s)) < 1
         beyond = _ALL_WAIT if figures.bounded else _ENDLESS
@@ -140,6 +139,12 @@ def simulated_latency(
 def settling_s(case: Case[Any], figures: Figures) -> float:
     """Return how long the layout takes to settle from empty at the offered rate, seconds; the median over draws."""
     return float(np.median(case.system.settling_s(case.scenario, case.values, figures.peak_rate)))
+
+
+def enough_requests(requests: int, case: Case[Any], figures: Figures) -> int:
+    """Return how many requests to measure: twice as many beside the capacity and beyond it, where queues are slow."""
+    slow = np.median(figures.peak_rate / case.solution.capacity) > _SLOW_TO_SETTLE
+    return 2 * requests if slow else requests
 
 
 def is_too_slow(figures: Figures, requests: int, settles_s: float) -> bool:

@@ -79,11 +79,16 @@ def situation(word: str, its: System[Any]) -> str:
     if word == DATA:
         return "Data on the disks"
     parts = word.split("+")
-    lost = [thing(part, its) for part in parts if part in its.losses]
+    lost = [thing(part, its) for part in lost_of(word, its)]
     strained = [its.situations[part].name for part in parts if part in its.situations]
     text = f"loss of {' and '.join(lost)}" if lost else ""
     text = ", with ".join(filter(None, [text, " and ".join(strained)]))
     return text[:1].upper() + text[1:]
+
+
+def lost_of(word: str, its: System[Any]) -> list[str]:
+    """Return what is lost in a situation, as words of `--survive`."""
+    return [part for part in word.split("+") if part in its.losses]
 
 
 def clause(word: str, its: System[Any]) -> str:
@@ -93,7 +98,7 @@ def clause(word: str, its: System[Any]) -> str:
         return f"in {text}"
     if word == DATA:
         return "with all data on its disks"
-    return f"after the {text}" if text.startswith("loss") else f"in case of {text}"
+    return f"after the {text}" if lost_of(word, its) else f"in case of {text}"
 
 
 def thing(word: str, its: System[Any]) -> str:

@@ -23,6 +23,7 @@ from capplan.planner.size.in_words import (
     inside_sentence,
     limited_by,
     listed,
+    lost_of,
     objective,
     situation,
     years_in_words,
@@ -163,7 +164,7 @@ def _how_sure(sizing: Sizing, chosen: SizedLayout, its: System[Any], basis: Basi
     lasts = f" and is full after {fits_for(until)} of growth" if until is not None else ""
     evidence = "" if basis is None else f"; {_BASIS.get(basis, 'no load test of such a layout exists')}"
     tightest = inside_sentence(situation(binding.conditions, its))
-    tightest = guess(f"the {tightest}" if tightest.startswith("loss") else tightest, binding)
+    tightest = guess(f"the {tightest}" if lost_of(binding.conditions, its) else tightest, binding)
     left = share(sizing.capacity_remaining or 0.0)
     return f"The tightest situation is {tightest}: it leaves {left} of the capacity{lasts}{evidence}."
 

@@ -29,8 +29,6 @@ _REFUSED = {
 }
 USUAL_CORES = 8
 _ALIKE = 1.5  # ratio of data volumes within which a row counts as having as much: they grow in a run
-ONE_HOST = "on one host"
-"""How the source of a row ends whose nodes and load generator shared one machine, as in a lab."""
 USUAL_LEVEL = "LOCAL_ONE"
 
 
@@ -57,7 +55,7 @@ def row_scenario(row: LoadTestRow) -> CassandraScenario:
         "cass_nodes": nodes,
         "rf": row.rf,
         "node_cores": max(round(row.node_cores or USUAL_CORES), 1),
-        "one_host": (row.source or "").endswith(ONE_HOST),
+        "one_host": bool(row.one_host),
         "consistency_read": row.consistency_read or (level if reads else "LOCAL_ONE"),
         "consistency_write": row.consistency_write or (level if reads < 1 else "LOCAL_ONE"),
         "read_fraction": reads,

@@ -7,7 +7,15 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from capplan.calibration.collectors.cassandra_load import OTHERS, Run, doubts, idle_cores, latency_columns, pause
+from capplan.calibration.collectors.cassandra_load import (
+    OTHERS,
+    Run,
+    doubt_cells,
+    doubts,
+    idle_cores,
+    latency_columns,
+    pause,
+)
 from capplan.calibration.collectors.collector import Collected, Progress, Settings, Timed
 from capplan.calibration.collectors.measurement import load
 from capplan.calibration.collectors.measurement.exchanges import mean_interval
@@ -317,8 +325,10 @@ class _Load:
             client_cpu_percent=sample.client_percent,
             drops=0,
             errors=sample.errors,
+            one_host=True,
             source=f"capplan collect {self.subject.name}",
             note="; ".join((shared, self.subject.conditions, warm.sentence, *doubts(sample))),
+            **doubt_cells(sample),
             **latency_columns(sample),
         )
 
