@@ -98,6 +98,8 @@ def _show(found: Comparison, console: Console, drivers: bool) -> None:
     for label, words in zip(("First", "Second"), found.layouts, strict=True):
         fact(console, label, words)
     fact(console, "Changed", ", ".join(found.changed) or "nothing")
+    for name, verdict in zip(("First", "Second"), found.verdicts, strict=False):
+        fact(console, f"{name} answer", verdict.in_words())
     put(console)
     rows = [
         [each.figure, *(_words(one, each) for one in (each.first, each.second)), _gap(each)]

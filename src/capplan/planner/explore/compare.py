@@ -25,13 +25,16 @@ from capplan.models.errors import InputError, MissingError
 from capplan.models.language.scenario import Scenario
 from capplan.models.language.units import FloatArray
 from capplan.models.results import STATISTICS, Band, plain
+from capplan.models.verdict import NORMAL, Verdict
 from capplan.planner.explore.sweep_table import rate_fields
 from capplan.planner.predict.capacity import objectives_at_a_rate
 from capplan.planner.predict.predict import AtRate, CapacityLimit, Question, capacity_limit, solved_at, utilisation
 from capplan.planner.predict.sustained_rate import sustained_rate
+from capplan.planner.situations.conditions import Conditions
+from capplan.planner.situations.judged import Judged
 from capplan.systems.registry import resolve
 
-SCHEMA = "capplan.comparison/1"
+SCHEMA = "capplan.comparison/2"
 CompareEngine = Literal["compiled", "analytic"]
 CAPACITY = "capacity"
 MODEL_ERROR = "model error"
@@ -129,6 +132,8 @@ class Comparison:
         The fields that differ.
     offered_tps
         Peak rate of the latencies and utilisations, requests per second over all data centres.
+    verdicts
+        Whether each of the two carries the rate with its objectives met; empty where neither was given.
     differences
         The figures.
     driven
@@ -148,6 +153,7 @@ class Comparison:
     scenarios: tuple[Mapping[str, Any], Mapping[str, Any]]
     changed: tuple[str, ...]
     offered_tps: float
+    verdicts: tuple[Verdict, ...]
     differences: tuple[Difference, ...]
     driven: str
     drivers: tuple[Driver, ...] = ()
@@ -237,9 +243,8 @@ def compare(
     limits = tuple(capacity_limit(case, question) for case in cases)
     given = next((case.given_per_s for case in cases if case.given_per_s is not None), None)
     rate = min(each.default_rate for each in limits) if given is None else given
-    one, other = (
-        dict(_figures_of(limit, solved_at(case, rate, question))) for limit, case in zip(limits, cases, strict=True)
-    )
+    solved = tuple(solved_at(case, rate, question) for case in cases)
+    one, other = (dict(_figures_of(limit, each)) for limit, each in zip(limits, solved, strict=True))
     differences = tuple(_difference(name, one[name], other[name]) for name in one if name in other)
     driven = next((each.figure for each in differences if _is_certain(each)), CAPACITY)
     return Comparison(
@@ -248,6 +253,7 @@ def compare(
         scenarios=(first.given(), second.given()),
         changed=_changed(first, second),
         offered_tps=rate,
+        verdicts=tuple(_verdict(each, rate, engine) for each in solved) if given or cases[0].objectives else (),
         differences=differences,
         driven=driven,
         drivers=_drivers(cases[0].fitted, one[driven], other[driven]) if drivers else (),
@@ -255,6 +261,13 @@ def compare(
         seed=seed,
         version=version("capplan"),
     )
+
+
+def _verdict(solved: AtRate, rate: float, engine: CompareEngine) -> Verdict:
+    judged = Judged(solved.case, (Conditions(NORMAL),), rate)
+    if engine != "analytic":
+        judged.simulate(solved.case.seed, {NORMAL: solved.relations})
+    return judged.verdict()
 
 
 def _check(cases: Sequence[Case[Any]]) -> None:

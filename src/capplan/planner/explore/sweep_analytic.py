@@ -20,8 +20,10 @@ from capplan.models.results import STATISTICS, Band, rounded
 from capplan.models.verdict import NORMAL
 from capplan.planner.explore.sweep_table import SweepPoint, band_cells, layout_point
 from capplan.planner.predict.capacity import capacity_of
+from capplan.planner.predict.sustained_rate import Relations
 from capplan.planner.situations.conditions import Conditions
 from capplan.planner.situations.judged import Judged
+from capplan.planner.situations.sustained import NONE
 
 _NO_DROPS = 1e-9  # share of the requests: less is none
 _TOGETHER = 10  # rates that are solved together: enough that numpy's own work counts, few enough for the caches
@@ -71,17 +73,13 @@ class AnalyticPoints:
                 **self.shared,
                 "offered_tps": rate,
                 "load": rounded(rate / self.capacity.value) if self.capacity.value > 0 else None,
-                **self._verdict(rate),
+                **verdict_cells(self.case, rate),
                 **band_cells("bottleneck_utilisation", busy[:, place]),
                 **band_cells("throughput_tps", done[:, place]),
                 **band_cells("drop_rate", drop_rate[:, place]),
                 "basis": self.case.at(rate).extrapolation.basis,
                 **next(times),
             }
-
-    def _verdict(self, rate: float) -> SweepPoint:
-        found = Judged(self.case, (Conditions(NORMAL),), rate).verdict()
-        return {"answer": found.answer, "risk": rounded(found.risk)}
 
     def _latencies(self, offered: Sequence[float], figures: Figures) -> Iterator[SweepPoint]:
         """Yield the latencies at the rates of the figures."""
@@ -108,3 +106,11 @@ class AnalyticPoints:
         if case.solution.bottleneck != "workers" or units is None:
             return np.full((3, len(figures.peak_rate)), np.nan)  # threads of a pool inside: not modelled
         return np.minimum(uncertainty.spread(figures.busy_workers() / np.max(units), uncertainty.time), 1.0)
+
+
+def verdict_cells(case: Case[Any], rate: float, relations: Relations = NONE) -> SweepPoint:
+    """Return the cells of the verdict at a peak rate; `relations` are simulated over analytic latencies there."""
+    judged = Judged(case, (Conditions(NORMAL),), rate)
+    judged.relations[NORMAL] = relations
+    found = judged.verdict()
+    return {"answer": found.answer, "risk": rounded(found.risk)}

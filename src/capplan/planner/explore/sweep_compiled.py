@@ -17,6 +17,7 @@ import numpy as np
 from capplan.calibration.case.ensemble import evenly_along
 from capplan.calibration.system import Case
 from capplan.models.results import STATISTICS, Band, Latency, plain, rounded
+from capplan.planner.explore.sweep_analytic import verdict_cells
 from capplan.planner.explore.sweep_table import SweepPoint, band_cells
 from capplan.planner.predict.simulated_latency import (
     ChosenDraws,
@@ -77,10 +78,12 @@ def _latencies(case: Case[Any], rate: float, target: PrecisionTarget) -> SweepPo
     count, phases = FIRST_DRAWS, list[DrawPhases]()
     while count > len(phases):
         phases += course.run(range(len(phases), count))
-        latency = extended_to_all(relations_of(phases, drawn.chosen[:count], figures), figures, uncertainty)
+        relations = relations_of(phases, drawn.chosen[:count], figures)
+        latency = extended_to_all(relations, figures, uncertainty)
         width = max(_width(latency[name], target) for name in names)
         count = _next_count(width, count, target)
-    return _cells(latency) | {"simulation": rounded(plain(width))}
+    known = {key: each for key, each in relations.items() if each is not None}
+    return _cells(latency) | {"simulation": rounded(plain(width))} | verdict_cells(case, rate, known)
 
 
 def _width(latency: Latency, target: PrecisionTarget) -> float:
