@@ -61,7 +61,8 @@ _LEAST_VARIABLE = 0.01  # variance of paced work over that of Poisson arrivals, 
 _NEARLY = 0.999  # most of a station that others may take from those who have the rest
 _SLOW, _AVOIDED = 1000.0, 0.05  # stretch of a slow station; share of its time below which requests do without it
 _OF_ALL_PARTS = ("network", "traffic", "stations", "members", "_pools", "pool_members", "races", "draws")
-_BESIDE_DETACHED = ("flows", "share", "clusters", "unloaded", "outside_s", "path_times_s")
+_BESIDE_DETACHED = ("flows", "share", "clusters", "unloaded", "outside_s")
+_NO_DEMAND = ServiceDemand()
 _ROUNDING = 1e-9  # of a sum of demands or times
 _SLIGHT = 0.2  # load over that of the busiest station, below which queueing is left out
 _SHARES = np.array([0.0, 0.35, 0.6, 0.75, 0.85, 0.94, 0.98, 0.995])
@@ -249,8 +250,12 @@ class Analysis:
 
     @cached_property
     def clusters(self) -> list[tuple[str, ...]]:
-        """Groups of stations with equal discipline, size, speeds and load (`fcfs`: and visits), most loaded first."""
+        """Groups of stations with equal discipline, size, speeds and load (`fcfs`: and visits), most loaded first.
+
+        Beside clients, requests also wait for as much work at each of a group: `beside_detached` tells it apart.
+        """
         groups: dict[tuple[int | str | bytes, ...], list[str]] = {}
+        waited = {} if isinstance(self.traffic, Open) else self._waited_for
         for name, demand in self.demands.items():
             station = self.stations[name]
             alike = (
@@ -258,7 +263,7 @@ class Analysis:
                 if station.discipline == "ps"
                 else (demand.mean_s, demand.visits, demand.second_moment_s2)
             )
-            alike = (*alike, self._variability[name], self._room(name))
+            alike = (*alike, waited.get(name, _NO_DEMAND).mean_s, self._variability[name], self._room(name))
             key = (
                 station.servers,
                 station.discipline,
@@ -534,10 +539,11 @@ class Analysis:
         part = object.__new__(Analysis)
         vars(part).update({name: vars(self)[name] for name in _OF_ALL_PARTS})
         vars(part).update({name: getattr(self, name) for name in _BESIDE_DETACHED})
-        part.demands, part._known_times_s = self._waited_for, dict(self.path_times_s)
+        part.demands = self._waited_for
+        part.path_times_s = {names: time for names, time in self.path_times_s.items() if names[0] in part.demands}
         part._whole, part._like, part._arrival_scv = self, self, None
         part._others = {name: ServiceDemand().plus(rate_per_s, demand) for name, demand in self.detached.items()}
-        rooms = np.stack([self._full(part._room(names[0])) for names in self.path_times_s])
+        rooms = np.stack([self._full(part._room(names[0])) for names in part.path_times_s])
         part._room_beside = np.take_along_axis(rooms, part._path_loads_s.argmax(axis=0)[None], axis=0)[0]
         return part
 
