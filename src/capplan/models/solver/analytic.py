@@ -51,7 +51,7 @@ from capplan.models.solver.regular_arrivals import missing_variance_s2, peakedne
 from capplan.models.solver.representatives import representatives
 from capplan.models.solver.stations.erlang import erlang_c
 from capplan.models.solver.stations.flow_equivalent import FlowEquivalent, state_grid
-from capplan.models.solver.stations.load_dependent import endless_speed, mean_number, speeds
+from capplan.models.solver.stations.load_dependent import endless_speed, first_speed, mean_number, speeds
 from capplan.models.solver.stations.single_station import gigm_mean_wait_kimura_s
 
 # An unlimited queue of a pool is truncated at this multiple of the pool's size, and at this number of places at most.
@@ -179,7 +179,7 @@ class Analysis:
     pool_members : dict of int
         Number of members that each pool stands for.
     flows : dict of Step
-        Flow of each request class, with a representative for each class of members.
+        Flow of each request class in the traffic, with a representative for each class of members.
     draws : int
         Number of parameter draws.
 
@@ -205,16 +205,16 @@ class Analysis:
         self._others: Mapping[str, ServiceDemand] = {}  # work of other parts of the traffic, per second
         self._room_beside: FloatArray | None = None  # share of the first station to saturate that left work leaves
         self._known_times_s: dict[tuple[str, ...], FloatArray] = {}  # path times, which do not depend on the others
-        plain = representatives(network)
+        self.share: Mapping[str, Number] = request_shares(network)
+        plain = representatives(network, self.share)
         self.flows, self.stations, self.members = plain.flows, plain.stations, plain.station_members
         self._pools, self.pool_members = plain.pools, plain.pool_members
-        self.share: Mapping[str, Number] = request_shares(network)
         self.races: dict[tuple[int, tuple[bytes, ...]], RandomTime] = {}
         reader = DemandReader()
         self.class_demands = {name: reader.of(flow) for name, flow in self.flows.items()}
         self.demands = _per_member(_combined(self.share, self.class_demands), self.members)
         if not self.demands:
-            raise RefusedError("the analytic solver needs a station, but no request visits one: simulate the network")
+            raise RefusedError("the analytic solver needs a station that requests keep busy: simulate the network")
         speed = {name: station.rate.speeds[-1] for name, station in self.stations.items() if station.rate is not None}
         self.draws = max(np.size(each.mean_s * speed.get(name, 1.0)) for name, each in self.demands.items())
         self.draws = max([self.draws, *(int(np.size(value)) for value in self._numbers_beside_demands())])
@@ -285,7 +285,7 @@ class Analysis:
     def mean_response(self, congestion: Mapping[str, Congestion]) -> dict[str, RandomTime]:
         """Return the response time by class for the given congestion of stations."""
         reader = self.mean_response_reader(congestion)
-        return {name: reader.of(flow) for name, flow in self.flows.items() if name in self.share}
+        return {name: reader.of(flow) for name, flow in self.flows.items()}
 
     def mean_response_reader(self, congestion: Mapping[str, Congestion]) -> ResponseReader:
         """Return a reader of response times for the given congestion of stations."""
@@ -299,7 +299,7 @@ class Analysis:
     def unloaded(self) -> dict[str, RandomTime]:
         """Response time of a single request by class."""
         reader = self._idle_reader
-        return {name: reader.of(flow) for name, flow in self.flows.items() if name in self.share}
+        return {name: reader.of(flow) for name, flow in self.flows.items()}
 
     @cached_property
     def _idle_reader(self) -> ResponseReader:
@@ -366,21 +366,25 @@ class Analysis:
         return np.asarray(np.minimum(stations, self.inner_pools_per_s))
 
     @cached_property
+    def _held_s(self) -> dict[str, Number]:
+        """Mean time for which an average request holds a unit of a member of each pool, without queueing, in seconds."""
+        held = HoldingTimeReader(self._idle_reader)
+        total: dict[str, Number] = {}
+        for name, flow in self.flows.items():
+            for pool, time in held.of(flow).items():
+                total[pool] = total.get(pool, 0.0) + self.share[name] * time / self.pool_members[pool]
+        return total
+
+    @cached_property
     def inner_pools_per_s(self) -> FloatArray:
         """Mean request rate that saturates the first inner pool if nothing queues, per second: an upper bound.
 
         The solver models no queueing for a pool inside another pool.
         """
-        held = HoldingTimeReader(self._idle_reader)
-        total: dict[str, Number] = {}
-        for name, flow in self.flows.items():
-            for pool, time in held.of(flow).items():
-                each = time / self.pool_members[pool]
-                total[pool] = total.get(pool, 0.0) + self.share.get(name, 0.0) * each
         sizes = {pool.name: pool.size for pool in self._pools.values()}
         outer = {pool.name for pool in self.outer_pools}
         bounds = [
-            self._full(sizes[name] / np.maximum(time, 1e-12)) for name, time in total.items() if name not in outer
+            self._full(sizes[name] / np.maximum(time, 1e-12)) for name, time in self._held_s.items() if name not in outer
         ]
         return np.asarray(np.min(bounds, axis=0)) if bounds else np.full(self.draws, np.inf)
 
@@ -400,7 +404,7 @@ class Analysis:
     @cached_property
     def held_stations(self) -> frozenset[str]:
         """The stations that requests visit with a unit of a pool, and that push back if they cannot keep up."""
-        held = set[str]().union(*(stations_held(flow) for name, flow in self.flows.items() if name in self.share))
+        held = set[str]().union(*map(stations_held, self.flows.values()))
         if len(self.groups) > 1:
             held -= {name for names, time in self.path_times_s.items() if np.median(time) > 0 for name in names}
         return frozenset(held & self.demands.keys())
@@ -436,9 +440,9 @@ class Analysis:
 
     @cached_property
     def outer_pools(self) -> list[Pool]:
-        """The outermost pools."""
-        names = set.union(*(_outer_pools(flow) for flow in self.flows.values()))
-        return [pool for pool in self._pools.values() if pool.name in names]
+        """The outermost pools; one whose units are held for no time limits nothing."""
+        names = set.union(*map(_outer_pools, self.flows.values()))
+        return [pool for pool in self._pools.values() if pool.name in names and np.any(self._held_s[pool.name])]
 
     @property
     def outer_pool_count(self) -> int:
@@ -682,8 +686,7 @@ class Analysis:
         times = {name: each.total for name, each in self.unloaded.items()}
         for request, flow in self.flows.items():
             inside = sum((time for name, time in held.of(flow).items() if name in outer), 0.0)
-            if request in times:
-                times[request] = times[request] - inside
+            times[request] = times[request] - inside
         outside = self._full(sum((self.share[name] * time for name, time in times.items()), 0.0))
         whole = self.averaged(self.unloaded)
         return np.where(outside > 1e-9 * whole, outside, 0.0)  # the difference of two sums is rarely exactly 0
@@ -765,12 +768,12 @@ class Analysis:
         if self._whole is not None:
             return self._whole._variability
         missing = missing_variance_s2(self.network, self.share)
-        counts = {station.name: station.count or 1 for station in self.network.stations}
+        shared = {each.name: (each.count or 1) * first_speed(each) ** 2 for each in self.network.stations}
         found = dict.fromkeys(self.demands, np.ones(1))
         for name, less in missing.items():
             if name in self.demands and self.stations[name].rate is None:
                 second = self.demands[name].second_moment_s2
-                found[name] = np.atleast_1d(1 - less / counts[name] / np.maximum(second, 1e-300))
+                found[name] = np.atleast_1d(1 - less / shared[name] / np.maximum(second, 1e-300))
         return self._paced(self.traffic, found) if isinstance(self.traffic, Throttled) else found
 
     def _paced(self, traffic: Throttled, found: dict[str, FloatArray]) -> dict[str, FloatArray]:
@@ -822,7 +825,7 @@ def _refuse_unknown(station: Station) -> None:
 
 
 def request_shares(network: Network) -> dict[str, float]:
-    """Return the share of each request class in the traffic, with sessions resolved into their requests.
+    """Return the share of each request class that is in the traffic, with sessions resolved into their requests.
 
     Raises
     ------
@@ -837,7 +840,7 @@ def request_shares(network: Network) -> dict[str, float]:
     total = sum(counts.values())
     if not total:
         raise InputError("the traffic mix is empty: name at least one request class or session")
-    return {name: count / total for name, count in counts.items()}
+    return {name: count / total for name, count in counts.items() if count}
 
 
 def _combined(
@@ -851,10 +854,11 @@ def _combined(
 
 
 def _per_member(total: Mapping[str, ServiceDemand], members: Mapping[str, int]) -> dict[str, ServiceDemand]:
-    """Divide the demands on all members of a class by their number."""
+    """Divide the demands on all members of a class by their number; visits that take no time are left out."""
     return {
         name: demand if members[name] == 1 else ServiceDemand().plus(1 / members[name], demand)
         for name, demand in total.items()
+        if np.any(np.asarray(demand.mean_s) > 0)
     }
 
 
