@@ -60,6 +60,7 @@ _ENDLESS, _LONGEST = 20, 2000
 _LEAST_VARIABLE = 0.01  # variance of paced work over that of Poisson arrivals, at least
 _NEARLY = 0.999  # most of a station that others may take from those who have the rest
 _SLOW, _AVOIDED = 1000.0, 0.05  # stretch of a slow station; share of its time below which requests do without it
+_SURELY = 0.5  # of the stretched time of a station in the response, from which requests wait for it
 _OF_ALL_PARTS = ("network", "traffic", "stations", "members", "_pools", "pool_members", "races", "draws")
 _BESIDE_DETACHED = ("flows", "share", "clusters", "unloaded", "outside_s")
 _NO_DEMAND = ServiceDemand()
@@ -316,18 +317,22 @@ class Analysis:
             slight = (load < _SLIGHT * most) & (names[0] not in self._others)
             if not np.all(slight):
                 if names not in self._known_times_s:
-                    self._known_times_s[names] = self._path_time_s(names, unloaded)
+                    self._known_times_s[names] = self._path_time_s(names, unloaded, not np.any(most > 0))
                 found[names] = np.where(slight, 0.0, self._known_times_s[names])
                 most = np.maximum(most, np.where(found[names] > 0, load, 0.0))
         if not np.all(most > 0):
-            raise RefusedError("the analytic solver needs a visit that requests wait for: all visits are detached")
+            raise RefusedError("the analytic solver needs a station that requests wait for: simulate the network")
         return found
 
-    def _path_time_s(self, names: tuple[str, ...], unloaded_s: FloatArray) -> FloatArray:
-        """Return the mean time on the response path at a cluster without queueing, in seconds (draws,)."""
+    def _path_time_s(self, names: tuple[str, ...], unloaded_s: FloatArray, first: bool) -> FloatArray:
+        """Return the mean time on the response path at a cluster without queueing, in seconds (draws,).
+
+        Where requests are counted, it is 0 if quorums do without the cluster, `first` to saturate, when it is slow.
+        """
         time = self._slowed(names, 2.0) - unloaded_s
-        time = np.where(time > _ROUNDING * unloaded_s, time, 0.0)
-        return np.zeros(self.draws) if self._whole is not None and self._is_avoided(names, time) else time
+        time = np.where(time > _ROUNDING * np.maximum(unloaded_s, self.demands[names[0]].mean_s), time, 0.0)
+        counted = self._whole is not None or (first and not isinstance(self.traffic, Open))
+        return np.zeros(self.draws) if counted and self._is_avoided(names, time) else time
 
     def _slowed(self, names: tuple[str, ...], stretch: float) -> FloatArray:
         """Return the mean response if services at a cluster are stretched, in seconds (draws,)."""
@@ -335,8 +340,10 @@ class Analysis:
 
     def _is_avoided(self, names: tuple[str, ...], time_s: FloatArray) -> bool:
         """Whether requests hardly wait for a cluster that is very slow, because quorums do without it."""
-        grown = self._slowed(names, 2 * _SLOW) - self._slowed(names, _SLOW)
-        return bool(np.median(grown) < _AVOIDED * _SLOW * np.median(time_s))
+        slow, most = self._slowed(names, _SLOW), _AVOIDED * _SLOW * float(np.median(time_s))
+        if np.median(slow) > _SURELY * _SLOW * np.median(time_s):
+            return False
+        return bool(np.median(self._slowed(names, 2 * _SLOW) - slow) < most)
 
     @cached_property
     def saturation_per_s(self) -> FloatArray:
@@ -610,7 +617,13 @@ class Analysis:
         alone = self._full(self._first_s() - self.outside_s)
         saturation = self.saturation_per_s
         logit = rate_logits(saturation * alone, int(population[-1]))
-        found = throughput_per_s(population, logit, saturation, alone + self._slowdown_s(logit), alone)
+        response = alone + self._slowdown_s(logit)
+        if not np.all(response > 0):
+            raise RefusedError(
+                "the analytic solver does not support stations that are this much faster with several requests, if "
+                "the requests inside are counted, as with clients or pools: simulate the network"
+            )
+        found = throughput_per_s(population, logit, saturation, response, alone)
         for names, here in self._first_to_saturate:
             if self._is_single(names):
                 found[here] *= self._correction(population, logit, names[0], here)
