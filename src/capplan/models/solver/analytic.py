@@ -374,7 +374,7 @@ class Analysis:
 
     @cached_property
     def _held_s(self) -> dict[str, Number]:
-        """Mean time for which an average request holds a unit of a member of each pool, without queueing, in seconds."""
+        """Mean time for which a request holds a unit of a member of each pool, without queueing, in seconds."""
         held = HoldingTimeReader(self._idle_reader)
         total: dict[str, Number] = {}
         for name, flow in self.flows.items():
@@ -391,7 +391,9 @@ class Analysis:
         sizes = {pool.name: pool.size for pool in self._pools.values()}
         outer = {pool.name for pool in self.outer_pools}
         bounds = [
-            self._full(sizes[name] / np.maximum(time, 1e-12)) for name, time in self._held_s.items() if name not in outer
+            self._full(sizes[name] / np.maximum(time, 1e-12))
+            for name, time in self._held_s.items()
+            if name not in outer
         ]
         return np.asarray(np.min(bounds, axis=0)) if bounds else np.full(self.draws, np.inf)
 
