@@ -16,6 +16,7 @@ from capplan.calibration.collectors.measurement.load import PARTS, Sample, Serve
 from capplan.calibration.collectors.measurement.machine import cores, cpu_error_s, cpu_quantum_s, machine, quantum_row
 from capplan.calibration.collectors.measurement.steadiness import WarmUp, warm_up
 from capplan.calibration.evidence.importers.latency_summary import of_samples
+from capplan.calibration.evidence.load_test_row import all_in_first
 from capplan.calibration.evidence.load_tests import PERCENTILES, LoadTestRow
 from capplan.calibration.evidence.microbenchmarks import MicrobenchRow
 from capplan.calibration.lab import state
@@ -307,6 +308,7 @@ class About:
             encryption_client=False,
             encryption_internode=layout.internode_tls,
             rtt_ms=1000 * self.lab.rtt_s if layout.dcs > 1 else None,
+            client_share=all_in_first(layout.dcs),
             load_kind="closed" if run.offered_per_s is None else "open",
             clients=run.clients,
             think_time_ms=None if run.clients is None else 0.0,

@@ -17,6 +17,7 @@ from capplan.calibration.collectors.measurement import load
 from capplan.calibration.collectors.measurement.load import Request, Sample, Servers
 from capplan.calibration.collectors.measurement.machine import cores
 from capplan.calibration.collectors.measurement.steadiness import warm_up
+from capplan.calibration.evidence.load_test_row import all_in_first
 from capplan.calibration.evidence.load_tests import LoadTestRow
 from capplan.calibration.lab.layout import NATIVE_PORT
 from capplan.models.errors import InputError
@@ -157,6 +158,7 @@ class RunningCluster:
             "encryption_client": load_.tls,
             "encryption_internode": self.internode_tls,
             "rtt_ms": load_.rtt_ms if len(self.rf) > 1 else None,
+            "client_share": all_in_first(len(self.rf)),
             "load_kind": "open" if load_.clients is None else "closed",
             "clients": load_.clients,
             "think_time_ms": None if load_.clients is None else 0.0,

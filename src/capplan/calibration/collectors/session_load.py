@@ -117,6 +117,7 @@ def row_of(cluster: RunningCluster, load_: SessionLoad, flow: Flow) -> dict[str,
     operations = [each for message in flow for each in message.operations]
     return {
         **cluster.row(Load("write", load_.write, load_.row_bytes, rtt_ms=load_.rtt_ms)),
+        "client_share": None,  # messages of a session go to several data centres
         "consistency_read": load_.read,
         "read_fraction": operations.count("read") / len(operations),
         "request_class": "all",

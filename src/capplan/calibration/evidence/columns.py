@@ -9,6 +9,7 @@ The type of a field decides:
 `bool`               `yes` or `no`
 `Literal[...]`       one of these words
 `int | tuple[int]`   a count, or one for each data centre such as `6/6/3`
+`tuple[float]`       a share for each data centre, such as `50%/30%/20%`
 ==================== ==================================================================
 
 Every cell may be missing. Tables of documented figures are read here, row by row; those of load tests, which may be
@@ -28,7 +29,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args, get_orig
 
 from capplan.calibration.evidence.text_file import read_as_csv
 from capplan.models.errors import InputError, nearest
-from capplan.models.language.per_dc import SEPARATOR, is_per_dc
+from capplan.models.language.per_dc import SEPARATOR, is_per_dc, parse_shares
 
 MOST_COUNT = 2**53  # beyond which a double does not count exactly
 FLAGS = {"yes": True, "no": False, "true": True, "false": False}
@@ -56,7 +57,7 @@ class Column:
     """A column: its name, what its cells are, and the words that they may be."""
 
     name: str
-    kind: Literal["text", "number", "count", "flag", "choice", "per_dc"]
+    kind: Literal["text", "number", "count", "flag", "choice", "per_dc", "shares"]
     choices: tuple[str, ...] = ()
 
     @property
@@ -69,6 +70,7 @@ class Column:
             "count": "it must be a whole number",
             "flag": "it must be 'yes' or 'no'",
             "per_dc": "it must be a whole number, or one for each data centre such as '6/6/3'",
+            "shares": "it must be one share for each data centre, which add up to 100%, such as '50%/30%/20%'",
         }.get(self.kind, "it must be text")
 
     def value(self, word: str) -> Any:
@@ -84,6 +86,7 @@ class Column:
             "count": _whole,
             "flag": _flag,
             "per_dc": per_dc,
+            "shares": parse_shares,
             "choice": self._choice,
         }
         return makers.get(self.kind, str)(word)
@@ -116,7 +119,13 @@ def _column(name: str, hint: Any) -> Column:
     if len(optional) > 1 and is_per_dc(optional[0] | optional[1]):
         return Column(name, "per_dc")
     (only,) = optional
-    kinds: Mapping[Any, Any] = {str: "text", float: "number", int: "count", bool: "flag"}
+    kinds: Mapping[Any, Any] = {
+        str: "text",
+        float: "number",
+        int: "count",
+        bool: "flag",
+        tuple[float, ...]: "shares",
+    }
     return Column(name, kinds[only])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from capplan.models.language.per_dc import PerDcOrNone
+from capplan.models.language.per_dc import PerDcOrNone, SharesByDc
 
 ALL = "all"
 """The request class of a row about all requests of a run together."""
@@ -20,6 +20,11 @@ PERCENTILES = {
 }
 """The columns of percentiles, as shares of the requests, in order."""
 LATENCIES = ("latency_mean_ms", *PERCENTILES, "latency_max_ms")
+
+
+def all_in_first(dcs: int) -> tuple[float, ...] | None:
+    """Return the shares of clients that are all in the first of several data centres, as those of a lab."""
+    return (1.0, *(0.0,) * (dcs - 1)) if dcs > 1 else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +73,8 @@ class LoadTestRow:
         Whether nodes connect by TLS.
     rtt_ms
         Round trip between data centres, ms.
+    client_share
+        Share of the clients of each data centre, such as `100%/0%`.
     load_kind
         `open`: requests come whatever happens, latency counts from the intended start. `closed`: clients wait for their
         answers. `throttled`: closed clients that are paced to a rate.
@@ -141,6 +148,7 @@ class LoadTestRow:
     encryption_client: bool | None = None
     encryption_internode: bool | None = None
     rtt_ms: float | None = None
+    client_share: SharesByDc | None = None
     load_kind: Literal["open", "closed", "throttled"] | None = None
     clients: int | None = None
     think_time_ms: float | None = None

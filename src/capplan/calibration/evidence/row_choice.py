@@ -152,7 +152,7 @@ class _Rows:
             if isinstance(value, bool) or value in _FLAGS:
                 return _FLAGS.get(str(value), bool(value)) if isinstance(value, str) else value
             raise InputError(f"{column.name!r} is compared with {value!r}: write 'yes' or 'no'")
-        if column.kind in ("text", "choice"):
+        if column.kind in ("text", "choice", "shares"):
             return self._word(value, column)
         if isinstance(value, (str, bool)) and not (column.kind == "per_dc" and SEPARATOR in str(value)):
             raise InputError(f"{column.name!r} is compared with {value!r}: write a number, without quotes or a unit")

@@ -1,7 +1,7 @@
 """Tables whose columns are the fields of a dataclass: read, checked, written, and seen as typed rows.
 
 `columns` says what a cell may hold; every cell may be missing. A frame has all columns, in the order of the fields:
-`string` for text, words and counts per data centre, `Float64`'s plain `float64` with NaN for numbers, `Int64` for whole
+`string` for text, words, counts and shares per data centre, plain `float64` with NaN for numbers, `Int64` for whole
 numbers and `boolean` for flags.
 """
 
@@ -26,7 +26,7 @@ from capplan.calibration.evidence.columns import FLAGS, MOST_COUNT, Column, R, c
 from capplan.calibration.evidence.text_file import TextFile, read_as_csv
 from capplan.models import visible_text
 from capplan.models.errors import InputError, nearest
-from capplan.models.language.per_dc import per_dc_text
+from capplan.models.language.per_dc import SEPARATOR, parse_shares, per_dc_text
 from capplan.models.replaced_file import replace_file
 
 TEXT = pd.StringDtype("pyarrow", na_value=pd.NA)
@@ -321,11 +321,19 @@ def _cell(value: Any, column: Column) -> Any:
         raise ValueError(f"{column.name} is {value!r}")
     if column.kind == "count" and abs(value) > MOST_COUNT:
         raise ValueError(f"{column.name} is {value!r}")
+    if column.kind == "shares":
+        return SEPARATOR.join(f"{100 * share:.15g}%" for share in value)
     return per_dc_text(value) if column.kind == "per_dc" else value
 
 
 def _typed(cells: pd.Series, column: Column) -> list[Any]:
     """Return cells as Python values."""
-    makers: Mapping[str, Callable[[Any], Any]] = {"number": float, "count": int, "flag": bool, "per_dc": per_dc}
+    makers: Mapping[str, Callable[[Any], Any]] = {
+        "number": float,
+        "count": int,
+        "flag": bool,
+        "per_dc": per_dc,
+        "shares": parse_shares,
+    }
     make = makers.get(column.kind, str)
     return [None if pd.isna(cell) else make(cell) for cell in cells]

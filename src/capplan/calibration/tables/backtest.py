@@ -113,6 +113,8 @@ class Backtest:
         Whether no simple rule is better on any quantity, and the bands hold: exit code 0.
     reasons
         Why not, in sentences.
+    assumed
+        What rows do not state and the model takes for granted, in sentences.
     rows
         The scored figures.
     summary
@@ -130,6 +132,7 @@ class Backtest:
     unseen_rows: int
     answer: bool
     reasons: tuple[str, ...]
+    assumed: tuple[str, ...]
     rows: tuple[BacktestRow, ...]
     summary: Mapping[str, Mapping[str, TableScore]]
     identifiable_summary: Mapping[str, Mapping[str, TableScore]]
@@ -239,6 +242,7 @@ def backtest(
         unseen_rows=len(split.unseen),
         answer=not (reasons := tuple(_objections(scores, rows))),
         reasons=reasons,
+        assumed=system.unstated((*split.trained, *split.unseen)),
         rows=rows,
         summary=summary(rows),
         identifiable_summary=scores,

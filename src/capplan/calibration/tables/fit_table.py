@@ -26,6 +26,7 @@ from scipy.special import ndtri
 
 from capplan.calibration.case.figure_basis import FigureBasis
 from capplan.calibration.case.model_error import ModelError
+from capplan.calibration.case.solution import Figures
 from capplan.calibration.case.uncertainty import Uncertainty
 from capplan.calibration.evidence.load_test_row import ALL, LoadTestRow
 from capplan.calibration.evidence.table import Evidence, Source
@@ -33,7 +34,7 @@ from capplan.calibration.fit.fitted_file import DRAWS, Fitted, FittedTable, Post
 from capplan.calibration.fit.maximum import Maximum, best_of, maximum
 from capplan.calibration.fit.posterior import laplace_distance
 from capplan.calibration.observations import LoadTest, Observations
-from capplan.calibration.system import System
+from capplan.calibration.system import Case, Notes, System
 from capplan.calibration.tables.errors import solver_error
 from capplan.calibration.tables.errors.layout_effects import Effects, factors, name_of
 from capplan.calibration.tables.errors.learnt_scatter import learnt_scatter
@@ -181,6 +182,16 @@ class TableSystem(System[S]):
         del row, trained
         return ""
 
+    def unstated(self, rows: Iterable[LoadTestRow]) -> tuple[str, ...]:
+        """Return what rows do not state and the model has to take for granted, in sentences; nothing by default."""
+        del rows
+        return ()
+
+    @cached_property
+    def notes(self) -> Notes[S]:
+        """What a reader must know besides the figures: what the fitted rows do not state."""
+        return TableNotes(self.evidence)
+
     def read(self, rows: Sequence[LoadTestRow]) -> tuple[TableRow, ...]:
         """Return rows of a table as the fit reads them, without latencies that grew for as long as the run lasted.
 
@@ -297,6 +308,16 @@ class TableSystem(System[S]):
             f"system {self.name!r} knows no cluster yet: fit it to a table of your load tests with `capplan calibrate "
             f"{self.name} --evidence table.csv -o mine.json`, then give mine.json instead of {self.name}"
         )
+
+
+class TableNotes(Notes[S]):
+    """What a reader must know of a prediction by a load-test table."""
+
+    def cautions(self, case: Case[S], capacity: Band, figures: Figures) -> list[str]:
+        """Return what the fitted rows do not state."""
+        del capacity, figures
+        system: Any = case.system
+        return [*system.unstated(rows_of(case.fitted))]
 
 
 class TableBasis(FigureBasis):

@@ -51,6 +51,7 @@ _WORDS = (
     "cache_state",
     "encryption_client",
     "encryption_internode",
+    "client_share",
     "load_kind",
 )
 

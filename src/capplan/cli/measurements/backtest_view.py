@@ -25,6 +25,8 @@ def render(found: Backtest, console: Console) -> None:
     fact(console, "Answer", _answer(found))
     for reason in found.reasons:
         paragraph(console, _plain(reason), indent=13)
+    for sentence in found.assumed:
+        fact(console, "Assumed", sentence)
     put(console)
     decided = found.identifiable_summary
     _errors(decided or found.summary, bool(decided), console)

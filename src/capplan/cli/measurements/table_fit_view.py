@@ -10,7 +10,7 @@ from rich.console import Console
 from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.tables.fit_table import NOT_PROMISED, TableSystem
 from capplan.calibration.tables.identifiability import DECIDED, decided
-from capplan.calibration.tables.rows import MEAN, THROUGHPUT
+from capplan.calibration.tables.rows import MEAN, THROUGHPUT, rows_of
 from capplan.cli.shell.terminal import Screen
 from capplan.cli.views.lines import paragraph, put, table
 
@@ -49,6 +49,8 @@ def show_fit(system: TableSystem[Any], fitted: Fitted, file: str) -> None:
         f"A repeat scatters by {scatter[THROUGHPUT]:.0%} in throughput, {scatter[MEAN]:.0%} in the mean and "
         f"{scatter['latency_p99_ms']:.0%} in the 99th percentile (standard deviations). {NOT_PROMISED}",
     )
+    for sentence in system.unstated(rows_of(fitted)):
+        paragraph(screen, sentence)
     put(screen)
     put(screen, f"Next: capplan predict {file}", "dim")
 

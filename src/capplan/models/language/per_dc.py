@@ -68,7 +68,14 @@ PerDcOrNone = Annotated[int | tuple[int, ...], *_count_per_dc("whole number", 0)
 """A count in each data centre; in a list, some may be 0."""
 
 
-def _shares(value: Any) -> tuple[float, ...]:
+def parse_shares(value: Any) -> tuple[float, ...]:
+    """Return shares by data centre from a list of them, or from a text such as `50%/30%/20%`.
+
+    Raises
+    ------
+    InputError
+        If they are no shares, or do not add up to 1.
+    """
     if isinstance(value, str):
         value = tuple(parse_share(each.strip()) for each in value.split(SEPARATOR))
     if not isinstance(value, (list, tuple)) or not value:
@@ -85,7 +92,7 @@ def _shares(value: Any) -> tuple[float, ...]:
 
 SharesByDc = Annotated[
     tuple[float, ...],
-    PlainValidator(_shares),
+    PlainValidator(parse_shares),
     _schema({"type": "number", "minimum": 0, "maximum": 1}, None, r"^[^/]+(/[^/]+)*$", "shares by DC that add up to 1"),
 ]
 """A share for each data centre; they add up to 1."""

@@ -51,7 +51,7 @@ from capplan.models.solver.regular_arrivals import missing_variance_s2, peakedne
 from capplan.models.solver.representatives import representatives
 from capplan.models.solver.stations.erlang import erlang_c
 from capplan.models.solver.stations.flow_equivalent import FlowEquivalent, state_grid
-from capplan.models.solver.stations.load_dependent import endless_speed, mean_number, speeds
+from capplan.models.solver.stations.load_dependent import endless_speed, first_speed, mean_number, speeds
 from capplan.models.solver.stations.single_station import gigm_mean_wait_kimura_s
 
 # An unlimited queue of a pool is truncated at this multiple of the pool's size, and at this number of places at most.
@@ -60,8 +60,10 @@ _ENDLESS, _LONGEST = 20, 2000
 _LEAST_VARIABLE = 0.01  # variance of paced work over that of Poisson arrivals, at least
 _NEARLY = 0.999  # most of a station that others may take from those who have the rest
 _SLOW, _AVOIDED = 1000.0, 0.05  # stretch of a slow station; share of its time below which requests do without it
+_SURELY = 0.5  # of the stretched time of a station in the response, from which requests wait for it
 _OF_ALL_PARTS = ("network", "traffic", "stations", "members", "_pools", "pool_members", "races", "draws")
-_BESIDE_DETACHED = ("flows", "share", "clusters", "unloaded", "outside_s", "path_times_s")
+_BESIDE_DETACHED = ("flows", "share", "clusters", "unloaded", "outside_s")
+_NO_DEMAND = ServiceDemand()
 _ROUNDING = 1e-9  # of a sum of demands or times
 _SLIGHT = 0.2  # load over that of the busiest station, below which queueing is left out
 _SHARES = np.array([0.0, 0.35, 0.6, 0.75, 0.85, 0.94, 0.98, 0.995])
@@ -178,7 +180,7 @@ class Analysis:
     pool_members : dict of int
         Number of members that each pool stands for.
     flows : dict of Step
-        Flow of each request class, with a representative for each class of members.
+        Flow of each request class in the traffic, with a representative for each class of members.
     draws : int
         Number of parameter draws.
 
@@ -204,16 +206,16 @@ class Analysis:
         self._others: Mapping[str, ServiceDemand] = {}  # work of other parts of the traffic, per second
         self._room_beside: FloatArray | None = None  # share of the first station to saturate that left work leaves
         self._known_times_s: dict[tuple[str, ...], FloatArray] = {}  # path times, which do not depend on the others
-        plain = representatives(network)
+        self.share: Mapping[str, Number] = request_shares(network)
+        plain = representatives(network, self.share)
         self.flows, self.stations, self.members = plain.flows, plain.stations, plain.station_members
         self._pools, self.pool_members = plain.pools, plain.pool_members
-        self.share: Mapping[str, Number] = request_shares(network)
         self.races: dict[tuple[int, tuple[bytes, ...]], RandomTime] = {}
         reader = DemandReader()
         self.class_demands = {name: reader.of(flow) for name, flow in self.flows.items()}
         self.demands = _per_member(_combined(self.share, self.class_demands), self.members)
         if not self.demands:
-            raise RefusedError("the analytic solver needs a station, but no request visits one: simulate the network")
+            raise RefusedError("the analytic solver needs a station that requests keep busy: simulate the network")
         speed = {name: station.rate.speeds[-1] for name, station in self.stations.items() if station.rate is not None}
         self.draws = max(np.size(each.mean_s * speed.get(name, 1.0)) for name, each in self.demands.items())
         self.draws = max([self.draws, *(int(np.size(value)) for value in self._numbers_beside_demands())])
@@ -249,8 +251,12 @@ class Analysis:
 
     @cached_property
     def clusters(self) -> list[tuple[str, ...]]:
-        """Groups of stations with equal discipline, size, speeds and load (`fcfs`: and visits), most loaded first."""
+        """Groups of stations with equal discipline, size, speeds and load (`fcfs`: and visits), most loaded first.
+
+        Beside clients, requests also wait for as much work at each of a group: `beside_detached` tells it apart.
+        """
         groups: dict[tuple[int | str | bytes, ...], list[str]] = {}
+        waited = {} if isinstance(self.traffic, Open) else self._waited_for
         for name, demand in self.demands.items():
             station = self.stations[name]
             alike = (
@@ -258,7 +264,7 @@ class Analysis:
                 if station.discipline == "ps"
                 else (demand.mean_s, demand.visits, demand.second_moment_s2)
             )
-            alike = (*alike, self._variability[name], self._room(name))
+            alike = (*alike, waited.get(name, _NO_DEMAND).mean_s, self._variability[name], self._room(name))
             key = (
                 station.servers,
                 station.discipline,
@@ -280,7 +286,7 @@ class Analysis:
     def mean_response(self, congestion: Mapping[str, Congestion]) -> dict[str, RandomTime]:
         """Return the response time by class for the given congestion of stations."""
         reader = self.mean_response_reader(congestion)
-        return {name: reader.of(flow) for name, flow in self.flows.items() if name in self.share}
+        return {name: reader.of(flow) for name, flow in self.flows.items()}
 
     def mean_response_reader(self, congestion: Mapping[str, Congestion]) -> ResponseReader:
         """Return a reader of response times for the given congestion of stations."""
@@ -294,7 +300,7 @@ class Analysis:
     def unloaded(self) -> dict[str, RandomTime]:
         """Response time of a single request by class."""
         reader = self._idle_reader
-        return {name: reader.of(flow) for name, flow in self.flows.items() if name in self.share}
+        return {name: reader.of(flow) for name, flow in self.flows.items()}
 
     @cached_property
     def _idle_reader(self) -> ResponseReader:
@@ -311,18 +317,22 @@ class Analysis:
             slight = (load < _SLIGHT * most) & (names[0] not in self._others)
             if not np.all(slight):
                 if names not in self._known_times_s:
-                    self._known_times_s[names] = self._path_time_s(names, unloaded)
+                    self._known_times_s[names] = self._path_time_s(names, unloaded, not np.any(most > 0))
                 found[names] = np.where(slight, 0.0, self._known_times_s[names])
                 most = np.maximum(most, np.where(found[names] > 0, load, 0.0))
         if not np.all(most > 0):
-            raise RefusedError("the analytic solver needs a visit that requests wait for: all visits are detached")
+            raise RefusedError("the analytic solver needs a station that requests wait for: simulate the network")
         return found
 
-    def _path_time_s(self, names: tuple[str, ...], unloaded_s: FloatArray) -> FloatArray:
-        """Return the mean time on the response path at a cluster without queueing, in seconds (draws,)."""
+    def _path_time_s(self, names: tuple[str, ...], unloaded_s: FloatArray, first: bool) -> FloatArray:
+        """Return the mean time on the response path at a cluster without queueing, in seconds (draws,).
+
+        Where requests are counted, it is 0 if quorums do without the cluster, `first` to saturate, when it is slow.
+        """
         time = self._slowed(names, 2.0) - unloaded_s
-        time = np.where(time > _ROUNDING * unloaded_s, time, 0.0)
-        return np.zeros(self.draws) if self._whole is not None and self._is_avoided(names, time) else time
+        time = np.where(time > _ROUNDING * np.maximum(unloaded_s, self.demands[names[0]].mean_s), time, 0.0)
+        counted = self._whole is not None or (first and not isinstance(self.traffic, Open))
+        return np.zeros(self.draws) if counted and self._is_avoided(names, time) else time
 
     def _slowed(self, names: tuple[str, ...], stretch: float) -> FloatArray:
         """Return the mean response if services at a cluster are stretched, in seconds (draws,)."""
@@ -330,8 +340,10 @@ class Analysis:
 
     def _is_avoided(self, names: tuple[str, ...], time_s: FloatArray) -> bool:
         """Whether requests hardly wait for a cluster that is very slow, because quorums do without it."""
-        grown = self._slowed(names, 2 * _SLOW) - self._slowed(names, _SLOW)
-        return bool(np.median(grown) < _AVOIDED * _SLOW * np.median(time_s))
+        slow, most = self._slowed(names, _SLOW), _AVOIDED * _SLOW * float(np.median(time_s))
+        if np.median(slow) > _SURELY * _SLOW * np.median(time_s):
+            return False
+        return bool(np.median(self._slowed(names, 2 * _SLOW) - slow) < most)
 
     @cached_property
     def saturation_per_s(self) -> FloatArray:
@@ -361,21 +373,27 @@ class Analysis:
         return np.asarray(np.minimum(stations, self.inner_pools_per_s))
 
     @cached_property
+    def _held_s(self) -> dict[str, Number]:
+        """Mean time for which a request holds a unit of a member of each pool, without queueing, in seconds."""
+        held = HoldingTimeReader(self._idle_reader)
+        total: dict[str, Number] = {}
+        for name, flow in self.flows.items():
+            for pool, time in held.of(flow).items():
+                total[pool] = total.get(pool, 0.0) + self.share[name] * time / self.pool_members[pool]
+        return total
+
+    @cached_property
     def inner_pools_per_s(self) -> FloatArray:
         """Mean request rate that saturates the first inner pool if nothing queues, per second: an upper bound.
 
         The solver models no queueing for a pool inside another pool.
         """
-        held = HoldingTimeReader(self._idle_reader)
-        total: dict[str, Number] = {}
-        for name, flow in self.flows.items():
-            for pool, time in held.of(flow).items():
-                each = time / self.pool_members[pool]
-                total[pool] = total.get(pool, 0.0) + self.share.get(name, 0.0) * each
         sizes = {pool.name: pool.size for pool in self._pools.values()}
         outer = {pool.name for pool in self.outer_pools}
         bounds = [
-            self._full(sizes[name] / np.maximum(time, 1e-12)) for name, time in total.items() if name not in outer
+            self._full(sizes[name] / np.maximum(time, 1e-12))
+            for name, time in self._held_s.items()
+            if name not in outer
         ]
         return np.asarray(np.min(bounds, axis=0)) if bounds else np.full(self.draws, np.inf)
 
@@ -395,7 +413,7 @@ class Analysis:
     @cached_property
     def held_stations(self) -> frozenset[str]:
         """The stations that requests visit with a unit of a pool, and that push back if they cannot keep up."""
-        held = set[str]().union(*(stations_held(flow) for name, flow in self.flows.items() if name in self.share))
+        held = set[str]().union(*map(stations_held, self.flows.values()))
         if len(self.groups) > 1:
             held -= {name for names, time in self.path_times_s.items() if np.median(time) > 0 for name in names}
         return frozenset(held & self.demands.keys())
@@ -431,9 +449,9 @@ class Analysis:
 
     @cached_property
     def outer_pools(self) -> list[Pool]:
-        """The outermost pools."""
-        names = set.union(*(_outer_pools(flow) for flow in self.flows.values()))
-        return [pool for pool in self._pools.values() if pool.name in names]
+        """The outermost pools; one whose units are held for no time limits nothing."""
+        names = set.union(*map(_outer_pools, self.flows.values()))
+        return [pool for pool in self._pools.values() if pool.name in names and np.any(self._held_s[pool.name])]
 
     @property
     def outer_pool_count(self) -> int:
@@ -534,10 +552,11 @@ class Analysis:
         part = object.__new__(Analysis)
         vars(part).update({name: vars(self)[name] for name in _OF_ALL_PARTS})
         vars(part).update({name: getattr(self, name) for name in _BESIDE_DETACHED})
-        part.demands, part._known_times_s = self._waited_for, dict(self.path_times_s)
+        part.demands = self._waited_for
+        part.path_times_s = {names: time for names, time in self.path_times_s.items() if names[0] in part.demands}
         part._whole, part._like, part._arrival_scv = self, self, None
         part._others = {name: ServiceDemand().plus(rate_per_s, demand) for name, demand in self.detached.items()}
-        rooms = np.stack([self._full(part._room(names[0])) for names in self.path_times_s])
+        rooms = np.stack([self._full(part._room(names[0])) for names in part.path_times_s])
         part._room_beside = np.take_along_axis(rooms, part._path_loads_s.argmax(axis=0)[None], axis=0)[0]
         return part
 
@@ -600,7 +619,13 @@ class Analysis:
         alone = self._full(self._first_s() - self.outside_s)
         saturation = self.saturation_per_s
         logit = rate_logits(saturation * alone, int(population[-1]))
-        found = throughput_per_s(population, logit, saturation, alone + self._slowdown_s(logit), alone)
+        response = alone + self._slowdown_s(logit)
+        if not np.all(response > 0):
+            raise RefusedError(
+                "the analytic solver does not support stations that are this much faster with several requests, if "
+                "the requests inside are counted, as with clients or pools: simulate the network"
+            )
+        found = throughput_per_s(population, logit, saturation, response, alone)
         for names, here in self._first_to_saturate:
             if self._is_single(names):
                 found[here] *= self._correction(population, logit, names[0], here)
@@ -676,8 +701,7 @@ class Analysis:
         times = {name: each.total for name, each in self.unloaded.items()}
         for request, flow in self.flows.items():
             inside = sum((time for name, time in held.of(flow).items() if name in outer), 0.0)
-            if request in times:
-                times[request] = times[request] - inside
+            times[request] = times[request] - inside
         outside = self._full(sum((self.share[name] * time for name, time in times.items()), 0.0))
         whole = self.averaged(self.unloaded)
         return np.where(outside > 1e-9 * whole, outside, 0.0)  # the difference of two sums is rarely exactly 0
@@ -759,12 +783,12 @@ class Analysis:
         if self._whole is not None:
             return self._whole._variability
         missing = missing_variance_s2(self.network, self.share)
-        counts = {station.name: station.count or 1 for station in self.network.stations}
+        shared = {each.name: (each.count or 1) * first_speed(each) ** 2 for each in self.network.stations}
         found = dict.fromkeys(self.demands, np.ones(1))
         for name, less in missing.items():
             if name in self.demands and self.stations[name].rate is None:
                 second = self.demands[name].second_moment_s2
-                found[name] = np.atleast_1d(1 - less / counts[name] / np.maximum(second, 1e-300))
+                found[name] = np.atleast_1d(1 - less / shared[name] / np.maximum(second, 1e-300))
         return self._paced(self.traffic, found) if isinstance(self.traffic, Throttled) else found
 
     def _paced(self, traffic: Throttled, found: dict[str, FloatArray]) -> dict[str, FloatArray]:
@@ -816,7 +840,7 @@ def _refuse_unknown(station: Station) -> None:
 
 
 def request_shares(network: Network) -> dict[str, float]:
-    """Return the share of each request class in the traffic, with sessions resolved into their requests.
+    """Return the share of each request class that is in the traffic, with sessions resolved into their requests.
 
     Raises
     ------
@@ -831,7 +855,7 @@ def request_shares(network: Network) -> dict[str, float]:
     total = sum(counts.values())
     if not total:
         raise InputError("the traffic mix is empty: name at least one request class or session")
-    return {name: count / total for name, count in counts.items()}
+    return {name: count / total for name, count in counts.items() if count}
 
 
 def _combined(
@@ -845,10 +869,11 @@ def _combined(
 
 
 def _per_member(total: Mapping[str, ServiceDemand], members: Mapping[str, int]) -> dict[str, ServiceDemand]:
-    """Divide the demands on all members of a class by their number."""
+    """Divide the demands on all members of a class by their number; visits that take no time are left out."""
     return {
         name: demand if members[name] == 1 else ServiceDemand().plus(1 / members[name], demand)
         for name, demand in total.items()
+        if np.any(np.asarray(demand.mean_s) > 0)
     }
 
 

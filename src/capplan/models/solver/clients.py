@@ -96,7 +96,9 @@ def solve_clients(
 def _refuse_unlike_pools(analysis: Analysis, most: int) -> None:
     if len(analysis.groups) < 2:
         return
-    smallest = min(sum(analysis.pool_size(name) for name in group.pools) for group in analysis.groups if group.pools)
+    limits = {pool.name: analysis.pool_size(pool.name) for pool in analysis.outer_pools}
+    sizes = [sum(limits[name] for name in group.pools & limits.keys()) for group in analysis.groups]
+    smallest = min(filter(None, sizes), default=most)
     if most > smallest:
         raise RefusedError(
             f"the analytic solver does not support more clients ({most}) than units of the smallest pool ({smallest}) "

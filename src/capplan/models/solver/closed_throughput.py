@@ -85,10 +85,12 @@ def throughput_per_s(
     # The saddle point gives log G(n) relative to a network without queueing, and so X(n) relative to it half a request
     # on.
     correction = fourth / second**2 / 8 - 5 / 24 * third**2 / second**3 + 1 / (12 * number)
-    slope = _derivative(correction - 0.5 * np.log(rise)) / _derivative(number)
+    least = _LEAST_RISE * number * idle  # as for the rise
+    slope = _derivative(correction - 0.5 * np.log(rise)) / np.maximum(_derivative(number), least)
     slowed = slope - np.log(rate * alone_s / number)
     log_number = np.log(number + 0.5)
-    found = _rows_hermite(np.log(population), log_number.T, slowed.T, (_derivative(slowed) / _derivative(log_number)).T)
+    slopes = _derivative(slowed) / np.maximum(_derivative(log_number), least / (number + 0.5))
+    found = _rows_hermite(np.log(population), log_number.T, slowed.T, slopes.T)
     found[:, population == 1.0] = 0.0
     result = population / alone_s[:, None] * np.exp(np.minimum(-found, _MOST_FASTER))
     beyond = population > number[-3][:, None] + 0.5

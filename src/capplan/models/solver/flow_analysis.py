@@ -72,7 +72,7 @@ class Sharing:
         E. G. Coffman, R. R. Muntz and H. Trotter, "Waiting time distributions for processor-sharing systems", *Journal
         of the ACM* 17, 1970.
         """
-        mean = np.maximum(alone.total, 1e-300)
+        mean = np.maximum(alone.total, 1e-150)  # its square is above 0, too
         scv = alone.variance / mean**2
         return np.asarray(self.variance * (1 + scv) * mean**2 / (1 + self.decay_per_s * mean * (1 + 2 * scv) / 3))
 
@@ -170,7 +170,7 @@ class DemandReader:
         """Return the demand of one run of `step`, by station."""
         total: dict[str, ServiceDemand] = defaultdict(ServiceDemand)
         for (station, key), often in self._visits(step).items():
-            mean, scv = self.distributions[key].mean, self.distributions[key].scv
+            mean, scv = self.distributions[key].mean, _finite_scv(self.distributions[key], f"a visit to {station!r}")
             total[station] = total[station].plus(often, ServiceDemand(1.0, mean, (scv + 1) * mean**2))
         return dict(total)
 
@@ -374,7 +374,7 @@ class ResponseReader:
                 return self._race([Heard(branch) for branch in branches], step.needed)
             case Choice() | Route():
                 chances, going = _not_dropped(step)
-                return mixture(chances, [self.of(child) for child in going])
+                return mixture(chances, [self.of(child) for child in going]) if going else NOW  # nobody goes on
             case CountdownLatch():
                 return self._latch(step)
             case Signal():
@@ -503,9 +503,25 @@ def _certainty(signal: Heard) -> bytes:
     return b"" if _is_certain(signal) else np.asarray(signal.chance, dtype=float).tobytes()
 
 
+def _finite_scv(distribution: Distribution, what: str) -> Number:
+    """Return the squared coefficient of variation of a time.
+
+    Raises
+    ------
+    RefusedError
+        If it is infinite, as of a heavy tail: the mean wait behind such work is infinite, too.
+    """
+    scv: Number = distribution.scv
+    if not np.all(np.isfinite(scv)):
+        raise RefusedError(
+            f"the analytic solver does not support times of infinite variance, as of {what}: simulate the network"
+        )
+    return scv
+
+
 def random_time(distribution: Distribution) -> RandomTime:
     """Return the moments of a distribution; a deterministic one consists of its floor."""
-    variance = distribution.scv * distribution.mean**2
+    variance = _finite_scv(distribution, "a delay") * distribution.mean**2
     if np.all(np.asarray(variance) == 0.0):
         return RandomTime(distribution.mean, 0.0, 0.0)
     return RandomTime(0.0, distribution.mean, variance)

@@ -51,7 +51,7 @@ def lane_congestion(
     Parameters
     ----------
     station : Station
-        A station with lanes and at most one speed.
+        A station with lanes, at speed 1.
     demand : ServiceDemand
         Demand of one request.
     rate_per_s : array (..., draws)
@@ -59,18 +59,17 @@ def lane_congestion(
     variability : number or array (draws,)
         Variance of the work that arrives at the station, over that of Poisson arrivals.
     """
-    speed = 1.0 if station.rate is None else station.rate.speeds[0]
     visits = np.maximum(demand.visits, 1e-12)
-    service = demand.mean_s / visits / speed
-    scv = np.maximum(demand.second_moment_s2 * visits / np.maximum(demand.mean_s, 1e-300) ** 2 - 1, 0.0)
-    load = np.clip(rate_per_s * demand.mean_s / speed / station.servers, 1e-12, _FULL)
+    service = demand.mean_s / visits
+    scv = np.maximum(demand.second_moment_s2 * visits / np.maximum(demand.mean_s, 1e-150) ** 2 - 1, 0.0)
+    load = np.clip(rate_per_s * demand.mean_s / station.servers, 1e-12, _FULL)
     if station.discipline == "ps":
         slowdown = 1 + _mean_wait(station, load, scv, variability) * 2 / (1 + scv)
         sharing = Sharing(slowdown, slowdown * (slowdown - 1), 1 / (slowdown * np.maximum(service, 1e-300)))
-        return Congestion(slowdown / speed, sharing=sharing)
+        return Congestion(slowdown, sharing=sharing)
     wait = _mean_wait(station, load, scv, variability)
     beyond = wait * np.maximum(2 * _mean_wait_of_those(station, load, wait, scv) - wait, 0.0)
-    return Congestion(1 / speed, RandomTime(0.0, service * wait, service**2 * beyond))
+    return Congestion(1.0, RandomTime(0.0, service * wait, service**2 * beyond))
 
 
 def _mean_wait(station: Station, load: FloatArray, scv: Number, variability: Number) -> FloatArray:

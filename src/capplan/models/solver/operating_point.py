@@ -576,7 +576,7 @@ def _together(parts: Sequence[tuple[Number, Analysis, SteadyState]]) -> SteadySt
         mean[name] = np.concatenate([each.mean_s[name] for _, each in done], axis=-1)
         variance[name] = np.concatenate([each.variance_s2[name] for _, each in done], axis=-1)
     dropped = np.asarray(sum((share * each.drop_rate for share, _, each in parts), np.zeros(1)))
-    busy = np.asarray(sum((each.busy_units for _, _, each in parts), np.zeros(1)))
+    busy = np.asarray(sum((each.busy_units for _, part, each in parts if part.server is not None), np.zeros(1)))
     return SteadyState(dropped, busy, response, weight, mean, variance)
 
 

@@ -8,6 +8,9 @@ Names are bound to individuals of a class, since `If` asks whether two names are
 individual does not matter: individuals are numbered in order of appearance, and a step is translated once for all
 equivalent bindings.
 
+Service times become those at the speed that a station has with one request, so that this speed is 1 and a constant one
+needs no table.
+
 All policies are read as uniform choices, except `first`, and `token_aware` on a ring. A request that is dropped, for
 want of members that are up, does its work until then and has no response time.
 """
@@ -15,9 +18,9 @@ want of members that are up, does its work until then and has no response time.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from collections.abc import Sequence as Listed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from math import comb
 from typing import Any, NamedTuple
@@ -25,8 +28,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from capplan.models.errors import InputError, RefusedError
+from capplan.models.language.distribution import scaled
 from capplan.models.language.network import Network
-from capplan.models.language.station import Pool, Station
+from capplan.models.language.station import Pool, RateTable, Station
 from capplan.models.language.step import (
     Acquire,
     Choice,
@@ -46,6 +50,7 @@ from capplan.models.language.step import Sequence as StepSequence
 from capplan.models.language.units import Number
 from capplan.models.solver.flow_analysis import DROPPED, is_dropped
 from capplan.models.solver.member_classes import Group, MemberClass, MemberClasses
+from capplan.models.solver.stations.load_dependent import first_speed
 
 _MOST_OUTCOMES = 10_000
 
@@ -59,8 +64,8 @@ class Representatives:
     flows : dict of Step
         Plain flows, by request class.
     stations, pools : dict of Station and Pool
-        One representative of each class of members that are up, by name, without a count. Regular members have the
-        name of their group, others that of the first member of their class.
+        One representative of each class of members that are up, by name, without a count, at speed 1 with one request.
+        Regular members have the name of their group, others that of the first member of their class.
     station_members, pool_members : dict of int
         Number of members that each stands for; 1 without a count.
     """
@@ -72,8 +77,8 @@ class Representatives:
     pool_members: dict[str, int]
 
 
-def representatives(network: Network) -> Representatives:
-    """Translate a network.
+def representatives(network: Network, asked: Collection[str]) -> Representatives:
+    """Translate a network, with the flows of the request classes that are asked for.
 
     Raises
     ------
@@ -83,21 +88,29 @@ def representatives(network: Network) -> Representatives:
         If all requests of a class are dropped, because too few members are up.
     """
     classes = MemberClasses(network)
-    translator = _Translator(classes)
+    stations, pools = list(classes.stations()), list(classes.pools())
+    first = {station.name: first_speed(station) for station, _ in stations}
+    translator = _Translator(classes, {name: speed for name, speed in first.items() if np.any(np.not_equal(speed, 1))})
     flows: dict[str, Step] = {}
-    for request in network.classes:
+    for request in (each for each in network.classes if each.name in asked):
         flow = translator.of(request.flow, Bindings({}, {}))
         if is_dropped(flow):
             raise InputError(f"every request of class {request.name!r} is dropped: too few members are up")
         flows[request.name] = flow
-    stations, pools = list(classes.stations()), list(classes.pools())
     return Representatives(
         flows,
-        {station.name: station for station, _ in stations},
+        {station.name: _relative_to_first_speed(station) for station, _ in stations},
         {pool.name: pool for pool, _ in pools},
         {station.name: members for station, members in stations},
         {pool.name: members for pool, members in pools},
     )
+
+
+def _relative_to_first_speed(station: Station) -> Station:
+    if station.rate is None:
+        return station
+    first, *others = station.rate.speeds
+    return replace(station, rate=RateTable((1.0, *(each / first for each in others))) if others else None)
 
 
 class Member(NamedTuple):
@@ -160,16 +173,16 @@ class Bindings(NamedTuple):
 class _Translator:
     """Translates each step once for all equivalent bindings of the names that it uses."""
 
-    def __init__(self, classes: MemberClasses) -> None:
-        self.classes = classes
+    def __init__(self, classes: MemberClasses, first_speeds: Mapping[str, Number]) -> None:
+        self.classes, self.first_speeds = classes, first_speeds
         self.rows = _Rows(classes)
-        self.uses = _Uses(self.rows)
+        self.uses = _Uses(self.rows, first_speeds)
         self.signals = _Signals()
         self.known: dict[tuple[Any, ...], Step] = {}
         self.made: dict[tuple[Any, ...], Step] = {}
 
     def of(self, step: Step, bindings: Bindings) -> Step:
-        """Return the plain form of a step; the step itself if it refers to no members."""
+        """Return the plain form of a step; the step itself if it is plain already."""
         if self.uses.is_plain(step):
             return step
         bindings = bindings.restricted(self.uses.names(step))
@@ -222,7 +235,8 @@ class _Translator:
         if step.member is not None and self.classes.is_down(group, self._class(bindings.members[step.member])):
             return DROPPED
         name = self._representative(group, step.member, bindings)
-        return self._made(Visit, lambda: Visit(name, step.demand), name, step.demand)
+        speed = self.first_speeds.get(name, 1.0)
+        return self._made(Visit, lambda: Visit(name, scaled(step.demand, 1 / speed)), name, step.demand)
 
     def _representative(self, group: Group, member: str | None, bindings: Bindings) -> str:
         return group.name if member is None else self.classes.name(group, self._class(bindings.members[member]))
@@ -471,16 +485,17 @@ class _Rows:
 class _Uses:
     """What steps use of the names around them."""
 
-    def __init__(self, rows: _Rows) -> None:
-        self._rows = rows
+    def __init__(self, rows: _Rows, others: Collection[str]) -> None:
+        self._rows, self._others = rows, others
         self._names: dict[int, frozenset[str]] = {}
         self._cuts: dict[int, frozenset[tuple[str, int]]] = {}
         self._plain: dict[int, bool] = {}
 
     def is_plain(self, step: Step) -> bool:
-        """Tell whether a step and those inside refer to no members."""
+        """Tell whether a step and those inside refer to no members, and to no stations with another speed than 1."""
         if id(step) not in self._plain:
             own = isinstance(step, (Pick, ReplicaSet, FanOut, If)) or getattr(step, "member", None) is not None
+            own = own or (isinstance(step, Visit) and step.station in self._others)
             self._plain[id(step)] = not own and all(self.is_plain(child) for child in children(step))
         return self._plain[id(step)]
 

@@ -12,7 +12,7 @@ import numpy as np
 from capplan.calibration.system import Case
 from capplan.calibration.tables.fit_table import TableSystem, band_of
 from capplan.calibration.tables.model import Solved, solved_rows
-from capplan.calibration.tables.rows import LEVELS, MEAN, QUANTITIES, THROUGHPUT, Load, TableRow
+from capplan.calibration.tables.rows import LEVELS, MEAN, QUANTITIES, THROUGHPUT, Load, TableRow, rows_of
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.scenario import changed
 from capplan.models.objective import Metric
@@ -96,7 +96,7 @@ def predict_closed(case: Case[Any], lose: Sequence[str] = (), confidence: float 
             case.extrapolation.basis,
             case.extrapolation.why,
             (),
-            (*([_UNEVEN] if whole.uneven else []), *left_open(case, load, whole)),
+            (*system.unstated(rows_of(fitted)), *([_UNEVEN] if whole.uneven else []), *left_open(case, load, whole)),
             (system.notes.rates, NOTE, *system.promises()),
         ),
         engine="analytic",

@@ -47,6 +47,7 @@ _SHORT = {
     "row_bytes": "{} B rows",
     "version": "version {}",
     "rtt_ms": "RTT {} ms",
+    "client_share": "clients {}",
     "think_time_ms": "think {} ms",
 }
 

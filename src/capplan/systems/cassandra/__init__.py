@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 
@@ -33,7 +33,7 @@ from capplan.systems.cassandra.network import (
 )
 from capplan.systems.cassandra.outages import LOSSES, NODE, outages
 from capplan.systems.cassandra.priors import TIMES, priors
-from capplan.systems.cassandra.rows import excess, row_scenario, undecided
+from capplan.systems.cassandra.rows import excess, row_scenario, undecided, unstated
 from capplan.systems.cassandra.scenario import USUAL_ROW_BYTES, CassandraScenario
 
 RETRIES = "speculative retries"
@@ -135,6 +135,10 @@ class Cassandra(TableSystem[CassandraScenario]):
     def variation(self, values: Values, utilisation: FloatArray) -> FloatArray | None:
         """Return how much the speed varies in a run."""
         return variation(values, utilisation)
+
+    def unstated(self, rows: Iterable[LoadTestRow]) -> tuple[str, ...]:
+        """Return what rows do not state: where clients were."""
+        return unstated(rows)
 
     def undecided(self, row: TableRow, trained: Sequence[TableRow]) -> str:
         """Return what no fitted row tells of a row's layout."""

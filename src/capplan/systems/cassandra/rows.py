@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from capplan.calibration.case.extrapolation import Excess
@@ -47,7 +47,7 @@ def row_scenario(row: LoadTestRow) -> CassandraScenario:
     if row.rf is None:
         raise InputError(f"{where} has no rf: fill the column with the replicas of a row per data centre")
     reads = _read_fraction(row, where)
-    dcs = row.dcs or max(len(value) if isinstance(value, tuple) else 1 for value in (row.rf, row.cass_nodes or 0))
+    dcs = data_centres(row)
     nodes = row.cass_nodes if row.cass_nodes is not None else _usual_nodes(row.rf)
     level = USUAL_LEVEL
     fields: dict[str, Any] = {
@@ -64,11 +64,10 @@ def row_scenario(row: LoadTestRow) -> CassandraScenario:
         "token_aware": True if row.token_aware is None else row.token_aware,
         "encryption": _links(row),
         "cluster": _cluster(row),
+        "client_share": row.client_share or in_proportion_to_nodes(nodes),
     }
-    if dcs > 1:
-        fields["client_share"] = (1.0, *(0.0,) * (dcs - 1))
-        if row.rtt_ms is not None:
-            fields["rtt"] = f"{row.rtt_ms:g}ms"
+    if dcs > 1 and row.rtt_ms is not None:
+        fields["rtt"] = f"{row.rtt_ms:g}ms"
     if load.clients:
         fields["clients"] = load.clients
     else:
@@ -77,6 +76,33 @@ def row_scenario(row: LoadTestRow) -> CassandraScenario:
         return CassandraScenario(**fields)
     except InputError as error:
         raise InputError(f"{where}: {str(error).removeprefix('CassandraScenario: ')}") from None
+
+
+def data_centres(row: LoadTestRow) -> int:
+    """Return the number of data centres of a row, from its counts by data centre where it does not state it."""
+    each = (row.rf, row.cass_nodes, row.client_share)
+    return row.dcs or max(len(value) if isinstance(value, tuple) else 1 for value in each)
+
+
+def in_proportion_to_nodes(nodes: int | tuple[int, ...]) -> tuple[float, ...] | None:
+    """Return where clients are taken to be: in each data centre, in proportion to its nodes; None if those are equal.
+
+    The parameter has the nodes of each data centre, all of which coordinate requests.
+    """
+    if not isinstance(nodes, tuple) or not any(nodes):
+        return None
+    return tuple(each / sum(nodes) for each in nodes)
+
+
+def unstated(rows: Iterable[LoadTestRow]) -> tuple[str, ...]:
+    """Return what rows do not state and the model has to take for granted, in sentences."""
+    count = sum(data_centres(row) > 1 and row.client_share is None for row in rows)
+    if not count:
+        return ()
+    return (
+        f"{count} {'row does' if count == 1 else 'rows do'} not say where clients were: they are taken as spread over "
+        "the data centres in proportion to nodes. Fill the column client_share, such as 100%/0%.",
+    )
 
 
 def _refuse(row: LoadTestRow, where: str) -> None:

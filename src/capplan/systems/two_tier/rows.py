@@ -32,8 +32,9 @@ def row_scenario(row: LoadTestRow) -> TwoTierScenario:
         If a column is missing or wrong; the message names it.
     """
     where = f"run {row.run_id!r}" if row.run_id else "a row"
-    if (row.dcs or 1) != 1:
-        raise InputError(f"{where} has dcs {row.dcs}: two-tier knows one data centre, so leave its row out")
+    dcs = row.dcs or len(row.client_share or (1,))
+    if dcs != 1:
+        raise InputError(f"{where} has dcs {dcs}: two-tier knows one data centre, so leave its row out")
     counts = {name: _count(row, name, what, where) for name, what in _COUNTS.items()}
     if counts["front_nodes"] and row.front_cores is None:
         raise InputError(f"{where} has no front_cores: fill the column with the cores of a front node")

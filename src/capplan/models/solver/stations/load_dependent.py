@@ -23,6 +23,11 @@ from capplan.models.solver.stations.single_station import in_proportion
 _DIGITS = 12  # of the logarithm of a load
 
 
+def first_speed(station: Station) -> Number:
+    """Return the speed of a server with one request at the station."""
+    return 1.0 if station.rate is None else station.rate.speeds[0]
+
+
 def endless_speed(station: Station) -> Number:
     """Return the total speed of a station with an infinite queue, in servers at speed 1: its sustained throughput."""
     return station.servers * (1.0 if station.rate is None else station.rate.speeds[-1])
