@@ -121,7 +121,6 @@ def predict_(
         _finish(prediction, as_json, as_csv, wanted_more)
         return
     scenario = with_options(chosen.scenario, given(ctx))
-    say_what_has_no_effect([scenario])
     if not no_limits:
         from capplan.planner.work import check_layout  # slow to import
 
@@ -137,6 +136,7 @@ def predict_(
             risk=accepted,
             lose=tuple(lose or ()),
         )
+    say_what_has_no_effect([scenario])
     if plot is not None:
         _plot(prediction, resolve(scenario, chosen.fitted, seed), plot)
     _finish(prediction, as_json, as_csv, wanted_more, _of_demand(given_demand(ctx), scenario))

@@ -20,6 +20,7 @@ from capplan.models.results import Band, Capacity, Latency
 from capplan.planner.predict.basis import with_basis
 from capplan.planner.predict.left_open import left_open
 from capplan.planner.predict.prediction import EvidenceSummary, Limit, Prediction, unmet
+from capplan.planner.predict.percentile_order import in_order
 
 NOTE = (
     "Closed clients send their next request when they have an answer, so they have no rate to raise. Throughput and "
@@ -108,7 +109,7 @@ def _latency(case: Case[Any], solved: Solved, name: str) -> Latency:
         if statistic in (("mean",) if solved.uneven else _SHOWN):
             band = band_of(solved.figures[quantity], case.fitted, quantity)
             bands[statistic] = with_basis(band, case.basis.of_latency(name, statistic, 0.0))
-    return Latency(**bands)
+    return in_order(Latency(**bands))
 
 
 def _most_first(solved: Solved) -> list[tuple[str, Any]]:
