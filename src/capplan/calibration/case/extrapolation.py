@@ -14,7 +14,8 @@ from typing import Literal, NamedTuple
 
 from capplan.models.errors import InputError
 from capplan.models.language.per_dc import per_dc_text
-from capplan.models.language.scenario import Scenario, changed
+from capplan.models.language.scenario import Scenario, changed, options_of
+from capplan.models.language.units import parse_share
 
 Basis = Literal["measured", "interpolated", "extrapolated"]
 
@@ -171,12 +172,20 @@ def _outside(scenario: Scenario, measured: Sequence[Scenario], axis: str, label:
     low, high, what = min(known), max(known), f"{_written(scenario, axis)} {label}"
     found = []
     if min(values) < low:
-        inside = _limited(scenario, axis, low, math.inf)
-        found.append(Excess(abs(math.log2(min(values) / low)), f"{what}: none measured below {low:g}", inside))
+        inside, far = _limited(scenario, axis, low, math.inf), _doublings(scenario, axis, min(values), low)
+        found.append(Excess(far, f"{what}: none measured below {low:g}", inside))
     if max(values) > high:
-        inside = _limited(scenario, axis, 0.0, high)
-        found.append(Excess(math.log2(max(values) / high), f"{what}: none measured above {high:g}", inside))
+        inside, far = _limited(scenario, axis, 0.0, high), _doublings(scenario, axis, high, max(values))
+        found.append(Excess(far, f"{what}: none measured above {high:g}", inside))
     return found
+
+
+def _doublings(scenario: Scenario, axis: str, low: float, high: float) -> float:
+    """Return how far two values are apart; from none to one is a doubling, and no two shares are farther apart."""
+    if not low:
+        return 1 + max(math.log2(high), 0.0)
+    far = math.log2(high / low)
+    return min(far, 1.0) if options_of(type(scenario))[axis].read is parse_share else far
 
 
 def _limited(scenario: Scenario, axis: str, low: float, high: float) -> Scenario | None:

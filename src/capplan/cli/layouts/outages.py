@@ -137,10 +137,10 @@ def outages_(
             answer = outages_of_network(chosen, question, target, rate)
         else:
             scenario = with_options(chosen.scenario, given(ctx))
-            say_what_has_no_effect([scenario])
             if not no_limits:
                 check_layout(scenario)
             answer = outages_of_scenario(scenario, question, chosen.fitted, progress)
+            say_what_has_no_effect([scenario])
     if plot is not None:
         _plot(answer, plot)
     if as_json:

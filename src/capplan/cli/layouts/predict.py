@@ -118,7 +118,6 @@ def predict_(
         _finish(prediction, as_json, as_csv, wanted_more)
         return
     scenario = with_options(chosen.scenario, given(ctx))
-    say_what_has_no_effect([scenario])
     if not no_limits:
         from capplan.planner.work import check_layout  # slow to import
 
@@ -134,6 +133,7 @@ def predict_(
             confidence=sure,
             lose=tuple(lose or ()),
         )
+    say_what_has_no_effect([scenario])
     if plot is not None:
         _plot(prediction, resolve(scenario, chosen.fitted, seed), plot)
     _finish(prediction, as_json, as_csv, wanted_more, _of_demand(given_demand(ctx), scenario))

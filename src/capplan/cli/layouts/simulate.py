@@ -30,6 +30,7 @@ from capplan.cli.shell.terminal import (
 )
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.network import Network
+from capplan.models.language.scenario import Scenario
 from capplan.models.language.units import check_number, parse_duration_s, parse_rate_per_s
 from capplan.planner.simulate.simulate import (
     MOST_REPLICATIONS,
@@ -98,7 +99,7 @@ def simulate_(
     refuse_both(as_json, as_csv)
     check_output(trace, TABLE_ENDINGS)
     check_plot(plot)
-    subject = _subject(target, given(ctx), tps, no_limits)
+    subject, layouts = _subject(target, given(ctx), tps, no_limits)
     design = design_of(subject, _horizon(horizon), warmup is not None, precision)
     most = replications or (1 if precision is None else MOST_REPLICATIONS)
     plan = ReplicationPlan(subject.network, *_times(duration, warmup), seed, most, check_engine(engine))
@@ -106,6 +107,7 @@ def simulate_(
         check_work(plan)
     seen = _run(plan, design, subject, processes or os.cpu_count() or 1, trace)
     simulation = summed_up(target, subject, plan, design, seen)
+    say_what_has_no_effect(layouts)
     if plot is not None:
         from capplan.planner.reports.simulation_plot import write_plot  # plotly takes longer to import than a short run
 
@@ -130,16 +132,18 @@ def _horizon(name: str | None) -> Horizon | None:
     return None if name is None else HORIZONS[name]
 
 
-def _subject(target: str, layout: Mapping[str, Any], tps: str | None, no_limits: bool) -> Subject:
+def _subject(
+    target: str, layout: Mapping[str, Any], tps: str | None, no_limits: bool
+) -> tuple[Subject, tuple[Scenario, ...]]:
+    """Return what is simulated, with its layout if it has one."""
     chosen = read_target_or_network(target)
     if isinstance(chosen, Network):
-        return of_network(chosen, None if tps is None else _rate_per_s(tps))
+        return of_network(chosen, None if tps is None else _rate_per_s(tps)), ()
     options = layout if tps is None else {**layout, "tps": tps}
     scenario = with_options(chosen.scenario, options)
-    say_what_has_no_effect([scenario])
     if not no_limits:
         check_layout(scenario)
-    return of_scenario(scenario, chosen.fitted)
+    return of_scenario(scenario, chosen.fitted), (scenario,)
 
 
 def _rate_per_s(text: str) -> float:

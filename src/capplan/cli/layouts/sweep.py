@@ -114,6 +114,7 @@ def sweep_(
     refused = [point["refused"] for point in points if point["refused"] is not None]
     if len(refused) == len(points):
         raise InputError(f"all {len(points):,} points are refused; the first: {refused[0]}")
+    say_what_has_no_effect(each.scenario for each in sweep.layouts if each.scenario is not None)
     if plot is not None:
         from capplan.planner.reports.sweep_plot import write_plot  # plotly takes longer to import than a short sweep
 
@@ -144,7 +145,6 @@ def _sweep(
         if engine == "analytic":
             raise InputError(f"--precision {precision} is for simulated latencies: add --engine compiled, or drop it")
         aim = precision_target(precision, its)
-    say_what_has_no_effect(layout.scenario for layout in layouts if layout.scenario is not None)
     sweep = Sweep(its.name, layouts, rates, chosen.fitted, draws, engine, seed, aim)
     check_objectives(base, chosen.fitted)
     return sweep

@@ -14,7 +14,7 @@ import typer
 from capplan.cli.shell.confidence import DEFAULT_CONFIDENCE, Confidence
 from capplan.cli.shell.messages import say
 from capplan.cli.shell.progress import stages
-from capplan.cli.shell.scenario_command import flag, given
+from capplan.cli.shell.scenario_command import flag, given, say_what_has_no_effect
 from capplan.cli.shell.target import DEFAULT_TARGET, TargetText, read_target
 from capplan.cli.shell.terminal import NoTimeLimit, check_output
 from capplan.cli.shell.workers import workers_for
@@ -96,6 +96,7 @@ def proposal_(
         workers_for(max(TASKS, len(chosen_from)), processes, None) as workers,
     ):
         made = _proposed(asked_for, workers, stage)
+    say_what_has_no_effect([base])
     for path in out:
         replace_file(path, render_proposal(made, path.suffix.lower(), logo))
         say(f"wrote {path}")

@@ -106,6 +106,7 @@ def size_(
         workers_for(len(chosen_from), processes, cluster) as workers,
     ):
         sizing = size(base, question, workers, chosen.fitted, progress)
+    say_what_has_no_effect([base])
     if plot is not None:
         from capplan.planner.reports.sizing_plot import write_plot  # plotly is slow to import
 
@@ -136,7 +137,6 @@ def asked(
         raise InputError(f"--prices {prices} has no effect beside --shapes: shapes have prices of their own")
     its: System[Any] = system(chosen.scenario.system)
     base, sized, fixed = _space(chosen.scenario, its, given(ctx))
-    say_what_has_no_effect([base])
     return base, SizingQuestion(
         survive=tuple(survive or ()),
         confidence=parse_share(confidence),

@@ -58,6 +58,7 @@ from capplan.models.solver.stations.single_station import gigm_mean_wait_kimura_
 _ENDLESS, _LONGEST = 20, 2000
 # Virtual rates, relative to saturation, at which response times are computed; values between are interpolated.
 _LEAST_VARIABLE = 0.01  # variance of paced work over that of Poisson arrivals, at least
+_LEAST_IDLE = 1e-4  # of what the others leave of a station: what is busier counts as this busy
 _NEARLY = 0.999  # most of a station that others may take from those who have the rest
 _SLOW, _AVOIDED = 1000.0, 0.05  # stretch of a slow station; share of its time below which requests do without it
 _SURELY = 0.5  # of the stretched time of a station in the response, from which requests wait for it
@@ -764,10 +765,10 @@ class Analysis:
         demand = self.demands[name]
         if name in self._others:
             demand, rate_per_s = self._others[name].plus(rate_per_s, demand), np.ones(1)
-        less = self._variability[name]
+        less, full = self._variability[name], 1 - _LEAST_IDLE * self._room(name)
         if self.stations[name].has_lanes:
-            return lane_congestion(self.stations[name], demand, rate_per_s, less)
-        busy = _poisson_congestion(self.stations[name], demand, rate_per_s)
+            return lane_congestion(self.stations[name], demand, rate_per_s, full, less)
+        busy = _poisson_congestion(self.stations[name], demand, rate_per_s, full)
         if self._counts_requests:
             busy = replace(busy, sharing=None)
         return busy if np.all(less == 1.0) else busy.scaled(less)
@@ -899,12 +900,14 @@ def _sharing(station: Station, demand: ServiceDemand, busy: FloatArray, delayed:
     return Sharing(1 + lost, delayed * (1 + load) / left**2 - lost**2, left / service)
 
 
-def _poisson_congestion(station: Station, demand: ServiceDemand, rate_per_s: FloatArray) -> Congestion:
+def _poisson_congestion(
+    station: Station, demand: ServiceDemand, rate_per_s: FloatArray, full: FloatArray
+) -> Congestion:
     """Return the congestion of an open M/G/m queue with this demand per request, at `rate_per_s` requests."""
     if station.rate is not None:
-        asked = np.clip(rate_per_s * demand.mean_s, 1e-12, 0.9999 * endless_speed(station))
+        asked = np.clip(rate_per_s * demand.mean_s, 1e-12, full * endless_speed(station))
         return Congestion(stretch=mean_number(asked, speeds(station)) / asked)
-    busy = np.minimum(rate_per_s * demand.mean_s, station.servers * 0.9999)
+    busy = np.minimum(rate_per_s * demand.mean_s, station.servers * full)
     delayed = erlang_c(station.servers, busy)
     if station.discipline == "ps":
         return Congestion(1 + delayed / (station.servers - busy), sharing=_sharing(station, demand, busy, delayed))

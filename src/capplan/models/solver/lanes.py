@@ -40,11 +40,9 @@ from capplan.models.solver.flow_analysis import Congestion, ServiceDemand, Shari
 from capplan.models.solver.random_times.random_time import RandomTime
 from capplan.models.solver.stations.erlang import erlang_c
 
-_FULL = 0.9999  # of a lane, at most
-
 
 def lane_congestion(
-    station: Station, demand: ServiceDemand, rate_per_s: FloatArray, variability: Number = 1.0
+    station: Station, demand: ServiceDemand, rate_per_s: FloatArray, full: Number, variability: Number = 1.0
 ) -> Congestion:
     """Return the congestion of a station with lanes.
 
@@ -55,14 +53,16 @@ def lane_congestion(
     demand : ServiceDemand
         Demand of one request.
     rate_per_s : array (..., draws)
-        Requests per second; full lanes count as nearly full.
+        Requests per second.
+    full : number or array (draws,)
+        Load that a busier lane counts as, a little below 1.
     variability : number or array (draws,)
         Variance of the work that arrives at the station, over that of Poisson arrivals.
     """
     visits = np.maximum(demand.visits, 1e-12)
     service = demand.mean_s / visits
     scv = np.maximum(demand.second_moment_s2 * visits / np.maximum(demand.mean_s, 1e-150) ** 2 - 1, 0.0)
-    load = np.clip(rate_per_s * demand.mean_s / station.servers, 1e-12, _FULL)
+    load = np.clip(rate_per_s * demand.mean_s / station.servers, 1e-12, full)
     if station.discipline == "ps":
         slowdown = 1 + _mean_wait(station, load, scv, variability) * 2 / (1 + scv)
         sharing = Sharing(slowdown, slowdown * (slowdown - 1), 1 / (slowdown * np.maximum(service, 1e-300)))

@@ -21,6 +21,7 @@ from capplan.models.verdict import CONFIDENCE
 from capplan.planner.predict.basis import with_basis
 from capplan.planner.predict.judged_by_bands import judged_by_bands
 from capplan.planner.predict.left_open import left_open
+from capplan.planner.predict.percentile_order import in_order
 from capplan.planner.predict.prediction import EvidenceSummary, Limit, Prediction
 
 NOTE = (
@@ -117,7 +118,7 @@ def _latency(case: Case[Any], solved: Solved, name: str) -> Latency:
         if statistic in (("mean",) if solved.uneven else _SHOWN):
             band = band_of(solved.figures[quantity], case.fitted, quantity)
             bands[statistic] = with_basis(band, case.basis.of_latency(name, statistic, 0.0))
-    return Latency(**bands)
+    return in_order(Latency(**bands))
 
 
 def _most_first(solved: Solved) -> list[tuple[str, Any]]:

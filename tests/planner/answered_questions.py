@@ -1,0 +1,322 @@
+"""Answers to valid questions: the command line in this process, and what must hold of what it prints."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import re
+import signal
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from tests.planner.valid_questions import PLACE, Asked, Words, folder
+
+from capplan.cli.main import main
+from capplan.models.results import LOST, STATISTICS
+
+LONGEST_S = 60.0
+"""CPU time of a line after which it counts as endless: work that is declared takes a tenth of it."""
+SOLVED = 0.02
+"""Error of a figure of the solver, from one layout or rate to the next."""
+TIMES = 0.05
+"""Error of a time from one choice of draws to another: a few of them represent all."""
+ROUNDED = 2e-3
+"""Of figures with four digits."""
+_PROGRESS = re.compile(r"is still at work|\.\.\.$")
+_SECOND = re.compile(r"(?<!e\.g)(?<!etc)[.!?] [A-Z]")
+
+Tree = Mapping[str, Any]
+
+
+class EndlessError(Exception):
+    """A line takes longer than any may."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command line printed.
+
+    Attributes
+    ----------
+    code
+        Exit code; None if it ended in a traceback.
+    found
+        The JSON; None where there is none.
+    said
+        Sentences on stderr.
+    broke
+        Last frame and message of a traceback; empty without one.
+    """
+
+    line: Words
+    code: int | None
+    found: Any
+    said: tuple[str, ...]
+    broke: str = ""
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A broken invariant."""
+
+    invariant: str
+    detail: str
+
+
+@contextmanager
+def bounded(seconds: float) -> Iterator[None]:
+    """End what takes more CPU time."""
+
+    def end(*_: Any) -> None:
+        raise EndlessError
+
+    before = signal.signal(signal.SIGVTALRM, end)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+def answer(line: Words) -> Answer:
+    """Run a command line in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    try:
+        with redirect_stdout(out), redirect_stderr(err), warnings.catch_warnings(), bounded(LONGEST_S):
+            warnings.simplefilter("ignore")
+            code = main(line)
+    except EndlessError:
+        return Answer(line, None, None, (), "endless")
+    except Exception as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        frame = f"{os.path.basename(where.filename)}:{where.name}"  # noqa: PTH119
+        return Answer(line, None, None, (), f"{type(error).__name__} in {frame}: {error}"[:200])
+    text = out.getvalue()
+    found = json.loads(text, parse_constant=_refused) if text and "--json" in line else None
+    sentences = (each.removeprefix("capplan: ") for each in err.getvalue().replace("\r", "\n").splitlines())
+    return Answer(line, code, found, tuple(each for each in sentences if each and not _PROGRESS.search(each)))
+
+
+def _refused(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+def answers(asked: Asked) -> list[Answer]:
+    """Answer the lines of a question in the folder of this process."""
+    place = folder()
+    for name, text in asked.files.items():
+        (place / name).write_text(text.replace(PLACE, f"{place}/"), encoding="utf-8")
+    found = []
+    with chdir(place):
+        for line in asked.lines:
+            found.append(answer(line))
+            if found[-1].code != 0:
+                break
+    for name in ("out.json", "fitted.json"):
+        (place / name).unlink(missing_ok=True)
+    return found
+
+
+def violations(asked: Asked) -> list[Violation]:
+    """Return the invariants that the answers to a question break."""
+    found = answers(asked)
+    broken = [each for answered in found for each in _of_one(answered)]
+    if not broken and len(found) == len(asked.lines) and all(each.code in (0, 1) for each in found):
+        relation = RELATIONS.get(asked.kind)
+        broken += [] if relation is None else list(relation([each.found for each in found]))
+    return broken
+
+
+def _of_one(its: Answer) -> Iterator[Violation]:
+    if its.code is None:
+        yield Violation("endless" if its.broke == "endless" else "traceback", its.broke)
+    elif its.code not in (0, 1, 2):
+        yield Violation("exit code", str(its.code))
+    elif its.code == 2:
+        if len(its.said) != 1 or _SECOND.search(its.said[0]):
+            yield Violation("one sentence", " | ".join(its.said))
+    elif its.found is not None:
+        for check in (_bands, _percentiles, _offered, _outages, _sweep_rows):
+            yield from check(its.found)
+        if "clients" in str(its.line) and its.line[0] == "simulate":
+            yield from _littles_law(its.found)
+
+
+def _trees(value: Any, path: str = "") -> Iterator[tuple[str, Tree]]:
+    """Yield all objects of a JSON value with their paths."""
+    if isinstance(value, Mapping):
+        yield path, value
+        for name, each in value.items():
+            yield from _trees(each, f"{path}.{name}")
+    elif isinstance(value, list):
+        for number, each in enumerate(value):
+            yield from _trees(each, f"{path}[{number}]")
+
+
+def _ends(band: Tree) -> list[float]:
+    """Return the ends and the median of a band; null is unbounded."""
+    return [math.inf if band[end] is None else float(band[end]) for end in ("low", "value", "high")]
+
+
+def _bands(found: Any) -> Iterator[Violation]:
+    signed = ("difference",)
+    for path, tree in _trees(found):
+        if {"low", "value", "high"} <= tree.keys():
+            ends = _ends(tree)
+            if path.endswith(signed) and tree["low"] is None:
+                ends[0] = -math.inf  # of a time that one layout may not have at all
+            if ends != sorted(ends):
+                yield Violation("bands are ordered", f"{path} {ends}")
+            if ends[0] < 0 and not path.endswith(signed):
+                yield Violation("bands are positive", f"{path} {ends}")
+
+
+def _percentiles(found: Any) -> Iterator[Violation]:
+    for path, tree in _trees(found):
+        its = [tree[name] for name in STATISTICS[1:] if isinstance(tree.get(name), Mapping)]
+        for end in ("low", "value", "high"):
+            row = [math.inf if each[end] is None else each[end] for each in its if end in each]
+            if any(a > b * (1 + 1e-3) for a, b in pairwise(row)):
+                yield Violation("percentiles are ordered", f"{path} {end} {row}")
+
+
+def _offered(found: Any) -> Iterator[Violation]:
+    """Check that capacity, risk and what is carried fit together."""
+    if not isinstance(found, Mapping) or not (found.get("capacity") and found.get("offered")):
+        return
+    capacity, offered = found["capacity"], found["offered"]
+    risk, rate = offered["overload_probability"], offered["peak_tps"]
+    peak, overload = _ends(capacity["peak_tps"]), _ends(capacity["overload_tps"])
+    if any(a > b * (1 + SOLVED) for a, b in zip(peak, overload, strict=True)):
+        yield Violation("objectives raise no capacity", f"{peak} {overload}")
+    if risk is None:
+        return
+    if rate * (1 - ROUNDED) >= overload[2] and risk < 0.9:
+        yield Violation("risk fits the capacity", f"rate {rate} band {overload} risk {risk}")
+    if rate * (1 + ROUNDED) <= overload[0] and risk > 0.1:
+        yield Violation("risk fits the capacity", f"rate {rate} band {overload} risk {risk}")
+    if offered["carried"] == "yes" and peak[1] <= 0:
+        yield Violation("nothing is carried without a capacity", f"{peak}")
+    if risk <= 0.05 and rate > overload[1] * (1 + SOLVED):
+        yield Violation("risk fits the capacity", f"rate {rate} band {overload} risk {risk}")
+    if risk >= LOST + 0.2 and rate < overload[1] * (1 - SOLVED):
+        yield Violation("risk fits the capacity", f"rate {rate} band {overload} risk {risk}")
+
+
+def _outages(found: Any) -> Iterator[Violation]:
+    """Check that no loss is an advantage, unless its row has a reason."""
+    if not isinstance(found, Mapping):
+        return
+    for row in found.get("outages") or ():
+        if row["carried"] == "yes" and row["capacity_tps"] and not row["capacity_tps"]["value"]:
+            yield Violation("nothing is carried without a capacity", row["name"])
+        if row.get("better_as") or not found.get("capacity"):
+            continue
+        if row["capacity_tps"] is not None:
+            left, whole = _ends(row["capacity_tps"]), _ends(found["capacity"]["peak_tps"])
+            if any(a > b * (1 + SOLVED) for a, b in zip(left, whole, strict=True)):
+                yield Violation("a loss raises no capacity", f"{row['name']} {row['lowered']} {left} {whole}")
+        for name, latency in row["latency_ms"].items():
+            for statistic in ("mean", "p50", "p99"):
+                its, normal = latency[statistic], found["latency_ms"][name][statistic]
+                if its and normal and _ends(its)[1] < _ends(normal)[1] * (1 - SOLVED):
+                    yield Violation(
+                        "a loss is not faster",
+                        f"{row['name']} {row['lowered']} {name}.{statistic} {its['value']} {normal['value']}",
+                    )
+
+
+def _sweep_rows(found: Any) -> Iterator[Violation]:
+    if not isinstance(found, Mapping):
+        return
+    for row in found.get("points") or ():
+        for name in row:
+            if f"{name}_low" not in row or row[name] is None:
+                continue
+            ends = [row[f"{name}_low"], row[name], row[f"{name}_high"]]
+            ends = [math.inf if each is None else each for each in ends]
+            if ends != sorted(ends):
+                yield Violation("bands are ordered", f"{name} {ends}")
+        for name in {key.removesuffix("_p50_ms") for key in row if key.endswith("_p50_ms")}:
+            for end in ("", "_low", "_high"):
+                its = [row[f"{name}_{each}_ms{end}"] for each in STATISTICS[1:]]
+                its = [each for each in its if each is not None]
+                if any(a > b * (1 + 1e-3) for a, b in pairwise(its)):
+                    yield Violation("percentiles are ordered", f"{name}{end} {its}")
+
+
+def _littles_law(found: Any) -> Iterator[Violation]:
+    """Check that throughput x latency is at most the number of closed clients."""
+    scenario = found.get("scenario") or {}
+    clients = scenario.get("clients")
+    if not clients or scenario["system"] == "arion":  # whose clients come at a rate
+        return
+    every = found["classes"].get("all") or next(iter(found["classes"].values()))
+    mean, rate = every["latency_ms"]["actual"]["mean"]["value"], every["throughput_per_s"]["value"]
+    if mean is None or every["completed"] < 20 * clients:
+        return
+    inside = rate * mean / 1e3  # the others prepare their next request
+    if inside > clients * 1.05:
+        yield Violation("Little's law", f"{inside:.4g} of {clients} clients")
+
+
+def _near(name: str, one: float | None, other: float | None, error: float) -> Iterator[Violation]:
+    one, other = (math.inf if each is None else each for each in (one, other))
+    if one != other and not abs(one - other) <= error * max(abs(one), abs(other)):
+        yield Violation("verbs agree", f"{name} {one:.5g} {other:.5g}")
+
+
+def _agreed(found: Sequence[Any]) -> Iterator[Violation]:
+    """Check that predict, sweep and compare give the same capacity, mean and median."""
+    predicted, swept, compared = found
+    (row,) = swept["points"]
+    if row["refused"]:
+        yield Violation("verbs agree", f"only sweep refuses: {row['refused']}")
+        return
+    its = {each["figure"]: each["first"]["value"] for each in compared["differences"]}
+    capacity = predicted["capacity"]["overload_tps"]["value"]
+    yield from _near("sweep capacity", capacity, row["capacity_tps"], SOLVED)
+    yield from _near("compare capacity", capacity, its["capacity"], SOLVED)
+    yield from _near("sweep rate", (predicted["offered"] or {}).get("peak_tps"), row["offered_tps"], SOLVED)
+    for name, latency in predicted["latency_ms"].items():
+        for statistic in ("mean", "p50"):
+            if latency[statistic] is None:
+                continue
+            value, figure = latency[statistic]["value"], f"{name}.{statistic}"
+            yield from _near(f"sweep {figure}", value, row[f"{name}_{statistic}_ms"], TIMES)
+            yield from _near(f"compare {figure}", value, its.get(figure, value), TIMES)
+    for each in compared["differences"]:
+        if any(abs(end) > 1e-9 for end in _ends(each["difference"])):
+            yield Violation("a layout does not differ from itself", f"{each['figure']} {each['difference']}")
+
+
+def _carries_more(found: Sequence[Any]) -> Iterator[Violation]:
+    few, more = (each["capacity"]["overload_tps"]["value"] if each["capacity"] else None for each in found)
+    if few and more is not None and more < few * (1 - SOLVED):
+        yield Violation("more machines carry no less", f"{few} {more}")
+
+
+def _slows(found: Sequence[Any]) -> Iterator[Violation]:
+    rows = sorted((each for each in found[0]["points"] if not each["refused"]), key=lambda each: float(each["load"]))
+    for name in rows[0] if rows else ():
+        if not name.endswith(("_mean_ms", "_p50_ms", "_p99_ms")):
+            continue
+        its = [math.inf if row[name] is None else row[name] for row in rows]
+        if any(b < a * (1 - SOLVED) for a, b in pairwise(its)):
+            yield Violation("latency rises with the load", f"{name} {its}")
+
+
+RELATIONS: Mapping[str, Callable[[Sequence[Any]], Iterator[Violation]]] = {
+    "verbs agree": _agreed,
+    "more machines": _carries_more,
+    "more load": _slows,
+}
+"""What the answers of several lines must have in common, by kind of question."""

@@ -1,0 +1,112 @@
+"""Ask many valid questions in several processes, and count what breaks: `python tests/planner/questions_campaign.py N`.
+
+The results file has a line for each question; a campaign that was interrupted goes on with the questions that it lacks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import json
+import multiprocessing
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from tests.planner.answered_questions import LONGEST_S, violations
+from tests.planner.valid_questions import asked
+
+LINES = 3  # of a question at most
+AT_ONCE = 20  # questions of a process
+
+
+def ask(numbers: Iterable[int], results: Path) -> None:
+    """Ask some questions, and append a line for each to the results."""
+    for number in numbers:
+        faulthandler.dump_traceback_later(LINES * LONGEST_S * 4, exit=True)  # code that no signal interrupts
+        begin, question = time.process_time(), asked(number)
+        found = [[each.invariant, each.detail] for each in violations(question)]
+        row = {
+            "number": number,
+            "kind": question.kind,
+            "about": question.about,
+            "cpu_s": round(time.process_time() - begin, 2),
+            "broken": found,
+            "asked": str(question) if found else "",
+        }
+        with results.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+    faulthandler.cancel_dump_traceback_later()
+
+
+def read(results: Path) -> dict[int, dict[str, object]]:
+    """Return the results so far by number; a line that was cut off is left out."""
+    found = {}
+    for line in results.read_text(encoding="utf-8").splitlines() if results.exists() else []:
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue
+        found[row["number"]] = row
+    return found
+
+
+def campaign(count: int, results: Path, processes: int) -> Counter[tuple[str, str]]:
+    """Ask the questions that the results lack; return counts by invariant and kind.
+
+    A process that ends before its questions do has met one that never ends: the next one of its questions.
+    """
+    waiting = [number for number in range(count) if number not in read(results)]
+    pieces = [waiting[start : start + AT_ONCE] for start in range(0, len(waiting), AT_ONCE)]
+    running: list[tuple[multiprocessing.Process, list[int]]] = []
+    while pieces or running:
+        while pieces and len(running) < processes:
+            piece = pieces.pop(0)
+            process = multiprocessing.Process(target=ask, args=(piece, results))
+            process.start()
+            running.append((process, piece))
+        running[0][0].join(0.2)
+        for each in [each for each in running if not each[0].is_alive()]:
+            running.remove(each)
+            done = read(results)
+            if left := [number for number in each[1] if number not in done]:
+                row = {"number": left[0], "kind": asked(left[0]).kind, "broken": [["endless", "no signal ends it"]]}
+                row |= {"asked": str(asked(left[0])), "about": asked(left[0]).about, "cpu_s": 0.0}
+                with results.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(row) + "\n")
+                pieces.insert(0, left[1:])
+    return counts(read(results).values())
+
+
+def counts(rows: Iterable[dict[str, object]]) -> Counter[tuple[str, str]]:
+    """Count questions by invariant that they break, and kind."""
+    found: Counter[tuple[str, str]] = Counter()
+    for row in rows:
+        for invariant in sorted({each[0] for each in row["broken"]}):  # type: ignore[attr-defined]  # read as JSON
+            found[invariant, str(row["kind"])] += 1
+    return found
+
+
+def main() -> int:
+    """Run a campaign, and print its counts."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("count", type=int)
+    parser.add_argument("results", type=Path, nargs="?", default=Path("valid-questions.jsonl"))
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    given = parser.parse_args()
+    found = campaign(given.count, given.results, given.processes)
+    rows = read(given.results)
+    print(f"{len(rows)} questions, {sum(bool(row['broken']) for row in rows.values())} break an invariant")
+    for (invariant, kind), count in sorted(found.items()):
+        print(f"{count:6}  {invariant}: {kind}")
+    return bool(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
