@@ -31,11 +31,20 @@ class Excess(NamedTuple):
     inside : Scenario or None
         The layout as it would be without this excess, everything else the same: the figures of both show whether a
         figure responds to it. None: every figure is taken to respond.
+    axis : str
+        The axis and the side of it, where another layout may lie less far outside in the same way; empty: only one with
+        the same words does.
     """
 
     doublings: float
     words: str
     inside: Scenario | None = None
+    axis: str = ""
+
+    @property
+    def way(self) -> str:
+        """What another layout has in common with this one if it lies outside in the same way."""
+        return self.axis or self.words
 
 
 Responses = Mapping[Excess, Mapping[str, float]]
@@ -72,7 +81,7 @@ class Extrapolation:
         """Doublings outside the measured range, summed over all ways."""
         return sum(each.doublings for each in (*self.excess, *self.excess_of_rates))
 
-    def factor(self, widening: float, figure: str, responses: Responses) -> float:
+    def factor(self, widening: float, figure: str, responses: Responses, beside: Extrapolation | None = None) -> float:
         """Return the factor that widens the model error of a figure.
 
         Parameters
@@ -83,6 +92,8 @@ class Extrapolation:
             `RATE` for the capacity, or a reported request class for its times.
         responses : mapping
             How far each excess moves each figure.
+        beside : Extrapolation, optional
+            That of another layout: count only the doublings that both have. By default all count.
 
         Returns
         -------
@@ -90,7 +101,11 @@ class Extrapolation:
             The factor, at least 1.
         """
         ways = (*self.excess, *self.excess_of_rates) if figure == RATE else self.excess
-        return 1 + widening * sum(_counted(each, responses.get(each, {}).get(figure)) for each in ways)
+        own = [_counted(each, responses.get(each, {}).get(figure)) for each in ways]
+        if beside is not None:
+            known = {each.way: each.doublings for each in (*beside.excess, *beside.excess_of_rates)}
+            own = [min(counted, known.get(each.way, 0.0)) for each, counted in zip(ways, own, strict=True)]
+        return 1 + widening * sum(own)
 
     def without_effect(self, responses: Responses) -> tuple[Excess, ...]:
         """Return the ways that move no figure."""
@@ -167,11 +182,11 @@ def _outside(scenario: Scenario, measured: Sequence[Scenario], axis: str, label:
     low, high, what = min(known), max(known), f"{_written(scenario, axis)} {label}"
     found = []
     if min(values) < low:
-        inside = _limited(scenario, axis, low, math.inf)
-        found.append(Excess(abs(math.log2(min(values) / low)), f"{what}: none measured below {low:g}", inside))
+        inside, words = _limited(scenario, axis, low, math.inf), f"{what}: none measured below {low:g}"
+        found.append(Excess(abs(math.log2(min(values) / low)), words, inside, f"{axis} <"))
     if max(values) > high:
-        inside = _limited(scenario, axis, 0.0, high)
-        found.append(Excess(math.log2(max(values) / high), f"{what}: none measured above {high:g}", inside))
+        inside, words = _limited(scenario, axis, 0.0, high), f"{what}: none measured above {high:g}"
+        found.append(Excess(math.log2(max(values) / high), words, inside, f"{axis} >"))
     return found
 
 

@@ -169,14 +169,26 @@ class _Figure(NamedTuple):
     repeated: FloatArray
 
 
-def _figures_of(limit: CapacityLimit, found: AtRate) -> Iterator[tuple[str, _Figure]]:
-    """Yield the figures of a layout by name."""
+class _Solved(NamedTuple):
+    """A layout: its capacity, and its other figures at the common rate."""
+
+    limit: CapacityLimit
+    found: AtRate
+
+    def figures(self, other: _Solved) -> dict[str, _Figure]:
+        """Return the figures by name, to compare with those of another layout."""
+        return dict(_figures_of(*self, *other))
+
+
+def _figures_of(
+    limit: CapacityLimit, found: AtRate, other_limit: CapacityLimit, other: AtRate
+) -> Iterator[tuple[str, _Figure]]:
     near, band, number = limit.near, limit.capacity.peak_tps, _number(found.case)
-    uncertainty = replace(near.uncertainty, layout=number)
+    uncertainty = replace(near.uncertainty_beside(other_limit.near), layout=number)
     highest = sustained_rate(near.solution, uncertainty, objectives_at_a_rate(near), limit.relations)
     most = math.inf if near.upper_bound is None else band.high
     yield CAPACITY, _Figure("1/s", band, *(np.minimum(each, most) for each in highest))
-    figures, uncertainty = found.figures, replace(found.case.uncertainty, layout=number)
+    figures, uncertainty = found.figures, replace(found.case.uncertainty_beside(other.case), layout=number)
     for name, latency in found.latency_ms.items():
         paused, plain_s = figures.latencies_s(name), figures.without_pauses.latencies_s(name)
         for place, statistic in enumerate(STATISTICS):
@@ -237,9 +249,8 @@ def compare(
     limits = tuple(capacity_limit(case, question) for case in cases)
     given = next((case.given_per_s for case in cases if case.given_per_s is not None), None)
     rate = min(each.default_rate for each in limits) if given is None else given
-    one, other = (
-        dict(_figures_of(limit, solved_at(case, rate, question))) for limit, case in zip(limits, cases, strict=True)
-    )
+    solved = [_Solved(limit, solved_at(case, rate, question)) for limit, case in zip(limits, cases, strict=True)]
+    one, other = (each.figures(beside) for each, beside in zip(solved, reversed(solved), strict=True))
     differences = tuple(_difference(name, one[name], other[name]) for name in one if name in other)
     driven = next((each.figure for each in differences if _is_certain(each)), CAPACITY)
     return Comparison(
