@@ -9,6 +9,7 @@ from tests.planner.test_sweep import computed, given, load, sweep
 from capplan.calibration.system import System
 from capplan.models.language.scenario import changed
 from capplan.models.results import rounded
+from capplan.planner.explore import sweep as sweep_module
 from capplan.planner.explore import sweep_compiled
 from capplan.planner.explore.sweep import Sweep, precision_target
 from capplan.planner.explore.sweep_table import band_columns, latency_columns
@@ -25,10 +26,13 @@ def simulated(*loads: float, precision: str = "p99<5%") -> Sweep:
 
 @pytest.fixture
 def without_pauses(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    kept = (sweep_compiled.__dict__["_drawn"], sweep_module.__dict__["_solved"])
     monkeypatch.setattr(type(ITS), "pauses", System.pauses)
-    sweep_compiled.__dict__["_drawn"].cache_clear()
+    for each in kept:
+        each.cache_clear()
     yield
-    sweep_compiled.__dict__["_drawn"].cache_clear()
+    for each in kept:
+        each.cache_clear()
 
 
 @pytest.mark.usefixtures("without_pauses")
@@ -72,7 +76,7 @@ def test_a_finer_target_is_met() -> None:
     assert fine <= 0.02 < coarse <= 0.09
 
 
-@pytest.mark.parametrize("slo", [(), ("acct.p99<9ms",)])
+@pytest.mark.parametrize("slo", [(), pytest.param(("acct.p99<9ms",), marks=pytest.mark.slow)])
 def test_the_capacity_and_latencies_beyond_it_are_those_of_predict(slo: tuple[str, ...]) -> None:
     """Requests are dropped beyond the capacity, so both simulate; each scatters by what it says."""
     base = scenario(dcs=1, slo=slo)
