@@ -169,20 +169,10 @@ class _Figure(NamedTuple):
     repeated: FloatArray
 
 
-class _Solved(NamedTuple):
-    """A layout: its capacity, and its other figures at the common rate."""
-
-    limit: CapacityLimit
-    found: AtRate
-
-    def figures(self, other: _Solved) -> dict[str, _Figure]:
-        """Return the figures by name, to compare with those of another layout."""
-        return dict(_figures_of(*self, *other))
-
-
 def _figures_of(
     limit: CapacityLimit, found: AtRate, other_limit: CapacityLimit, other: AtRate
 ) -> Iterator[tuple[str, _Figure]]:
+    """Yield the figures of a layout by name, to compare with those of another: capacity, and the others at a rate."""
     near, band, number = limit.near, limit.capacity.peak_tps, _number(found.case)
     uncertainty = replace(near.uncertainty_beside(other_limit.near), layout=number)
     highest = sustained_rate(near.solution, uncertainty, objectives_at_a_rate(near), limit.relations)
@@ -207,9 +197,8 @@ def _figures_of(
 
 def _number(case: Case[Any]) -> int:
     """Return a number of the layout: the same for the same fields, whatever is asked of it."""
-    traffic = {*rate_fields(type(case.scenario)), "slo"}
-    fields = {name: value for name, value in case.scenario.given().items() if name not in traffic}
-    return int.from_bytes(hashlib.sha256(json.dumps(plain(fields), sort_keys=True).encode()).digest()[:4], "big")
+    text = json.dumps(plain(_fields(case.scenario)), sort_keys=True)
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
 
 
 def compare(
@@ -249,8 +238,8 @@ def compare(
     limits = tuple(capacity_limit(case, question) for case in cases)
     given = next((case.given_per_s for case in cases if case.given_per_s is not None), None)
     rate = min(each.default_rate for each in limits) if given is None else given
-    solved = [_Solved(limit, solved_at(case, rate, question)) for limit, case in zip(limits, cases, strict=True)]
-    one, other = (each.figures(beside) for each, beside in zip(solved, reversed(solved), strict=True))
+    solved = [(limit, solved_at(case, rate, question)) for limit, case in zip(limits, cases, strict=True)]
+    one, other = (dict(_figures_of(*own, *beside)) for own, beside in (solved, solved[::-1]))
     differences = tuple(_difference(name, one[name], other[name]) for name in one if name in other)
     driven = next((each.figure for each in differences if _is_certain(each)), CAPACITY)
     return Comparison(
@@ -295,13 +284,16 @@ def _layout(case: Case[Any]) -> str:
     return case.system.layout(case.scenario, case.values)
 
 
+def _fields(scenario: Scenario) -> dict[str, Any]:
+    """Return the fields of the layout: not the rate, which is common, nor the objectives."""
+    traffic = {*rate_fields(type(scenario)), "slo"}
+    return {name: value for name, value in scenario.given().items() if name not in traffic}
+
+
 def _changed(first: Scenario, second: Scenario) -> tuple[str, ...]:
-    """Return the fields of the layout that differ: not the rate, which is common, nor the objectives."""
-    one, other = first.given(), second.given()
-    traffic = {*rate_fields(type(first)), "slo"}
-    return tuple(
-        name for name in dict.fromkeys((*one, *other)) if name not in traffic and one.get(name) != other.get(name)
-    )
+    """Return the fields of the layout that differ."""
+    one, other = _fields(first), _fields(second)
+    return tuple(name for name in dict.fromkeys((*one, *other)) if one.get(name) != other.get(name))
 
 
 def _difference(name: str, one: _Figure, other: _Figure) -> Difference:
@@ -321,11 +313,12 @@ def _gaps(one: _Figure, other: _Figure) -> tuple[FloatArray, FloatArray]:
 
     What the model tells apart in no draw has one model error.
     """
-    if np.array_equal(one.predicted, other.predicted):
-        return np.zeros_like(one.predicted), np.zeros_like(one.predicted)
     with np.errstate(invalid="ignore"):
-        gaps = other.predicted - one.predicted, other.repeated - one.repeated
-    return np.nan_to_num(gaps[0], posinf=np.inf, neginf=-np.inf), np.nan_to_num(gaps[1], posinf=np.inf, neginf=-np.inf)
+        gaps = np.stack([other.predicted - one.predicted, other.repeated - one.repeated])
+    if np.array_equal(one.predicted, other.predicted):
+        gaps[:] = 0.0
+    predicted, repeated = np.where(np.isnan(gaps), 0.0, gaps)
+    return predicted, repeated
 
 
 def _is_certain(difference: Difference) -> bool:
