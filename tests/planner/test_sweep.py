@@ -99,7 +99,7 @@ def test_with_all_draws_the_figures_are_those_of_predict(base: Scenario, rate: f
 @pytest.mark.slow
 @pytest.mark.parametrize(("base", "rate"), POINTS)
 def test_few_draws_are_near_all_draws(base: Scenario, rate: float) -> None:
-    few, every = bands(one(base, rate)), bands(one(base, rate, draws=1000))
+    few, every = bands(one(base, rate, draws=64)), bands(one(base, rate))
     wide = base.system != "openprovider" or vars(base)["encryption"] is not None  # the draws differ more
 
     for name, (value, low, high) in every.items():

@@ -4,10 +4,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from tests.planner.test_sweep import computed, load, sweep
+from tests.planner.test_sweep import computed, given, load, sweep
 
 from capplan.calibration.system import System
 from capplan.models.language.scenario import changed
+from capplan.models.results import rounded
+from capplan.planner.explore import sweep as sweep_module
 from capplan.planner.explore import sweep_compiled
 from capplan.planner.explore.sweep import Sweep, precision_target
 from capplan.planner.explore.sweep_table import band_columns, latency_columns
@@ -24,10 +26,13 @@ def simulated(*loads: float, precision: str = "p99<5%") -> Sweep:
 
 @pytest.fixture
 def without_pauses(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    kept = (sweep_compiled.__dict__["_drawn"], sweep_module.__dict__["_solved"])
     monkeypatch.setattr(type(ITS), "pauses", System.pauses)
-    sweep_compiled.__dict__["_drawn"].cache_clear()
+    for each in kept:
+        each.cache_clear()
     yield
-    sweep_compiled.__dict__["_drawn"].cache_clear()
+    for each in kept:
+        each.cache_clear()
 
 
 @pytest.mark.usefixtures("without_pauses")
@@ -71,12 +76,22 @@ def test_a_finer_target_is_met() -> None:
     assert fine <= 0.02 < coarse <= 0.09
 
 
-def test_beyond_capacity_latencies_are_the_solver_s() -> None:
-    swept = simulated(1.2)
-    (point,), (analytic,) = computed(swept), computed(replace(swept, engine="analytic"))
+@pytest.mark.parametrize("slo", [(), pytest.param(("acct.p99<9ms",), marks=pytest.mark.slow)])
+def test_the_capacity_and_latencies_beyond_it_are_those_of_predict(slo: tuple[str, ...]) -> None:
+    """Requests are dropped beyond the capacity, so both simulate; each scatters by what it says."""
+    base = scenario(dcs=1, slo=slo)
+    target = precision_target("acct.mean<9%", ITS)
+    (point,) = computed(sweep(base, given(9000.0), engine="compiled", precision=target))
+    prediction = predict(changed(base, tps=9000.0))
 
-    assert point == analytic | {"engine": "compiled"}
     assert point["drop_rate"] > 0
+    assert prediction.peak_tps is not None
+    assert point["capacity_tps"] == rounded(prediction.peak_tps.value)
+    for name, latency in prediction.latency_ms.items():
+        for statistic in ("mean", "p50"):
+            band = getattr(latency, statistic)
+            width = max(band.parts.simulation / band.value, point["simulation"])
+            assert point[f"{name}_{statistic}_ms"] == pytest.approx(band.value, rel=3 * width)
 
 
 def test_the_closed_form_stays_where_no_run_settles() -> None:

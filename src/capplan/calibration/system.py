@@ -893,6 +893,15 @@ class Case(Generic[S]):
         """Return the uncertainty with another part of latencies that the model error of times does not cover."""
         return replace(self._widened, offset=offset)
 
+    def uncertainty_beside(self, other: Case[S]) -> Uncertainty:
+        """Return the uncertainty, with what this layout and another one share in model errors."""
+        common = {name: self._factor(self.extrapolation, name, other.extrapolation) for name in self.system.reported}
+        common[RATE] = self._factor(self._at_capacity, RATE, other._at_capacity)
+        factors = {name: self._factor(self.extrapolation, name) for name in self.system.reported}
+        measured = self.system.uncertainty(self.fitted, self.scenario, self.seed)
+        found = measured.widened(self._factor(self._at_capacity, RATE), factors, common)
+        return replace(found, offset=self._offset)
+
     @cached_property
     def _widened(self) -> Uncertainty:
         return self._near.widened(times={name: self._factor(self.extrapolation, name) for name in self.system.reported})
@@ -902,8 +911,8 @@ class Case(Generic[S]):
         every = self.values if self.draws is None else self.system.values(self.fitted, self.scenario)
         return self.system.offset(self.scenario, every)
 
-    def _factor(self, far: Extrapolation, figure: str) -> float:
-        return far.factor(self.system.widening, figure, self.responses)
+    def _factor(self, far: Extrapolation, figure: str, beside: Extrapolation | None = None) -> float:
+        return far.factor(self.system.widening, figure, self.responses, beside)
 
     @cached_property
     def _near(self) -> Uncertainty:

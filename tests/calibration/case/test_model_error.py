@@ -9,7 +9,7 @@ from scipy import stats
 from tests.calibration.altered_systems import observing
 from tests.calibration.made_up_fits import left_out_at, nested_at
 
-from capplan.calibration.case.model_error import ModelError, ModelErrors, model_errors
+from capplan.calibration.case.model_error import CORRELATIONS, ModelError, ModelErrors, model_errors
 from capplan.calibration.fit.fitted_file import Fitted
 from capplan.systems.registry import documented_names, system
 
@@ -130,5 +130,5 @@ def test_nested_errors_by_hand() -> None:
     made = nested_at(FITTED, {"TS1": 5.0, "TS2": 0.01, "TS3": -0.02, "TS4": 4.0})
     found = errors_of(made, unseen="TS1")
 
-    assert found.rate == pytest.approx(ModelError(math.sqrt((1 + 4) / 2) / 100, 2))
+    assert found.rate == pytest.approx(ModelError(math.sqrt((1 + 4) / 2) / 100, 2, CORRELATIONS["rate"]))
     assert found.time.scenarios == 2

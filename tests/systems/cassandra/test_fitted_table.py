@@ -26,6 +26,8 @@ from capplan.cli.main import main
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.parameter import defaults
 from capplan.models.language.scenario import changed
+from capplan.planner.explore.sweep import DEFAULT_DRAWS, OfferedRates, SweepTask, points_of
+from capplan.planner.explore.sweep_table import band_columns
 from capplan.planner.predict.predict import predict
 from capplan.planner.size.size import SizingQuestion, size
 from capplan.systems.cassandra import SYSTEM
@@ -338,6 +340,20 @@ def test_a_rate_beyond_what_drivers_let_through_waits_without_bound(fitted: Fitt
     assert other is not None
     assert endless.value == math.inf
     assert other.value == pytest.approx(one.value, rel=0.01)
+
+
+def test_a_sweep_has_the_figures_of_predict(fitted: Fitted) -> None:
+    """Draws of a table differ so much that a few of them do not stand for all."""
+    usual, rate = changed(SYSTEM.usual_scenario(fitted), clients=None), 5000.0
+    (point,) = points_of(SweepTask(usual, OfferedRates("given", (rate,)), fitted, DEFAULT_DRAWS, "analytic", 1), 0)
+    prediction = predict(changed(usual, tps=rate), fitted=fitted, engine="analytic")
+    assert prediction.peak_tps is not None
+    bands = {"capacity_tps": prediction.peak_tps, "write_mean_ms": prediction.latency_ms["write"].mean}
+    bands["write_p99_ms"] = prediction.latency_ms["write"].p99
+    for name, band in bands.items():
+        assert band is not None
+        ends = [point[column] for column in band_columns(name)]
+        assert ends == pytest.approx([band.value, band.low, band.high], rel=1e-3)
 
 
 def test_a_comparison_shows_which_time_is_unbounded(

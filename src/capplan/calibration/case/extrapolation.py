@@ -32,11 +32,20 @@ class Excess(NamedTuple):
     inside : Scenario or None
         The layout as it would be without this excess, everything else the same: the figures of both show whether a
         figure responds to it. None: every figure is taken to respond.
+    axis : str
+        The axis and the side of it, where another layout may lie less far outside in the same way; empty: only one with
+        the same words does.
     """
 
     doublings: float
     words: str
     inside: Scenario | None = None
+    axis: str = ""
+
+    @property
+    def way(self) -> str:
+        """What another layout has in common with this one if it lies outside in the same way."""
+        return self.axis or self.words
 
 
 Responses = Mapping[Excess, Mapping[str, float]]
@@ -73,7 +82,7 @@ class Extrapolation:
         """Doublings outside the measured range, summed over all ways."""
         return sum(each.doublings for each in (*self.excess, *self.excess_of_rates))
 
-    def factor(self, widening: float, figure: str, responses: Responses) -> float:
+    def factor(self, widening: float, figure: str, responses: Responses, beside: Extrapolation | None = None) -> float:
         """Return the factor that widens the model error of a figure.
 
         Parameters
@@ -84,6 +93,8 @@ class Extrapolation:
             `RATE` for the capacity, or a reported request class for its times.
         responses : mapping
             How far each excess moves each figure.
+        beside : Extrapolation, optional
+            That of another layout: count only the doublings that both have. By default all count.
 
         Returns
         -------
@@ -91,7 +102,11 @@ class Extrapolation:
             The factor, at least 1.
         """
         ways = (*self.excess, *self.excess_of_rates) if figure == RATE else self.excess
-        return 1 + widening * sum(_counted(each, responses.get(each, {}).get(figure)) for each in ways)
+        own = [_counted(each, responses.get(each, {}).get(figure)) for each in ways]
+        if beside is not None:
+            known = {each.way: each.doublings for each in (*beside.excess, *beside.excess_of_rates)}
+            own = [min(counted, known.get(each.way, 0.0)) for each, counted in zip(ways, own, strict=True)]
+        return 1 + widening * sum(own)
 
     def without_effect(self, responses: Responses) -> tuple[Excess, ...]:
         """Return the ways that move no figure."""
@@ -173,10 +188,10 @@ def _outside(scenario: Scenario, measured: Sequence[Scenario], axis: str, label:
     found = []
     if min(values) < low:
         inside, far = _limited(scenario, axis, low, math.inf), _doublings(scenario, axis, min(values), low)
-        found.append(Excess(far, f"{what}: none measured below {low:g}", inside))
+        found.append(Excess(far, f"{what}: none measured below {low:g}", inside, f"{axis} <"))
     if max(values) > high:
         inside, far = _limited(scenario, axis, 0.0, high), _doublings(scenario, axis, high, max(values))
-        found.append(Excess(far, f"{what}: none measured above {high:g}", inside))
+        found.append(Excess(far, f"{what}: none measured above {high:g}", inside, f"{axis} >"))
     return found
 
 

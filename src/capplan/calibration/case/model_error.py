@@ -74,9 +74,12 @@ class ModelError(NamedTuple):
         """Half the width of the 90 % band of this logarithm."""
         return float(self.quantile(HIGH_LEVEL))
 
-    def times(self, factor: float) -> ModelError:
-        """Return a model error that is `factor` times as wide."""
-        return self._replace(log_sd=self.log_sd * factor)
+    def times(self, factor: float, common: float = 1.0) -> ModelError:
+        """Return a model error that is `factor` times as wide, by at most `common` for what another layout shares.
+
+        What only one layout adds is independent of the error of the other; what both share, both have alike.
+        """
+        return self._replace(log_sd=self.log_sd * factor, correlation=(self.correlation + common**2 - 1) / factor**2)
 
 
 class ModelErrors(NamedTuple):

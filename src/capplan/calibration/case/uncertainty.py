@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
+from capplan.calibration.case.extrapolation import RATE
 from capplan.calibration.case.model_error import HIGH_LEVEL, ModelError
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.results import STATISTICS, Band, Parts
@@ -63,7 +65,12 @@ class Uncertainty:
     offset: Offset = NO_OFFSET
     layout: int | None = None
 
-    def widened(self, rate: float = 1.0, times: Mapping[str, float] | None = None) -> Uncertainty:
+    def widened(
+        self,
+        rate: float = 1.0,
+        times: Mapping[str, float] | None = None,
+        common: Mapping[str, float] = MappingProxyType({}),
+    ) -> Uncertainty:
         """Return a copy with wider model errors.
 
         Parameters
@@ -73,12 +80,18 @@ class Uncertainty:
         times : mapping of float, optional
             Factors of the model errors of times, by reported request class; a time of no class, such as the number of
             busy servers, gets the largest.
+        common : mapping of float
+            The factors for what another layout shares, by request class or `RATE`; 1 by default.
         """
+        wider = self.rate.times(rate, common.get(RATE, 1.0))
         if not times:
-            return replace(self, rate=self.rate.times(rate))
-        by_class = {name: self.by_class.get(name, self.time).times(factor) for name, factor in times.items()}
+            return replace(self, rate=wider)
+        by_class = {
+            name: self.by_class.get(name, self.time).times(factor, common.get(name, 1.0))
+            for name, factor in times.items()
+        }
         time = self.time.times(max(times.values()))
-        return replace(self, rate=self.rate.times(rate), time=time, by_class={**self.by_class, **by_class})
+        return replace(self, rate=wider, time=time, by_class={**self.by_class, **by_class})
 
     def of_rate(self, draws: FloatArray) -> Band:
         """Return the band of a rate, or of a figure in proportion to one.

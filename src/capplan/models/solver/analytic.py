@@ -491,10 +491,6 @@ class Analysis:
     def _times_of_parts_s(self) -> dict[frozenset[str], dict[tuple[str, ...], FloatArray]]:
         return {}
 
-    @cached_property
-    def _signatures(self) -> list[tuple[object, ...]]:
-        return [self._signature(group) for group in self.groups]
-
     def _signature(self, group: PoolGroup) -> tuple[object, ...]:
         """Return what groups of requests have in common if their pools are alike."""
         own = self._demands_of(group)

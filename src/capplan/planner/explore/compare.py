@@ -175,14 +175,16 @@ class _Figure(NamedTuple):
     repeated: FloatArray
 
 
-def _figures_of(limit: CapacityLimit, found: AtRate) -> Iterator[tuple[str, _Figure]]:
-    """Yield the figures of a layout by name."""
+def _figures_of(
+    limit: CapacityLimit, found: AtRate, other_limit: CapacityLimit, other: AtRate
+) -> Iterator[tuple[str, _Figure]]:
+    """Yield the figures of a layout by name, to compare with those of another: capacity, and the others at a rate."""
     near, band, number = limit.near, limit.capacity.peak_tps, _number(found.case)
-    uncertainty = replace(near.uncertainty, layout=number)
+    uncertainty = replace(near.uncertainty_beside(other_limit.near), layout=number)
     highest = sustained_rate(near.solution, uncertainty, objectives_at_a_rate(near), limit.relations)
     most = math.inf if near.upper_bound is None else band.high
     yield CAPACITY, _Figure("1/s", band, *(np.minimum(each, most) for each in highest))
-    figures, uncertainty = found.figures, replace(found.case.uncertainty, layout=number)
+    figures, uncertainty = found.figures, replace(found.case.uncertainty_beside(other.case), layout=number)
     for name, latency in found.latency_ms.items():
         paused, plain_s = figures.latencies_s(name), figures.without_pauses.latencies_s(name)
         for place, statistic in enumerate(STATISTICS):
@@ -201,9 +203,8 @@ def _figures_of(limit: CapacityLimit, found: AtRate) -> Iterator[tuple[str, _Fig
 
 def _number(case: Case[Any]) -> int:
     """Return a number of the layout: the same for the same fields, whatever is asked of it."""
-    traffic = {*rate_fields(type(case.scenario)), "slo"}
-    fields = {name: value for name, value in case.scenario.given().items() if name not in traffic}
-    return int.from_bytes(hashlib.sha256(json.dumps(plain(fields), sort_keys=True).encode()).digest()[:4], "big")
+    text = json.dumps(plain(_fields(case.scenario)), sort_keys=True)
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
 
 
 def compare(
@@ -243,8 +244,8 @@ def compare(
     limits = tuple(capacity_limit(case, question) for case in cases)
     given = next((case.given_per_s for case in cases if case.given_per_s is not None), None)
     rate = min(each.default_rate for each in limits) if given is None else given
-    solved = tuple(solved_at(case, rate, question) for case in cases)
-    one, other = (dict(_figures_of(limit, each)) for limit, each in zip(limits, solved, strict=True))
+    solved = [(limit, solved_at(case, rate, question)) for limit, case in zip(limits, cases, strict=True)]
+    one, other = (dict(_figures_of(*own, *beside)) for own, beside in (solved, solved[::-1]))
     differences = tuple(_difference(name, one[name], other[name]) for name in one if name in other)
     driven = next((each.figure for each in differences if _is_certain(each)), CAPACITY)
     return Comparison(
@@ -253,7 +254,7 @@ def compare(
         scenarios=(first.given(), second.given()),
         changed=_changed(first, second),
         offered_tps=rate,
-        verdicts=tuple(_verdict(each, rate, engine) for each in solved) if given or cases[0].objectives else (),
+        verdicts=tuple(_verdict(each, rate, engine) for _, each in solved) if given or cases[0].objectives else (),
         differences=differences,
         driven=driven,
         drivers=_drivers(cases[0].fitted, one[driven], other[driven]) if drivers else (),
@@ -297,13 +298,16 @@ def _layout(case: Case[Any]) -> str:
     return case.system.layout(case.scenario, case.values)
 
 
+def _fields(scenario: Scenario) -> dict[str, Any]:
+    """Return the fields of the layout: not the rate, which is common, nor the objectives."""
+    traffic = {*rate_fields(type(scenario)), "slo"}
+    return {name: value for name, value in scenario.given().items() if name not in traffic}
+
+
 def _changed(first: Scenario, second: Scenario) -> tuple[str, ...]:
-    """Return the fields of the layout that differ: not the rate, which is common, nor the objectives."""
-    one, other = first.given(), second.given()
-    traffic = {*rate_fields(type(first)), "slo"}
-    return tuple(
-        name for name in dict.fromkeys((*one, *other)) if name not in traffic and one.get(name) != other.get(name)
-    )
+    """Return the fields of the layout that differ."""
+    one, other = _fields(first), _fields(second)
+    return tuple(name for name in dict.fromkeys((*one, *other)) if one.get(name) != other.get(name))
 
 
 def _difference(name: str, one: _Figure, other: _Figure) -> Difference:
@@ -323,11 +327,12 @@ def _gaps(one: _Figure, other: _Figure) -> tuple[FloatArray, FloatArray]:
 
     What the model tells apart in no draw has one model error.
     """
-    if np.array_equal(one.predicted, other.predicted):
-        return np.zeros_like(one.predicted), np.zeros_like(one.predicted)
     with np.errstate(invalid="ignore"):
-        gaps = other.predicted - one.predicted, other.repeated - one.repeated
-    return np.nan_to_num(gaps[0], posinf=np.inf, neginf=-np.inf), np.nan_to_num(gaps[1], posinf=np.inf, neginf=-np.inf)
+        gaps = np.stack([other.predicted - one.predicted, other.repeated - one.repeated])
+    if np.array_equal(one.predicted, other.predicted):
+        gaps[:] = 0.0
+    predicted, repeated = np.where(np.isnan(gaps), 0.0, gaps)
+    return predicted, repeated
 
 
 def _is_certain(difference: Difference) -> bool:

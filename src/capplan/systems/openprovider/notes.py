@@ -72,7 +72,7 @@ def _data(scenario: OpenproviderScenario) -> Sequence[Excess]:
     if scenario.data_factor is not None:
         return []
     words = "production data: the load tests ran on fresh data"
-    return [Excess(DOUBLINGS, words, changed(scenario, data_factor=1.0))]
+    return [Excess(DOUBLINGS, words, changed(scenario, data_factor=1.0), "data_factor >")]
 
 
 def _mix(scenario: OpenproviderScenario) -> Sequence[Excess]:
