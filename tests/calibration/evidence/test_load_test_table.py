@@ -19,7 +19,15 @@ CONTRACT = (  # of the design, in this order
     *("run_id", "repeat", "system", "version", "dcs", "cass_nodes", "node_cores", "rf", "front_nodes", "front_cores"),
     *("consistency_read", "consistency_write", "token_aware", "read_fraction", "row_bytes", "data_gib", "cache_state"),
     *("encryption_client", "encryption_internode", "rtt_ms", "client_share", "load_kind", "clients", "think_time_ms"),
-    *("offered_tps", "duration_s", "request_class", "throughput_tps", "latency_mean_ms", "latency_p50_ms", "latency_p75_ms"),
+    *(
+        "offered_tps",
+        "duration_s",
+        "request_class",
+        "throughput_tps",
+        "latency_mean_ms",
+        "latency_p50_ms",
+        "latency_p75_ms",
+    ),
     *("latency_p90_ms", "latency_p95_ms", "latency_p99_ms", "latency_p999_ms", "latency_max_ms", "front_cpu_percent"),
     *("node_cpu_percent", "client_cpu_percent", "drops", "errors", "source", "note"),
 )
