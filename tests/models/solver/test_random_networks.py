@@ -30,8 +30,8 @@ def check(network: Network) -> None:
             found = predict_network(plain, file="random.toml", engine="analytic")
     except InputError:
         return
-    rates = [found.capacity.overload_tps, *found.utilisation.values(), *found.busy_workers.values()]
-    assert all(math.isfinite(band.value) for band in rates)
+    rates = [found.peak_tps, *found.utilisation.values(), *found.busy_workers.values()]
+    assert all(band is not None and math.isfinite(band.value) for band in rates)
     for latency in found.latency_ms.values():
         times = [getattr(latency, name).value for name in STATISTICS]
         assert not any(map(math.isnan, times))

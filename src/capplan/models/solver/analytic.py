@@ -322,7 +322,10 @@ class Analysis:
                 found[names] = np.where(slight, 0.0, self._known_times_s[names])
                 most = np.maximum(most, np.where(found[names] > 0, load, 0.0))
         if not np.all(most > 0):
-            raise RefusedError("the analytic solver needs a station that requests wait for: simulate the network")
+            raise RefusedError(
+                "the analytic solver needs a station that requests wait for, and all visits are detached or lose "
+                "races: simulate the network"
+            )
         return found
 
     def _path_time_s(self, names: tuple[str, ...], unloaded_s: FloatArray, first: bool) -> FloatArray:
