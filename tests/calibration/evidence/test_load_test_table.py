@@ -18,8 +18,16 @@ from capplan.models.results import plain
 CONTRACT = (  # of the design, in this order
     *("run_id", "repeat", "system", "version", "dcs", "cass_nodes", "node_cores", "rf", "front_nodes", "front_cores"),
     *("consistency_read", "consistency_write", "token_aware", "read_fraction", "row_bytes", "data_gib", "cache_state"),
-    *("encryption_client", "encryption_internode", "rtt_ms", "load_kind", "clients", "think_time_ms", "offered_tps"),
-    *("duration_s", "request_class", "throughput_tps", "latency_mean_ms", "latency_p50_ms", "latency_p75_ms"),
+    *("encryption_client", "encryption_internode", "rtt_ms", "client_share", "load_kind", "clients", "think_time_ms"),
+    *(
+        "offered_tps",
+        "duration_s",
+        "request_class",
+        "throughput_tps",
+        "latency_mean_ms",
+        "latency_p50_ms",
+        "latency_p75_ms",
+    ),
     *("latency_p90_ms", "latency_p95_ms", "latency_p99_ms", "latency_p999_ms", "latency_max_ms", "front_cpu_percent"),
     *("node_cpu_percent", "client_cpu_percent", "drops", "errors"),
     *("one_host", "generator_limited", "disturbed", "source", "note"),
@@ -30,6 +38,7 @@ FULL = LoadTestRow(
     dcs=3,
     cass_nodes=(6, 6, 3),
     rf=3,
+    client_share=(1 / 3, 0.5, 1 / 6),
     front_nodes=(2, 0, 1),
     node_cores=0.5,
     consistency_read="LOCAL_QUORUM",
@@ -70,6 +79,14 @@ def test_a_table_is_read_as_it_was_written(ending: str, tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(found, frame)
     assert tuple(LOAD_TESTS.rows(found)) == (FULL, LoadTestRow(run_id="c"))
     assert list(tmp_path.iterdir()) == [tmp_path / f"table{ending}"]
+
+
+@pytest.mark.parametrize("cell", ["60%/60%", "all", "50%/50%/", "110%/-10%"])
+def test_shares_of_clients_that_are_none_are_refused_with_their_line(cell: str, tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(f"run_id,client_share\na,50%/50%\nb,{cell}\n")
+    with pytest.raises(InputError, match=r"line 3.*client_share"):
+        LOAD_TESTS.read(path)
 
 
 @settings(max_examples=15)

@@ -47,11 +47,25 @@ def test_what_is_not_modelled_is_refused_by_name(name: str) -> None:
 
 
 def test_a_row_becomes_its_layout() -> None:
-    """Data centres may differ; the clients of a load test are in the first."""
+    """Data centres may differ; clients are where the row says, or else in proportion to nodes."""
     found = SYSTEM.row_scenario(replace(ROW, rf=(3, 2), cass_nodes=(6, 4), rtt_ms=20.0, encryption_client=True))
     assert (found.rf, found.cass_nodes, found.rtt, found.encryption) == ((3, 2), (6, 4), "20ms", "client")
-    assert found.client_share == (1.0, 0.0)
+    assert found.client_share == pytest.approx((0.6, 0.4))
     assert found.clients == 64
+    assert SYSTEM.row_scenario(replace(ROW, dcs=2)).client_share is None
+    assert SYSTEM.row_scenario(replace(ROW, dcs=2, client_share=(1.0, 0.0))).client_share == (1.0, 0.0)
+    assert SYSTEM.row_scenario(replace(ROW, client_share=(0.2, 0.5, 0.3))).dcs == 3
+    with pytest.raises(InputError, match=r"run 'a'.*client_share"):
+        SYSTEM.row_scenario(replace(ROW, dcs=3, client_share=(1.0, 0.0)))
+
+
+def test_what_rows_do_not_say_of_their_clients_is_said() -> None:
+    """Of several data centres only, and only where no row states it."""
+    two, stated = replace(ROW, dcs=2), replace(ROW, dcs=2, client_share=(1.0, 0.0))
+    assert not SYSTEM.unstated([ROW, stated])
+    (sentence,) = SYSTEM.unstated([ROW, two, stated, replace(ROW, rf=(3, 3))])
+    assert sentence.startswith("2 ")
+    assert "client_share" in sentence
 
 
 @pytest.mark.parametrize(

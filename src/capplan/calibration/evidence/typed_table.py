@@ -27,6 +27,7 @@ from capplan.calibration.evidence.text_file import TextFile, read_as_csv
 from capplan.models import visible_text
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.per_dc import SEPARATOR, parse_shares, per_dc_text
+from capplan.models.language.units import parse_share
 from capplan.models.replaced_file import replace_file
 
 TEXT = pd.StringDtype("pyarrow", na_value=pd.NA)
@@ -322,8 +323,14 @@ def _cell(value: Any, column: Column) -> Any:
     if column.kind == "count" and abs(value) > MOST_COUNT:
         raise ValueError(f"{column.name} is {value!r}")
     if column.kind == "shares":
-        return SEPARATOR.join(f"{100 * share:.15g}%" for share in value)
+        return SEPARATOR.join(map(_exactly, value))
     return per_dc_text(value) if column.kind == "per_dc" else value
+
+
+def _exactly(share: float) -> str:
+    """Return a share as a percentage, or as a number where that would be rounded."""
+    text = f"{100 * share:g}%"
+    return text if parse_share(text) == share else repr(share)
 
 
 def _typed(cells: pd.Series, column: Column) -> list[Any]:

@@ -205,6 +205,7 @@ class Analysis:
         self._arrival_scv: Number | None = None
         self._like: Analysis | None = None
         self._others: Mapping[str, ServiceDemand] = {}  # work of other parts of the traffic, per second
+        self._avoided: list[tuple[str, ...]] = []  # clusters that would saturate first, and that quorums do without
         self._room_beside: FloatArray | None = None  # share of the first station to saturate that left work leaves
         self._known_times_s: dict[tuple[str, ...], FloatArray] = {}  # path times, which do not depend on the others
         self.share: Mapping[str, Number] = request_shares(network)
@@ -322,7 +323,10 @@ class Analysis:
                 found[names] = np.where(slight, 0.0, self._known_times_s[names])
                 most = np.maximum(most, np.where(found[names] > 0, load, 0.0))
         if not np.all(most > 0):
-            raise RefusedError("the analytic solver needs a station that requests wait for: simulate the network")
+            raise RefusedError(
+                "the analytic solver needs a station that requests wait for, and all visits are detached or lose "
+                "races: simulate the network"
+            )
         return found
 
     def _path_time_s(self, names: tuple[str, ...], unloaded_s: FloatArray, first: bool) -> FloatArray:
@@ -333,7 +337,10 @@ class Analysis:
         time = self._slowed(names, 2.0) - unloaded_s
         time = np.where(time > _ROUNDING * np.maximum(unloaded_s, self.demands[names[0]].mean_s), time, 0.0)
         counted = self._whole is not None or (first and not isinstance(self.traffic, Open))
-        return np.zeros(self.draws) if counted and self._is_avoided(names, time) else time
+        if not counted or not np.any(time) or not self._is_avoided(names, time):
+            return time
+        self._avoided += [names] if self._whole is None else []
+        return np.zeros(self.draws)
 
     def _slowed(self, names: tuple[str, ...], stretch: float) -> FloatArray:
         """Return the mean response if services at a cluster are stretched, in seconds (draws,)."""
@@ -516,7 +523,7 @@ class Analysis:
         part = object.__new__(Analysis)
         vars(part).update({name: vars(self)[name] for name in _OF_ALL_PARTS})
         part.flows, part.demands, part.share = group.flows, own, _within(group)
-        part._whole, part._arrival_scv, part._room_beside = self, group.arrival_scv, None
+        part._whole, part._arrival_scv, part._room_beside, part._avoided = self, group.arrival_scv, None, []
         part._known_times_s = self._times_of_parts_s.setdefault(group.pools, {})
         part._others = {
             name: ServiceDemand().plus(self._left_to_others(name, group.share, own[name], others[name]), others[name])
@@ -551,6 +558,7 @@ class Analysis:
         vars(part).update({name: getattr(self, name) for name in _BESIDE_DETACHED})
         part.demands = self._waited_for
         part.path_times_s = {names: time for names, time in self.path_times_s.items() if names[0] in part.demands}
+        part._avoided = [names for names in self._avoided if names[0] in part.demands]
         part._whole, part._like, part._arrival_scv = self, self, None
         part._others = {name: ServiceDemand().plus(rate_per_s, demand) for name, demand in self.detached.items()}
         rooms = np.stack([self._full(part._room(names[0])) for names in part.path_times_s])
@@ -653,7 +661,16 @@ class Analysis:
         quorums and forks make different from 1, is interpolated between the virtual rates.
         """
         share = special.expit(logit)
-        return np.asarray(self._queueing_s(share) * self._factor_at(share))
+        return np.asarray(self._queueing_s(share) * self._factor_at(share) + self._avoiding_s(share))
+
+    def _avoiding_s(self, share: FloatArray) -> FloatArray | float:
+        """Return the time that quorums take longer without the clusters that they avoid (shares, draws)."""
+        if not self._avoided:
+            return 0.0
+        rate = self.saturation_per_s * share[:, None]
+        busy = {name: self._station_congestion(name, rate) for names in self._avoided for name in names}
+        slowed = sum((self.share[name] * time.total for name, time in self.mean_response(busy).items()), np.zeros(1))
+        return np.asarray(slowed - self.averaged(self.unloaded))
 
     def _factor_at(self, share: FloatArray) -> FloatArray:
         """Return the factor at shares of saturation (shares, draws); the virtual rates bring left work, too."""
@@ -667,8 +684,9 @@ class Analysis:
         if self._like is not None:
             return self._like._factor
         means = self.curve[0].T
-        factor = (means[1:] - means[0]) / np.maximum(self._queueing_s(_SHARES[1:]), 1e-300)
-        return np.where(means[1:] - means[0] > 1e-9 * means[0], factor, 1.0)
+        added = means[1:] - means[0] - self._avoiding_s(_SHARES[1:])
+        factor = added / np.maximum(self._queueing_s(_SHARES[1:]), 1e-300)
+        return np.where(added > 1e-9 * means[0], factor, 1.0)
 
     def _first_s(self) -> FloatArray:
         """Return the mean response of a request that is alone inside the pools, beside the others (draws,)."""
@@ -852,7 +870,7 @@ def request_shares(network: Network) -> dict[str, float]:
     total = sum(counts.values())
     if not total:
         raise InputError("the traffic mix is empty: name at least one request class or session")
-    return {name: count / total for name, count in counts.items() if count}
+    return {name: count / total for name, count in counts.items()}
 
 
 def _combined(

@@ -112,7 +112,7 @@ def _split(step: Step) -> Split:
         (place,) = with_pools
         before, after = step.steps[:place], step.steps[place + 1 :]
         return {
-            pools: part
+            pools: part._replace(step=step)
             if part.step is step.steps[place]
             else part._replace(step=StepSequence((*before, part.step, *after)))
             for pools, part in inside[place].items()
