@@ -265,9 +265,10 @@ def test_parquet_has_the_types_of_the_columns(capsys: pytest.CaptureFixture[str]
     ran(capsys, *QUICK, *FAST, "--out", str(tmp_path / "table.parquet"))
     schema = pq.read_schema(tmp_path / "table.parquet")
 
-    assert {name: str(schema.field(name).type) for name in ("dcs", "sustained", "acct_p99_ms")} == {
+    assert {name: str(schema.field(name).type) for name in ("dcs", "answer", "risk", "acct_p99_ms")} == {
         "dcs": "int64",
-        "sustained": "bool",
+        "answer": "large_string",
+        "risk": "double",
         "acct_p99_ms": "double",
     }
     assert "string" in str(schema.field("refused").type)
