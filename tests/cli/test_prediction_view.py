@@ -129,7 +129,9 @@ def test_the_answer_is_there_where_something_was_asked() -> None:
     assert "Answer" not in of(given)
     assert "Answer yes (1.0 % risk of overload" in words(of(judged_by_bands(given, (), given.figure)))
     assert "Answer uncertain" in words(shown())
-    assert "Not asked loss of dc, node" in words(shown(verdict=replace(verdict([OVERLOADED]), not_asked=("dc", "node"))))
+    assert "Not asked loss of dc, node" in words(
+        shown(verdict=replace(verdict([OVERLOADED]), not_asked=("dc", "node")))
+    )
 
 
 def test_a_capacity_that_objectives_limit_stands_beside_that_of_overload() -> None:
