@@ -32,6 +32,7 @@ class Asked:
     """A layout with a rate, what it must survive, and how surely."""
 
     scenario: Scenario
+    tps: float
     lose: tuple[str, ...]
     confidence: float
 
@@ -46,14 +47,14 @@ EVERY = pytest.mark.parametrize(
 @lru_cache
 def asked(number: int) -> Asked:
     of, random = question(number), np.random.default_rng([32, number])
-    fields: dict[str, Any] = {"tps": getattr(of.scenario, "tps", None)}
-    if fields["tps"] is None:
-        fields["tps"] = float(f"{of.capacity * random.uniform(0.1, 1.5):.3g}")
+    given = getattr(of.scenario, "tps", None)
+    tps = given or float(f"{of.capacity * random.uniform(0.1, 1.5):.3g}")
+    fields: dict[str, Any] = {"tps": tps}
     if getattr(of.scenario, "data_factor", None) == 1.0 and random.random() < 0.5:
         fields["data_factor"] = None  # production data
     kinds = [kind for kind in system(of.name).losses if kind != "dc" or getattr(of.layout, "dcs", 1) > 1]
     lose = tuple(kind for kind in kinds if random.random() < 0.4)
-    return Asked(changed(of.scenario, **fields), lose, float(random.choice(CONFIDENCES)))
+    return Asked(changed(of.scenario, **fields), tps, lose, float(random.choice(CONFIDENCES)))
 
 
 @lru_cache(maxsize=2)
@@ -65,7 +66,7 @@ def predicted(number: int, *lose: str) -> Verdict:
 
 
 def swept(of: Asked) -> SweepPoint:
-    rates = OfferedRates("given", (of.scenario.tps,))  # type: ignore[attr-defined]  # of every system with rates
+    rates = OfferedRates("given", (of.tps,))
     ((configuration,)) = Sweep(of.scenario.system, layouts_of(of.scenario, {}), rates).configurations()
     (point,) = points_of(configuration.subject, 0)
     return point
