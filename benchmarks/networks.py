@@ -65,7 +65,10 @@ def flow(discipline: str) -> Network:
 def _values() -> dict[str, float]:
     """Return the calibrated parameters of the flow; messages between nodes cost nothing there, to keep it short."""
     openprovider = system("openprovider")
-    return {**openprovider.median_values(openprovider.fitted(), OpenproviderScenario()), "message_share": 0.0}
+    return {
+        **openprovider.median_values(openprovider.fitted(), OpenproviderScenario(data_factor=1.0)),
+        "message_share": 0.0,
+    }
 
 
 def flow_rate_per_s() -> float:

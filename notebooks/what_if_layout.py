@@ -95,7 +95,11 @@ def _(found, mo):
             mo.stat(
                 whole(capacity.value), "capacity, per s", caption=f"{whole(capacity.low)} to {whole(capacity.high)}"
             ),
-            mo.stat(found.verdict.answer, "carried?", caption=f"risk {found.verdict.risk:.1%} at {whole(found.offered_tps)} per s"),
+            mo.stat(
+                found.verdict.answer,
+                "carried?",
+                caption=f"risk {found.verdict.risk:.1%} at {whole(found.offered_tps)} per s",
+            ),
             mo.stat(
                 f"{latency.value:.3g} ms", found.metric.name, caption=f"{latency.low:.3g} to {latency.high:.3g} ms"
             ),

@@ -57,14 +57,11 @@ class Cluster:
 
 @cache
 def predicted(name: str) -> Predicted:
-    """Predict an example and say whether its only objective is met."""
+    """Predict an example, which has an objective, and say the answer with its exit code."""
     found = predict(read_scenario(EXAMPLES / name))
-    (objective,) = found.objectives
-    if found.peak_tps is None or found.offered is None or objective.met is None:
+    if found.peak_tps is None or found.offered is None or found.verdict is None:
         raise ValueError(f"{name} has no capacity")
-    verdict = "met" if objective.met else "not met (exit code 1)"
-    if not objective.sure:
-        verdict += " by the median, and the band leaves it open"
+    verdict = f"{found.verdict.in_words()}, exit code {int(found.verdict.answer != 'yes')}"
     return Predicted(verdict, rate(found.peak_tps.value), rate(found.offered.peak_tps))
 
 

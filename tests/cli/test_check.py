@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from capplan.cli.main import main
-from capplan.planner.situations.check import NO_OVERLOAD, check, read_specification
+from capplan.planner.situations.check import ALL_AT_ONCE, NO_OVERLOAD, check, read_specification
 
 GOOD = """
 system = "fedora4"
@@ -30,16 +30,20 @@ def file(tmp_path: Path) -> Path:
 
 def test_every_objective_is_judged_in_every_situation(file: Path) -> None:
     found = check(read_specification(file), engine="analytic")
-    assert found.answer
-    assert {(each.objective, each.conditions) for each in found.verdicts} == {
+    assert found.verdict.answer == "yes"
+    assert [each.situation for each in found.verdict.situations] == ["normal", "node", "node+cold"]
+    assert {(each.objective, each.conditions) for each in found.objectives} == {
         (objective, conditions)
-        for objective in (NO_OVERLOAD, "read.p99<1s", "read.mean<200ms")
+        for objective in (NO_OVERLOAD, "read.p99<1s", "read.mean<200ms", ALL_AT_ONCE)
         for conditions in ("normal", "node", "node+cold")
     }
-    risks = {(each.objective, each.conditions): each.risk for each in found.verdicts}
-    for objective in (NO_OVERLOAD, "read.p99<1s", "read.mean<200ms"):
+    risks = {(each.objective, each.conditions): each.risk for each in found.objectives}
+    for objective in (NO_OVERLOAD, "read.p99<1s", "read.mean<200ms", ALL_AT_ONCE):
         assert risks[objective, "normal"] <= risks[objective, "node"] <= risks[objective, "node+cold"]
-    assert [each.guessed for each in found.verdicts if each.conditions == "node+cold"] == [True] * 3
+    assert [each.guessed for each in found.objectives if each.conditions == "node+cold"] == [True] * 4
+    assert {each.situation: each.risk for each in found.verdict.situations} == {
+        conditions: risk for (objective, conditions), risk in risks.items() if objective == ALL_AT_ONCE
+    }
 
 
 def test_a_failure_ends_with_1_and_names_objective_situation_and_risk(
@@ -49,19 +53,20 @@ def test_a_failure_ends_with_1_and_names_objective_situation_and_risk(
     report = tmp_path / "report.xml"
     assert main(["check", str(file), "--engine", "analytic", "--quiet", "--junit", str(report)]) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert all(line.startswith(("FAIL  ", "      ")) for line in lines)
+    judged = [line for line in lines if not line.startswith(" ")]
+    assert {line.split()[0] for line in judged} <= {"no", "uncertain"}
     suite = ET.parse(report).getroot()  # our own file
     failures = [case for case in suite if case.find("failure") is not None]
-    assert len(failures) == int(suite.get("failures", "0")) == sum(line.startswith("FAIL") for line in lines)
-    assert int(suite.get("tests", "0")) == 9
+    assert len(failures) == int(suite.get("failures", "0")) == len(judged) > 0
+    assert int(suite.get("tests", "0")) == 12
 
 
 def test_json_has_every_verdict(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(file), "--engine", "analytic", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["schema"] == "capplan.check/1"
-    assert found["answer"] is True
-    assert len(found["verdicts"]) == 9
+    assert found["schema"] == "capplan.check/2"
+    assert found["verdict"]["answer"] == "yes"
+    assert len(found["objectives"]) == 12
 
 
 @pytest.mark.slow
@@ -69,7 +74,7 @@ def test_simulated_latencies_go_into_the_verdicts(file: Path) -> None:
     file.write_text(GOOD.replace("read.p99<1s", "read.p99<20ms"), encoding="utf-8")
     asked = read_specification(file)
     solved, simulated = check(asked, engine="analytic"), check(asked, engine="compiled")
-    assert [each.risk for each in solved.verdicts] != [each.risk for each in simulated.verdicts]
+    assert [each.risk for each in solved.objectives] != [each.risk for each in simulated.objectives]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +83,7 @@ def test_simulated_latencies_go_into_the_verdicts(file: Path) -> None:
         (("tps = 300", ""), "objectives are checked at a rate"),
         (('"node+cold"', '"node+could"'), "did you mean 'cold'?"),
         (("confidence", "confidense"), "did you mean 'confidence'?"),
-        (('"80%"', '"100%"'), "confidence = 100% is not above 0 and below 1"),
+        (('"80%"', '"100%"'), "confidence of 1 is not above 0 and below 1"),
         (('["node", "node+cold"]', "3"), "survive = 3 must be a list of texts"),
         (("nodes = 6", "nods = 6"), "nods"),
         (("[check]", "fitted = 3\n[check]"), "fitted"),

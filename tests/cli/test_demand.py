@@ -71,7 +71,7 @@ def test_a_demand_sets_rate_mix_and_reconnects_of_a_prediction(
 
     def predicted(chosen: Scenario, **_: Any) -> Prediction:
         asked.append(chosen)
-        return replace(prediction(), objectives=())
+        return replace(prediction(), objectives=(), verdict=None)
 
     monkeypatch.setattr(predict_command, "predict", predicted)
     assert main(["predict", "--demand", small]) == 0

@@ -42,7 +42,7 @@ def test_a_table_of_recoveries_names_what_is_safe(capsys: pytest.CaptureFixture[
 def test_json_has_the_schema_of_outages(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*SMALL, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["schema"] == "capplan.outages/1"
+    assert found["schema"] == "capplan.outages/2"
     assert found["transients"][0]["replications"] == 2
 
 

@@ -17,6 +17,7 @@ from tests.planner.predictions import few_draws, predicted
 import capplan.cli.layouts.predict as face
 from capplan.calibration.fit.fitted_file import write
 from capplan.cli.main import main
+from capplan.models.verdict import NORMAL, OVERLOAD, Answer, JudgedSituation, verdict
 from capplan.planner.predict.predict import predict
 from capplan.planner.predict.prediction import Prediction
 from capplan.simulator.compiled.kernel import library
@@ -24,7 +25,7 @@ from capplan.systems.openprovider.scenario import OpenproviderScenario
 from capplan.systems.registry import system
 
 ROOT = Path(__file__).parents[2]
-USUAL = {"seed": 1, "engine": "compiled", "budget_s": None, "fitted": None, "risk": 0.5, "lose": ()}
+USUAL = {"seed": 1, "engine": "compiled", "budget_s": None, "fitted": None, "confidence": 0.9, "lose": ()}
 Asked = list[tuple[OpenproviderScenario, dict[str, Any]]]
 
 
@@ -102,8 +103,9 @@ def refused(capsys: pytest.CaptureFixture[str], arguments: Sequence[str]) -> str
         (["--burst-ratio", "0.5"], ["'0.5'", "from 1"]),
         (["--burst-ratio", "20"], ["burst_ratio", "19"]),
         (["--tps", "1000", "--tps-sustained", "900"], ["--tps", "--tps-sustained"]),
-        (["--risk", "0"], ["0"]),
-        (["--risk", "often"], ["'often'"]),
+        (["--confidence", "0"], ["0"]),
+        (["--confidence", "1"], ["0", "1"]),
+        (["--confidence", "often"], ["'often'"]),
         (["--lose", "disk"], ["'disk'", "node"]),
         (["--lose", "dc7"], ["dc7", "dc3"]),
         (["--json", "--csv"], ["--json", "--csv"]),
@@ -206,8 +208,8 @@ def test_every_option_reaches_the_scenario(asked: Asked, capsys: pytest.CaptureF
             "simpy",
             "--budget",
             "1.5min",
-            "--risk",
-            "10%",
+            "--confidence",
+            "80%",
             "--lose",
             "node",
             "--lose",
@@ -237,7 +239,7 @@ def test_every_option_reaches_the_scenario(asked: Asked, capsys: pytest.CaptureF
         "engine": "simpy",
         "budget_s": 90.0,
         "fitted": None,
-        "risk": 0.1,
+        "confidence": 0.8,
         "lose": ("node", "dc2,front"),
     }
 
@@ -283,7 +285,7 @@ def test_json_is_the_prediction(capsys: pytest.CaptureFixture[str], plain_predic
     document = json.loads(ran(capsys, "--dcs", "3", "--cass-nodes", "3", "--engine", "analytic", "--json"))
 
     jsonschema.Draft202012Validator(schema).validate(document)
-    assert document["schema"] == "capplan.prediction/3"
+    assert document["schema"] == "capplan.prediction/4"
     assert {**document, "schema": None} == {**plain_prediction.to_json(), "schema": None}
 
 
@@ -302,7 +304,7 @@ def test_csv_has_a_row_for_each_figure(capsys: pytest.CaptureFixture[str], plain
 
 def test_people_read_it_in_eighty_columns(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    out = ran(capsys, "--dcs", "3", "--cass-nodes", "6", "--tps", "20000", "--engine", "analytic")
+    out = ran(capsys, "--dcs", "3", "--cass-nodes", "6", "--tps", "20000", "--engine", "analytic", code=1)
 
     assert max(map(len, out.splitlines())) <= 80
     assert "\x1b" not in out
@@ -320,17 +322,19 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("few")
 def test_an_objective_that_is_met(capsys: pytest.CaptureFixture[str]) -> None:
     document = json.loads(
-        ran(capsys, "--dcs", "1", "--tps", "1000", "--slo", "acct.p99<20ms", "--json", "--engine", "analytic")
+        ran(capsys, "--dcs", "1", "--tps", "1000", "--slo", "acct.p99<1s", "--json", "--engine", "analytic")
     )
 
-    assert [objective["met"] for objective in document["objectives"]] == [True]
+    assert [objective["answer"] for objective in document["objectives"]] == ["yes"]
+    assert document["verdict"]["answer"] == "yes"
 
 
 @pytest.mark.usefixtures("few")
 def test_an_objective_that_cannot_be_met_is_a_no_with_a_reason(capsys: pytest.CaptureFixture[str]) -> None:
     out = " ".join(ran(capsys, "--dcs", "1", "--slo", "acct.p99<1us", "--engine", "analytic", code=1).split())
 
-    assert "acct.p99<1us is not met" in out
+    assert "Answer no (100 % risk" in out
+    assert "acct.p99<1us: no" in out
     assert "Capacity 0 TPS" in out
 
 
@@ -350,7 +354,8 @@ def test_one_objective_of_two_that_fails_is_a_no(capsys: pytest.CaptureFixture[s
     ]
     document = json.loads(ran(capsys, *arguments, code=1))
 
-    assert [objective["met"] for objective in document["objectives"]] == [True, False]
+    assert [objective["answer"] for objective in document["objectives"]] == ["yes", "no"]
+    assert document["verdict"]["answer"] == "no"
 
 
 @pytest.mark.parametrize("format_", [[], ["--json"], ["--csv"]])
@@ -361,24 +366,30 @@ def test_more_than_it_carries_is_answered(format_: list[str], capsys: pytest.Cap
     assert {"nan", "inf", "infinity"} & set(re.findall(r"[a-z]+", out.lower())) == set()
 
 
-@pytest.mark.parametrize(("risk", "answer"), [(0.1, False), (0.9, True)])
-def test_more_risk_of_overload_than_accepted_is_a_no(risk: float, answer: bool) -> None:
-    """The rate is the median of the capacity: the probability is about one half."""
+@pytest.mark.parametrize(("confidence", "answer"), [(0.9, "uncertain"), (0.6, "uncertain"), (0.1, "yes")])
+def test_the_confidence_decides_what_risk_is_accepted(confidence: float, answer: str) -> None:
+    """The rate is the median of the capacity: the risk is about one half."""
     capacity = predicted().peak_tps
     assert capacity is not None
-    made = predict(OpenproviderScenario(tps=capacity.value), engine="analytic", risk=risk)
+    made = predict(OpenproviderScenario(tps=capacity.value), engine="analytic", confidence=confidence)
 
-    assert made.answer is answer
-    assert bool(made.why_not) is not answer
+    assert made.verdict is not None
+    assert made.verdict.answer == answer
 
 
-def test_the_answer_no_is_exit_code_1(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], plain_prediction: Prediction
+@pytest.mark.parametrize(("answer", "code"), [(None, 0), ("yes", 0), ("uncertain", 1), ("no", 1)])
+def test_yes_and_nothing_to_judge_are_exit_code_0_and_the_rest_is_1(
+    answer: Answer | None,
+    code: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    plain_prediction: Prediction,
 ) -> None:
-    refused_one = replace(plain_prediction, answer=False, why_not=("overload",))
-    monkeypatch.setattr(face, "predict", Mock(return_value=refused_one))
+    normal = JudgedSituation(situation=NORMAL, answer=answer or "no", risk=0.5, limit=OVERLOAD)
+    judged = None if answer is None else replace(verdict([normal]), answer=answer)
+    monkeypatch.setattr(face, "predict", Mock(return_value=replace(plain_prediction, verdict=judged)))
 
-    assert "no: overload" in ran(capsys, code=1)
+    assert (f"Answer       {answer} (" in ran(capsys, code=code)) is (answer is not None)
 
 
 def test_a_larger_seed_than_any_word_of_a_machine(capsys: pytest.CaptureFixture[str]) -> None:

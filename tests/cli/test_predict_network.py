@@ -120,7 +120,7 @@ def test_engines_print_the_same_figures(mine: str, capsys: pytest.CaptureFixture
         (["mine.toml", "--tps", "-3"], ["tps", "-3"]),
         (["mine.toml", "--tps", "fast"], ["--tps", "fast"]),
         (["mine.toml", "--slo", "raed.p99<1ms"], ["raed", "read"]),
-        (["mine.toml", "--risk", "0%"], ["risk"]),
+        (["mine.toml", "--confidence", "0%"], ["confidence"]),
         (["mine.toml", "--budget", "0s"], ["budget"]),
         (["closed.toml", "--tps", "100"], ["--tps", "closed"]),
     ],

@@ -14,10 +14,13 @@ from capplan.cli.shell.terminal import Screen
 from capplan.cli.views import figures
 from capplan.models import number_words
 from capplan.models.results import Band, Latency, SessionNotFound
+from capplan.models.verdict import NORMAL, OVERLOAD, JudgedSituation, verdict
+from capplan.planner.predict.judged_by_bands import judged_by_bands
 from capplan.planner.predict.prediction import EvidenceSummary, Prediction
 from capplan.systems.registry import documented_names
 
 MOST_LINES = 25
+OVERLOADED = JudgedSituation(situation=NORMAL, answer="no", risk=1.0, limit=OVERLOAD)
 
 
 def shown(width: int = 80, more: tuple[str, ...] = (), **changed: Any) -> str:
@@ -90,13 +93,13 @@ def test_what_decides_is_on_the_screen() -> None:
         "openprovider: 3 DCs x 6 nodes",
         "17,400 TPS peak (12,000-24,000), 15,600 sustained",
         "node CPU, then policing CPU (26 % at capacity)",
-        "13,950 TPS peak (default: 80 %): at risk",
+        "13,950 TPS peak (default: 80 %)",
         "overload risk 20 %",
-        "acct.p99<20ms not met",
+        "acct.p99<20ms: uncertain",
         EVIDENCE.why,
         *EVIDENCE.cautions,
         "GC pauses, hints",
-        "1 node/DC 15,200 (10,300-21,800) at risk",
+        "1 node/DC 15,200 (10,300-21,800) uncertain",
         "1 DC unavailable at EACH_QUORUM no",
         "at QUORUM 17,000 (14,800-20,100) yes",
         "writes at QUORUM: confirmed by 5 replicas, not 6; reads still find them",
@@ -121,8 +124,14 @@ def test_the_rest_is_shown_where_it_is_asked_for(more: str, texts: tuple[str, ..
 
 
 def test_the_answer_is_there_where_something_was_asked() -> None:
-    assert "Answer no: overload" in words(shown(answer=False, why_not=("overload",)))
-    assert "Answer yes" in words(shown(offered=offered(12345.0, source="given", risk=0.01)))
+    given = replace(prediction(), offered=offered(12345.0, source="given", risk=0.01), verdict=None, objectives=())
+
+    assert "Answer" not in of(given)
+    assert "Answer yes (1.0 % risk of overload" in words(of(judged_by_bands(given, (), given.figure)))
+    assert "Answer uncertain" in words(shown())
+    assert "Not asked loss of dc, node" in words(
+        shown(verdict=replace(verdict([OVERLOADED]), not_asked=("dc", "node")))
+    )
 
 
 def test_a_capacity_that_objectives_limit_stands_beside_that_of_overload() -> None:

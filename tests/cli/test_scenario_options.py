@@ -183,7 +183,7 @@ def test_every_option_is_read_from_a_command_line(name: str, monkeypatch: pytest
 
     def predicted(chosen: Scenario, **_: Any) -> Prediction:
         asked.append(chosen)
-        return replace(prediction(), objectives=())
+        return replace(prediction(), objectives=(), verdict=None)
 
     monkeypatch.setattr(predict_command, "predict", predicted)
     words = TYPED[name].split()

@@ -100,8 +100,8 @@ def test_a_table_for_people_fits_the_screen(capsys: pytest.CaptureFixture[str]) 
 
     assert err == ""
     assert [row[:2] for row in rows] == [["1", "3"], ["1", "3"], ["2", "3"], ["2", "3"]]
-    assert [row[3] for row in rows] == ["yes", "no"] * 2
-    assert [row[4].startswith("(") for row in rows] == [False, True] * 2  # what is dropped
+    assert [row[3] for row in rows] == ["yes", "uncertain"] * 2
+    assert sum(line.strip().endswith(" %)") for line in out.splitlines()) == 2  # what is dropped
     assert out.count("refused: ") == 1
     assert max(map(len, out.splitlines())) <= 80
 
@@ -265,9 +265,10 @@ def test_parquet_has_the_types_of_the_columns(capsys: pytest.CaptureFixture[str]
     ran(capsys, *QUICK, *FAST, "--out", str(tmp_path / "table.parquet"))
     schema = pq.read_schema(tmp_path / "table.parquet")
 
-    assert {name: str(schema.field(name).type) for name in ("dcs", "sustained", "acct_p99_ms")} == {
+    assert {name: str(schema.field(name).type) for name in ("dcs", "answer", "risk", "acct_p99_ms")} == {
         "dcs": "int64",
-        "sustained": "bool",
+        "answer": "string",
+        "risk": "double",
         "acct_p99_ms": "double",
     }
     assert "string" in str(schema.field("refused").type)

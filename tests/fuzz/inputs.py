@@ -12,7 +12,7 @@ from tests.fuzz.targets import FILES, TEXTS
 
 # Command lines that are refused, or answered fast; a word of each is replaced by a hostile one.
 COMMANDS = (
-    "predict fedora4 --engine analytic --tps 1000 --nodes 6 --slo read.p99<1s --risk 50%",
+    "predict fedora4 --engine analytic --tps 1000 --nodes 6 --slo read.p99<1s --confidence 50%",
     "predict fedora4 --engine analytic --lose node --json --seed 1",
     "predict arion --engine analytic --csv",
     "simulate fedora4 --tps 100 --duration 1s --warmup 0s --replications 1 --precision p99<50% --engine compiled --csv",

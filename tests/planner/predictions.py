@@ -7,7 +7,9 @@ from typing import Any
 
 from capplan.calibration.fit.fitted_file import Fitted
 from capplan.models.objective import parse
-from capplan.models.results import Band, Capacity, Latency, Outage, Parts, SessionNotFound, carried
+from capplan.models.results import Band, Capacity, Latency, Outage, Parts, SessionNotFound
+from capplan.models.verdict import answer
+from capplan.planner.predict.judged_by_bands import judged_by_bands
 from capplan.planner.predict.predict import PredictionEngine, predict
 from capplan.planner.predict.prediction import EvidenceSummary, Limit, Offered, OfferedSource, Prediction
 from capplan.systems.registry import scenario, system
@@ -46,10 +48,7 @@ def offered(peak: float, *, source: OfferedSource = "default", risk: float = 0.2
         peak_tps=peak,
         sustained_tps=peak / 1.12,
         source=source,
-        overload_probability=risk,
-        miss_probability=None,
-        accepted_risk=0.5,
-        carried=carried(risk),
+        overload_risk=risk,
         throughput_tps=Band.exactly(peak / 1.12),
         drop_rate=Band.exactly(0.0),
     )
@@ -65,7 +64,7 @@ def outage(name: str, lost: dict[str, int], capacity: Band | None, risk: float, 
         "capacity_tps": capacity or Band.exactly(0.0),
         **more,
     }
-    return Outage(name=name, lost=lost, overload_probability=risk, carried=carried(risk), **figures)
+    return Outage(name=name, lost=lost, risk=risk, answer=answer(risk), **figures)
 
 
 def offered_tps(made: Prediction) -> float:
@@ -123,9 +122,9 @@ def prediction(**changed: Any) -> Prediction:
         **changed,
     }
     made = Prediction(**fields)
-    if made.objectives:
+    if made.objectives or made.verdict is not None:
         return made
-    return replace(made, objectives=tuple(parse(text).evaluate(made.figure) for text in OBJECTIVES))
+    return judged_by_bands(made, [parse(text) for text in OBJECTIVES], made.figure)
 
 
 @cache

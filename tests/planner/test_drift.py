@@ -20,7 +20,7 @@ def band(value: float, low: float, high: float | None) -> dict[str, Any]:
 
 
 ANSWER: dict[str, Any] = {
-    "schema": "capplan.prediction/3",
+    "schema": "capplan.prediction/4",
     "system": "orders",
     "layout": "3 nodes",
     "scenario": {"dcs": 1, "cass_nodes": 3},
@@ -136,7 +136,7 @@ def test_the_command_exits_with_1_if_a_claim_has_become_worse(
     [
         ("", "is not JSON"),
         ("[]", "has the schema None"),
-        ('{"schema": "capplan.network/1"}', "it must be 'capplan.prediction/3' or 'capplan.sizing/1'"),
+        ('{"schema": "capplan.network/1"}', "it must be 'capplan.prediction/4' or 'capplan.sizing/1'"),
         ('{"schema": "capplan.sizing/1"}', "lacks a part of its answer"),
         ('{"schema": "capplan.sizing/1", "chosen": null}', "found no layout"),
         ('{"schema": "capplan.sizing/1", "chosen": {"cells": 2}}', "has 2 cells"),
@@ -158,20 +158,22 @@ SIZING = {
     "planned_tps": 500.0,
     "chosen": {"layout": "3 nodes", "fields": {"cass_nodes": 3}, "cells": 1, "safety": [SAFETY]},
 }
-VERDICTS = [
-    {"objective": "no overload", "conditions": "normal", "met": True},
-    {"objective": "read.p99<=10ms and drop_rate<1%", "conditions": "normal", "met": True},
-    {"objective": "read.mean<1ms or read.p50<1ms", "conditions": "normal", "met": True},
-    {"objective": "read.mean<1ms", "conditions": "node", "met": True},
-    {"objective": "read.p50<1ms", "conditions": "normal", "met": False},
+OBJECTIVES = [
+    {"objective": "no overload", "conditions": "normal", "answer": "yes"},
+    {"objective": "read.p99<=10ms and drop_rate<1%", "conditions": "normal", "answer": "yes"},
+    {"objective": "read.mean<1ms or read.p50<1ms", "conditions": "normal", "answer": "yes"},
+    {"objective": "read.mean<1ms", "conditions": "node", "answer": "yes"},
+    {"objective": "read.p50<1ms", "conditions": "normal", "answer": "no"},
+    {"objective": "read.p90<1ms", "conditions": "normal", "answer": "uncertain"},
+    {"objective": "all at once", "conditions": "normal", "answer": "yes"},
 ]
 CHECK = {
-    "schema": "capplan.check/1",
+    "schema": "capplan.check/2",
     "system": "orders",
     "layout": "3 nodes",
     "scenario": {"dcs": 1, "cass_nodes": 3},
     "offered_tps": 500.0,
-    "verdicts": VERDICTS,
+    "objectives": OBJECTIVES,
 }
 PROPOSAL = {
     "schema": "capplan.proposal/1",

@@ -12,6 +12,7 @@ from tests.planner.predictions import prediction
 from capplan.models.errors import InputError
 from capplan.models.objective import Metric, Objective, parse
 from capplan.models.results import Band
+from capplan.models.verdict import CONFIDENCE
 
 CLASSES, RESOURCES = ("auth", "acct"), ("cassandra", "front")
 
@@ -161,23 +162,49 @@ def test_draws_are_judged_one_by_one() -> None:
     ],
 )
 def test_judged_by_a_prediction(text: str, met: bool | None, sure: bool) -> None:
-    verdict = read(text).evaluate(prediction().figure)  # acct.mean is 6.05 (4.84 to 9.68) ms
+    objective, figure = read(text), prediction().figure  # acct.mean is 6.05 (4.84 to 9.68) ms
 
-    assert (verdict.text, verdict.met, verdict.sure) == (text, met, sure)
+    assert (objective.met(figure), objective.sure(figure)) == (met, sure)
 
 
 def test_a_verdict_shows_its_figures_in_their_units() -> None:
-    latency, drop_rate = read("acct.mean<20ms and drop_rate<1%").evaluate(prediction().figure).comparisons
+    objective, figure = read("acct.mean<20ms and drop_rate<1%"), prediction().figure
+    latency, drop_rate = objective.judged(figure, objective.risk(figure), CONFIDENCE).comparisons
 
     assert latency.value is not None
     assert latency.value.value == pytest.approx(6.05, rel=1e-12)
     assert latency.value.parts.model_error is None
-    assert (latency.unit, latency.text, latency.met) == ("ms", "acct.mean<20ms", True)
-    assert (drop_rate.value, drop_rate.met) == (None, None)
+    assert (latency.unit, latency.text) == ("ms", "acct.mean<20ms")
+    assert drop_rate.value is None
 
 
 def test_an_unbounded_time_meets_no_upper_bound() -> None:
     unbounded = Band(math.inf, math.inf, math.inf)
-    verdict = read("acct.p99<20ms").evaluate(lambda _: unbounded)
+    objective = read("acct.p99<20ms")
 
-    assert (verdict.met, verdict.sure) == (False, True)
+    assert (objective.met(lambda _: unbounded), objective.risk(lambda _: unbounded)) == (False, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "risk", "answer"),
+    [
+        ("acct.mean<9.68ms", 0.05, "yes"),  # the ends of a band are its 5th and 95th percentile
+        ("acct.mean<6.05ms", 0.5, "uncertain"),
+        ("acct.mean<4.84ms", 0.95, "no"),
+        ("acct.mean>4.84ms", 0.05, "yes"),
+        ("acct.mean in 4.84ms..9.68ms", 0.1, "yes"),
+        ("acct.mean<9.68ms and acct.mean>6.05ms", 0.5, "uncertain"),  # figures of one run are high or low together
+        ("acct.mean<9.68ms or acct.mean<4.84ms", 0.05, "yes"),
+        ("drop_rate<1%", None, None),  # not modelled
+        ("drop_rate<1% and acct.mean<9.68ms", None, None),
+        ("drop_rate<1% and acct.mean<4.84ms", 0.95, "no"),
+        ("drop_rate<1% or acct.mean<9.68ms", 0.05, "yes"),  # what is not modelled makes nothing safer
+        ("acct.mean<9.68ms or drop_rate<1%", 0.05, "yes"),
+    ],
+)
+def test_the_risk_is_read_off_the_bands(text: str, risk: float | None, answer: str | None) -> None:
+    objective, figure = read(text), prediction().figure
+    found = objective.risk(figure)
+    judged = objective.judged(figure, found, CONFIDENCE)
+
+    assert (None if found is None else round(found, 6), judged.risk, judged.answer) == (risk, found, answer)

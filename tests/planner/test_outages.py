@@ -227,7 +227,12 @@ def answer() -> OutagesAnswer:
 
 
 def test_an_answer_has_the_long_run_and_the_minutes_around_the_loss(answer: OutagesAnswer) -> None:
-    assert answer.answer
+    assert answer.recovers
+    assert answer.verdict is not None
+    assert (answer.verdict.answer, [each.situation for each in answer.verdict.situations]) == (
+        "yes",
+        ["normal", "node"],
+    )
     assert [each.name for each in answer.outages] == ["1 node"]
     (course,) = answer.transients
     assert course.places == ("repository/3",)

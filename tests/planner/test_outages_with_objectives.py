@@ -50,12 +50,10 @@ def test_a_rate_that_is_carried_but_misses_the_objective_is_not_carried_with_it(
     assert rate is not None
     plain, limited = (outage(fedora4(4, 0.9 * rate.value, *slo)) for slo in ((), SLO))
 
-    assert plain.overload_probability == limited.overload_probability
-    assert plain.miss_probability is None
-    assert limited.miss_probability is not None
-    assert limited.overload_probability is not None
-    assert limited.miss_probability > limited.overload_probability
-    assert (plain.carried, limited.carried) == ("yes", "no")
+    assert plain.risk is not None
+    assert limited.risk is not None
+    assert limited.risk > 0.5 > plain.risk
+    assert (plain.answer, limited.answer) == ("yes", "uncertain")
 
 
 def test_an_objective_that_always_holds_changes_nothing() -> None:

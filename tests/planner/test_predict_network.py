@@ -29,6 +29,7 @@ from capplan.models.language.traffic import (
     Trace,
 )
 from capplan.models.results import Band
+from capplan.models.verdict import Answer
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.predict_network.network import predict_network
 from capplan.planner.predict_network.network_question import NetworkQuestion
@@ -82,6 +83,11 @@ def agrees(band: Band | None, exact: float) -> bool:
     return abs(band.value - exact) <= 4 * half and half < 0.2 * exact
 
 
+def verdict_of(found: Prediction) -> Answer:
+    assert found.verdict is not None
+    return found.verdict.answer
+
+
 def response_above(time_s: float, servers: int, rate: float) -> float:
     """Return the probability that a response of M/M/c is longer."""
     load, service = rate * SERVICE_S, 1 / SERVICE_S
@@ -102,8 +108,8 @@ def test_queues_against_erlang(servers: int, rate: float) -> None:
     assert agrees(found.utilisation["server"], rate * SERVICE_S / servers)
     assert found.bottleneck == "server"
     assert found.offered is not None
-    assert found.offered.overload_probability == 0
-    assert found.answer
+    assert found.offered.overload_risk == 0
+    assert verdict_of(found) == "yes"
 
 
 def test_the_solver_predicts_a_queue_by_itself() -> None:
@@ -163,8 +169,8 @@ def test_throttled_clients_carry_what_they_do_without_pauses() -> None:
     found, beyond = quick(network), quick(network, tps=1100.0)
 
     assert agrees(capacity(found), 1 / SERVICE_S)
-    assert found.answer
-    assert not beyond.answer
+    assert verdict_of(found) == "yes"
+    assert verdict_of(beyond) == "no"
     assert beyond.latency_ms["read"].p99 is not None
     assert beyond.latency_ms["read"].p99.value == math.inf
 
@@ -178,17 +184,17 @@ def test_an_objective_limits_the_capacity() -> None:
     assert capacity(found).low < exact < capacity(found).high
     assert found.capacity is not None
     assert found.capacity.overload_tps.value == pytest.approx(1 / SERVICE_S)
-    assert [verdict.met for verdict in found.objectives] == [True]
-    assert not quick(queue(), slo=("read.p99<10ms",)).answer
-    assert not quick(queue(), slo=("capacity>1100",)).answer
+    assert [(each.answer, verdict_of(found)) for each in found.objectives] == [("yes", "yes")]
+    assert verdict_of(quick(queue(), slo=("read.p99<10ms",))) == "no"
+    assert verdict_of(quick(queue(), slo=("capacity>1100",))) == "no"
 
 
 def test_overload_is_an_answer() -> None:
     found = quick(queue(), tps=1200.0)
 
-    assert not found.answer
+    assert verdict_of(found) == "no"
     assert found.offered is not None
-    assert found.offered.overload_probability == 1
+    assert found.offered.overload_risk == 1
     assert found.latency_ms["read"].mean is not None
     assert found.latency_ms["read"].mean.value == math.inf
 
@@ -233,7 +239,7 @@ def test_a_request_that_always_times_out_has_no_capacity() -> None:
     found = quick(replace(queue(), classes=(slow,)))
 
     assert capacity(found).value == 0
-    assert not found.answer
+    assert verdict_of(found) == "no"
 
 
 @pytest.mark.parametrize("network", [queue(), pooled(10), hosted(), clients(queue(), 10, 0.02)])

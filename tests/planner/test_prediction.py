@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from tests.planner.predictions import UNBOUNDED, offered, prediction
 
-from capplan.models.results import Band, Latency, Parts, carried, plain
+from capplan.models.results import Band, Latency, Parts, plain
 from capplan.planner.predict.prediction import COLUMNS, Prediction
 from capplan.planner.schemas import prediction_schema
 
 # docs/reference/prediction.schema.json and everybody's scripts rest on these names.
 KEYS = [
-    *("schema", "system", "layout", "scenario", "answer", "why_not", "capacity", "limits", "offered", "latency_ms"),
+    *("schema", "system", "layout", "scenario", "verdict", "capacity", "limits", "offered", "latency_ms"),
     *(
         "tails_guessed",
         "tails_not_modelled",
@@ -64,7 +64,7 @@ def test_json_is_valid_and_finite(made: Prediction) -> None:
     [
         {"schema": "capplan.prediction/2"},
         {"extra": 1},
-        {"answer": "perhaps"},
+        {"verdict": "perhaps"},
         {"capacity": 17000.0},
         {"seed": 1.5},
         {"evidence": {"sources": []}},
@@ -136,11 +136,3 @@ def test_a_given_rate_is_not_rounded() -> None:
     assert [tuple(row) for row in frame[frame.quantity == "offered.peak"].to_numpy()] == [
         ("offered.peak", "", "given", 12345.6, 12345.6, 12345.6, "1/s", "")
     ]
-
-
-@pytest.mark.parametrize(
-    ("probability", "word"),
-    [(0.0, "yes"), (0.05, "yes"), (0.06, "at risk"), (0.5, "at risk"), (0.51, "no"), (1.0, "no")],
-)
-def test_whether_a_rate_is_sustained_follows_from_the_overload_probability(probability: float, word: str) -> None:
-    assert carried(probability) == word

@@ -34,7 +34,7 @@ from capplan.systems.openprovider.network import REPORTED
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 from capplan.systems.registry import resolve
 
-ONE_DC = OpenproviderScenario(dcs=1)
+ONE_DC = OpenproviderScenario(dcs=1, data_factor=1.0)
 QUANTILES = {"p50": np.log(2), "p90": np.log(10), "p95": np.log(20), "p99": np.log(100), "p999": np.log(1000)}
 Asked = list[tuple[Network, Sequence[DrawRun]]]
 

@@ -88,7 +88,7 @@ def test_losses_that_leave_no_quorum_rule_a_family_out() -> None:
     question = SizingQuestion(
         survive=("dc",), families={"dcs": (1, 2, 3)}, sized={"cass_nodes": (3, 9), "front_nodes": (1, 1)}
     )
-    answer = sized("openprovider", question, tps=12_000.0)
+    answer = sized("openprovider", question, tps=12_000.0, data_factor=1.0)
     assert answer.chosen is not None
     assert answer.chosen.fields["dcs"] == 3
     assert [each.fields for each in answer.impossible] == [{"dcs": 1}, {"dcs": 2}]

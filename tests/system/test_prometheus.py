@@ -133,7 +133,7 @@ def test_drift_asks_the_server(url: str, tmp_path: Path, capsys: pytest.CaptureF
     """Of the last four hours ten minutes had 20 requests a second, so that the mean rate is 20 x 600 / 14,400."""
     rate = 20 * RUN_S / (4 * 3600)
     band = {"value": 20.0, "low": 15.0, "high": 24.0}
-    answer = {"schema": "capplan.prediction/3", "system": "api", "layout": "2 instances", "scenario": {}}
+    answer = {"schema": "capplan.prediction/4", "system": "api", "layout": "2 instances", "scenario": {}}
     claims = {"offered": {"peak_tps": rate}, "latency_ms": {"read": {"mean": band}}}
     path = tmp_path / "answer.json"
     path.write_text(json.dumps(answer | claims))

@@ -198,21 +198,21 @@ def _three_valued(
 
 
 class _Miss(NamedTuple):
-    """The risk of a part of an objective, which combines as truth values do."""
+    """The risk of a part of an objective, which combines as truth values do; NaN, if not modelled, decides nothing."""
 
     risk: float
 
     def __and__(self, other: _Miss) -> _Miss:
-        return max(self, other)
+        return other if math.isnan(self.risk) else max(self, other)
 
     def __or__(self, other: _Miss) -> _Miss:
-        return min(self, other)
+        return other if math.isnan(self.risk) else min(self, other)
 
 
 def _miss(comparison: Comparison, band: Band | None) -> float:
-    """Return the probability that a comparison does not hold; 0 for a figure that decides nothing."""
+    """Return the probability that a comparison does not hold; NaN if it is not modelled."""
     if band is None:
-        return 0.0
+        return math.nan
     below = [chance_of_less(band, bound) for bound in comparison.bounds]
     if comparison.relation == "in":
         return below[0] + 1 - below[1]

@@ -91,7 +91,7 @@ class Verdict:
         binding = self.binding
         where = "" if binding.situation == NORMAL else f" in case of {binding.situation}"
         data = f" on {self.data}" if self.data else ""
-        if self.not_modelled and self.risk < self.confidence:
+        if self.not_modelled and answer(self.risk, self.confidence) == "yes":
             return f"{self.answer} ({', '.join(self.not_modelled)}: not modelled)"
         if not binding.available:
             return f"{self.answer} ({binding.limit}{where})"

@@ -16,7 +16,7 @@ LOCAL = {"consistency_read": "LOCAL_QUORUM", "consistency_write": "LOCAL_QUORUM"
 
 
 def case(**fields: Any) -> Case[Any]:
-    return resolve(changed(OpenproviderScenario(), **fields))
+    return resolve(changed(OpenproviderScenario(data_factor=1.0), **fields))
 
 
 def moved(one: Case[Any]) -> dict[str, float]:
@@ -55,7 +55,7 @@ def test_a_limit_that_does_not_bind_counts_by_its_load() -> None:
     assert moved(case(front_nodes=4)) == pytest.approx({RATE: 1.0, "auth": 1.0, "acct": 1.0}, rel=0.01)
 
 
-@pytest.mark.parametrize("fields", [{"cass_nodes": 6}, {"dcs": 6}, {"data_factor": 2.0}])
+@pytest.mark.parametrize("fields", [{"cass_nodes": 6}, {"dcs": 6}, {"data_factor": 2.0}, {"data_factor": None}])
 def test_what_changes_the_work_of_a_node_moves_every_figure(fields: dict[str, Any]) -> None:
     assert min(moved(case(**fields)).values()) > 0.5
 

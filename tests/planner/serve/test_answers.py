@@ -29,8 +29,13 @@ def printed(capsys: pytest.CaptureFixture[str], command: str) -> Any:
         ("/predict", {"scenario": SMALL, "engine": "analytic"}, "predict fedora4 --nodes 2 --engine analytic --json"),
         (
             "/predict",
-            {"scenario": {**SMALL, "tps": 40, "slo": ["read.p99<1s"]}, "engine": "analytic", "risk": "10%", "seed": 2},
-            "predict fedora4 --nodes 2 --tps 40 --slo read.p99<1s --engine analytic --risk 10% --seed 2 --json",
+            {
+                "scenario": {**SMALL, "tps": 40, "slo": ["read.p99<1s"]},
+                "engine": "analytic",
+                "confidence": "80%",
+                "seed": 2,
+            },
+            "predict fedora4 --nodes 2 --tps 40 --slo read.p99<1s --engine analytic --confidence 80% --seed 2 --json",
         ),
         (
             "/simulate",

@@ -7,11 +7,11 @@ from capplan.systems.openprovider.scenario import OpenproviderScenario
 from capplan.systems.registry import system
 
 OPENPROVIDER = system("openprovider")
-VALUES = OPENPROVIDER.median_values(OPENPROVIDER.fitted(), OpenproviderScenario())
+VALUES = OPENPROVIDER.median_values(OPENPROVIDER.fitted(), OpenproviderScenario(data_factor=1.0))
 
 
 def solution(**fields: Any) -> Solution:
-    return OPENPROVIDER.solution(OpenproviderScenario(**fields), VALUES)
+    return OPENPROVIDER.solution(OpenproviderScenario(**{"data_factor": 1.0, **fields}), VALUES)
 
 
 def bottleneck(**fields: Any) -> str:

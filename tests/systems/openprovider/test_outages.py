@@ -68,7 +68,7 @@ def test_quorum_over_three_data_centres_survives_one_and_not_two() -> None:
         ({"dc": 2}, True, "writes at LOCAL_QUORUM"),
     ]
     assert capacity(rows[2]) == 0
-    assert (rows[2].overload_probability, rows[2].carried) == (1.0, "no")
+    assert (rows[2].risk, rows[2].answer) == (1.0, "no")
     assert rows[3].lowered == {"write": "LOCAL_QUORUM"}
     assert capacity(rows[3]) > 0
 
@@ -197,9 +197,9 @@ def test_the_band_decides_whether_survivors_carry_the_load() -> None:
     row = answered(unsure, 1.0)[0]
     assert row.capacity_tps is not None
     low, value, high = row.capacity_tps.low, row.capacity_tps.value, row.capacity_tps.high
-    words = [answered(unsure, rate)[0].carried for rate in (0.98 * low, (low + value) / 2, high)]
+    words = [answered(unsure, rate)[0].answer for rate in (0.98 * low, (low + value) / 2, 1.02 * high)]
 
-    assert words == ["yes", "at risk", "no"]
+    assert words == ["yes", "uncertain", "no"]
 
 
 @pytest.mark.slow

@@ -106,11 +106,11 @@ def test_sessions_without_updates_have_times_of_accounting() -> None:
 
 def test_another_mix_is_an_extrapolation() -> None:
     tests = SYSTEM.observations.load_tests()
-    scenario = OpenproviderScenario(mix="auth=2,acct=7")
+    scenario = OpenproviderScenario(mix="auth=2,acct=7", data_factor=1.0)
     (found,) = excess(scenario, tests)
     assert found.doublings == pytest.approx(1)
     assert found.inside == changed(scenario, mix=None)
-    assert not excess(OpenproviderScenario(mix="auth=1,acct=7"), tests)
+    assert not excess(OpenproviderScenario(mix="auth=1,acct=7", data_factor=1.0), tests)
 
 
 @pytest.mark.parametrize(

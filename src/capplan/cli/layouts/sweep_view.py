@@ -120,21 +120,21 @@ def _lines(points: Sequence[SweepPoint], swept: dict[str, str], classes: Sequenc
     for point in points:
         own = [_cell(point[column]) for column in swept]
         rates = (given(point["offered_tps"]), *([rate(point["throughput_tps"])] if done else []))
-        asked = [rates, (_carried(point), point["basis"])]
+        answer, dropped, basis = _cell(point["answer"]), _dropped(point), point["basis"]
         bands = [_band(point, "capacity_tps", rate), *(_band(point, f"{name}_p99_ms", significant) for name in classes)]
         if banded:
-            lines.add_row(*own, *(cell for cells in asked for cell in cells), *(" ".join(each) for each in bands))
+            lines.add_row(*own, *rates, f"{answer} {dropped}".rstrip(), basis, *(" ".join(each) for each in bands))
         else:
-            pairs = [*asked, *bands]
+            pairs = [rates, (answer, f"{basis}\n{dropped}".rstrip()), *bands]
             lines.add_row(*own, *(cells[0] for cells in pairs))
             lines.add_row(*("" for _ in own), *(cells[1] if len(cells) > 1 else "" for cells in pairs), style="dim")
     return lines
 
 
-def _carried(point: SweepPoint) -> str:
-    """Return whether a rate is carried, and what share is dropped: `no (12 %)`."""
+def _dropped(point: SweepPoint) -> str:
+    """Return what share is dropped: `(12 %)`; nothing if so little is that the rate is carried."""
     dropped = point["drop_rate"]
-    return _cell(point["answer"]) + (f" ({share(dropped)})" if dropped > MAX_DROP_RATE else "")
+    return f"({share(dropped)})" if dropped > MAX_DROP_RATE else ""
 
 
 def _band(point: SweepPoint, name: str, form: Format) -> tuple[str, str]:

@@ -215,8 +215,8 @@ def _production_caution(case: Case[OpenproviderScenario]) -> list[str]:
     fresh = changed(case.scenario, data_factor=1.0, tps=None, tps_sustained=None, slo=())
     peak = float(case.system.solution(fresh, case.system.median_values(case.fitted, fresh)).capacity[0])
     return [
-        f"Production data are assumed: Cassandra's service times are {EXPECTED} times those of the load test, as its "
-        f"authors expect. On the test's fresh data the peak is {rate(peak)} TPS (--data-factor 1)."
+        f"Production data are assumed: Cassandra is {EXPECTED} times slower. On the test's fresh data the peak is "
+        f"{rate(peak)} TPS (--data-factor 1)."
     ]
 
 
