@@ -218,7 +218,7 @@ def _outages(found: Any) -> Iterator[Violation]:
     for row in found.get("outages") or ():
         if row["carried"] == "yes" and row["capacity_tps"] and not row["capacity_tps"]["value"]:
             yield Violation("nothing is carried without a capacity", row["name"])
-        if row.get("better_as") or not found.get("capacity"):
+        if row["eased"] or not found.get("capacity"):
             continue
         if row["capacity_tps"] is not None:
             left, whole = _ends(row["capacity_tps"]), _ends(found["capacity"]["peak_tps"])

@@ -19,6 +19,10 @@ Basis = Literal["measured", "interpolated", "extrapolated", "model only"]
 measured ones; `extrapolated`: beyond them; `model only`: no such figure was ever measured."""
 Carried = Literal["yes", "at risk", "no"]
 """Whether a rate is sustained: the overload probability is at most 5 %, at most 50 %, or higher."""
+Relief = Literal["lower levels", "fewer replicas", "nearer replicas"]
+"""Why survivors may carry more or answer faster than the whole layout: requests wait for fewer replicas, as consistency
+levels are lowered; they take less work, as lost replicas get none; or they wait less, as the farthest replicas are
+lost."""
 AT_RISK, LOST = 0.05, 0.5  # overload probabilities above which a rate is at risk, and not carried
 
 
@@ -157,6 +161,8 @@ class Outage:
         What this row assumes, or why no request succeeds, in words.
     cost
         What the lower levels cost; empty where there are none.
+    eased
+        Why a figure of this row is better than that of the whole layout; empty where none is.
     capacity_tps
         The peak rate that the survivors sustain with the objectives met, requests per second over all data centres; 0
         when not available, null when not modelled.
@@ -183,6 +189,7 @@ class Outage:
     lowered: Mapping[str, str] = field(default_factory=dict)
     assumed: str
     cost: str = ""
+    eased: tuple[Relief, ...] = ()
     capacity_tps: Band | None
     overload_probability: float | None
     miss_probability: float | None = None

@@ -20,6 +20,7 @@ from capplan.models.results import (
     Latency,
     ObjectiveVerdict,
     Outage,
+    Relief,
     SessionNotFound,
 )
 from capplan.models.solver.known_errors import MEAN, P99, KnownError
@@ -349,8 +350,8 @@ def show_outages(outages: Sequence[Outage], classes: Sequence[str], slowest: str
     """
     if not _outage_table(outages, classes, asked, console):
         _outage_table(outages, [slowest], asked, console, stacked=True)
-    for cost in dict.fromkeys(filter(None, map(_cost, outages))):
-        paragraph(console, cost, indent=2, hanging=4)
+    for line in dict.fromkeys(filter(None, (text for each in outages for text in (_cost(each), _relief(each))))):
+        paragraph(console, line, indent=2, hanging=4)
 
 
 def _outage_table(
@@ -392,6 +393,18 @@ def _outage_row(outage: Outage, classes: Sequence[str]) -> list[str]:
     p99 = ["-" if latency is None else _figure(latency.p99) for latency in map(outage.latency_ms.get, classes)]
     busiest = max((band.value for band in outage.utilisation.values()), default=None)
     return [name, left, outage.carried or NOT_MODELLED, *p99, "" if busiest is None else share(busiest)]
+
+
+_RELIEFS: Mapping[Relief, str] = {
+    "fewer replicas": "lost replicas get no writes",
+    "nearer replicas": "the farthest replicas are lost",
+}
+
+
+def _relief(outage: Outage) -> str:
+    """Say why an outage at the same levels is better in a figure than none."""
+    reasons = " and ".join(_RELIEFS[each] for each in outage.eased if each in _RELIEFS)
+    return f"{outage.name}: faster, or more, than without the loss, as {reasons}" if reasons and not outage.lowered else ""
 
 
 def _cost(outage: Outage) -> str:

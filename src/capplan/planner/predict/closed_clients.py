@@ -19,8 +19,8 @@ from capplan.models.objective import Metric
 from capplan.models.results import Band, Capacity, Latency
 from capplan.planner.predict.basis import with_basis
 from capplan.planner.predict.left_open import left_open
-from capplan.planner.predict.prediction import EvidenceSummary, Limit, Prediction, unmet
 from capplan.planner.predict.percentile_order import in_order
+from capplan.planner.predict.prediction import EvidenceSummary, Limit, Prediction, unmet
 
 NOTE = (
     "Closed clients send their next request when they have an answer, so they have no rate to raise. Throughput and "

@@ -26,12 +26,14 @@ from capplan.calibration.system import Case
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import FloatArray
 from capplan.models.objective import Objective
-from capplan.models.results import LOST, STATISTICS, Band, Latency, Outage, carried
+from capplan.models.results import LOST, STATISTICS, Band, Latency, Outage, Relief, carried
+from capplan.models.solver.analytic import Analysis
 from capplan.planner.predict.basis import model_only
 from capplan.planner.predict.capacity import band_of, objectives_at_a_rate
 from capplan.planner.predict.percentile_order import in_order
 from capplan.planner.predict.sustained_rate import Relations, SustainedRate, sustained_rate
 
+_ROUNDING = 1e-6  # of a time: differences below come from rounding
 WORKERS = "workers"
 """Name of the outermost pools among the resources, as in `Solution.bottleneck`."""
 
@@ -146,7 +148,41 @@ def _outage(whole: Whole, left: Remainder) -> Outage:
         limited = _limited(whole, left, solution, replace(whole.near.uncertainty, offset=offset))
         capacity = model_only(band_of(limited, capacity, whole.near.uncertainty.repeated_rate(draws)))
         missed = max(float(np.mean(limited.repeated < whole.offered_per_s)), probability)
-    return _described(left, capacity, probability, latency, busy, missed)
+    eased = _eased(whole, left, solution) if _is_better(whole, capacity, latency) else ()
+    return replace(_described(left, capacity, probability, latency, busy, missed), eased=eased)
+
+
+def _is_better(whole: Whole, capacity: Band, latency_ms: Mapping[str, Latency]) -> bool:
+    """Whether the survivors carry more than the whole layout, or answer faster."""
+    times = [
+        (getattr(latency, statistic), getattr(whole.latency_ms.get(name), statistic, None))
+        for name, latency in latency_ms.items()
+        for statistic in STATISTICS
+    ]
+    faster = any(its is not None and other is not None and its.value < other.value for its, other in times)
+    return faster or capacity.value > float(np.median(whole.limited.predicted))
+
+
+def _eased(whole: Whole, left: Remainder, solution: Solution) -> tuple[Relief, ...]:
+    """Return what makes requests cheaper or faster than in the whole layout, before any queue."""
+    before, after = whole.case.solution.analysis, solution.analysis
+    less_s, sooner_s = (of(before) - of(after) for of in (_work_s, _alone_s))
+    found: dict[Relief, bool] = {
+        "lower levels": bool(left.lowered),
+        "fewer replicas": less_s > _ROUNDING * _work_s(before),
+        "nearer replicas": sooner_s > max(less_s, 0.0) + _ROUNDING * _alone_s(before),
+    }
+    return tuple(reason for reason, holds in found.items() if holds)
+
+
+def _work_s(analysis: Analysis) -> float:
+    """Return the work of a mean request at all stations, seconds."""
+    return sum(float(np.median(each.mean_s)) * analysis.members[name] for name, each in analysis.demands.items())
+
+
+def _alone_s(analysis: Analysis) -> float:
+    """Return the time of a mean request that is alone in the system, seconds."""
+    return float(np.median(analysis.averaged(analysis.unloaded)))
 
 
 def _limited(whole: Whole, left: Remainder, solution: Solution, uncertainty: Uncertainty) -> SustainedRate:
