@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rich.console import Console
@@ -340,7 +341,16 @@ def _outages(prediction: Prediction, console: Console) -> None:
         return
     asked = "" if prediction.offered is None else _offered_rate(prediction.offered)
     put(console)
-    show_outages(prediction.outages, list(prediction.latency_ms), _slowest(prediction), asked, console)
+    shown = [each if _is_better(each, prediction) else replace(each, eased=()) for each in prediction.outages]
+    show_outages(shown, list(prediction.latency_ms), _slowest(prediction), asked, console)
+
+
+def _is_better(outage: Outage, prediction: Prediction) -> bool:
+    """Whether a figure in the row of an outage is better than that of the whole layout."""
+    pairs = [(prediction.latency_ms[name].p99, each.p99) for name, each in outage.latency_ms.items()]
+    if prediction.capacity is not None:
+        pairs.append((outage.capacity_tps, prediction.capacity.peak_tps))
+    return any(a is not None and b is not None and a.value > b.value for a, b in pairs)
 
 
 def show_outages(outages: Sequence[Outage], classes: Sequence[str], slowest: str, asked: str, console: Console) -> None:
@@ -404,7 +414,9 @@ _RELIEFS: Mapping[Relief, str] = {
 def _relief(outage: Outage) -> str:
     """Say why an outage at the same levels is better in a figure than none."""
     reasons = " and ".join(_RELIEFS[each] for each in outage.eased if each in _RELIEFS)
-    return f"{outage.name}: faster, or more, than without the loss, as {reasons}" if reasons and not outage.lowered else ""
+    return (
+        f"{outage.name}: faster, or more, than without the loss, as {reasons}" if reasons and not outage.lowered else ""
+    )
 
 
 def _cost(outage: Outage) -> str:
