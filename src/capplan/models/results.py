@@ -19,6 +19,10 @@ SIGNIFICANT = 4  # digits of a figure in JSON: more would claim what no load tes
 Basis = Literal["measured", "interpolated", "extrapolated", "model only"]
 """What a figure rests on. `measured`: such a figure was measured in this layout at this load; `interpolated`: between
 measured ones; `extrapolated`: beyond them; `model only`: no such figure was ever measured."""
+Relief = Literal["lower levels", "fewer replicas", "nearer replicas"]
+"""Why survivors may carry more or answer faster than the whole layout: requests wait for fewer replicas, as consistency
+levels are lowered; they take less work, as lost replicas get none; or they wait less, as the farthest replicas are
+lost."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +160,8 @@ class Outage:
         What this row assumes, or why no request succeeds, in words.
     cost
         What the lower levels cost; empty where there are none.
+    eased
+        Why a figure of this row is better than that of the whole layout; empty where none is.
     capacity_tps
         The peak rate that the survivors sustain with the objectives met, requests per second over all data centres; 0
         when not available, null when not modelled.
@@ -177,6 +183,7 @@ class Outage:
     lowered: Mapping[str, str] = field(default_factory=dict)
     assumed: str
     cost: str = ""
+    eased: tuple[Relief, ...] = ()
     capacity_tps: Band | None
     risk: float | None
     answer: Answer | None

@@ -9,6 +9,7 @@ from capplan.calibration.case.extrapolation import RATE, Excess, Extrapolation, 
 from capplan.models.language.scenario import changed
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 from capplan.systems.registry import system
+from capplan.systems.two_tier.scenario import TwoTierScenario
 
 OPENPROVIDER = system("openprovider")
 TESTS = OPENPROVIDER.observations.load_tests()
@@ -160,3 +161,23 @@ def test_reasons_are_one_sentence() -> None:
         assert far.why.endswith(".")
         assert not far.why[0].islower()
         assert "\n" not in far.why
+
+
+@pytest.mark.parametrize(
+    ("measured", "fields", "doublings"),
+    [
+        ({"front_nodes": 0}, {"front_nodes": 1}, 1.0),
+        ({"front_nodes": 0}, {"front_nodes": 4}, 3.0),
+        ({"front_nodes": 2}, {"front_nodes": 0}, 2.0),
+        ({"read_fraction": 0.0}, {"read_fraction": 1.0}, 1.0),
+        ({"read_fraction": 1.0}, {"read_fraction": 0.001}, 1.0),
+        ({"read_fraction": 1.0}, {"read_fraction": 0.5}, 1.0),
+    ],
+)
+def test_none_is_a_doubling_from_one_and_shares_are_at_most_one_apart(
+    measured: dict[str, Any], fields: dict[str, Any], doublings: float
+) -> None:
+    axes = {"front_nodes": "front nodes", "read_fraction": "share of reads"}
+    far = extrapolation(TwoTierScenario(**fields), [TwoTierScenario(**{**fields, **measured})], axes)
+
+    assert far.doublings == pytest.approx(doublings)

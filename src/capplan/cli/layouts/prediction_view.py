@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rich.console import Console
@@ -20,6 +21,7 @@ from capplan.models.results import (
     Latency,
     ObjectiveVerdict,
     Outage,
+    Relief,
     SessionNotFound,
 )
 from capplan.models.solver.known_errors import MEAN, P99, KnownError
@@ -324,7 +326,16 @@ def _outages(prediction: Prediction, console: Console) -> None:
         return
     asked = "" if prediction.offered is None else _offered_rate(prediction.offered)
     put(console)
-    show_outages(prediction.outages, list(prediction.latency_ms), _slowest(prediction), asked, console)
+    shown = [each if _is_better(each, prediction) else replace(each, eased=()) for each in prediction.outages]
+    show_outages(shown, list(prediction.latency_ms), _slowest(prediction), asked, console)
+
+
+def _is_better(outage: Outage, prediction: Prediction) -> bool:
+    """Whether a figure in the row of an outage is better than that of the whole layout."""
+    pairs = [(prediction.latency_ms[name].p99, each.p99) for name, each in outage.latency_ms.items()]
+    if prediction.capacity is not None:
+        pairs.append((outage.capacity_tps, prediction.capacity.peak_tps))
+    return any(a is not None and b is not None and a.value > b.value for a, b in pairs)
 
 
 def show_outages(outages: Sequence[Outage], classes: Sequence[str], slowest: str, asked: str, console: Console) -> None:
@@ -334,8 +345,8 @@ def show_outages(outages: Sequence[Outage], classes: Sequence[str], slowest: str
     """
     if not _outage_table(outages, classes, asked, console):
         _outage_table(outages, [slowest], asked, console, stacked=True)
-    for cost in dict.fromkeys(filter(None, map(_cost, outages))):
-        paragraph(console, cost, indent=2, hanging=4)
+    for line in dict.fromkeys(filter(None, (text for each in outages for text in (_cost(each), _relief(each))))):
+        paragraph(console, line, indent=2, hanging=4)
 
 
 def _outage_table(
@@ -377,6 +388,20 @@ def _outage_row(outage: Outage, classes: Sequence[str]) -> list[str]:
     p99 = ["-" if latency is None else _figure(latency.p99) for latency in map(outage.latency_ms.get, classes)]
     busiest = max((band.value for band in outage.utilisation.values()), default=None)
     return [name, left, outage.answer or NOT_MODELLED, *p99, "" if busiest is None else share(busiest)]
+
+
+_RELIEFS: Mapping[Relief, str] = {
+    "fewer replicas": "lost replicas get no writes",
+    "nearer replicas": "the farthest replicas are lost",
+}
+
+
+def _relief(outage: Outage) -> str:
+    """Say why an outage at the same levels is better in a figure than none."""
+    reasons = " and ".join(_RELIEFS[each] for each in outage.eased if each in _RELIEFS)
+    return (
+        f"{outage.name}: faster, or more, than without the loss, as {reasons}" if reasons and not outage.lowered else ""
+    )
 
 
 def _cost(outage: Outage) -> str:

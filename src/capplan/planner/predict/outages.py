@@ -21,19 +21,22 @@ import numpy as np
 from capplan.calibration.case.ensemble import SMALL_ENSEMBLE, Places, Representatives, at_draws, representatives
 from capplan.calibration.case.solution import Figures, Solution
 from capplan.calibration.case.uncertainty import Uncertainty
-from capplan.calibration.outage import Loss, Remainder, Solved
+from capplan.calibration.outage import Loss, Remainder
 from capplan.calibration.system import Case
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import FloatArray
 from capplan.models.objective import Objective
-from capplan.models.results import STATISTICS, Band, Latency, Outage
+from capplan.models.results import STATISTICS, Band, Latency, Outage, Relief
+from capplan.models.solver.analytic import Analysis
 from capplan.models.verdict import CONFIDENCE, answer
 from capplan.planner.predict.basis import model_only
-from capplan.planner.predict.capacity import band_of, objectives_at_a_rate
+from capplan.planner.predict.capacity import at_most, band_of, objectives_at_a_rate
 from capplan.planner.predict.percentile_order import in_order
 from capplan.planner.predict.sustained_rate import Relations, SustainedRate, sustained_rate
 
 _OVERLOADED = 0.5  # probability of overload above which the survivors have no latency to show
+_FEW_DRAWS = 0.01  # error of a ratio of survivors to the whole layout at a few draws: what is less is no difference
+_ROUNDING = 1e-6  # of a time: differences below come from rounding
 WORKERS = "workers"
 """Name of the outermost pools among the resources, as in `Solution.bottleneck`."""
 
@@ -125,18 +128,18 @@ def outages(whole: Whole, losses: Sequence[Loss] = ()) -> tuple[Outage, ...]:
     found = tuple(_outage(whole, left) for left in case.system.outages(case, losses))
     if case.upper_bound is None:
         return found
-    bound = Whole(case.upper_bound, case.upper_bound.solution.at(whole.offered_per_s), {})
-    most = [_capacity(bound, left) for left in case.system.outages(case.upper_bound, losses)]
+    bound = Whole(case.upper_bound, case.upper_bound.solution.at(whole.offered_per_s), {}, whole.relations)
+    bounds = (_outage(bound, left).capacity_tps for left in case.system.outages(case.upper_bound, losses))
     return tuple(
-        replace(outage, capacity_tps=_at_most(outage.capacity_tps, highest))
-        for outage, highest in zip(found, most, strict=True)
+        replace(each, capacity_tps=at_most(each.capacity_tps, most.high)) if each.capacity_tps and most else each
+        for each, most in zip(found, bounds, strict=True)
     )
 
 
 def _outage(whole: Whole, left: Remainder) -> Outage:
     if left.solved is None:
         return _described(left, Band.exactly(0.0), 1.0, whole.confidence)
-    solution = _solution(whole, left.solved)
+    solution = left.solved(at_draws(whole.every_value, whole.few.chosen), whole.few.place)
     draws, uncertainty = _capacity_draws(whole, left, solution), whole.case.uncertainty
     probability = uncertainty.chance_of_less(draws, whole.offered_per_s)
     capacity = model_only(uncertainty.of_rate(draws))
@@ -151,7 +154,42 @@ def _outage(whole: Whole, left: Remainder) -> Outage:
         limited = _limited(whole, left, solution, replace(whole.near.uncertainty, offset=offset))
         capacity = model_only(band_of(limited, capacity, whole.near.uncertainty.repeated_rate(draws)))
         probability = max(float(np.mean(limited.repeated < whole.offered_per_s)), probability)
-    return _described(left, capacity, probability, whole.confidence, latency, busy)
+    eased = _eased(whole, left, solution) if _is_better(whole, capacity, latency) else ()
+    return replace(_described(left, capacity, probability, whole.confidence, latency, busy), eased=eased)
+
+
+def _is_better(whole: Whole, capacity: Band, latency_ms: Mapping[str, Latency]) -> bool:
+    """Whether the survivors carry more than the whole layout, or answer faster."""
+    times = [
+        (getattr(latency, statistic), getattr(whole.latency_ms.get(name), statistic, None))
+        for name, latency in latency_ms.items()
+        for statistic in STATISTICS
+    ]
+    least = 1 + _FEW_DRAWS
+    faster = any(its is not None and other is not None and its.value * least < other.value for its, other in times)
+    return faster or capacity.value > float(np.median(whole.limited.predicted)) * least
+
+
+def _eased(whole: Whole, left: Remainder, solution: Solution) -> tuple[Relief, ...]:
+    """Return what makes requests cheaper or faster than in the whole layout, before any queue."""
+    before, after = whole.case.solution.analysis, solution.analysis
+    less_s, sooner_s = (of(before) - of(after) for of in (_work_s, _alone_s))
+    found: dict[Relief, bool] = {
+        "lower levels": bool(left.lowered),
+        "fewer replicas": less_s > _ROUNDING * _work_s(before),
+        "nearer replicas": sooner_s > max(less_s, 0.0) + _ROUNDING * _alone_s(before),
+    }
+    return tuple(reason for reason, holds in found.items() if holds)
+
+
+def _work_s(analysis: Analysis) -> float:
+    """Return the work of a mean request at all stations, seconds."""
+    return sum(float(np.median(each.mean_s)) * analysis.members[name] for name, each in analysis.demands.items())
+
+
+def _alone_s(analysis: Analysis) -> float:
+    """Return the time of a mean request that is alone in the system, seconds."""
+    return float(np.median(analysis.averaged(analysis.unloaded)))
 
 
 def _limited(whole: Whole, left: Remainder, solution: Solution, uncertainty: Uncertainty) -> SustainedRate:
@@ -187,28 +225,11 @@ def _described(
     )
 
 
-def _solution(whole: Whole, solved: Solved) -> Solution:
-    return solved(at_draws(whole.every_value, whole.few.chosen), whole.few.place)
-
-
 def _capacity_draws(whole: Whole, left: Remainder, solution: Solution) -> FloatArray:
     """Return the capacity of the survivors at all draws, requests per second."""
     ratio = solution.capacity / np.maximum(whole.capacity, 1e-9)
     ratio = ratio if left.lowered else np.minimum(ratio, 1.0)
     return np.asarray(whole.case.solution.capacity * ratio)
-
-
-def _capacity(whole: Whole, left: Remainder) -> Band:
-    if left.solved is None:
-        return Band.exactly(0.0)
-    return whole.case.uncertainty.of_rate(_capacity_draws(whole, left, _solution(whole, left.solved)))
-
-
-def _at_most(band: Band | None, highest: Band) -> Band | None:
-    if band is None:
-        return None
-    high = max(min(band.high, highest.high), band.value)
-    return replace(band, high=high)
 
 
 def _latency(whole: Whole, left: Remainder, figures: Figures, uncertainty: Uncertainty) -> dict[str, Latency]:
