@@ -151,13 +151,15 @@ def _cluster(row: LoadTestRow) -> str | None:
 
 
 def excess(scenario: CassandraScenario, tests: Sequence[LoadTest[CassandraScenario]]) -> Sequence[Excess]:
-    """Return what a layout has that no column of a table states: limits that may bind, and a full page cache.
+    """Return what a layout has that no row had: clients elsewhere, limits that may bind, and a full page cache.
 
     The distances are 0, so bands stay as wide. With n requests under way, a cluster completes what n closed clients do,
     and the prior of what a miss takes is wide.
     """
-    del tests
     found = []
+    known = {each.scenario.client_share for each in tests if each.scenario.dcs == scenario.dcs}
+    if known and scenario.client_share not in known:
+        found.append(Excess(0.0, f"clients at {per_dc_text(scenario.shares_by_dc())}: no load test had them there"))
     if may_wait(scenario):
         found.append(Excess(0.0, f"{limit_in_words(scenario)}: no load test states such a limit"))
     if scenario.retries_reads():
