@@ -47,13 +47,12 @@ def _(mo):
             "encryption": mo.ui.dropdown(
                 ["none", "client", "internode", "client+internode"], value="none", label="encrypted links"
             ),
-            "tps": mo.ui.slider(
-                1000, 60_000, step=500, value=13_000, label="offered peak rate, per s", show_value=True
-            ),
+            "tps": mo.ui.slider(1000, 60_000, step=500, value=6_000, label="offered peak rate, per s", show_value=True),
+            "data": mo.ui.dropdown(["production", "fresh"], value="production", label="data"),
             "latency": mo.ui.dropdown(
                 ["auth.mean", "auth.p99", "acct.mean", "acct.p99", "acct.p999"], value="acct.p99", label="latency"
             ),
-            "objective_ms": mo.ui.number(1, 1000, value=20, label="objective, ms"),
+            "objective_ms": mo.ui.number(1, 1000, value=100, label="objective, ms"),
         }
     )
     return (controls,)
@@ -76,6 +75,7 @@ def _(capplan, chosen):
         consistency_read=chosen["consistency_read"],
         consistency_write=chosen["consistency_write"],
         encryption=None if chosen["encryption"] == "none" else chosen["encryption"],
+        data_factor=1.0 if chosen["data"] == "fresh" else None,  # that of the load tests
         tps=chosen["tps"],
         slo=(f"{chosen['latency']}<{chosen['objective_ms']}ms",),
     )
@@ -95,11 +95,7 @@ def _(found, mo):
             mo.stat(
                 whole(capacity.value), "capacity, per s", caption=f"{whole(capacity.low)} to {whole(capacity.high)}"
             ),
-            mo.stat(
-                found.verdict.answer,
-                "carried?",
-                caption=f"risk {found.verdict.risk:.1%} at {whole(found.offered_tps)} per s",
-            ),
+            mo.stat(found.verdict.answer, f"{whole(found.offered_tps)} per s?", caption=found.verdict.in_words()),
             mo.stat(
                 f"{latency.value:.3g} ms", found.metric.name, caption=f"{latency.low:.3g} to {latency.high:.3g} ms"
             ),

@@ -16,6 +16,7 @@ LAYOUT = {
     "consistency_read": "LOCAL_QUORUM",
     "consistency_write": "LOCAL_QUORUM",
     "encryption": "none",
+    "data": "fresh",
     "tps": 6000,
     "latency": "acct.p99",
     "objective_ms": 20,
