@@ -410,7 +410,7 @@ def _check(random: Random) -> Questions:
 
 
 def _size(random: Random, verb: str = "size") -> Questions:
-    of = layout(random, without=("tps", "clients", "tps_sustained", *MACHINES))
+    of = layout(random, without=("tps", "clients", "tps_mean", *MACHINES))
     names = [name for name in MACHINES if name in options_of(type(of.of))]
     ranges = {}
     for name in names:

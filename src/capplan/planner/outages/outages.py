@@ -162,7 +162,7 @@ def outages_of_scenario(
         recovers=_recovers(transients),
         offered_tps=rate,
         offered_source=prediction.offered.source,
-        mean_tps=prediction.offered.sustained_tps,
+        mean_tps=prediction.offered.mean_tps,
         outages=prediction.outages,
         levels=levels_left(case, firsts),
         clients=clients,

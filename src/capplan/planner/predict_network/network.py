@@ -297,7 +297,7 @@ def _capacity(answer: _Answer) -> Capacity:
         )
     return Capacity(
         peak_tps=scaled(answer.peak, ratio),
-        sustained_tps=answer.peak,
+        mean_tps=answer.peak,
         overload_tps=scaled(answer.overload, ratio),
         burst_ratio=Band.exactly(ratio),
         criterion=criterion,
@@ -310,7 +310,7 @@ def _offered(answer: _Answer) -> Offered | None:
         return None
     return Offered(
         peak_tps=mean * answer.burst_ratio,
-        sustained_tps=mean,
+        mean_tps=mean,
         source="given",
         overload_risk=chance_of_less(answer.overload, mean),
         throughput_tps=model_only(answer.figures.throughput_tps),

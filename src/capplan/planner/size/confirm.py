@@ -156,7 +156,7 @@ class _Sizes:
         yield Safety(
             conditions=DATA,
             risk=disks.risk(scenario, cells),
-            sustained_tps=steady(at_confidence(rates, self.target.confidence)),
+            held_tps=steady(at_confidence(rates, self.target.confidence)),
             capacity_tps=band_of_rates(rates),
             reached_ms={},
             limit=f"{DISK} of {disks.disk_gib:,.0f} GiB",
@@ -173,7 +173,7 @@ class _Sizes:
         return Safety(
             conditions=strain.conditions.word,
             risk=strain.risk(relations),
-            sustained_tps=steady(at_confidence(rates, confidence)),
+            held_tps=steady(at_confidence(rates, confidence)),
             capacity_tps=band_of_rates(rates),
             reached_ms={
                 name: None if value is None else steady(value)

@@ -44,7 +44,7 @@ def in_words(layout: SizedLayout, its: System[Any]) -> str:
     fixed = fields_in_words(own_fields(layout, its))
     fixed = " of ".join([f"{layout.cells} cells"] * (layout.cells > 1) + [fixed] * bool(fixed))
     machines = ", ".join(
-        f"{count} {layout.shapes.get(kind) or plural(kind, count)}" for kind, count in layout.machines.items()
+        f"{count} {layout.shapes.get(kind) or plural(its.machines[kind].name, count)}" for kind, count in layout.machines.items()
     )
     return f"{fixed}: {machines}" if fixed else machines
 
@@ -118,7 +118,7 @@ def listed(words: list[str] | tuple[str, ...]) -> str:
 
 
 def counted(machines: Mapping[str, int], its: System[Any], shapes: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Return numbers of machines in words: `231 Cassandra nodes and 6 policing nodes`, with their shapes if chosen."""
+    """Return numbers of machines in words: `231 Cassandra nodes and 6 RADIUS servers`, with their shapes if chosen."""
     return listed(
         [
             f"{count:,} {plural(its.machines[kind].name, count)}" + (f" ({shapes[kind]})" if kind in shapes else "")

@@ -169,7 +169,7 @@ def _levels(hypothesis: Hypothesis) -> tuple[str, str]:
 
 
 def _policing_tier(evidence: Sequence[Evidence], scenario: OpenproviderScenario) -> tuple[float, str]:
-    """Return the rate that the policing nodes sustain at least, and the test that shows it."""
+    """Return the rate that the RADIUS servers sustain at least, and the test that shows it."""
     seen = max(row.value for row in select(evidence, quantity="incoming_rate", scenario="TS1"))
     nodes, spread = sum(scenario.fronts_by_dc()), ""
     tier = seen * nodes
@@ -178,7 +178,7 @@ def _policing_tier(evidence: Sequence[Evidence], scenario: OpenproviderScenario)
         tier, spread = min(seen * fronts / share for fronts, share in each if share), " with these shares of clients"
     return (
         tier,
-        f"one policing node sustained {seen:,.0f} TPS in the tests, so {nodes} sustain at least {tier:,.0f}{spread}",
+        f"one RADIUS server sustained {seen:,.0f} TPS in the tests, so {nodes} sustain at least {tier:,.0f}{spread}",
     )
 
 
@@ -191,7 +191,7 @@ def _front_caution(evidence: Sequence[Evidence], scenario: OpenproviderScenario,
     tier, words = _policing_tier(evidence, scenario)
     if capacity.high <= tier:
         return []
-    return [f"The policing nodes may saturate first: {words}; no test shows more."]
+    return [f"The RADIUS servers may saturate first: {words}; no test shows more."]
 
 
 def _workers_note(scenario: OpenproviderScenario) -> list[str]:
@@ -212,7 +212,7 @@ def _production_caution(case: Case[OpenproviderScenario]) -> list[str]:
     """Say that production data are assumed, and what the layout carries on the fresh data of the load tests."""
     if case.scenario.data_factor is not None:
         return []
-    fresh = changed(case.scenario, data_factor=1.0, tps=None, tps_sustained=None, slo=())
+    fresh = changed(case.scenario, data_factor=1.0, tps=None, tps_mean=None, slo=())
     peak = float(case.system.solution(fresh, case.system.median_values(case.fitted, fresh)).capacity[0])
     return [
         f"Production data are assumed: Cassandra is {EXPECTED} times slower. On the test's fresh data the peak is "
@@ -251,7 +251,7 @@ class OpenproviderNotes(Notes[OpenproviderScenario]):
         )
 
     def cautions(self, case: Case[OpenproviderScenario], capacity: Band, figures: Figures) -> list[str]:
-        """Return what older data, workers of unequal data centres and the policing tier may change."""
+        """Return what older data, workers of unequal data centres and the RADIUS servers may change."""
         del figures
         cautions = _production_caution(case)
         cautions.extend(_workers_note(case.scenario))
