@@ -112,7 +112,7 @@ def test_a_lost_policing_node_leaves_cassandra_whole() -> None:
     made = case()
     (front,) = [row for row in answered(made, 1000.0) if "front" in row.lost]
 
-    assert front.name == "1 front/DC"
+    assert front.name == "1 RADIUS server/DC"
     assert capacity(front) == pytest.approx(float(np.median(case(front_nodes=1).solution.capacity)), rel=0.01)
     assert capacity(front) <= float(np.median(made.solution.capacity))
 

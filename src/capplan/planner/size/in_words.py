@@ -32,7 +32,7 @@ _RELATIONS = {"<": "below", "<=": "at most", ">": "above", ">=": "at least"}
 
 
 def in_words(layout: SizedLayout, its: System[Any]) -> str:
-    """Return the fields that a family shares, and the machines: `3 DCs: 27 nodes, 6 fronts`.
+    """Return the fields that a family shares, and the machines: `3 DCs: 27 Cassandra nodes, 6 RADIUS servers`.
 
     Parameters
     ----------
