@@ -80,11 +80,6 @@ class TextFile:
         """The first 64 KiB; bytes that are no text are replaced."""
         return self._start.decode(self.encoding, errors="replace")
 
-    @property
-    def size_bytes(self) -> int:
-        """Size of the file."""
-        return self.path.stat().st_size
-
     def lines(self) -> Iterator[tuple[int, str]]:
         """Yield the number of each line, from 1, and its text without the end of line.
 
