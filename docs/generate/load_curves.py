@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from fitted_load_curve import LoadCurve, fit_load_curve
 
-from capplan.calibration.tables.load_curve import LoadCurve, fit_load_curve
 from capplan.models.language.units import FloatArray
 
 PUBLISHED = Path(__file__).resolve().parents[2] / "tests" / "published"

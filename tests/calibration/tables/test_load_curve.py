@@ -1,5 +1,6 @@
 """Load curves: lanes are found again, published curves are met, and contention is fitted only where rows show it."""
 
+import runpy
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -8,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.calibration.tables.load_curve import LoadCurve, fit_load_curve
 from capplan.models.errors import InputError
 from capplan.models.language.units import FloatArray
 
 GENERATE = Path(__file__).parents[3] / "docs" / "generate"
+SCRIPT: dict[str, Any] = runpy.run_path(str(GENERATE / "fitted_load_curve.py"))
+LoadCurve, fit_load_curve = SCRIPT["LoadCurve"], SCRIPT["fit_load_curve"]
 JUMPS = {"TiDB v2.1.0-rc.2 point_select (idc)", "TiDB v2.0.6 point_select (idc)"}
 """Throughput that rises by a quarter from 512 to 1,024 threads, after hardly any rise before."""
 SOME = {

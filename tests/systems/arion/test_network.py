@@ -12,6 +12,7 @@ from tests.simulator.same_path import assert_same, both
 from capplan.models.errors import InputError
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.parameter import Values, defaults
+from capplan.models.language.scenario import MOST_CLIENTS
 from capplan.models.language.step import walk
 from capplan.models.language.traffic import Closed, Throttled
 from capplan.models.solver.analytic import Analysis
@@ -39,7 +40,7 @@ from capplan.systems.arion.network import (
     useful_clients,
     watch_s,
 )
-from capplan.systems.arion.scenario import MOST_CLIENTS, ArionScenario
+from capplan.systems.arion.scenario import ArionScenario
 
 VALUES: Values = {**defaults(PARAMETERS), "service_s": 0.5e-3, "network_s": 0.1e-3}  # near what calibration finds
 ONE = ArionScenario()

@@ -40,7 +40,7 @@ from capplan.calibration.tables.errors.layout_effects import Effects, factors, n
 from capplan.calibration.tables.errors.learnt_scatter import learnt_scatter
 from capplan.calibration.tables.errors.mix_error import mix_errors
 from capplan.calibration.tables.identifiability import Judge
-from capplan.calibration.tables.model import Solved, solved_rows
+from capplan.calibration.tables.model import solved_rows
 from capplan.calibration.tables.row_checks import check_requests, steady
 from capplan.calibration.tables.rows import (
     ACROSS_LAYOUTS,
@@ -867,11 +867,6 @@ def predict_table(system: TableSystem[Any], fitted: Fitted, rows: Sequence[LoadT
 
 def _wanted(row: TableRow) -> list[str]:
     return [name for name in QUANTITIES if row.load.kind != "open" or name != QUANTITIES[0]]
-
-
-def judged(system: TableSystem[Any], fitted: Fitted, row: TableRow, solved: Solved) -> str:
-    """Return why the fitted rows do not decide a row, and which row would; empty if they do."""
-    return Judge(system, fitted).reason(row, solved)
 
 
 def _wider(system: TableSystem[Any], row: TableRow, trained: Sequence[TableRow], name: str) -> float:

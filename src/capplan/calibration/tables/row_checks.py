@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from capplan.calibration.evidence.load_test_row import ALL, LoadTestRow
 from capplan.calibration.tables.rows import THROUGHPUT, TableRow, rate_per_s
@@ -71,6 +72,17 @@ def steady(row: TableRow) -> TableRow:
     if load.kind != "open" or not share or not 0 < done / share < _KEPT_UP * load.rate_per_s:
         return row
     return replace(row, load=replace(load, rate_per_s=done / share), measured={THROUGHPUT: done})
+
+
+def unmixed(layout: Any, known: Sequence[Any]) -> str:
+    """Return that fitted layouts have no reads, no writes, or not both, and another layout has; empty if they have."""
+    if layout.read_fraction > 0 and not any(each.read_fraction > 0 for each in known):
+        return "they have no reads; a row with reads would decide it"
+    if layout.read_fraction < 1 and not any(each.read_fraction < 1 for each in known):
+        return "they have no writes; a row with writes would decide it"
+    if 0 < layout.read_fraction < 1 and not any(0 < each.read_fraction < 1 for each in known):
+        return "none has both reads and writes; a row with both would decide what they cost each other"
+    return ""
 
 
 def unwaited(trained: Sequence[TableRow], round_trip_s: float) -> str:

@@ -15,6 +15,7 @@ from capplan.models.language.units import Number
 
 S = TypeVar("S", bound="Scenario")
 LARGEST = 64  # data centres or nodes; a larger number is a typing error
+MOST_CLIENTS = 1_000_000
 Objectives = Annotated[tuple[str, ...], BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)]
 """Objectives of a scenario; a file may give a single one without a list."""
 
@@ -173,6 +174,35 @@ def with_units(scenario: type[Scenario], tables: Mapping[str, Any]) -> dict[str,
             if field in found and other in found:
                 raise InputError(f"{field} and {other} exclude each other: give one of them")
     return found
+
+
+def check_at_most(most: int, **values: int | None) -> None:
+    """Refuse numbers that are larger than any real layout has: typing errors.
+
+    Raises
+    ------
+    InputError
+        Names the first that is.
+    """
+    for name, value in values.items():
+        if value is not None and value > most:
+            raise InputError(f"{name} = {value} is more than the {most:,} that capplan sizes")
+
+
+def check_load(clients: int | None, tps: Any) -> None:
+    """Refuse a load of closed clients that are too many, or have a rate as well.
+
+    Raises
+    ------
+    InputError
+        If they are, or have.
+    """
+    check_at_most(MOST_CLIENTS, clients=clients)
+    if clients is not None and tps is not None:
+        raise InputError(
+            f"clients = {clients} and tps = {tps:g} both give the load: closed clients determine their rate, so give "
+            "one of them"
+        )
 
 
 def changed(scenario: S, **fields: Any) -> S:

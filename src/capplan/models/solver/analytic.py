@@ -712,13 +712,9 @@ class Analysis:
         """Mean time outside the outermost pools in seconds, assumed to be without queueing (draws,)."""
         if self.pool is None:
             return np.zeros(self.draws)
-        held, outer = HoldingTimeReader(self._idle_reader), {pool.name for pool in self.outer_pools}
-        times = {name: each.total for name, each in self.unloaded.items()}
-        for request, flow in self.flows.items():
-            inside = sum((time for name, time in held.of(flow).items() if name in outer), 0.0)
-            times[request] = times[request] - inside
-        outside = self._full(sum((self.share[name] * time for name, time in times.items()), 0.0))
         whole = self.averaged(self.unloaded)
+        inside = sum((self._held_s[each.name] * self.pool_members[each.name] for each in self.outer_pools), 0.0)
+        outside = self._full(whole - inside)
         return np.where(outside > 1e-9 * whole, outside, 0.0)  # the difference of two sums is rarely exactly 0
 
     @cached_property

@@ -8,7 +8,8 @@ import numpy as np
 
 from capplan.calibration.case.solution import Figures
 from capplan.calibration.system import Case
-from capplan.calibration.tables.fit_table import TableSystem, judged, unloaded
+from capplan.calibration.tables.fit_table import TableSystem, unloaded
+from capplan.calibration.tables.identifiability import Judge
 from capplan.calibration.tables.model import Solved
 from capplan.calibration.tables.rows import Load, TableRow
 
@@ -26,7 +27,7 @@ def left_open(case: Case[Any], load: Load, solved: Solved) -> tuple[str, ...]:
         The layout under it.
     """
     row = TableRow("asked", None, unloaded(case.scenario), load, {})
-    why = judged(cast("TableSystem[Any]", case.system), case.fitted, row, solved)
+    why = Judge(cast("TableSystem[Any]", case.system), case.fitted).reason(row, solved)
     return (why[0].upper() + why[1:] + ".",) if why else ()
 
 

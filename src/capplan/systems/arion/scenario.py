@@ -8,10 +8,8 @@ from pydantic.dataclasses import dataclass
 
 from capplan.models.errors import InputError
 from capplan.models.language.construct import LANGUAGE
-from capplan.models.language.scenario import LARGEST, Objectives, Option, Scenario
+from capplan.models.language.scenario import LARGEST, MOST_CLIENTS, Objectives, Option, Scenario, check_at_most
 from capplan.models.language.units import AtLeastOne, Number, PositivePerSecond, parse_rate_per_s
-
-MOST_CLIENTS = 1_000_000  # far more than any real layout has, to catch typing errors
 
 
 @dataclass(frozen=True, config=LANGUAGE)
@@ -70,10 +68,8 @@ class ArionScenario(Scenario):
     slo: Annotated[Objectives, Option("Objective, such as 'read.p99<2ms'; may be repeated.", "objectives")] = ()
 
     def __post_init__(self) -> None:
-        if self.servers > LARGEST:
-            raise InputError(f"servers = {self.servers} is more than the {LARGEST} that capplan sizes")
-        if self.clients > MOST_CLIENTS:
-            raise InputError(f"clients = {self.clients} is more than the {MOST_CLIENTS:,} that capplan sizes")
+        check_at_most(LARGEST, servers=self.servers)
+        check_at_most(MOST_CLIENTS, clients=self.clients)
         if self.clients < self.servers:
             raise InputError(
                 f"clients = {self.clients} leaves some of {self.servers} servers without a client: give at least as "

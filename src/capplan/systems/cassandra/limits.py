@@ -30,10 +30,11 @@ import numpy as np
 
 from capplan.calibration.case.solution import Figures, Solution, kind_of
 from capplan.models.cassandra.cluster import Cluster, pools
+from capplan.models.language.scenario import MOST_CLIENTS
 from capplan.models.language.station import Pool
 from capplan.models.language.units import FloatArray
 from capplan.models.solver.operating_point import MAX_DROP_RATE, OperatingPoint, SteadyState
-from capplan.systems.cassandra.scenario import MOST_CLIENTS, CassandraScenario
+from capplan.systems.cassandra.scenario import CassandraScenario
 
 DRIVER, NATIVE = "driver", "native-transport"
 _ENDLESS = 1.01 * MAX_DROP_RATE  # share of the requests that never get a turn, from which the queue grows for ever

@@ -3,8 +3,7 @@
 A client sends a request over a network to a coordinator, which asks the replicas and answers when as many of them have
 answered as the consistency level needs. A node works on several requests per core at once, as they also wait for
 disks, locks and each other: each has a *lane*. Requests take lanes at random, so they wait although others are free,
-and latency grows well before a node is full (see `capplan.calibration.tables.load_curve`, to which this reduces for one
-layout).
+and latency grows well before a node is full.
 
 Each write costs work on all its replicas, each read on as many as its level asks. So the capacity is in proportion to
 1 / (c + r n), with n as the number of replicas that work on a request.

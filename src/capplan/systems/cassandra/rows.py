@@ -8,7 +8,7 @@ from typing import Any
 from capplan.calibration.case.extrapolation import Excess
 from capplan.calibration.evidence.load_test_row import ALL, LoadTestRow
 from capplan.calibration.observations import LoadTest
-from capplan.calibration.tables.row_checks import check_pace, unwaited
+from capplan.calibration.tables.row_checks import check_pace, unmixed, unwaited
 from capplan.calibration.tables.rows import TableRow, load_of
 from capplan.models.cassandra.consistency import need
 from capplan.models.errors import InputError, RefusedError, nearest
@@ -173,16 +173,10 @@ def excess(scenario: CassandraScenario, tests: Sequence[LoadTest[CassandraScenar
 def undecided(row: TableRow, trained: Sequence[TableRow]) -> str:
     """Return what no fitted row tells of a row's layout, and which row would decide it; empty if nothing."""
     layout, known = row.layout, [each.layout for each in trained]
-    reads = layout.read_fraction > 0
-    if reads and not any(each.read_fraction > 0 for each in known):
-        return "they have no reads; a row with reads would decide it"
-    if layout.read_fraction < 1 and not any(each.read_fraction < 1 for each in known):
-        return "they have no writes; a row with writes would decide it"
-    if 0 < layout.read_fraction < 1 and not any(0 < each.read_fraction < 1 for each in known):
-        return "none has both reads and writes; a row with both would decide what they cost each other"
-    cache = _cache_undecided(row, [each for each in trained if each.layout.read_fraction > 0]) if reads else ""
-    if cache:
-        return cache
+    reading = [each for each in trained if each.layout.read_fraction > 0]
+    found = unmixed(layout, known) or (_cache_undecided(row, reading) if layout.read_fraction > 0 else "")
+    if found:
+        return found
     cores = {each.node_cores for each in known}
     if layout.node_cores not in cores and len(cores) == 1:
         return (

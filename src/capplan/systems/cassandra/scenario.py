@@ -24,7 +24,7 @@ from capplan.models.language.per_dc import (
     per_dc_text,
     same_or_each,
 )
-from capplan.models.language.scenario import LARGEST, Objectives, Option, Scenario
+from capplan.models.language.scenario import LARGEST, Objectives, Option, Scenario, check_at_most, check_load
 from capplan.models.language.units import (
     MILLISECONDS_TEXT,
     READ_SHARE,
@@ -39,7 +39,6 @@ from capplan.systems.cassandra.retries import has_spare, read_retry
 from capplan.systems.components.machines import Cores
 
 LARGEST_DC = 1000  # nodes in a data centre; a larger number is a typing error
-MOST_CLIENTS = 1_000_000
 USUAL_ROW_BYTES = 1024.0
 USUAL_CONNECTIONS, USUAL_IN_FLIGHT = 1, 1024
 """Connections to each node, and requests at most under way on one, of the Java driver 4 by default."""
@@ -288,15 +287,8 @@ class CassandraScenario(Scenario):
         return implied_dcs(fields, (*_COUNTS, "client_share"), "rtt")
 
     def __post_init__(self) -> None:
-        if self.dcs > LARGEST:
-            raise InputError(f"dcs = {self.dcs} is more than the {LARGEST} that capplan sizes")
-        if self.clients is not None and self.clients > MOST_CLIENTS:
-            raise InputError(f"clients = {self.clients} is more than the {MOST_CLIENTS:,} that capplan sizes")
-        if self.clients is not None and self.tps is not None:
-            raise InputError(
-                f"clients = {self.clients} and tps = {self.tps:g} both give the load: closed clients determine their "
-                "rate, so give one of them"
-            )
+        check_at_most(LARGEST, dcs=self.dcs)
+        check_load(self.clients, self.tps)
         self._check_limits()
         if self.speculative_retry is not None:
             object.__setattr__(self, "speculative_retry", read_retry(self.speculative_retry))

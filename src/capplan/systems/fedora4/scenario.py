@@ -9,7 +9,7 @@ from pydantic.dataclasses import dataclass
 
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.construct import LANGUAGE
-from capplan.models.language.scenario import LARGEST, Objectives, Option, Scenario
+from capplan.models.language.scenario import LARGEST, Objectives, Option, Scenario, check_at_most
 from capplan.models.language.units import (
     AtLeastOne,
     PositivePerSecond,
@@ -104,7 +104,6 @@ class Fedora4Scenario(Scenario):
     slo: Annotated[Objectives, Option("Objective, such as 'read.p99<50ms'; may be repeated.", "objectives")] = ()
 
     def __post_init__(self) -> None:
-        if self.nodes > LARGEST:
-            raise InputError(f"nodes = {self.nodes} is more than the {LARGEST} that capplan sizes")
+        check_at_most(LARGEST, nodes=self.nodes)
         if self.region not in REGIONS:
             raise InputError(f"region {self.region!r} does not exist{nearest(self.region, REGIONS)}")

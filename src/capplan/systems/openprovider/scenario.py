@@ -24,7 +24,7 @@ from capplan.models.language.per_dc import (
     per_dc_text,
     same_or_each,
 )
-from capplan.models.language.scenario import LARGEST, Objectives, Option, Scenario, defaults_of
+from capplan.models.language.scenario import LARGEST, Objectives, Option, Scenario, check_at_most, defaults_of
 from capplan.models.language.units import (
     KILOMETRES_TEXT,
     MILLISECONDS_TEXT,
@@ -309,14 +309,12 @@ class OpenproviderScenario(Scenario):
         return implied_dcs(fields, (*_COUNTS, "client_share"), "rtt")
 
     def __post_init__(self) -> None:
-        if self.dcs > LARGEST:
-            raise InputError(f"dcs = {self.dcs} is more than the {LARGEST} that capplan sizes")
+        check_at_most(LARGEST, dcs=self.dcs)
+        check_at_most(LARGEST_POOL, front_workers=self.front_workers)
         if self.tps is not None and self.tps_mean is not None:
             raise InputError(
                 f"tps = {self.tps:g} and tps_mean = {self.tps_mean:g} both give the offered rate: give one of them"
             )
-        if self.front_workers > LARGEST_POOL:
-            raise InputError(f"front_workers = {self.front_workers} is more than the {LARGEST_POOL} that capplan sizes")
         self._normalise()
         self._check_counts()
         self._check_fronts()

@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 from capplan.models.cassandra.encryption import check_encryption, check_reconnects
 from capplan.models.errors import InputError
 from capplan.models.language.construct import LANGUAGE
-from capplan.models.language.scenario import LARGEST, Objectives, Option, Scenario
+from capplan.models.language.scenario import LARGEST, Objectives, Option, Scenario, check_at_most
 from capplan.models.language.units import (
     READ_SHARE,
     AtLeastOne,
@@ -100,8 +100,7 @@ class RhinoShcmScenario(Scenario):
     slo: Annotated[Objectives, Option("Objective, such as 'request.p99<150ms'; may be repeated.", "objectives")] = ()
 
     def __post_init__(self) -> None:
-        if self.nodes > LARGEST:
-            raise InputError(f"cass_nodes = {self.nodes} is more than the {LARGEST} that capplan sizes")
+        check_at_most(LARGEST, cass_nodes=self.nodes)
         if self.replicas > self.nodes:
             raise InputError(
                 f"rf = {self.replicas} needs at least {self.replicas} Cassandra nodes and there are {self.nodes}: add "

@@ -5,8 +5,8 @@ read on its own; a write goes to the other copies, too, and is answered when as 
 
 Each node works on several requests per core at once, as they also wait for disks, locks and each other: each has a
 *lane*. Requests take lanes at random, so they wait although others are free, and latency grows well before a tier is
-full (see `capplan.calibration.tables.load_curve`). Both tiers bind in this soft way. A request keeps its lane for
-longer than its client waits (`unseen`): garbage collection, compaction, the kernel.
+full. Both tiers bind in this soft way. A request keeps its lane for longer than its client waits (`unseen`): garbage
+collection, compaction, the kernel.
 
 The store writes in batches: one commit (a flush of the log, a round of replication) serves all writes that wait for it.
 A batch of k writes takes F + b k, so that longer queues make longer batches, each write waits a multiple c of F for its

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from capplan.calibration.evidence.load_test_row import ALL, LoadTestRow
-from capplan.calibration.tables.row_checks import check_pace, unwaited
+from capplan.calibration.tables.row_checks import check_pace, unmixed, unwaited
 from capplan.calibration.tables.rows import TableRow, load_of, rate_per_s
 from capplan.models.errors import InputError
 from capplan.systems.two_tier.network import LAN_S
@@ -87,7 +87,8 @@ def group(row: LoadTestRow) -> str:
 def undecided(row: TableRow, trained: Sequence[TableRow]) -> str:
     """Return what no fitted row tells of a row's layout, and which row would decide it; empty if nothing."""
     layouts = [each.layout for each in trained]
-    return next(_open_questions(row.layout, layouts), "") or unwaited(trained, 2 * LAN_S) or _idle(row, trained)
+    found = unmixed(row.layout, layouts) or next(_open_questions(row.layout, layouts), "")
+    return found or unwaited(trained, 2 * LAN_S) or _idle(row, trained)
 
 
 def _idle(row: TableRow, trained: Sequence[TableRow]) -> str:
@@ -103,12 +104,6 @@ def _idle(row: TableRow, trained: Sequence[TableRow]) -> str:
 
 
 def _open_questions(layout: TwoTierScenario, known: Sequence[TwoTierScenario]) -> Iterator[str]:
-    if layout.read_fraction > 0 and not any(each.read_fraction > 0 for each in known):
-        yield "they have no reads; a row with reads would decide it"
-    if layout.read_fraction < 1 and not any(each.read_fraction < 1 for each in known):
-        yield "they have no writes; a row with writes would decide it"
-    if 0 < layout.read_fraction < 1 and not any(0 < each.read_fraction < 1 for each in known):
-        yield "none has both reads and writes; a row with both would decide what they cost each other"
     if bool(layout.front_nodes) not in {bool(each.front_nodes) for each in known}:
         yield "the front and the store share their nodes in some layouts only; a row of this one would decide it"
     writes = [each for each in known if each.read_fraction < 1]

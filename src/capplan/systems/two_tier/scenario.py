@@ -9,12 +9,11 @@ from pydantic.dataclasses import dataclass
 
 from capplan.models.errors import InputError
 from capplan.models.language.construct import LANGUAGE
-from capplan.models.language.scenario import LARGEST, Objectives, Option, Scenario
+from capplan.models.language.scenario import LARGEST, Objectives, Option, Scenario, check_at_most, check_load
 from capplan.models.language.units import AtLeastOne, Count, PositivePerSecond, parse_rate_per_s, parse_share
 from capplan.systems.components.machines import Cores
 
 Waits = Literal["one", "majority", "all"]
-MOST_CLIENTS = 1_000_000
 
 
 @dataclass(frozen=True, config=LANGUAGE)
@@ -87,19 +86,11 @@ class TwoTierScenario(Scenario):
     slo: Annotated[Objectives, Option("Objective, such as 'write.p99<20ms'; may be repeated.", "objectives")] = ()
 
     def __post_init__(self) -> None:
-        for name in ("front_nodes", "store_nodes"):
-            if getattr(self, name) > LARGEST:
-                raise InputError(f"{name} = {getattr(self, name)} is more than the {LARGEST} that capplan sizes")
+        check_at_most(LARGEST, front_nodes=self.front_nodes, store_nodes=self.store_nodes)
+        check_load(self.clients, self.tps)
         if self.rf > self.store_nodes:
             raise InputError(
                 f"rf = {self.rf} needs as many store nodes and there are {self.store_nodes}: add nodes, or lower rf"
-            )
-        if self.clients is not None and self.clients > MOST_CLIENTS:
-            raise InputError(f"clients = {self.clients} is more than the {MOST_CLIENTS:,} that capplan sizes")
-        if self.clients is not None and self.tps is not None:
-            raise InputError(
-                f"clients = {self.clients} and tps = {self.tps:g} both give the load: closed clients determine their "
-                "rate, so give one of them"
             )
 
     def needed(self) -> int:
