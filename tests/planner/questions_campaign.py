@@ -1,6 +1,7 @@
-"""Ask many valid questions in several processes, and count what breaks: `python tests/planner/questions_campaign.py N`.
+"""Ask many valid questions in several processes, and count what breaks: `python questions_campaign.py RESULTS`.
 
-The results file has a line for each question; a campaign that was interrupted goes on with the questions that it lacks.
+The environment variable CAPPLAN_TRUST_QUESTIONS says how many, 10,000 by default. The results have a line for each
+question; a campaign that was interrupted goes on with the questions that they lack.
 """
 
 from __future__ import annotations
@@ -96,10 +97,11 @@ def counts(rows: Iterable[dict[str, object]]) -> Counter[tuple[str, str]]:
 def main() -> int:
     """Run a campaign, and print its counts."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("count", type=int)
-    parser.add_argument("results", type=Path, nargs="?", default=Path("valid-questions.jsonl"))
+    parser.add_argument("results", type=Path)
+    parser.add_argument("--count", type=int, default=int(os.environ.get("CAPPLAN_TRUST_QUESTIONS", "10000")))
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     given = parser.parse_args()
+    given.results.parent.mkdir(parents=True, exist_ok=True)
     found = campaign(given.count, given.results, given.processes)
     rows = read(given.results)
     print(f"{len(rows)} questions, {sum(bool(row['broken']) for row in rows.values())} break an invariant")

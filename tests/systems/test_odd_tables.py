@@ -157,6 +157,7 @@ def test_one_number_of_clients_on_several_layouts_is_predicted(system: str) -> N
         ({"clients": None, "throughput_tps": None}, "clients"),
         ({"rf": 7}, "rf"),
         ({"read_fraction": None, "request_class": None, "consistency_write": None}, "read_fraction"),
+        ({"read_fraction": 0.0, "request_class": "read"}, "request_class"),
     ],
 )
 def test_figures_that_cannot_be_are_refused_by_the_name_of_the_column(system: str, changed: Any, named: str) -> None:

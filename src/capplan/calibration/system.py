@@ -20,7 +20,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from capplan.calibration.case.ensemble import Places, Representatives, at_draws, representatives
+from capplan.calibration.case.ensemble import SMALL_ENSEMBLE, Places, Representatives, at_draws, representatives
 from capplan.calibration.case.extrapolation import RATE, Excess, Extrapolation, Responses, extrapolation
 from capplan.calibration.case.figure_basis import FigureBasis
 from capplan.calibration.case.model_error import ModelErrors, model_errors
@@ -766,6 +766,7 @@ _KEPT = (
     "representatives",
     "values",
     "solution",
+    "along",
     "objectives",
     "basis",
     "_near",
@@ -839,6 +840,12 @@ class Case(Generic[S]):
         return self.system.solution(
             self.scenario, self.values, few.place, self.system.values(self.fitted, self.scenario)
         )
+
+    @cached_property
+    def along(self) -> Solution:
+        """The layout for figures at many shares of its capacity; at a few draws if each rate takes long to solve."""
+        slow = self.draws is None and len(self.solution.analysis.groups) > 1
+        return replace(self, draws=2 * SMALL_ENSEMBLE).solution if slow else self.solution
 
     @property
     def middle(self) -> Solution:

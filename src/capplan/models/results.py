@@ -161,7 +161,7 @@ class Outage:
     cost
         What the lower levels cost; empty where there are none.
     eased
-        Why a figure of this row is better than that of the whole layout; empty where none is.
+        Why a figure of this row is better than that of the whole layout, or may be, at lower levels; else empty.
     capacity_tps
         The peak rate that the survivors sustain with the objectives met, requests per second over all data centres; 0
         when not available, null when not modelled.

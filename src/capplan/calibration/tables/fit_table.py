@@ -208,6 +208,11 @@ class TableSystem(System[S]):
             if name is not None and name not in self.reported:
                 name = None
             run = row.run_id or str(number + 1)
+            if name is not None and name not in self.classes(scenario):
+                raise InputError(
+                    f"run {run!r} has request_class {name} and read_fraction {row.read_fraction}, which leaves no "
+                    f"{name}s: correct one of the two"
+                )
             found.append(steady(TableRow(run, name, layout, load_of(row), measured_of(row), row.data_gib)))
         return tuple(found)
 

@@ -159,4 +159,4 @@ def _half_width(draws: FloatArray) -> float:
 
 
 def _found(case: Case[Any], objectives: Sequence[Objective], relations: Relations) -> SustainedRate:
-    return sustained_rate(case.solution, case.uncertainty, objectives, relations)
+    return sustained_rate(case.solution, case.uncertainty, objectives, relations, along=case.along)

@@ -102,7 +102,8 @@ class Whole:
     @cached_property
     def limited(self) -> SustainedRate:
         """Its capacity with the objectives met (draws,)."""
-        return sustained_rate(self.case.solution, self.near.uncertainty, self.objectives, self.relations)
+        case = self.case
+        return sustained_rate(case.solution, self.near.uncertainty, self.objectives, self.relations, along=case.along)
 
     @cached_property
     def limited_few(self) -> SustainedRate:
@@ -154,7 +155,8 @@ def _outage(whole: Whole, left: Remainder) -> Outage:
         limited = _limited(whole, left, solution, replace(whole.near.uncertainty, offset=offset))
         capacity = model_only(band_of(limited, capacity, whole.near.uncertainty.repeated_rate(draws)))
         probability = max(float(np.mean(limited.repeated < whole.offered_per_s)), probability)
-    eased = _eased(whole, left, solution) if _is_better(whole, capacity, latency) else ()
+    better = bool(left.lowered) or _is_better(whole, capacity, latency)
+    eased = _eased(whole, left, solution) if better else ()
     return replace(_described(left, capacity, probability, whole.confidence, latency, busy), eased=eased)
 
 

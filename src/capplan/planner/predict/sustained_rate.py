@@ -43,6 +43,7 @@ def sustained_rate(
     objectives: Sequence[Objective],
     relations: Relations | None = None,
     shares: Sequence[float] = SHARES,
+    along: Solution | None = None,
 ) -> SustainedRate:
     """Return the highest peak rate at which each draw meets the objectives.
 
@@ -59,6 +60,8 @@ def sustained_rate(
     shares : sequence of float
         Shares of the capacity at which figures are solved, ascending. A draw that meets the objectives at the highest
         counts as sustaining its whole capacity, one that does not at the lowest as sustaining nothing.
+    along : Solution, optional
+        The layout at those shares, as `Case.along`; `solution` by default.
 
     Returns
     -------
@@ -68,7 +71,7 @@ def sustained_rate(
     plain = solution.capacity
     if not objectives:
         return SustainedRate(plain, uncertainty.repeated_capacity(plain))
-    curves = _Curves(solution, uncertainty, objectives, relations or {}, tuple(shares))
+    curves = _Curves(along or solution, uncertainty, objectives, relations or {}, tuple(shares))
     repeated = uncertainty.repeated_rate(plain * curves.highest_share(curves.repeated))
     return SustainedRate(plain * curves.highest_share(curves.predicted), repeated)
 

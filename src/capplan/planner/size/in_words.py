@@ -44,7 +44,8 @@ def in_words(layout: SizedLayout, its: System[Any]) -> str:
     fixed = fields_in_words(own_fields(layout, its))
     fixed = " of ".join([f"{layout.cells} cells"] * (layout.cells > 1) + [fixed] * bool(fixed))
     machines = ", ".join(
-        f"{count} {layout.shapes.get(kind) or plural(its.machines[kind].name, count)}" for kind, count in layout.machines.items()
+        f"{count} {layout.shapes.get(kind) or plural(its.machines[kind].name, count)}"
+        for kind, count in layout.machines.items()
     )
     return f"{fixed}: {machines}" if fixed else machines
 
