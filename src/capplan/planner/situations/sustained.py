@@ -127,14 +127,28 @@ class Strained:
         """Objectives about figures at one rate."""
         return objectives_at_a_rate(self.case)
 
-    def risk(self, relations: Relations = NONE) -> float:
+    def risk(self, relations: Relations = NONE, errors: Uncertainty | None = None) -> float:
         """Return the probability that a repeat of the load test does not sustain the offered rate.
 
-        Figures are solved near the offered rate only.
+        Figures are solved near the offered rate only. Model errors are those of the layout unless given.
         """
         if self.why:
             return 1.0
-        return float(np.mean(self._normal_rate(self._shares_near(), relations) < self.offered_per_s))
+        errors = errors or self.uncertainty
+        rates = self._repeated(self._shares_near(errors), self.objectives, relations, errors) / self.rate_factor
+        return float(np.mean(rates < self.offered_per_s))
+
+    def narrowed(self, other: Strained | None) -> Uncertainty:
+        """Return the model errors, with bands that are no wider than another layout's; None: than a measured one's."""
+        own, case = self.uncertainty, self.case
+        its = case.system.uncertainty(case.fitted, case.scenario, case.seed) if other is None else other.uncertainty
+        by_class = {name: min(error, its.by_class.get(name, its.time)) for name, error in own.by_class.items()}
+        return replace(own, rate=min(own.rate, its.rate), time=min(own.time, its.time), by_class=by_class)
+
+    def shortfall(self, confidence: float) -> float:
+        """Return the logarithm of the offered rate over the capacity without objectives that is sustained."""
+        rates = self.uncertainty.repeated_rate(self.solution.capacity) / self.rate_factor
+        return float(np.log(self.offered_per_s / max(at_confidence(rates, confidence), 1e-9 * self.offered_per_s)))
 
     def sustained_per_s(self, confidence: float, relations: Relations = NONE) -> float:
         """Return the highest normal peak rate, requests per second, at which the objectives hold with a confidence."""
@@ -144,14 +158,15 @@ class Strained:
         """Return the normal peak rates, requests per second, that repeats of the load test sustain (draws,)."""
         if self.why:
             return np.zeros(len(self.case.fitted.draws))
-        return self._normal_rate(SHARES, relations)
+        return self._repeated(SHARES, self.objectives, relations, self.uncertainty) / self.rate_factor
 
     def limit(self, confidence: float, relations: Relations = NONE) -> str:
         """Return what limits that rate: `overload`, an objective, or why there is no service."""
         if self.why:
             return self.why
-        alone = {OVERLOAD: self._repeated(SHARES, (), relations)}
-        alone |= {each.text: self._repeated(SHARES, (each,), relations) for each in self.objectives}
+        errors = self.uncertainty
+        alone = {OVERLOAD: self._repeated(SHARES, (), relations, errors)}
+        alone |= {each.text: self._repeated(SHARES, (each,), relations, errors) for each in self.objectives}
         lowest = {name: at_confidence(rates / self.rate_factor, confidence) for name, rates in alone.items()}
         return min(lowest, key=lambda name: (lowest[name], name != OVERLOAD))
 
@@ -178,16 +193,14 @@ class Strained:
             found[name] = value * 1e3 if np.isfinite(value) else None
         return found
 
-    def _normal_rate(self, shares: Sequence[float], relations: Relations) -> FloatArray:
-        """Return the normal rates that repeats sustain under these conditions (draws,)."""
-        return self._repeated(shares, self.objectives, relations) / self.rate_factor
+    def _repeated(
+        self, shares: Sequence[float], objectives: Sequence[Objective], relations: Relations, errors: Uncertainty
+    ) -> FloatArray:
+        return sustained_rate(self.solution, errors, objectives, relations, shares).repeated
 
-    def _repeated(self, shares: Sequence[float], objectives: Sequence[Objective], relations: Relations) -> FloatArray:
-        return sustained_rate(self.solution, self.uncertainty, objectives, relations, shares).repeated
-
-    def _shares_near(self) -> tuple[float, ...]:
+    def _shares_near(self, errors: Uncertainty) -> tuple[float, ...]:
         """Return shares of the capacity that cover the offered rate in every repeat that may sustain it."""
-        needed = self.offered_per_s * self.rate_factor / self.uncertainty.repeated_rate(self.solution.capacity)
+        needed = self.offered_per_s * self.rate_factor / errors.repeated_rate(self.solution.capacity)
         inside = needed[needed <= 1]
         low, high = (float(np.min(inside)), float(np.max(inside))) if len(inside) else (0.5, 1.0)
         return tuple(np.linspace(low / _MARGIN, min(high * _MARGIN, 1.0), _NEAR_SHARES).tolist())

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from capplan.models.errors import InputError
-from capplan.models.language.scenario import Scenario, changed
+from capplan.models.language.scenario import Scenario
 from capplan.planner.situations.sustained import NONE, Strained, at_confidence, band_of_rates
 from capplan.planner.size.disks import DATA, DISK
 from capplan.planner.size.search import Candidate, Family, Numbers, Search, Simulated, SizingTarget
@@ -18,10 +17,7 @@ from capplan.planner.size.sizing import Refusal, Safety, SizedLayout, steady
 from capplan.systems.registry import system
 
 SizingEngine = Literal["compiled", "analytic"]
-FINAL_DRAWS = 64
-"""Representative draws of the figures that are shown: risks up to 0.3 are within 0.01 of those with all 512."""
 _ROUNDS = 4
-_STEPS = 8  # machines that a confirmed layout may have more than the search found
 
 
 @dataclass(frozen=True)
@@ -70,19 +66,17 @@ def best_of(target: SizingTarget, family: Family, engine: SizingEngine) -> Famil
     best, relations = search.cheapest(), Simulated()
     if best is not None and engine == "compiled" and target.base.slo:
         best, relations = _simulated_until_stable(search, best)
-    sizes = _Sizes(target, family, relations)
-    sized = None if best is None else sizes.safe_from(best.numbers)
-    if sized is None:
+    sizes = _Sizes(search, relations)
+    chosen = None if best is None else sizes.at(best.numbers)
+    if best is None:
         nearest = search.nearest()
         miss = None if nearest is None else sizes.at(nearest.numbers)
     else:
-        miss = sizes.at((int(sized.fields[next(iter(family.sized))]) - 1, *_others(sized.fields, family)))
+        first, *others = best.numbers
+        miss = sizes.at((first - 1, *others))
     refused = None if search.refused is None else Refusal(family.fixed, *search.refused)
-    return FamilyResult(family, sized, None if miss is None or miss.safe else miss, refused, search.solved, relations)
-
-
-def _others(fields: Mapping[str, object], family: Family) -> Numbers:
-    return tuple(int(str(fields[name])) for name in list(family.sized)[1:])
+    miss = None if miss is None or miss.safe else miss
+    return FamilyResult(family, chosen, miss, refused, len(search.evaluated), relations)
 
 
 def _simulated_until_stable(search: Search, best: Candidate) -> tuple[Candidate | None, Simulated]:
@@ -104,32 +98,22 @@ def simulated(target: SizingTarget, scenario: Scenario) -> Simulated:
 
 def sized(target: SizingTarget, family: Family, numbers: Numbers, relations: Simulated) -> SizedLayout | None:
     """Return a layout of a family with its final figures under all conditions of a target; None if it is none."""
-    return _Sizes(target, family, relations).at(numbers)
+    return _Sizes(Search(target, family), relations).at(numbers)
 
 
 class _Sizes:
-    """Layouts of a family with their final figures."""
+    """Layouts of a family with their figures, from all draws."""
 
-    def __init__(self, target: SizingTarget, family: Family, relations: Simulated) -> None:
-        self.target, self.family, self.relations = target, family, relations
-        self.system, self.disks = system(target.base.system), family.disks_of(target)
-
-    def safe_from(self, numbers: Numbers) -> SizedLayout | None:
-        """Return the first safe layout from some numbers of machines on, with one more of the first kind each."""
-        first, *others = numbers
-        for number in range(first, min(first + _STEPS, self.family.first[1]) + 1):
-            sized = self.at((number, *others))
-            if sized is not None and sized.safe:
-                return sized
-        return None
+    def __init__(self, search: Search, relations: Simulated) -> None:
+        self.search, self.target, self.family, self.relations = search, search.target, search.family, relations
+        self.system, self.disks = system(self.target.base.system), search.disks
 
     def at(self, numbers: Numbers) -> SizedLayout | None:
         """Return a layout with its figures; None if it is none."""
-        try:
-            scenario = changed(self.target.base, **self.family.fields(numbers))
-        except InputError:
+        layout = self.search.strains(numbers)
+        if isinstance(layout, str):
             return None
-        every = self.target.strains(scenario, FINAL_DRAWS)
+        scenario, every = layout
         safety = (*(self._safety(each) for each in every.values()), *self._data(scenario))
         need = None if self.disks is None else self.disks.need_gib(scenario, self.family.cells)
         return SizedLayout(
