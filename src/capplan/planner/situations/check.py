@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 from xml.etree import ElementTree as ET
-
-import numpy as np
 
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.document import read_toml
@@ -19,7 +17,7 @@ from capplan.models.number_words import tenths_of_percent
 from capplan.models.objective import Objective
 from capplan.models.results import plain
 from capplan.planner.predict.capacity import objectives_at_a_rate
-from capplan.planner.predict.sustained_rate import SHARES, Relations, sustained_rate
+from capplan.planner.predict.sustained_rate import Relations
 from capplan.planner.situations.conditions import read_conditions, words_of
 from capplan.planner.situations.sustained import NONE, Strained, strained
 from capplan.systems.registry import read_calibration, resolve, scenario_of
@@ -27,8 +25,6 @@ from capplan.systems.registry import read_calibration, resolve, scenario_of
 SCHEMA = "capplan.check/1"
 TABLE = "check"
 _KEYS = ("survive", "confidence", "fitted")
-DRAWS = 64
-"""Representative draws: risks are within 0.01 of those with all 512."""
 NO_OVERLOAD = "no overload"
 CheckEngine = Literal["compiled", "analytic"]
 
@@ -222,9 +218,9 @@ def check(asked: Specification, *, engine: CheckEngine = "compiled", seed: int =
     conditions = read_conditions(asked.survive, whole.system, whole.fitted)
     objectives = objectives_at_a_rate(whole)
     relations: dict[str, Relations] = {}
+    every = strained(whole.at(rate), conditions, rate)
     if engine == "compiled" and objectives:
-        relations = {word: each.simulated(seed) for word, each in strained(whole.at(rate), conditions, rate).items()}
-    every = strained(replace(whole, draws=DRAWS).at(rate), conditions, rate)
+        relations = {word: each.simulated(seed) for word, each in every.items()}
     verdicts = tuple(
         verdict
         for word, strain in every.items()
@@ -260,6 +256,4 @@ def _verdicts(
 
 
 def _risk(strain: Strained, objective: Objective | None, relations: Relations) -> float:
-    one = () if objective is None else (objective,)
-    found = sustained_rate(strain.solution, strain.uncertainty, one, relations, SHARES).repeated
-    return float(np.mean(found / strain.rate_factor < strain.offered_per_s))
+    return strain.risk(relations, asked=() if objective is None else (objective,))

@@ -10,6 +10,7 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
+from numpy.typing import NDArray
 
 from capplan.calibration.case.solution import Solution
 from capplan.calibration.case.uncertainty import Uncertainty
@@ -21,14 +22,12 @@ from capplan.models.language.units import FloatArray
 from capplan.models.objective import Objective
 from capplan.models.results import Band
 from capplan.planner.predict.capacity import objectives_at_a_rate
-from capplan.planner.predict.sustained_rate import SHARES, Relations, repeated_at_rate, sustained_rate
+from capplan.planner.predict.sustained_rate import Relations, held_at_rate, repeated_at_rate, sustained_rate
 from capplan.planner.situations.conditions import Conditions
 
 OVERLOAD = "overload"
 NONE: Relations = MappingProxyType({})
 """Nothing is simulated."""
-_NEAR_SHARES = 7  # of the capacity, around the rate that is asked about
-_MARGIN = 1.02
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ class Strained:
             raise ValueError(f"nothing is left to analyse: {left}")
         if left is None or left.solved is None:
             return case.solution
-        return left.solved(case.values, None if case.representatives is None else case.representatives.place)
+        return left.solved(case.values, None)
 
     def simulated(self, seed: int) -> Relations:
         """Return simulated over analytic latencies at the offered rate; those that no simulation shows are missing.
@@ -127,16 +126,21 @@ class Strained:
         """Objectives about figures at one rate."""
         return objectives_at_a_rate(self.case)
 
-    def risk(self, relations: Relations = NONE, errors: Uncertainty | None = None) -> float:
+    def risk(
+        self,
+        relations: Relations = NONE,
+        errors: Uncertainty | None = None,
+        asked: Sequence[Objective] | None = None,
+    ) -> float:
         """Return the probability that a repeat of the load test does not sustain the offered rate.
 
-        Figures are solved near the offered rate only. Model errors are those of the layout unless given.
+        Figures are solved at the offered rate only. Model errors are those of the layout, and objectives those of the
+        scenario, unless given.
         """
         if self.why:
             return 1.0
-        errors = errors or self.uncertainty
-        rates = self._repeated(self._shares_near(errors), self.objectives, relations, errors) / self.rate_factor
-        return float(np.mean(rates < self.offered_per_s))
+        held = self._held(relations, errors or self.uncertainty, self.objectives if asked is None else asked)
+        return float(np.mean(~held))
 
     def narrowed(self, other: Strained | None) -> Uncertainty:
         """Return the model errors, with bands that are no wider than another layout's; None: than a measured one's."""
@@ -158,16 +162,18 @@ class Strained:
         """Return the normal peak rates, requests per second, that repeats of the load test sustain (draws,)."""
         if self.why:
             return np.zeros(len(self.case.fitted.draws))
-        return self._repeated(SHARES, self.objectives, relations, self.uncertainty) / self.rate_factor
+        found = self._repeated(self.objectives, relations)
+        held = self._held(relations, self.uncertainty, self.objectives)
+        offered = self.offered_per_s  # rates are interpolated, but each draw is solved at this one
+        return np.where(held, np.maximum(found, offered), np.minimum(found, np.nextafter(offered, 0.0)))
 
     def limit(self, confidence: float, relations: Relations = NONE) -> str:
         """Return what limits that rate: `overload`, an objective, or why there is no service."""
         if self.why:
             return self.why
-        errors = self.uncertainty
-        alone = {OVERLOAD: self._repeated(SHARES, (), relations, errors)}
-        alone |= {each.text: self._repeated(SHARES, (each,), relations, errors) for each in self.objectives}
-        lowest = {name: at_confidence(rates / self.rate_factor, confidence) for name, rates in alone.items()}
+        alone = {OVERLOAD: self._repeated((), relations)}
+        alone |= {each.text: self._repeated((each,), relations) for each in self.objectives}
+        lowest = {name: at_confidence(rates, confidence) for name, rates in alone.items()}
         return min(lowest, key=lambda name: (lowest[name], name != OVERLOAD))
 
     def reached_ms(self, confidence: float, relations: Relations = NONE) -> dict[str, float | None]:
@@ -193,17 +199,14 @@ class Strained:
             found[name] = value * 1e3 if np.isfinite(value) else None
         return found
 
-    def _repeated(
-        self, shares: Sequence[float], objectives: Sequence[Objective], relations: Relations, errors: Uncertainty
-    ) -> FloatArray:
-        return sustained_rate(self.solution, errors, objectives, relations, shares).repeated
+    def _repeated(self, objectives: Sequence[Objective], relations: Relations) -> FloatArray:
+        """Return the normal rates that repeats sustain under these conditions (draws,)."""
+        return sustained_rate(self.solution, self.uncertainty, objectives, relations).repeated / self.rate_factor
 
-    def _shares_near(self, errors: Uncertainty) -> tuple[float, ...]:
-        """Return shares of the capacity that cover the offered rate in every repeat that may sustain it."""
-        needed = self.offered_per_s * self.rate_factor / errors.repeated_rate(self.solution.capacity)
-        inside = needed[needed <= 1]
-        low, high = (float(np.min(inside)), float(np.max(inside))) if len(inside) else (0.5, 1.0)
-        return tuple(np.linspace(low / _MARGIN, min(high * _MARGIN, 1.0), _NEAR_SHARES).tolist())
+    def _held(self, relations: Relations, errors: Uncertainty, objectives: Sequence[Objective]) -> NDArray[np.bool_]:
+        """Return whether repeats sustain the offered rate (draws,)."""
+        rate = self.offered_per_s * self.rate_factor
+        return held_at_rate(self.solution, errors, objectives, rate, relations)
 
 
 def at_confidence(rates: FloatArray, confidence: float) -> float:

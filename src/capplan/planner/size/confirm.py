@@ -92,7 +92,7 @@ def _simulated_until_stable(search: Search, best: Candidate) -> tuple[Candidate 
 
 def simulated(target: SizingTarget, scenario: Scenario) -> Simulated:
     """Return simulated over analytic latencies of a layout at the rate of the target, by the word of the conditions."""
-    every = target.strains(scenario, None)
+    every = target.strains(scenario)
     return {word: strain.simulated(target.seed) for word, strain in every.items()}
 
 

@@ -12,6 +12,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -22,19 +23,14 @@ from capplan.calibration.system import Case
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.planner.predict.sustained_rate import Relations
-from capplan.planner.situations.conditions import Conditions
+from capplan.planner.situations.conditions import NORMAL, Conditions
 from capplan.planner.situations.sustained import NONE, Strained, Strains, strained
 from capplan.planner.size.disks import Disks
 from capplan.planner.size.prices import Prices
 
-FEW_DRAWS = 16
-"""Representative draws that guide the search. They refuse a layout only if its risk is `DOUBT` above the accepted one;
-all draws decide of the others."""
-DOUBT = 0.1
 MOST_EVALUATED = 200
 """Layouts of a family that a search evaluates; it then answers with the best of them."""
-_NARROW = 2  # times as many machines, within which bands are compared at the ends of a box
-_STEPS = (1.3, 8.0)  # times as many machines in a step towards a safe layout
+_STEPS = (2.0, 8.0)  # times as many machines in a step towards a safe layout
 
 
 @dataclass(frozen=True)
@@ -76,15 +72,15 @@ class SizingTarget:
         """Return what one of several equal cells must do."""
         return replace(self, offered_per_s=self.offered_per_s / cells)
 
-    def case(self, scenario: Scenario, draws: int | None = None) -> Case[Any]:
-        """Return the case of a layout at the rate of the target; with all draws unless told otherwise."""
+    def case(self, scenario: Scenario) -> Case[Any]:
+        """Return the case of a layout at the rate of the target."""
         from capplan.systems.registry import resolve  # reads the systems
 
-        return replace(resolve(scenario, self.fitted, self.seed), draws=draws).at(self.offered_per_s)
+        return resolve(scenario, self.fitted, self.seed).at(self.offered_per_s)
 
-    def strains(self, scenario: Scenario, draws: int | None) -> Strains:
+    def strains(self, scenario: Scenario) -> Strains:
         """Return a layout under all conditions."""
-        return strained(self.case(scenario, draws), self.conditions, self.offered_per_s)
+        return strained(self.case(scenario), self.conditions, self.offered_per_s)
 
 
 @dataclass(frozen=True)
@@ -188,7 +184,7 @@ class Search:
         self.target, self.family, self.disks = target, family, family.disks_of(target)
         self.relations: Simulated = {}
         self.order = [each.word for each in target.conditions]
-        self.layouts: dict[tuple[Numbers, int | None], tuple[Scenario, Strains] | str] = {}
+        self.layouts: dict[Numbers, tuple[Scenario, Strains] | str] = {}
         self.seen: dict[Numbers, Candidate | str] = {}
         self.scores: dict[Numbers, float] = {}
         self.evaluated: set[Numbers] = set()
@@ -231,16 +227,16 @@ class Search:
             self.seen[numbers] = self._candidate(numbers)
         return self.seen[numbers]
 
-    def strains(self, numbers: Numbers, draws: int | None = None) -> tuple[Scenario, Strains] | str:
-        """Return a layout under all conditions, with all draws unless told otherwise; or why it is none."""
-        if (numbers, draws) not in self.layouts:
-            self.layouts[numbers, draws] = self._strained(numbers, draws)
-        return self.layouts[numbers, draws]
+    def strains(self, numbers: Numbers) -> tuple[Scenario, Strains] | str:
+        """Return a layout under all conditions, or why it is none."""
+        if numbers not in self.layouts:
+            self.layouts[numbers] = self._strained(numbers)
+        return self.layouts[numbers]
 
-    def _strained(self, numbers: Numbers, draws: int | None) -> tuple[Scenario, Strains] | str:
+    def _strained(self, numbers: Numbers) -> tuple[Scenario, Strains] | str:
         try:
             scenario = changed(self.target.base, **self.family.fields(numbers))
-            return scenario, self.target.strains(scenario, draws)
+            return scenario, self.target.strains(scenario)
         except InputError as error:
             return str(error).removeprefix(f"{type(self.target.base).__name__}: ")
 
@@ -266,25 +262,46 @@ class Search:
                 heapq.heappush(boxes, (self._cost(part[0]), *part))
         return best
 
-    def _first_safe(self, low: Numbers, high: Numbers, numbers: Numbers) -> Candidate | None:
+    def _first_safe(self, low: Numbers, high: Numbers, start: Numbers) -> Candidate | None:
         """Return a safe layout, from a start by adding the machines that help most; None if none helps."""
+        numbers = self._first_valid(low, high, start)
         while (score := self._score(numbers)) > self.target.accepted_risk:
-            factor = float(np.clip(math.exp(min(score, 9.0) - 1), *_STEPS))
-            more = tuple(min(max(n + 1, math.ceil(factor * n)), top) for n, top in zip(numbers, high, strict=True))
-            each = (_with(numbers, kind, number) for kind, number in enumerate(more))
-            steps = [step for step in dict.fromkeys((more, *each)) if step != numbers]
-            helps = min(steps, key=self._score, default=numbers)
-            if not steps or math.isfinite(score) and self._score(helps) >= score:
+            factor = float(np.clip(math.exp(min(score, 9.0) - 1), *_STEPS)) if score > 1 else _STEPS[0]
+            more = tuple(min(math.ceil(factor * n), top) for n, top in zip(numbers, high, strict=True))
+            each = [step for kind, number in enumerate(more) if (step := _with(numbers, kind, number)) != numbers]
+            helps = min(each, key=self._score, default=numbers)
+            helps = helps if self._score(helps) < score else more
+            if self._score(helps) >= score:
                 return None
             numbers = helps
         found = self.at(numbers)
         return self._fewest(found, low) if self.safe(found) else None
 
+    def _first_valid(self, low: Numbers, high: Numbers, numbers: Numbers) -> Numbers:
+        """Return the smallest layout under which requests succeed, from a start; nothing is solved."""
+        if self._serves(numbers):
+            return numbers
+        numbers = high
+        for kind in range(len(high)):
+            ends = range(low[kind], high[kind])
+            fewest = bisect_left(ends, True, key=partial(self._serves_with, numbers, kind))
+            numbers = _with(numbers, kind, low[kind] + fewest)
+        return numbers
+
+    def _serves_with(self, numbers: Numbers, kind: int, number: int) -> bool:
+        return self._serves(_with(numbers, kind, number))
+
+    def _serves(self, numbers: Numbers) -> bool:
+        layout = self.strains(numbers)
+        return not isinstance(layout, str) and not _unavailable(layout[1])
+
     def _fewest(self, found: Candidate, low: Numbers) -> Candidate:
         """Return a safe layout that is not with fewer machines of one kind."""
         for kind, lowest in enumerate(low):
             number = found.numbers[kind]
-            refused = (n for n in range(number - 1, lowest - 1, -1) if self._known_unsafe(_with(found.numbers, kind, n)))
+            refused = (
+                n for n in range(number - 1, lowest - 1, -1) if self._known_unsafe(_with(found.numbers, kind, n))
+            )
             lowest = next(refused, lowest - 1) + 1
             while lowest < number:
                 middle = math.isqrt(lowest * number)
@@ -310,7 +327,7 @@ class Search:
         return self.scores[numbers]
 
     def _scored(self, numbers: Numbers) -> float:
-        layout = self.strains(numbers, FEW_DRAWS)
+        layout = self.strains(numbers)
         if isinstance(layout, str) or any(strain.why for strain in layout[1].values()):
             return math.inf
         self.evaluated.add(numbers)
@@ -322,61 +339,87 @@ class Search:
 
     def _cheaper(self, low: Numbers, high: Numbers, cost: float) -> Numbers:
         """Return the largest numbers of a box with which a layout can cost less."""
-        return tuple(
-            bisect_left(range(low[kind], top), cost, key=lambda n, kind=kind: self._cost(_with(low, kind, n + 1)))
-            + low[kind]
-            for kind, top in enumerate(high)
-        )
+        found = list(high)
+        for kind, number in enumerate(low):
+            costs = partial(self._cost_with, low, kind)
+            found[kind] = number + bisect_left(range(number + 1, high[kind] + 1), cost, key=costs)
+        return tuple(found)
+
+    def _cost_with(self, numbers: Numbers, kind: int, number: int) -> float:
+        return self._cost(_with(numbers, kind, number))
 
     def _cost(self, numbers: Numbers) -> float:
-        layout = self.strains(numbers, FEW_DRAWS)
+        layout = self.strains(numbers)
         return 0.0 if isinstance(layout, str) else self.family.cost(layout[0])
 
     def _refuted(self, low: Numbers, high: Numbers) -> bool:
-        """Whether no layout of a box is safe: the largest is not, with the narrowest bands of the box.
+        """Whether no layout of a box is safe: the largest is not, with the narrowest bands of the box."""
+        if self._below_a_safe_one(low, high):
+            return not self.safe(self.at(high))
+        layout, near = self.strains(high), self.strains(self._nearest_to_tests(low, high))
+        if isinstance(layout, str) or _unavailable(layout[1]):
+            return True
+        bands = {} if isinstance(near, str) or _unavailable(near[1]) else near[1]
+        risk = self._risk(high, layout, lambda each: each.narrowed(bands.get(each.conditions.word)))
+        return risk > self.target.accepted_risk
 
-        In a wide box a layout between the ends may have narrower bands than both: those of a measured layout count.
+    def _below_a_safe_one(self, low: Numbers, high: Numbers) -> bool:
+        """Whether layouts differ in one kind of machine only, and one with more of it is known to be safe.
+
+        Along one kind the risk falls until wider bands raise it: fewer machines than an unsafe layout are unsafe, too.
         """
-        wide = any(most > _NARROW * least for least, most in zip(low, high, strict=True))
-        for draws, limit in ((FEW_DRAWS, self.target.accepted_risk + DOUBT), (None, self.target.accepted_risk)):
-            layout, smallest = self.strains(high, draws), "" if wide else self.strains(low, draws)
-            if isinstance(layout, str) or _unavailable(layout[1]):
-                return True
-            others = {} if isinstance(smallest, str) or _unavailable(smallest[1]) else smallest[1]
-            if self._risk(high, layout, limit, lambda strain: strain.narrowed(others.get(strain.conditions.word))) > limit:
-                return True
-        return False
+        kinds = [kind for kind, number in enumerate(low) if number < high[kind]]
+        if len(kinds) != 1:
+            return False
+        (kind,) = kinds
+        line = (each for each in self.seen if each[kind] > high[kind] and _with(each, kind, high[kind]) == high)
+        return any(self.safe(self.seen[each]) for each in line)
+
+    def _nearest_to_tests(self, low: Numbers, high: Numbers) -> Numbers:
+        """Return the layout of a box that is nearest to the measured ones: the distance is convex along each kind."""
+        numbers = low
+        for kind, most in enumerate(high):
+            ends = range(low[kind], most)
+            nearer = bisect_left(ends, True, key=partial(self._nearest_from, numbers, kind))
+            numbers = _with(numbers, kind, low[kind] + nearer)
+        return numbers
+
+    def _nearest_from(self, numbers: Numbers, kind: int, number: int) -> bool:
+        """Whether a machine more of a kind does not bring the layout nearer to the measured ones."""
+        return self._distance(_with(numbers, kind, number + 1)) >= self._distance(_with(numbers, kind, number))
+
+    def _distance(self, numbers: Numbers) -> float:
+        layout = self.strains(numbers)
+        if isinstance(layout, str):
+            return math.inf
+        case = layout[1][NORMAL.word].case
+        return case.system.extrapolation(case.scenario, self.target.offered_per_s).doublings
 
     def _candidate(self, numbers: Numbers) -> Candidate | str:
-        risk, accepted = 0.0, self.target.accepted_risk
-        for draws, limit in ((FEW_DRAWS, accepted + DOUBT), (None, accepted)):
-            layout = self.strains(numbers, draws)
-            if isinstance(layout, str):
-                return layout
-            cost = self.family.cost(layout[0])
-            if why := _unavailable(layout[1]):
-                return Candidate(numbers, layout[0], cost, 1.0, why)
-            risk = self._risk(numbers, layout, limit)
-            if risk > limit:
-                break
-        return Candidate(numbers, layout[0], cost, risk)
+        layout = self.strains(numbers)
+        if isinstance(layout, str):
+            return layout
+        scenario, every = layout
+        why = _unavailable(every)
+        return Candidate(
+            numbers, scenario, self.family.cost(scenario), 1.0 if why else self._risk(numbers, layout), why
+        )
 
     def _risk(
         self,
         numbers: Numbers,
         layout: tuple[Scenario, Strains],
-        limit: float,
         errors: Callable[[Strained], Uncertainty | None] = lambda _: None,
     ) -> float:
-        """Return the highest risk under the conditions; only as many are looked at as it takes to exceed a limit."""
-        scenario, every = layout
+        """Return the highest risk under the conditions; only as many are looked at as it takes to refuse a layout."""
+        (scenario, every), accepted = layout, self.target.accepted_risk
         highest = 0.0 if self.disks is None else self.disks.risk(scenario, self.family.cells)
-        if highest > limit:
+        if highest > accepted:
             return highest
         self.evaluated.add(numbers)
         for word in list(self.order):
             highest = max(highest, every[word].risk(self.relations.get(word, NONE), errors(every[word])))
-            if highest > limit:  # what refused the last one is asked first of the next
+            if highest > accepted:  # what refused the last one is asked first of the next
                 self.order.remove(word)
                 self.order.insert(0, word)
                 break
