@@ -16,6 +16,7 @@ from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.system import System
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
+from capplan.models.objective import Objective
 from capplan.planner.predict.sustained_rate import Relations
 from capplan.planner.proposal.proposal import Option
 from capplan.planner.situations.conditions import NORMAL, read_conditions
@@ -227,10 +228,15 @@ class _Known(Strained):
 
     relations: Relations = field(default_factory=dict)
 
-    def risk(self, relations: Relations = NONE, errors: Uncertainty | None = None) -> float:
+    def risk(
+        self,
+        relations: Relations = NONE,
+        errors: Uncertainty | None = None,
+        asked: Sequence[Objective] | None = None,
+    ) -> float:
         """Return the risk; all searches of a proposal have the same relations."""
         del relations
-        return self._risk if errors is None else super().risk(self.relations, errors)
+        return self._risk if errors is None and asked is None else super().risk(self.relations, errors, asked)
 
     @cached_property
     def _risk(self) -> float:

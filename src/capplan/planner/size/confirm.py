@@ -5,11 +5,11 @@ All layouts are simulated with the same random numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
-from capplan.models.language.scenario import Scenario
+from capplan.models.language.scenario import Scenario, changed
 from capplan.planner.situations.sustained import NONE, Strained, at_confidence, band_of_rates
 from capplan.planner.size.disks import DATA, DISK
 from capplan.planner.size.search import Candidate, Family, Numbers, Search, Simulated, SizingTarget
@@ -18,6 +18,7 @@ from capplan.systems.registry import system
 
 SizingEngine = Literal["compiled", "analytic"]
 _ROUNDS = 4
+_LOCAL = "LOCAL_QUORUM"
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,39 @@ def best_of(target: SizingTarget, family: Family, engine: SizingEngine) -> Famil
     refused = None if search.refused is None else Refusal(family.fixed, *search.refused)
     miss = None if miss is None or miss.safe else miss
     return FamilyResult(family, chosen, miss, refused, len(search.evaluated), relations)
+
+
+def would_help(target: SizingTarget, results: Sequence[FamilyResult]) -> dict[str, str]:
+    """Return values of fields outside the families with which the nearest layout of all is safe, by field.
+
+    Tried are more machines of each kind, one data centre more, and the local level for writes and for reads.
+    """
+    nearest = max(
+        (each for each in results if each.miss is not None),
+        key=lambda each: each.miss.sustained_tps if each.miss is not None else 0.0,
+        default=None,
+    )
+    if nearest is None or nearest.miss is None:
+        return {}
+    family, fields, found = nearest.family, nearest.miss.fields, {}
+    base, own = changed(target.base, **fields), target.in_cells(nearest.family.cells)
+    for name, (_, high) in family.sized.items():
+        more = [high * factor for factor in (2, 4, 8)]
+        enough = next((number for number in more if _is_safe(own, base, **{name: number})), None)
+        if enough is not None:
+            found[name] = f"{high}..{enough}"
+    if "dcs" in family.fixed and _is_safe(own, base, dcs=(dcs := family.fixed["dcs"] + 1)):
+        found["dcs"] = str(dcs)
+    for name in ("consistency_write", "consistency_read"):
+        if getattr(base, name, _LOCAL) not in (_LOCAL, "LOCAL_ONE", "ONE") and _is_safe(own, base, **{name: _LOCAL}):
+            found[name] = _LOCAL
+    return found
+
+
+def _is_safe(target: SizingTarget, base: Scenario, **fields: Any) -> bool:
+    """Whether a layout is safe enough; not if it is none."""
+    search = Search(replace(target, base=base), Family(fields, {}))
+    return search.safe(search.at(()))
 
 
 def _simulated_until_stable(search: Search, best: Candidate) -> tuple[Candidate | None, Simulated]:

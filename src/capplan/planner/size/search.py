@@ -1,8 +1,8 @@
 """The search for the cheapest layout of a family: one that differs from its siblings in numbers of machines only.
 
 More machines of any kind never raise the risk by themselves; only the bands, which grow with the distance from the
-measured layouts, can. So a search refutes whole boxes of layouts: none is safe if the largest is not, with the narrowest
-bands of the box. What is left is cut in two until it is refuted, too dear, or a single layout.
+measured layouts, can. So a search refutes whole boxes of layouts: none is safe if the largest is not, with the
+narrowest bands of the box. What is left is cut in two until it is refuted, too dear, or a single layout.
 """
 
 from __future__ import annotations
@@ -305,9 +305,9 @@ class Search:
             lowest = next(refused, lowest - 1) + 1
             while lowest < number:
                 middle = math.isqrt(lowest * number)
-                fewer = self.at(_with(found.numbers, kind, middle))
-                if self.safe(fewer):
-                    found, number = fewer, middle
+                smaller = self.at(_with(found.numbers, kind, middle))
+                if self.safe(smaller):
+                    found, number = smaller, middle
                 else:
                     lowest = middle + 1
         return found
