@@ -141,7 +141,7 @@ class Session:
         workers.take(self.think)
 
     def think(self, _: Event | None) -> None:
-        """Do the policing node's own work."""
+        """Do the RADIUS server's own work."""
         flow, then = self.flow, self.write if self.name == "start" else self.read
         flow.fronts[self.dc][self.front].serve(flow.numbers.front_s * flow.exponential(), then)
 

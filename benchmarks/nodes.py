@@ -19,7 +19,7 @@ from measure import Answer
 TITLE = "Cost against nodes"
 NOTE = (
     "Whole commands as a user runs them, and the largest memory of their processes. `predict` answers as it does by "
-    "default, `simulate` starts about {:,} requests. openprovider has two policing nodes for three Cassandra "
+    "default, `simulate` starts about {:,} requests. openprovider has two RADIUS servers for three Cassandra "
     "nodes.\n\n![Time and memory against the number of Cassandra nodes](../figures/cost-against-nodes.svg)"
 )
 CAPPLAN = Path(sys.executable).with_name("capplan")

@@ -92,7 +92,7 @@ def _(conditions, mo):
             ),
             "currency": mo.ui.text("EUR", label="currency"),
             "node": mo.ui.number(0, 1_000_000, value=9000, label="price of a Cassandra node"),
-            "front": mo.ui.number(0, 1_000_000, value=6500, label="price of a policing node"),
+            "front": mo.ui.number(0, 1_000_000, value=6500, label="price of a RADIUS server"),
         }
     )
     return (sizing_controls,)
@@ -224,8 +224,8 @@ def _(sizing):
     layouts = sizing.to_frame()
     layouts["cost"] = layouts["cost"].map("{:,.0f}".format)
     layouts["risk"] = layouts["risk"].map("{:.1%}".format)
-    layouts["sustained_tps"] = layouts["sustained_tps"].map("{:,.0f}".format)
-    layouts = layouts[["layout", "cost", "regret", "risk", "sustained_tps", "binding", "limit"]]
+    layouts["held_tps"] = layouts["held_tps"].map("{:,.0f}".format)
+    layouts = layouts[["layout", "cost", "regret", "risk", "held_tps", "binding", "limit"]]
     layouts.columns = ["layout", "cost", "regret", "risk", "sustained per s", "tightest situation", "limited by"]
     return (layouts,)
 

@@ -36,7 +36,7 @@ def _(mo):
         {
             "dcs": mo.ui.slider(1, 4, value=3, label="data centres", show_value=True),
             "cass_nodes": mo.ui.slider(3, 30, value=6, label="Cassandra nodes in each", show_value=True),
-            "front_nodes": mo.ui.slider(1, 8, value=2, label="policing nodes in each", show_value=True),
+            "front_nodes": mo.ui.slider(1, 8, value=2, label="RADIUS servers in each", show_value=True),
             "rtt_ms": mo.ui.slider(0.5, 80, step=0.5, value=1.5, label="round trip between them, ms", show_value=True),
             "consistency_read": mo.ui.dropdown(
                 ["ONE", "LOCAL_QUORUM", "QUORUM"], value="LOCAL_QUORUM", label="reads at"

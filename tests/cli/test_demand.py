@@ -79,8 +79,8 @@ def test_a_demand_sets_rate_mix_and_reconnects_of_a_prediction(
     assert main(["predict", "--demand", EXAMPLE, "--encryption", "client", "--json"]) == 0
     assert '"Data' not in capsys.readouterr().out
     first, second = asked
-    assert first == scenario("openprovider", tps_sustained=2000.0, mix="auth=1,acct=7")
-    assert second.given().keys() >= {"tps_sustained", "mix", "reconnects", "encryption"}
+    assert first == scenario("openprovider", tps_mean=2000.0, mix="auth=1,acct=7")
+    assert second.given().keys() >= {"tps_mean", "mix", "reconnects", "encryption"}
 
 
 @pytest.mark.parametrize(
@@ -105,14 +105,14 @@ def test_a_demand_sets_the_rate_of_a_check(small: str, tmp_path: Path, capsys: p
     words = ["check", str(path), "--engine", "analytic", "--json"]
     assert main(words) == 1
     assert main([*words, "--demand", small]) == 0
-    assert '"tps_sustained": 2000' in capsys.readouterr().out
+    assert '"tps_mean": 2000' in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["predict", "--tps", "3000"], "--tps exclude each other"),
-        (["predict", "--tps-sustained", "3000"], "--tps-sustained exclude each other"),
+        (["predict", "--tps-mean", "3000"], "--tps-mean exclude each other"),
         (["predict", "--mix", "auth=1,acct=3"], "--mix exclude each other"),
         (["simulate", "--tps", "3000"], "--tps exclude each other"),
         (["sweep", "--load", "80%"], "--load exclude each other"),

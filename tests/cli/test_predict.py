@@ -101,7 +101,7 @@ def refused(capsys: pytest.CaptureFixture[str], arguments: Sequence[str]) -> str
         (["--data-factor", "1000"], ["data_factor", "100"]),
         (["--burst-ratio", "0.5"], ["'0.5'", "from 1"]),
         (["--burst-ratio", "20"], ["burst_ratio", "19"]),
-        (["--tps", "1000", "--tps-sustained", "900"], ["--tps", "--tps-sustained"]),
+        (["--tps", "1000", "--tps-mean", "900"], ["--tps", "--tps-mean"]),
         (["--risk", "0"], ["0"]),
         (["--risk", "often"], ["'often'"]),
         (["--lose", "disk"], ["'disk'", "node"]),

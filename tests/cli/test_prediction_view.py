@@ -89,7 +89,7 @@ def test_what_decides_is_on_the_screen() -> None:
     for text in (
         "openprovider: 3 DCs x 6 nodes",
         "17,400 TPS peak (12,000-24,000), 15,600 sustained",
-        "node CPU, then policing CPU (26 % at capacity)",
+        "node CPU, then RADIUS server CPU (26 % at capacity)",
         "13,950 TPS peak (default: 80 %): at risk",
         "overload risk 20 %",
         "acct.p99<20ms not met",

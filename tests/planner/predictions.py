@@ -37,14 +37,14 @@ EVIDENCE = EvidenceSummary(
     why="Every measured layout had 3 Cassandra nodes in each data centre; 6 were never tried.",
     claims=("The document expects capacity to grow linearly with the Cassandra nodes: 21,000 TPS.",),
     cautions=("Older data makes Cassandra slower.",),
-    notes=("The policing tier was never saturated: its capacity is a lower bound.",),
+    notes=("The RADIUS servers was never saturated: its capacity is a lower bound.",),
 )
 
 
 def offered(peak: float, *, source: OfferedSource = "default", risk: float = 0.2) -> Offered:
     return Offered(
         peak_tps=peak,
-        sustained_tps=peak / 1.12,
+        mean_tps=peak / 1.12,
         source=source,
         overload_probability=risk,
         miss_probability=None,
@@ -88,14 +88,14 @@ def prediction(**changed: Any) -> Prediction:
         },
         "capacity": Capacity(
             peak_tps=Band(17432.6, 12010.4, 24020.9, Parts(parameter=5200.0, simulation=41.0), "extrapolated"),
-            sustained_tps=band(15564.8, 10723.6, 21447.2),
+            mean_tps=band(15564.8, 10723.6, 21447.2),
             overload_tps=band(17432.6, 12010.4, 24020.9),
             burst_ratio=band(1.12, 1.05, 1.2),
             criterion="loss below 0.1 %, no drift",
         ),
         "limits": (
             Limit("cassandra", "node CPU", False, band(1.0, 1.0, 1.0)),
-            Limit("front", "policing CPU", True, band(0.26, 0.22, 0.32)),
+            Limit("front", "RADIUS server CPU", True, band(0.26, 0.22, 0.32)),
         ),
         "offered": offered(13946.1),
         "latency_ms": {"auth": latency(4.02), "acct": latency(6.05)},

@@ -235,7 +235,7 @@ def test_the_busy_hour_of_simulated_sessions() -> None:
 
 def test_what_a_demand_offers() -> None:
     asked = demand(growth="50%", years=2, connections={"count": 1000, "lifetime_s": 100})
-    assert offered(asked, kind("openprovider"), False) == {"tps_sustained": "180", "mix": "auth=1,acct=7"}
+    assert offered(asked, kind("openprovider"), False) == {"tps_mean": "180", "mix": "auth=1,acct=7"}
     with_tls = offered(asked, kind("openprovider"), True)
     assert float(with_tls["reconnects"]) == pytest.approx(10 / 180 / 1.75, rel=1e-5)
     assert offered(asked, kind("fedora4"), False) == {"tps": "180"}

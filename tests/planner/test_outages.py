@@ -156,7 +156,7 @@ def test_workers_give_up_what_they_ask_a_lost_node_and_nothing_else() -> None:
     assert not patient
     changed_one = with_workers_that_give_up(network, ("cassandra/dc1/6",))
     hedges = [step for each in changed_one.classes for step in walk(each.flow) if isinstance(step, Hedge)]
-    # A read, a write, and both of an update; other data centres only write there. The workers of the policing node wait
+    # A read, a write, and both of an update; other data centres only write there. The workers of the RADIUS server wait
     # for each, and so do those of its coordinator.
     assert len(hedges) == 2 * (4 + 2 + 2)
     assert {step.after_s for step in hedges} == {RADIUS.timeout_s}

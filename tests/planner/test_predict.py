@@ -198,7 +198,7 @@ def test_beyond_capacity_requests_are_lost_and_workers_are_busy() -> None:
 
 
 def test_what_is_lost_keeps_nobody_busy() -> None:
-    """The policing tier works on what is carried, so an absurd rate does not saturate it."""
+    """The RADIUS servers works on what is carried, so an absurd rate does not saturate it."""
     assert predicted(tps=1e9).utilisation["front"].value < 0.5
 
 
@@ -327,31 +327,31 @@ def test_the_overload_probability_is_read_off_the_band_of_the_capacity() -> None
 
 
 @pytest.mark.parametrize("ratio", [1.0, 1.5])
-def test_peak_and_sustained_rate_differ_by_the_burst_ratio(ratio: float) -> None:
+def test_peak_and_mean_rate_differ_by_the_burst_ratio(ratio: float) -> None:
     made = predicted(burst_ratio=ratio).capacity
 
     assert made is not None
     assert made.burst_ratio == Band.exactly(ratio)
-    assert made.peak_tps.value / made.sustained_tps.value == pytest.approx(ratio)
+    assert made.peak_tps.value / made.mean_tps.value == pytest.approx(ratio)
     assert made.overload_tps.value == made.peak_tps.value
 
 
 @pytest.mark.slow
 def test_the_sustained_rate_may_be_given_instead_of_the_peak() -> None:
-    made, same = predicted(tps_sustained=6000.0, burst_ratio=1.5), predicted(tps=9000.0, burst_ratio=1.5)
+    made, same = predicted(tps_mean=6000.0, burst_ratio=1.5), predicted(tps=9000.0, burst_ratio=1.5)
 
     assert made.offered == same.offered
     assert made.latency_ms == same.latency_ms
     assert made.offered is not None
-    assert (made.offered.peak_tps, made.offered.sustained_tps) == (9000.0, 6000.0)
+    assert (made.offered.peak_tps, made.offered.mean_tps) == (9000.0, 6000.0)
 
 
 def test_without_a_burst_ratio_the_sustained_rate_is_that_of_the_load_tests_bursts() -> None:
-    made = predicted(tps_sustained=6000.0)
+    made = predicted(tps_mean=6000.0)
     assert made.offered is not None
     assert made.capacity is not None
 
-    assert made.offered.sustained_tps == pytest.approx(6000.0)
+    assert made.offered.mean_tps == pytest.approx(6000.0)
     assert made.offered.peak_tps == pytest.approx(6000.0 * made.capacity.burst_ratio.value)
 
 
@@ -363,7 +363,7 @@ def test_a_simulation_has_the_given_bursts() -> None:
     neglects, and less than the effect of the bursts by five times.
     """
     for ratio in (1.0, 2.5):
-        fields = {"dcs": 1, "tps_sustained": 3600.0, "burst_ratio": ratio}
+        fields = {"dcs": 1, "tps_mean": 3600.0, "burst_ratio": ratio}
         simulated = predict(OpenproviderScenario(**fields)).latency_ms["acct"].mean  # type: ignore[arg-type]  # fields of several types
         assert simulated is not None
         assert simulated.value == pytest.approx(bands(predicted(**fields).latency_ms["acct"])[0].value, rel=0.1)

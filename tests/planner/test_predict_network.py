@@ -198,9 +198,9 @@ def test_bursts_are_the_peak() -> None:
     found = quick(replace(queue(rate=400.0), traffic=Open(400.0, {"read": 1.0}, arrivals)))
 
     assert found.capacity is not None
-    assert found.capacity.peak_tps.value == pytest.approx(1.5 * found.capacity.sustained_tps.value)
+    assert found.capacity.peak_tps.value == pytest.approx(1.5 * found.capacity.mean_tps.value)
     assert found.offered is not None
-    assert (found.offered.peak_tps, found.offered.sustained_tps) == (600.0, 400.0)
+    assert (found.offered.peak_tps, found.offered.mean_tps) == (600.0, 400.0)
 
 
 def test_a_timeline_is_left_out_and_said_so() -> None:

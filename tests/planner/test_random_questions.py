@@ -56,7 +56,7 @@ def answered(number: int) -> Prediction:
 def bands(found: Prediction) -> Iterator[tuple[str, Band]]:
     """Yield all figures of a prediction that have a band."""
     if found.capacity is not None:
-        for name in ("peak_tps", "sustained_tps", "overload_tps", "burst_ratio"):
+        for name in ("peak_tps", "mean_tps", "overload_tps", "burst_ratio"):
             yield name, getattr(found.capacity, name)
     if found.offered is not None:
         yield from (("throughput", found.offered.throughput_tps), ("drop rate", found.offered.drop_rate))
@@ -133,11 +133,11 @@ def test_the_rate_is_carried_where_it_is_below_the_capacity(number: int) -> None
         assert offered.overload_probability >= 1 - AT_RISK - 0.05
     if offered.peak_tps <= overload.value * (1 - AT_THE_LIMIT):
         assert offered.overload_probability <= LOST + 0.1
-        assert offered.throughput_tps.value == pytest.approx(offered.sustained_tps, rel=0.01)
+        assert offered.throughput_tps.value == pytest.approx(offered.mean_tps, rel=0.01)
     if offered.peak_tps >= overload.value * (1 + AT_THE_LIMIT):
         assert offered.overload_probability >= LOST - 0.1
-        assert offered.throughput_tps.value < offered.sustained_tps
-    assert offered.throughput_tps.high <= offered.sustained_tps * (1 + 1e-9)
+        assert offered.throughput_tps.value < offered.mean_tps
+    assert offered.throughput_tps.high <= offered.mean_tps * (1 + 1e-9)
 
 
 @EVERY

@@ -92,7 +92,7 @@ def test_cells_share_the_rate_and_multiply_the_machines() -> None:
     assert ten.chosen is not None
     assert ten.chosen.machines == {"node": 10 * one.chosen.machines["node"]}
     assert ten.chosen.cost == 10 * one.chosen.cost
-    assert ten.chosen.sustained_tps == pytest.approx(10 * one.chosen.sustained_tps)
+    assert ten.chosen.held_tps == pytest.approx(10 * one.chosen.held_tps)
     assert ten.chosen.binding.risk == one.chosen.binding.risk
 
 
@@ -100,7 +100,7 @@ def test_cells_share_the_rate_and_multiply_the_machines() -> None:
     ("text", "found"),
     [
         ("[shapes.nodes.a]\ncores = 4\nprice = 1.0", "did you mean 'node'?"),
-        ("[shapes.node.a]\ncores = 4\nprice = 1.0", r"no shape of front \(policing node\)"),
+        ("[shapes.node.a]\ncores = 4\nprice = 1.0", r"no shape of front \(RADIUS server\)"),
         ("[shapes.node.a]\ncores = 4\nvcpus = 6\nprice = 1.0", "vcpus = 6 of 4 cores"),
         ("[shapes.node.a]\ncores = 4\nprice = -1.0", "at least 0"),
         ("[shapes.node.a]\ncores = 4\ncost = 1.0", "did you mean"),

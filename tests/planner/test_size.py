@@ -74,13 +74,13 @@ def test_the_answer_holds_what_it_promises_and_the_next_smaller_layout_does_not(
     assert [each.conditions for each in answer.chosen.safety] == ["normal", "node", "node+cold"]
     for each in answer.chosen.safety:
         assert each.risk <= 0.1
-        assert each.sustained_tps >= answer.planned_tps
+        assert each.held_tps >= answer.planned_tps
     (smaller,) = answer.near_misses
     assert smaller.cost == answer.chosen.cost - 1
     assert smaller.binding.risk > 0.1
-    assert smaller.binding.sustained_tps < answer.planned_tps
+    assert smaller.binding.held_tps < answer.planned_tps
     assert answer.years_remaining is not None
-    assert 200 * 1.3**answer.years_remaining == pytest.approx(answer.chosen.sustained_tps)
+    assert 200 * 1.3**answer.years_remaining == pytest.approx(answer.chosen.held_tps)
     assert answer.guesses == ("cold caches",)
 
 
@@ -101,8 +101,8 @@ def test_an_impossible_target_names_the_nearest_one() -> None:
     assert not answer.answer
     assert answer.chosen is None
     (nearest,) = answer.near_misses
-    assert answer.nearest_tps == nearest.sustained_tps
-    assert 0 < nearest.sustained_tps < 2000
+    assert answer.nearest_tps == nearest.held_tps
+    assert 0 < nearest.held_tps < 2000
 
 
 def test_more_confidence_and_more_to_survive_never_cost_less() -> None:

@@ -38,7 +38,7 @@ BESIDE = 0.85  # load up to which the solver is accurate
 ERRORS = {"openprovider": (0.05, 0.25), "arion": (0.02, 0.16), "rhino-shcm": (0.2, 0.2), "fedora4": (0.2, 0.2)}
 """Errors of mean latencies up to 85 % of the capacity and above, by the notes of each system and the accuracy page.
 
-Above, openprovider's solver does not count work that no request waits for, and takes policing nodes as one.
+Above, openprovider's solver does not count work that no request waits for, and takes RADIUS servers as one.
 """
 LASTING = 1.25
 """Load above which so many sessions end early that more of the requests are authorizations, which take less work.

@@ -89,8 +89,8 @@ class Capacity:
     Attributes
     ----------
     peak_tps
-        The highest peak rate: the rate in bursts, while the mean is `sustained_tps`. It meets the criterion.
-    sustained_tps
+        The highest peak rate: the rate in bursts, while the mean is `mean_tps`. It meets the criterion.
+    mean_tps
         The highest mean rate of the same traffic; the peak rate where traffic has no bursts.
     overload_tps
         The peak rate above which the layout is overloaded, whatever the objectives.
@@ -101,7 +101,7 @@ class Capacity:
     """
 
     peak_tps: Band
-    sustained_tps: Band
+    mean_tps: Band
     overload_tps: Band
     burst_ratio: Band
     criterion: str
@@ -215,8 +215,8 @@ class SessionNotFound:
     rtt_ms
         Round trip between two data centres, milliseconds; the mean over pairs.
     gap_ms
-        Milliseconds from the answer to the start until the interim message reaches a policing node of the other data
-        centre, including the network between client and policing nodes.
+        Milliseconds from the answer to the start until the interim message reaches a RADIUS server of the other data
+        centre, including the network between client and RADIUS servers.
     probability
         Probability that the row is not found. Below 0.0001 causes that are not modelled dominate, so no smaller figure
         is reported: a value, low end or part of 0 means less than that, and the high end is then at least 0.0001. A

@@ -51,7 +51,7 @@ def test_distance_moves_the_times_of_writes_that_wait_for_other_data_centres() -
 
 
 def test_a_limit_that_does_not_bind_counts_by_its_load() -> None:
-    """Twice the policing nodes leave the capacity, and halve the load of their workers."""
+    """Twice the RADIUS servers leave the capacity, and halve the load of their workers."""
     assert moved(case(front_nodes=4)) == pytest.approx({RATE: 1.0, "auth": 1.0, "acct": 1.0}, rel=0.01)
 
 

@@ -136,7 +136,7 @@ def test_a_loss_that_makes_no_sense_is_refused(text: str) -> None:
 
 
 def test_survivors_answer_later_and_are_busier_at_the_same_levels() -> None:
-    """A lost policing node changes next to nothing; the solver interpolates states of its pool, to some 1e-4 of p99."""
+    """A lost RADIUS server changes next to nothing; the solver interpolates states of its pool, to some 1e-4 of p99."""
     made = case(cass_nodes=6)
     offered = 0.8 * float(np.median(made.solution.capacity))
     figures = made.solution.at(offered)

@@ -47,7 +47,7 @@ from capplan.systems.openprovider.scenario import OpenproviderScenario
         ({"cass_nodes": (6, 2, 3)}, "in data centre 2 and there are 2"),
         ({"cass_nodes": (6, 1001, 3)}, "cass_nodes = 6/1001/3 is more"),
         ({"cass_nodes": "six"}, "cass_nodes: 'six'"),
-        ({"front_nodes": (2, 2, 0)}, "data centre 3 has 33.3 % of the clients and no policing nodes"),
+        ({"front_nodes": (2, 2, 0)}, "data centre 3 has 33.3 % of the clients and no RADIUS servers"),
         ({"client_share": "60%/60%"}, "adds up to 120%"),
         ({"dcs": 3, "client_share": "50%/50%"}, "client_share = 50%/50% has 2 numbers"),
         ({"cass_nodes": 3, "rf": (3, 1, 1), "consistency_read": "ALL", "consistency_write": "THREEE"}, "'THREE'"),

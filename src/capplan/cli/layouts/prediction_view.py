@@ -114,11 +114,11 @@ def _answer(prediction: Prediction) -> str:
 
 
 def _capacity(capacity: Capacity) -> str:
-    peak, mean = capacity.peak_tps, capacity.sustained_tps
+    peak, mean = capacity.peak_tps, capacity.mean_tps
     bursty = capacity.burst_ratio.value > 1
     words = f"{_rate(peak.value)} TPS{' peak' if bursty else ''} {_range(peak, _rate)}".rstrip()
     if bursty:
-        words += f", {_rate(mean.value)} sustained"
+        words += f", {_rate(mean.value)} mean"
     if peak.value < capacity.overload_tps.value:
         words += f" with the objectives met; overload from {_rate(capacity.overload_tps.value)}"
     return words
@@ -138,7 +138,7 @@ def _offered(offered: Offered, capacity: Capacity | None) -> str:
     bursty = capacity is not None and capacity.burst_ratio.value > 1
     words = f"{_offered_rate(offered)} TPS{' peak' if bursty else ''}"
     if bursty and offered.source == "given":
-        words += f", {_rate(offered.sustained_tps)} sustained"
+        words += f", {_rate(offered.mean_tps)} mean"
     if offered.source == "default":
         words += " (default: 80 %)"
     return f"{words}: {CARRIED[offered.carried]}"
@@ -459,7 +459,7 @@ def _every(prediction: Prediction) -> Iterator[tuple[str, Band, Format]]:
     capacity = prediction.capacity
     if capacity is not None:
         yield "peak, TPS", capacity.peak_tps, rate
-        yield "sustained, TPS", capacity.sustained_tps, rate
+        yield "mean, TPS", capacity.mean_tps, rate
         yield "overload from, TPS", capacity.overload_tps, rate
         yield "peak over mean", capacity.burst_ratio, significant
     for reference, ratio in prediction.throughput_ratios.items():

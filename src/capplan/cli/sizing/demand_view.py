@@ -107,7 +107,7 @@ def _served(found: Forecast, layout: Layout, console: Console) -> None:
         words = "the layout never catches up with the re-attach"
     else:
         words = f"the re-attach is served {significant(served_s)} s after the outage at the earliest"
-    fact(console, "Catch-up", f"{words}, with {rate(capacity.value)}/s ({_ends(capacity)}) sustained")
+    fact(console, "Catch-up", f"{words}, with {rate(capacity.value)}/s ({_ends(capacity)}) carried")
 
 
 def _answer(found: Forecast) -> str:
@@ -120,7 +120,7 @@ def _answer(found: Forecast) -> str:
 
 def _fit(each: Fit) -> str:
     if each.what == "rate":
-        words = f"{_per_s(each.needed.value)} needed, {rate(each.limit.value)} ({_ends(each.limit)}) sustained"
+        words = f"{_per_s(each.needed.value)} needed, {rate(each.limit.value)} ({_ends(each.limit)}) carried"
     else:
         words = f"{_banded(each.needed)} GiB per node needed with headroom, {each.limit.value:,.0f} there"
     return f"{words}: {until(each.months)}"

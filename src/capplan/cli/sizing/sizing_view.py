@@ -79,19 +79,19 @@ class _View:
         fact(console, "Binding", f"{self._words(binding.conditions)}: {_limit(binding)}")
         fact(console, "Saturates", f"{binding.bottleneck} first")
         left = share(sizing.capacity_remaining or 0.0)
-        fact(console, "Left", f"{left} of capacity, up to {rate(chosen.sustained_tps)} TPS{self._time()}")
+        fact(console, "Left", f"{left} of capacity, up to {rate(chosen.held_tps)} TPS{self._time()}")
         self._disk(chosen)
         put(console)
         rows = [
             [
                 self._words(each.conditions),
                 tenths_of_percent(each.risk),
-                f"{rate(each.sustained_tps)} TPS",
+                f"{rate(each.held_tps)} TPS",
                 _limit(each),
             ]
             for each in chosen.safety
         ]
-        self._table(["Situation", "risk", f"sustained at {share(sizing.confidence)}", "limited by"], rows)
+        self._table(["Situation", "risk", f"held at {share(sizing.confidence)}", "limited by"], rows)
 
     def _disk(self, chosen: SizedLayout) -> None:
         need, months = chosen.disk_gib_per_node, chosen.months_of_data
@@ -110,7 +110,7 @@ class _View:
     def _nothing(self) -> None:
         sizing, console = self.sizing, self.console
         fact(console, "Answer", f"no. {none_holds(sizing)}.")
-        nearest = max(sizing.near_misses, key=lambda each: each.sustained_tps, default=None)
+        nearest = max(sizing.near_misses, key=lambda each: each.held_tps, default=None)
         if nearest is None:
             return
         binding = nearest.binding
@@ -119,8 +119,8 @@ class _View:
             fact(console, "Limited by", binding.bottleneck)
         if sizing.would_help:
             fact(console, "Try", ", or ".join(f"{flag(name)} {value}" for name, value in sizing.would_help.items()))
-        if nearest.sustained_tps > 0:
-            target = f"{rate(nearest.sustained_tps)} TPS by {nearest.layout}"
+        if nearest.held_tps > 0:
+            target = f"{rate(nearest.held_tps)} TPS by {nearest.layout}"
         else:
             risks = [tenths_of_percent(each) for each in (binding.risk, 1 - sizing.confidence)]
             target = f"a risk of {risks[0]} instead of {risks[1]}, by {nearest.layout}"
@@ -144,12 +144,12 @@ class _View:
                     [
                         self._words(one.conditions),
                         tenths_of_percent(one.risk),
-                        f"{rate(one.sustained_tps)} TPS",
+                        f"{rate(one.held_tps)} TPS",
                         _limit(one),
                     ]
                     for one in each.safety
                 ]
-                self._table([in_words(each, self.its), "risk", "sustained", "limited by"], details)
+                self._table([in_words(each, self.its), "risk", "held", "limited by"], details)
 
     def _refusal(self, each: Refusal) -> str:
         return f"{self._words(each.conditions)}: {each.reason}" if each.conditions else each.reason

@@ -12,7 +12,7 @@ from capplan.models.results import Band
 from capplan.planner.demand.demand import Demand, authentication_requests
 from capplan.planner.demand.forecast import Layout
 from capplan.planner.demand.offered import offered
-from capplan.planner.predict.capacity import peak_and_sustained
+from capplan.planner.predict.capacity import peak_and_mean
 from capplan.systems.registry import resolve, system
 
 
@@ -40,18 +40,18 @@ def layout_of(demand: Demand, scenario: Scenario, fitted: Fitted | None = None) 
         raise InputError(f"{scenario.system} has no Cassandra nodes of its own, so data cannot be laid out over them")
     usual = offered(demand, type(scenario), client_tls=False)
     storm = {"mix": mix_text({"auth": authentication_requests(demand.busy_hour), "acct": 1.0})}
-    words, capacity = _sustained(scenario, usual, fitted)
+    words, capacity = _carried(scenario, usual, fitted)
     return Layout(
         words=words,
         cass_nodes=nodes[0],
         rf=nodes[1],
         capacity=capacity,
-        reattach_capacity=_sustained(scenario, storm, fitted)[1] if "mix" in usual else capacity,
+        reattach_capacity=_carried(scenario, storm, fitted)[1] if "mix" in usual else capacity,
     )
 
 
-def _sustained(scenario: Scenario, options: Mapping[str, str], fitted: Fitted | None) -> tuple[str, Band]:
+def _carried(scenario: Scenario, options: Mapping[str, str], fitted: Fitted | None) -> tuple[str, Band]:
     """Return a layout in words, and the mean rate that it sustains with a mix."""
     mix = {name: text for name, text in options.items() if name == "mix"}
     case = resolve(changed(scenario, **mix), fitted)
-    return case.system.layout(case.scenario, case.values), peak_and_sustained(case).sustained_tps
+    return case.system.layout(case.scenario, case.values), peak_and_mean(case).mean_tps

@@ -37,7 +37,7 @@ def offered(demand: Demand, scenario: type[Scenario], client_tls: bool) -> dict[
     """
     known = options_of(scenario)
     rates, session = busy_hour_rates(demand, grown(demand)), session_requests(demand.busy_hour)
-    mean = "tps_sustained" if "tps_sustained" in known else "tps"
+    mean = "tps_mean" if "tps_mean" in known else "tps"
     found = {mean: _number(rates.total_per_s)}
     if "mix" in known:
         found["mix"] = mix_text({"auth": float(f"{session.auth:.4g}"), "acct": float(f"{session.acct:.4g}")})

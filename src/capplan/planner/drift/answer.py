@@ -132,7 +132,7 @@ def _sized(content: Mapping[str, Any]) -> SavedAnswer:
             f"the sizing has {chosen['cells']} cells, and a load test measures one: save a prediction of one cell"
         )
     normal = next(each for each in chosen["safety"] if each["conditions"] == NORMAL.word)
-    sustained = normal["sustained_tps"]
+    sustained = normal["held_tps"]
     limits = {name: value for name, value in normal["reached_ms"].items() if value is not None}
     return SavedAnswer(
         system=content["system"],

@@ -2,7 +2,7 @@
 
 What is shared with `openprovider`: the messages of a session and their order, what each asks Cassandra for, data
 centres in turn, the steps of a statement, and the race between replication and the next message. What is not: costs are
-those that were fitted to the small runs on this machine, where all nodes share its cores; there are no policing nodes
+those that were fitted to the small runs on this machine, where all nodes share its cores; there are no RADIUS servers
 and no pool of workers, as the load generator has none; and sessions come at random, without bursts. The generator's own
 work, and its way to a node, count once for each statement.
 """

@@ -90,7 +90,7 @@ def sessions(figures: Sequence[LiveFigure]) -> list[str]:
         "start (write), five updates and the stop (read, then write). The rate is that of sessions.",
         "Think is the mean time from an answer to the next message, and latency counts from the end of that time. Not "
         "found: sessions whose first update found no row, as it came before the row did.",
-        "The costs are those of the fitted runs. There are no policing nodes and no pool of workers.",
+        "The costs are those of the fitted runs. There are no RADIUS servers and no pool of workers.",
     ]
 
 

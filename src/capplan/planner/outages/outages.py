@@ -157,7 +157,7 @@ def outages_of_scenario(
         answer=_answer(transients),
         offered_tps=rate,
         offered_source=prediction.offered.source,
-        mean_tps=prediction.offered.sustained_tps,
+        mean_tps=prediction.offered.mean_tps,
         outages=prediction.outages,
         levels=levels_left(case, firsts),
         clients=clients,

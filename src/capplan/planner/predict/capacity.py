@@ -48,7 +48,7 @@ def capacity_of(case: Case[Any], relations: Relations | None = None, over: Float
     return at_most(band, capacity_of(case.upper_bound, relations, over).high)
 
 
-def peak_and_sustained(case: Case[Any], relations: Relations | None = None) -> Capacity:
+def peak_and_mean(case: Case[Any], relations: Relations | None = None) -> Capacity:
     """Return the capacity as peak and as mean rate, and the rate of overload, without the basis of each.
 
     Parameters
@@ -69,7 +69,7 @@ def peak_and_sustained(case: Case[Any], relations: Relations | None = None) -> C
         overload = at_most(overload, bound.uncertainty.of_rate(bound.solution.capacity).high)
     return Capacity(
         peak_tps=peak,
-        sustained_tps=capacity_of(case, relations, ratio) if middle > 1 else peak,
+        mean_tps=capacity_of(case, relations, ratio) if middle > 1 else peak,
         overload_tps=overload,
         burst_ratio=Band(middle, low, high, Parts(parameter=_half_width(ratio)))
         if high > low

@@ -4,7 +4,7 @@ A few draws are solved with and without the loss. The ratio of the two figures t
 the whole layout, so that an outage is compared with the layout under the same draws, errors and solver.
 
 A loss improves no figure at the same levels: the ratio of capacities is at most 1, and that of times at least 1. The
-solver may say otherwise, as fewer policing nodes let fewer requests into a busy Cassandra. Only times after the loss of
+solver may say otherwise, as fewer RADIUS servers let fewer requests into a busy Cassandra. Only times after the loss of
 a data centre may fall, since it may have been the farthest.
 """
 

@@ -29,7 +29,7 @@ from capplan.planner.predict.capacity import (
     at_most,
     chance_of_less,
     objectives_at_a_rate,
-    peak_and_sustained,
+    peak_and_mean,
     rate_at,
 )
 from capplan.planner.predict.outages import Whole, outages
@@ -254,7 +254,7 @@ def _offered(case: Case[Any], figures: Figures, relations: Relations, risk: floa
     probability = case.uncertainty.chance_of_less(case.solution.capacity, rate)
     return Offered(
         peak_tps=rate,
-        sustained_tps=float(np.median(mean)),
+        mean_tps=float(np.median(mean)),
         source="default" if case.given_per_s is None else "given",
         overload_probability=probability,
         miss_probability=max(chance_of_less(case, rate, relations), probability)
@@ -322,7 +322,7 @@ def _capacity(case: Case[Any], question: Question) -> tuple[Capacity, Relations,
     Where latencies are simulated, they are simulated at the capacity, too, until it stays the same: an objective that
     limits it is then at its limit in the table of a prediction at this rate.
     """
-    capacity = peak_and_sustained(case)
+    capacity = peak_and_mean(case)
     relations: Relations = {}
     near = case
     timed = [each for each in objectives_at_a_rate(case) if any(m.kind == "duration" for m in each.metrics())]
@@ -333,7 +333,7 @@ def _capacity(case: Case[Any], question: Question) -> tuple[Capacity, Relations,
         rate = max(before, _TRICKLE * float(np.median(case.solution.capacity)))
         near = case.at(rate)
         relations = _simulated(near, near.solution.at(rate), question).relations
-        capacity = peak_and_sustained(near, relations)
+        capacity = peak_and_mean(near, relations)
         if abs(capacity.peak_tps.value - before) <= _SETTLED * before:
             break
     return capacity, relations, near
@@ -350,7 +350,7 @@ def _based(case: Case[Any], capacity: Capacity) -> Capacity:
     return replace(
         capacity,
         peak_tps=with_basis(capacity.peak_tps, limited),
-        sustained_tps=with_basis(capacity.sustained_tps, mean),
+        mean_tps=with_basis(capacity.mean_tps, mean),
         overload_tps=with_basis(capacity.overload_tps, plain),
         burst_ratio=model_only(capacity.burst_ratio) if varied else capacity.burst_ratio,
     )

@@ -65,7 +65,7 @@ class Offered:
     ----------
     peak_tps
         The peak rate, at which latency and utilisation hold.
-    sustained_tps
+    mean_tps
         The mean rate of the same traffic.
     source
         `given` by the user, or the `default`, 80 % of capacity.
@@ -78,13 +78,13 @@ class Offered:
     carried
         Whether it is sustained: `yes` (overload probability at most 5 %), `at risk` (at most 50 %) or `no`.
     throughput_tps
-        Mean rate of the requests that complete, at most `sustained_tps`.
+        Mean rate of the requests that complete, at most `mean_tps`.
     drop_rate
         Share of the requests that are dropped. A failed request ends its session, whose others are never sent.
     """
 
     peak_tps: float
-    sustained_tps: float
+    mean_tps: float
     source: OfferedSource
     overload_probability: float
     miss_probability: float | None
@@ -241,17 +241,17 @@ class Prediction:
 
         rows = [(*key, *_rounded(band), unit, band.basis or "") for *key, band, unit in self._rows()]
         if self.offered is not None:  # not rounded: it is what was asked for
-            peak, mean = self.offered.peak_tps, self.offered.sustained_tps
+            peak, mean = self.offered.peak_tps, self.offered.mean_tps
             rows[2:2] = [
                 ("offered.peak", "", self.offered.source, peak, peak, peak, "1/s", ""),
-                ("offered.sustained", "", self.offered.source, mean, mean, mean, "1/s", ""),
+                ("offered.mean", "", self.offered.source, mean, mean, mean, "1/s", ""),
             ]
         return DataFrame(rows, columns=list(COLUMNS))
 
     def _rows(self) -> Iterator[tuple[str, str, str, Band, str]]:
         if self.capacity is not None:
             yield "capacity.peak", "", "maximum", self.capacity.peak_tps, "1/s"
-            yield "capacity.sustained", "", "maximum", self.capacity.sustained_tps, "1/s"
+            yield "capacity.mean", "", "maximum", self.capacity.mean_tps, "1/s"
             yield "capacity.overload", "", "maximum", self.capacity.overload_tps, "1/s"
             yield "capacity.burst_ratio", "", "mean", self.capacity.burst_ratio, "1"
         if self.offered is not None:

@@ -296,7 +296,7 @@ def _capacity(answer: _Answer) -> Capacity:
         )
     return Capacity(
         peak_tps=scaled(answer.peak, ratio),
-        sustained_tps=answer.peak,
+        mean_tps=answer.peak,
         overload_tps=scaled(answer.overload, ratio),
         burst_ratio=Band.exactly(ratio),
         criterion=criterion,
@@ -311,7 +311,7 @@ def _offered(answer: _Answer, risk: float) -> Offered | None:
     limited = any(metric.name != "capacity" for each in answer.objectives for metric in each.metrics())
     return Offered(
         peak_tps=mean * answer.burst_ratio,
-        sustained_tps=mean,
+        mean_tps=mean,
         source="given",
         overload_probability=probability,
         miss_probability=_chance_of_less(answer.peak, mean) if limited else None,

@@ -18,7 +18,7 @@ from capplan.planner.size.sizing import Safety, Sizing
 
 SCHEMA = "capplan.proposal/1"
 RATE = "rate"
-"""What runs out when growth reaches the sustained rate."""
+"""What runs out when growth reaches the held rate."""
 DISKS = "data"
 """What runs out when growth fills the disks."""
 
@@ -126,7 +126,7 @@ class FitsUntil:
     Attributes
     ----------
     what
-        What runs out: `rate`, the offered rate reaches the sustained one, or `data`, the data fill the disks.
+        What runs out: `rate`, the offered rate reaches the held one, or `data`, the data fill the disks.
     conditions
         The situation in which it does, by the words of `--survive`.
     limit
@@ -151,15 +151,15 @@ class YearOfGrowth:
         Years from today.
     offered_tps
         Offered peak rate, requests per second.
-    of_sustained
-        Share of the rate that is sustained in every situation.
+    of_held
+        Share of the rate that is held in every situation.
     fits
-        Whether it is sustained with the confidence in every situation.
+        Whether it is held with the confidence in every situation.
     """
 
     year: float
     offered_tps: float
-    of_sustained: float
+    of_held: float
     fits: bool
 
 

@@ -239,19 +239,19 @@ def growth(sizing: Sizing, layout: SizedLayout) -> tuple[YearOfGrowth, ...]:
     last = min(math.ceil(sizing.years) + 2, MOST_YEARS) if sizing.growth_per_year else 0
     rates = [sizing.offered_tps * (1 + sizing.growth_per_year) ** year for year in range(last + 1)]
     return tuple(
-        YearOfGrowth(float(year), each, steady(each / layout.sustained_tps), each <= layout.sustained_tps)
+        YearOfGrowth(float(year), each, steady(each / layout.held_tps), each <= layout.held_tps)
         for year, each in enumerate(rates)
     )
 
 
 def fits_until(sizing: Sizing, layout: SizedLayout, question: SizingQuestion) -> tuple[FitsUntil, ...]:
-    """Return when growth reaches the sustained rate of each situation, the earliest first, and when it fills disks."""
+    """Return when growth reaches the held rate of each situation, the earliest first, and when it fills disks."""
     rates = [each for each in layout.safety if each.conditions != DATA]
-    found = [FitsUntil(RATE, each.conditions, each.sustained_tps, _months(sizing, each)) for each in rates]
+    found = [FitsUntil(RATE, each.conditions, each.held_tps, _months(sizing, each)) for each in rates]
     disks = disks_of(question.demand, question.seed)
     if disks is not None:  # its growth is uncertain
         today = sizing.planned_tps / float(np.median(disks.growth_factor)) ** disks.years
-        limits = [(each, Band.exactly(each.sustained_tps)) for each in rates]
+        limits = [(each, Band.exactly(each.held_tps)) for each in rates]
         found = [
             FitsUntil(RATE, each.conditions, limit.value, months_until_rate(disks.growth_factor, today, limit))
             for each, limit in limits
@@ -259,12 +259,12 @@ def fits_until(sizing: Sizing, layout: SizedLayout, question: SizingQuestion) ->
     found.sort(key=lambda each: each.limit)
     disk = next((each for each in layout.safety if each.conditions == DATA), None)
     if layout.months_of_data is not None and disk is not None:
-        found.append(FitsUntil(DISKS, DATA, disk.sustained_tps, layout.months_of_data))
+        found.append(FitsUntil(DISKS, DATA, disk.held_tps, layout.months_of_data))
     return tuple(found)
 
 
 def _months(sizing: Sizing, safety: Safety) -> Band | None:
-    limit = safety.sustained_tps
+    limit = safety.held_tps
     if not sizing.growth_per_year or limit <= 0:
         return None
     return Band.exactly(_MONTHS * math.log(limit / sizing.offered_tps) / math.log1p(sizing.growth_per_year))

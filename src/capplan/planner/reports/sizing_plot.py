@@ -1,4 +1,4 @@
-"""The plot of a sizing: what each layout sustains in each situation, and the rate that it must."""
+"""The plot of a sizing: what each layout holds in each situation, and the rate that it must."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def plot(sizing: Sizing, its: System[Any], page: bool = True) -> go.Figure:
     labels = [_label(each, sizing, its) for each in layouts]
     for place, word in enumerate(sizing.conditions):
         found = [
-            (label, each, (safety.sustained_tps, safety.risk))
+            (label, each, (safety.held_tps, safety.risk))
             for label, each in zip(labels, layouts, strict=True)
             for safety in each.safety
             if safety.conditions == word
@@ -92,14 +92,14 @@ def _label(layout: SizedLayout, sizing: Sizing, its: System[Any]) -> str:
 
 def _look(figure: go.Figure, sizing: Sizing, rows: int, page: bool) -> None:
     caption = (
-        f"Marks: the peak rate that is sustained with {share(sizing.confidence)} confidence. Line: "
-        f"{rate(sizing.planned_tps)} per second, which it must sustain. Faint: not safe."
+        f"Marks: the peak rate held with {share(sizing.confidence)} confidence. Line: "
+        f"{rate(sizing.planned_tps)} per second, which it must carry. Faint: not safe."
     )
     text = [line for each in (caption, ", ".join(sizing.objectives)) for line in textwrap.wrap(each, NARROW)]
     toolbar = TOOLBAR_PIXELS if page else 0
     top = toolbar + title_pixels(text) + ENTRY_PIXELS * (1 + len(sizing.conditions) // 3)
     height = top + ROW_PIXELS * max(rows, 2) + BOTTOM_PIXELS
-    figure.update_xaxes(title_text="sustained peak rate [per second]", **RATE_AXIS)
+    figure.update_xaxes(title_text="held peak rate [per second]", **RATE_AXIS)
     figure.update_yaxes(autorange="reversed", automargin=True, tickfont={"size": SMALL_SIZE})
     figure.update_layout(
         template=LIGHT,

@@ -87,7 +87,7 @@ def would_help(target: SizingTarget, results: Sequence[FamilyResult]) -> dict[st
     """
     nearest = max(
         (each for each in results if each.miss is not None),
-        key=lambda each: each.miss.sustained_tps if each.miss is not None else 0.0,
+        key=lambda each: each.miss.held_tps if each.miss is not None else 0.0,
         default=None,
     )
     if nearest is None or nearest.miss is None:
@@ -174,7 +174,7 @@ class _Sizes:
         yield Safety(
             conditions=DATA,
             risk=disks.risk(scenario, cells),
-            sustained_tps=steady(at_confidence(rates, self.target.confidence)),
+            held_tps=steady(at_confidence(rates, self.target.confidence)),
             capacity_tps=band_of_rates(rates),
             reached_ms={},
             limit=f"{DISK} of {disks.disk_gib:,.0f} GiB",
@@ -191,7 +191,7 @@ class _Sizes:
         return Safety(
             conditions=strain.conditions.word,
             risk=strain.risk(relations),
-            sustained_tps=steady(at_confidence(rates, confidence)),
+            held_tps=steady(at_confidence(rates, confidence)),
             capacity_tps=band_of_rates(rates),
             reached_ms={
                 name: None if value is None else steady(value)

@@ -114,7 +114,7 @@ def listed(words: list[str] | tuple[str, ...]) -> str:
 
 
 def counted(machines: Mapping[str, int], its: System[Any], shapes: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Return numbers of machines in words: `231 Cassandra nodes and 6 policing nodes`, with their shapes if chosen."""
+    """Return numbers of machines in words: `231 Cassandra nodes and 6 RADIUS servers`, with their shapes if chosen."""
     return listed(
         [
             f"{count:,} {plural(its.machines[kind].name, count)}" + (f" ({shapes[kind]})" if kind in shapes else "")

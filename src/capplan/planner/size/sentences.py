@@ -66,13 +66,13 @@ def sentences(sizing: Sizing, basis: Basis | None = None) -> tuple[str, ...]:
 
 def nothing_found(sizing: Sizing) -> str:
     """Return why there is no layout, and which one comes nearest."""
-    nearest = max(sizing.near_misses, key=lambda each: each.sustained_tps, default=None)
+    nearest = max(sizing.near_misses, key=lambda each: each.held_tps, default=None)
     text = f"{none_holds(sizing)} for {rate(sizing.planned_tps)} TPS"
     if nearest is None:
         reasons = dict.fromkeys(each.reason for each in sizing.impossible)
         return f"{text}: {listed(tuple(reasons))}." if reasons else f"{text}."
-    if nearest.sustained_tps > 0:
-        return f"{text}; the nearest, {nearest.layout}, sustains {rate(nearest.sustained_tps)}."
+    if nearest.held_tps > 0:
+        return f"{text}; the nearest, {nearest.layout}, sustains {rate(nearest.held_tps)}."
     return f"{text}; the nearest, {nearest.layout}, has a risk of {tenths_of_percent(nearest.binding.risk)}."
 
 
@@ -95,7 +95,7 @@ def layouts(sizing: Sizing) -> pd.DataFrame:
                 "layout": in_words(each, its),
                 "cost": each.cost,
                 "risk": each.binding.risk,
-                "sustained_tps": each.sustained_tps,
+                "held_tps": each.held_tps,
                 "binding": situation(each.binding.conditions, its),
                 "limit": limited_by(each.binding.limit),
                 "regret": _regret(each, sizing),

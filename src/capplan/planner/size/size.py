@@ -260,13 +260,13 @@ def _answer(target: SizingTarget, question: SizingQuestion, results: Sequence[Fa
         not_asked=_not_asked(target),
         currency=question.prices.currency if question.shapes is None else question.shapes.currency,
         chosen=chosen,
-        capacity_remaining=None if chosen is None else steady(chosen.sustained_tps / planned - 1),
-        years_remaining=None if chosen is None else _years(given, chosen.sustained_tps, growth),
+        capacity_remaining=None if chosen is None else steady(chosen.held_tps / planned - 1),
+        years_remaining=None if chosen is None else _years(given, chosen.held_tps, growth),
         months_of_rate=None if chosen is None else _months_of_rate(target, chosen),
         alternatives=tuple(safe[1:]),
         near_misses=tuple(misses),
         impossible=tuple(each.refused for each in results if each.refused is not None),
-        nearest_tps=None if chosen is not None else max((each.sustained_tps for each in misses), default=None),
+        nearest_tps=None if chosen is not None else max((each.held_tps for each in misses), default=None),
         single_points=()
         if chosen is None
         else tuple(each for each in _not_asked(target) if each != DC and _stops(target, chosen.fields, each)),
@@ -327,11 +327,11 @@ def _months_of_rate(target: SizingTarget, chosen: SizedLayout) -> Band | None:
     disks = target.disks
     if disks is None:
         return None
-    sustained = min(each.sustained_tps for each in chosen.safety if each.conditions != DATA)
+    sustained = min(each.held_tps for each in chosen.safety if each.conditions != DATA)
     today = target.offered_per_s / float(np.median(disks.growth_factor)) ** disks.years
     return months_until_rate(disks.growth_factor, today, Band.exactly(sustained))
 
 
 def _years(offered: float, sustained: float, growth: float) -> float | None:
-    """Return the time until growth reaches the sustained rate; None without growth."""
+    """Return the time until growth reaches the held rate; None without growth."""
     return steady(math.log(max(sustained, 1e-9) / offered) / math.log1p(growth)) if growth > 0 else None

@@ -30,8 +30,8 @@ class Safety:
     conditions
         The conditions, by the words of `--survive`: `normal`, `dc`, `dc+compaction`.
     risk
-        Probability that a repeat of the load test does not sustain the rate with the objectives met.
-    sustained_tps
+        Probability that a repeat of the load test does not carry the rate with the objectives met.
+    held_tps
         The normal peak rate, requests per second, at which the risk is the accepted one; 0 if there is none.
     capacity_tps
         The highest normal peak rate that meets the objectives, requests per second, with its 90 % band.
@@ -48,7 +48,7 @@ class Safety:
 
     conditions: str
     risk: float
-    sustained_tps: float
+    held_tps: float
     capacity_tps: Band
     reached_ms: Mapping[str, float | None]
     limit: str
@@ -100,8 +100,8 @@ class SizedLayout:
 
     @property
     def binding(self) -> Safety:
-        """The conditions with the highest risk; of equal ones those with the lowest sustained rate."""
-        return max(self.safety, key=lambda each: (each.risk, -each.sustained_tps))
+        """The conditions with the highest risk; of equal ones those with the lowest held rate."""
+        return max(self.safety, key=lambda each: (each.risk, -each.held_tps))
 
     @property
     def reached_ms(self) -> Mapping[str, float] | None:
@@ -114,9 +114,9 @@ class SizedLayout:
         return {name: max(values) for name, values in known.items()}
 
     @property
-    def sustained_tps(self) -> float:
-        """The normal peak rate that is sustained under all conditions, requests per second."""
-        return min(each.sustained_tps for each in self.safety)
+    def held_tps(self) -> float:
+        """The normal peak rate that is held under all conditions, requests per second."""
+        return min(each.held_tps for each in self.safety)
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ class Sizing:
     chosen
         The cheapest layout that is safe under all conditions; null if there is none.
     capacity_remaining
-        Sustained over planned rate, less one; null without a layout.
+        Held over planned rate, less one; null without a layout.
     years_remaining
         Time until the offered rate outgrows the layout; null without growth or without a layout.
     months_of_rate
@@ -183,7 +183,7 @@ class Sizing:
     impossible
         Families of which no layout serves, with the reason.
     nearest_tps
-        Where no layout is safe: the highest peak rate that some layout sustains, requests per second; null otherwise.
+        Where no layout is safe: the highest peak rate that some layout holds, requests per second; null otherwise.
     single_points
         Losses nobody asked about after which no request succeeds on the layout, such as that of the only front node.
     would_help
@@ -248,7 +248,7 @@ class Sizing:
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each layout, the cheapest first: what it costs, its risk, and what is regretted with it.
 
-        Columns: `layout`, `cost`, `risk`, `sustained_tps`, `binding`, `limit`, `regret`.
+        Columns: `layout`, `cost`, `risk`, `held_tps`, `binding`, `limit`, `regret`.
         """
         from capplan.planner.size.sentences import layouts
 

@@ -35,8 +35,8 @@ from capplan.systems.openprovider.session_visibility import sessions_not_found
 _RESOURCES = {
     "cassandra-storage": "Cassandra storage path",
     "cassandra": "node CPU",
-    "front": "policing CPU",
-    "workers": "policing worker threads",
+    "front": "RADIUS server CPU",
+    "workers": "RADIUS worker threads",
     "native-transport": "Cassandra native-transport threads",
 }
 
@@ -83,7 +83,7 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
     reported = REPORTED
 
     losses = MappingProxyType(
-        {"node": "a Cassandra node in each DC", "front": "a policing node in each DC", "dc": "the worst DC to lose"}
+        {"node": "a Cassandra node in each DC", "front": "a RADIUS server in each DC", "dc": "the worst DC to lose"}
     )
     assumed = ("cassandra-storage",)
     tails_not_modelled = ("compaction", "speculative retry", "hints")
@@ -91,7 +91,7 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
     machines = MappingProxyType(
         {
             "node": Machine("Cassandra node", "node_cores", "node_speed", holds_data=True),
-            "front": Machine("policing node", "front_cores", "front_speed"),
+            "front": Machine("RADIUS server", "front_cores", "front_speed"),
         }
     )
     sized = MappingProxyType({"cass_nodes": (1, 100), "front_nodes": (1, 24)})
@@ -133,7 +133,7 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
             parts.append(f"clients {per_dc_text(scenario.client_share)}")
         if scenario.mix is not None:
             parts.append(f"mix {scenario.mix}")
-        parts += machines_in_words(scenario, node="nodes", front="policing nodes")
+        parts += machines_in_words(scenario, node="nodes", front="RADIUS servers")
         if scenario.data_factor != 1:
             parts.append(f"data factor {scenario.data_factor:g}")
         if scenario.encryption is not None:
@@ -146,19 +146,19 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
         return _RESOURCES.get(resource, resource)
 
     def machine_counts(self, scenario: OpenproviderScenario) -> Mapping[str, int]:
-        """Return the numbers of Cassandra nodes and of policing nodes over all data centres."""
+        """Return the numbers of Cassandra nodes and of RADIUS servers over all data centres."""
         return {"node": sum(scenario.nodes_by_dc()), "front": sum(scenario.fronts_by_dc())}
 
     def machines_by_dc(self, scenario: OpenproviderScenario) -> Sequence[Mapping[str, int]]:
-        """Return the numbers of Cassandra nodes and of policing nodes of each data centre."""
+        """Return the numbers of Cassandra nodes and of RADIUS servers of each data centre."""
         counts = zip(scenario.nodes_by_dc(), scenario.fronts_by_dc(), strict=True)
         return tuple({"node": nodes, "front": fronts} for nodes, fronts in counts)
 
     def offered_per_s(self, scenario: OpenproviderScenario, values: Values) -> float | None:
         """Return the offered peak rate; the median over draws where a mean rate is given."""
-        if scenario.tps_sustained is None:
+        if scenario.tps_mean is None:
             return super().offered_per_s(scenario, values)
-        return float(np.median(burst_ratio(scenario, values))) * float(np.max(scenario.tps_sustained))
+        return float(np.median(burst_ratio(scenario, values))) * float(np.max(scenario.tps_mean))
 
     def settling_s(self, scenario: OpenproviderScenario, values: Values, rate_per_s: FloatArray) -> FloatArray:
         """Return the settling time from an empty system, seconds."""
@@ -166,7 +166,7 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
         return np.array(max(SETTLES_S, SETTLES_ROUND_TRIPS * round_trips_s(scenario, values)[1]))
 
     def workers(self, scenario: OpenproviderScenario) -> Mapping[str, Number]:
-        """Return the worker threads of a policing node."""
+        """Return the worker threads of a RADIUS server."""
         return {"front": scenario.front_workers}
 
 

@@ -1,8 +1,8 @@
-"""The `openprovider` system: an AAA policy server whose policing nodes keep their sessions in Cassandra.
+"""The `openprovider` system: an AAA policy server whose RADIUS servers keep their sessions in Cassandra.
 
 Evidence: source `openprovider`, the vendor's load test on one to three data centres. A session is one authorization,
 one accounting start, five interim updates and one stop (`session_mix` has others); messages go to the data centres in
-turn. A policing node assigns every message to one of its workers, which reads and writes through local Cassandra nodes.
+turn. A RADIUS server assigns every message to one of its workers, which reads and writes through local Cassandra nodes.
 
 Hypotheses: the document does not state what a message does in the database. Here an authorization reads one row, an
 accounting start writes one, and an interim update or a stop reads one and then writes one.
@@ -80,7 +80,7 @@ PARAMETERS: tuple[Parameter, ...] = (
         0.8,
         "mean garbage-collection pause: 8 to 110 ms; collectors aim at 200 to 500 ms at most (MaxGCPauseMillis)",
     ),
-    Parameter("front_s", 0.1e-3, "s", "guess", 0.0, "a policing node's own work on one message"),
+    Parameter("front_s", 0.1e-3, "s", "guess", 0.0, "a RADIUS server's own work on one message"),
     Parameter("lan_s", 0.1e-3, "s", "guess", 0.0, "one way between two machines of a data centre"),
     Parameter(
         "queue_limit",
@@ -109,7 +109,7 @@ def network(scenario: OpenproviderScenario, values: Values, rate_per_s: Number, 
         Offered rate in bursts, requests per second over all data centres.
     down : tuple of int
         Number of Cassandra nodes in each data centre that are down; none if left out. A data centre without Cassandra
-        nodes has no policing nodes.
+        nodes has no RADIUS servers.
 
     Returns
     -------
@@ -152,7 +152,7 @@ def burst_ratio(scenario: OpenproviderScenario, values: Values) -> Number:
 def served(scenario: OpenproviderScenario, cluster: Cluster) -> dict[int, float]:
     """Return the share of the clients by data centre; those that have none left take their clients to the others.
 
-    A data centre needs live Cassandra nodes and policing nodes. Standbys serve if no other data centre is left.
+    A data centre needs live Cassandra nodes and RADIUS servers. Standbys serve if no other data centre is left.
 
     Raises
     ------
@@ -161,12 +161,12 @@ def served(scenario: OpenproviderScenario, cluster: Cluster) -> dict[int, float]
     """
     left = [dc for dc in cluster.living if scenario.fronts_by_dc()[dc]]
     if not left:
-        raise InputError("no data centre is left that has both policing nodes and Cassandra nodes")
+        raise InputError("no data centre is left that has both RADIUS servers and Cassandra nodes")
     return proportions(scenario.shares_by_dc(), left)
 
 
 def _classes(scenario: OpenproviderScenario, values: Values, cluster: Cluster) -> tuple[RequestClass, ...]:
-    """Return the request classes: each message goes to a data centre and to a policing node there, which asks."""
+    """Return the request classes: each message goes to a data centre and to a RADIUS server there, which asks."""
     shares, costs = served(scenario, cluster), build_costs(scenario, values)
 
     def by_dc(each: Costs, level: str, operation: str) -> dict[int, Step]:
@@ -279,7 +279,7 @@ def _weighted(parts: list[tuple[Number, Number]]) -> Number:
 
 
 def _front_s(scenario: OpenproviderScenario, values: Values, name: str) -> Number:
-    """Return the service demand of a message at a policing node, with its end of encrypted links to Cassandra."""
+    """Return the service demand of a message at a RADIUS server, with its end of encrypted links to Cassandra."""
     links = _links(scenario, values, scenario.front_speed)
     exchanges = [links[operation].client for operation in OPERATIONS[name]]
     return values["front_s"] / scenario.front_speed + sum((each for each in exchanges if each is not None), 0.0)

@@ -161,7 +161,7 @@ def _levels(hypothesis: Hypothesis) -> tuple[str, str]:
 
 
 def _policing_tier(evidence: Sequence[Evidence], scenario: OpenproviderScenario) -> tuple[float, str]:
-    """Return the rate that the policing nodes sustain at least, and the test that shows it."""
+    """Return the rate that the RADIUS servers sustain at least, and the test that shows it."""
     seen = max(row.value for row in select(evidence, quantity="incoming_rate", scenario="TS1"))
     nodes, spread = sum(scenario.fronts_by_dc()), ""
     tier = seen * nodes
@@ -170,7 +170,7 @@ def _policing_tier(evidence: Sequence[Evidence], scenario: OpenproviderScenario)
         tier, spread = min(seen * fronts / share for fronts, share in each if share), " with these shares of clients"
     return (
         tier,
-        f"one policing node sustained {seen:,.0f} TPS in the tests, so {nodes} sustain at least {tier:,.0f}{spread}",
+        f"one RADIUS server sustained {seen:,.0f} TPS in the tests, so {nodes} sustain at least {tier:,.0f}{spread}",
     )
 
 
@@ -183,7 +183,7 @@ def _front_caution(evidence: Sequence[Evidence], scenario: OpenproviderScenario,
     tier, words = _policing_tier(evidence, scenario)
     if capacity.high <= tier:
         return []
-    return [f"The policing nodes may saturate first: {words}; no test shows more."]
+    return [f"The RADIUS servers may saturate first: {words}; no test shows more."]
 
 
 def _workers_note(scenario: OpenproviderScenario) -> list[str]:
@@ -244,7 +244,7 @@ class OpenproviderNotes(Notes[OpenproviderScenario]):
         )
 
     def cautions(self, case: Case[OpenproviderScenario], capacity: Band, figures: Figures) -> list[str]:
-        """Return what older data, workers of unequal data centres and the policing tier may change."""
+        """Return what older data, workers of unequal data centres and the RADIUS servers may change."""
         del figures
         cautions = _production_caution(case) if case.scenario.data_factor == 1 else []
         cautions.extend(_workers_note(case.scenario))

@@ -53,9 +53,9 @@ def predicted(experiment: LoadTest[OpenproviderScenario], values: Values) -> dic
 
 
 def share_of_time_at_most(experiment: LoadTest[OpenproviderScenario], values: Values, workers: float) -> float:
-    """Return the share of time during which a policing node has at most `workers` busy workers.
+    """Return the share of time during which a RADIUS server has at most `workers` busy workers.
 
-    The rate is the model's highest one. Requests in the system are spread over the policing nodes at random
+    The rate is the model's highest one. Requests in the system are spread over the RADIUS servers at random
     (binomially). `values` must be single numbers.
     """
     analysis = Analysis(network(experiment.scenario, values, 1.0))

@@ -37,7 +37,7 @@ def outages(case: Case[OpenproviderScenario], losses: Sequence[Loss]) -> tuple[R
     case : Case
         The layout with its calibration.
     losses : sequence of Loss
-        What is lost. If empty: one Cassandra node of each data centre, one policing node of each, one data centre, and
+        What is lost. If empty: one Cassandra node of each data centre, one RADIUS server of each, one data centre, and
         two where three or more stand.
 
     Returns
@@ -67,7 +67,7 @@ class _Lost:
     dcs
         The lost data centres, from 0.
     nodes, fronts
-        Cassandra nodes and policing nodes that each other data centre loses.
+        Cassandra nodes and RADIUS servers that each other data centre loses.
     counts
         As it was asked.
     named
@@ -108,7 +108,7 @@ class _Lost:
         return tuple(count if dc in self.dcs else min(self.nodes, count) for dc, count in enumerate(nodes))
 
     def fronts_left(self, scenario: OpenproviderScenario) -> tuple[int, ...]:
-        """Return the policing nodes that are left in each data centre; data centres without Cassandra use none."""
+        """Return the RADIUS servers that are left in each data centre; data centres without Cassandra use none."""
         fronts = scenario.fronts_by_dc()
         return tuple(0 if dc in self.dcs else max(count - self.fronts, 0) for dc, count in enumerate(fronts))
 
@@ -225,7 +225,7 @@ def _failing(scenario: OpenproviderScenario, lost: _Lost) -> list[str]:
 
 def _why_unavailable(scenario: OpenproviderScenario, lost: _Lost) -> str:
     if not lost.serving(scenario):
-        return "no DC is left with policing nodes and Cassandra"
+        return "no DC is left with RADIUS servers and Cassandra"
     return f"unavailable at {' and '.join(_failing(scenario, lost))}"
 
 

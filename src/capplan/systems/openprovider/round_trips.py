@@ -42,7 +42,7 @@ def _alike(scenario: OpenproviderScenario, down: tuple[int, ...]) -> tuple[Openp
     The number of nodes does not matter where all of a data centre are alive or all are lost. TLS handshakes keep their
     time in an instant system, and how many a request waits for does depend on the nodes.
     """
-    plain = changed(scenario, tps=None, tps_sustained=None, slo=())
+    plain = changed(scenario, tps=None, tps_mean=None, slo=())
     nodes = scenario.nodes_by_dc()
     if scenario.unequal or scenario.encryption is not None or any(0 < lost < nodes[dc] for dc, lost in enumerate(down)):
         return plain, down

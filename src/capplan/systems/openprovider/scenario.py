@@ -61,7 +61,7 @@ def _ratio(text: str) -> float:
 
 MOST_BURST_RATIO = 19.0  # bursts take 5 % of the time: at 20 nothing would come between them
 LARGEST_DC = 1000  # nodes of one kind in a data centre; a larger number is a typing error
-LARGEST_POOL = 4096  # worker threads of a policing node
+LARGEST_POOL = 4096  # worker threads of a RADIUS server
 _COUNTS = ("cass_nodes", "rf", "front_nodes")  # fields with one number per data centre
 
 
@@ -83,18 +83,18 @@ class OpenproviderScenario(Scenario):
     rf
         Replicas of each row in each data centre, a number or a list; at most as many as nodes.
     front_nodes
-        Policing nodes in each data centre: a number or a list. It may be 0 in a data centre without clients.
+        RADIUS servers in each data centre: a number or a list. It may be 0 in a data centre without clients.
     client_share
         Share of the requests that arrive in each data centre, such as `[0.5, 0.3, 0.2]`; equal by default. A data
         centre with share 0 is a standby.
     front_workers
-        Worker threads of each policing node.
+        Worker threads of each RADIUS server.
     node_cores
         Cores of a Cassandra node, counted as in the load tests: vCPU.
     node_speed
         Speed of such a core relative to that of the load tests. The time of the storage path stays.
     front_cores
-        Cores of a policing node, counted as in the load tests: vCPU.
+        Cores of a RADIUS server, counted as in the load tests: vCPU.
     front_speed
         Speed of such a core relative to that of the load tests.
     consistency_read
@@ -114,7 +114,7 @@ class OpenproviderScenario(Scenario):
         Service times of Cassandra relative to the load test, which had young data; in production they are 2 to 3 times
         as long.
     encryption
-        Encrypted links: `client` (policing nodes to Cassandra), `internode` or `client+internode`; none by default.
+        Encrypted links: `client` (RADIUS servers to Cassandra), `internode` or `client+internode`; none by default.
     vpn
         Where links are encrypted: by each program with TLS in `user` space (the default), or by a VPN in the `kernel`.
     reconnects
@@ -127,7 +127,7 @@ class OpenproviderScenario(Scenario):
         lasts for bursts of about a second, 5 % of the time.
     tps
         Offered peak rate over all data centres, requests per second; 80 % of the capacity by default.
-    tps_sustained
+    tps_mean
         Offered mean rate over all data centres, requests per second; instead of `tps`.
     slo
         Objectives, such as `acct.p99<20ms`.
@@ -136,7 +136,7 @@ class OpenproviderScenario(Scenario):
     ------
     InputError
         If a field is out of range, there are fewer nodes than replicas, a consistency level cannot be met, lists or
-        `rtt` do not match the data centres, or a data centre has clients and no policing nodes.
+        `rtt` do not match the data centres, or a data centre has clients and no RADIUS servers.
     """
 
     system: Literal["openprovider"] = "openprovider"
@@ -156,7 +156,7 @@ class OpenproviderScenario(Scenario):
     front_nodes: Annotated[
         PerDcOrNone,
         Option(
-            "Policing nodes per data centre, such as 2 or 2/2/1.", "policing nodes per data centre", "N", measured=True
+            "RADIUS servers per data centre, such as 2 or 2/2/1.", "RADIUS servers per data centre", "N", measured=True
         ),
     ] = 2
     client_share: Annotated[
@@ -168,7 +168,7 @@ class OpenproviderScenario(Scenario):
         ),
     ] = None
     front_workers: Annotated[
-        AtLeastOne, Option("Worker threads of a policing node.", "workers per policing node", measured=True)
+        AtLeastOne, Option("Worker threads of a RADIUS server.", "workers per RADIUS server", measured=True)
     ] = 64
     node_cores: Annotated[
         Cores, Option("Cores (vCPU) of a Cassandra node.", "cores of a Cassandra node", measured=True)
@@ -183,13 +183,13 @@ class OpenproviderScenario(Scenario):
         ),
     ] = 1.0
     front_cores: Annotated[
-        Cores, Option("Cores (vCPU) of a policing node.", "cores of a policing node", measured=True)
+        Cores, Option("Cores (vCPU) of a RADIUS server.", "cores of a RADIUS server", measured=True)
     ] = 32  # evidence all.front_vcpu
     front_speed: Annotated[
         Speed,
         Option(
             "Speed of such a core relative to the test's.",
-            "times the core speed of a tested policing node",
+            "times the core speed of a tested RADIUS server",
             "X",
             measured=True,
         ),
@@ -279,10 +279,10 @@ class OpenproviderScenario(Scenario):
             "offered rate, TPS",
             "RATE",
             read=parse_rate_per_s,
-            replaces=("tps_sustained",),
+            replaces=("tps_mean",),
         ),
     ] = None
-    tps_sustained: Annotated[
+    tps_mean: Annotated[
         PositivePerSecond | None,
         Option(
             "Offered mean rate over all data centres, instead of --tps.",
@@ -311,9 +311,9 @@ class OpenproviderScenario(Scenario):
     def __post_init__(self) -> None:
         if self.dcs > LARGEST:
             raise InputError(f"dcs = {self.dcs} is more than the {LARGEST} that capplan sizes")
-        if self.tps is not None and self.tps_sustained is not None:
+        if self.tps is not None and self.tps_mean is not None:
             raise InputError(
-                f"tps = {self.tps:g} and tps_sustained = {self.tps_sustained:g} both give the offered rate: "
+                f"tps = {self.tps:g} and tps_mean = {self.tps_mean:g} both give the offered rate: "
                 "give one of them"
             )
         if self.front_workers > LARGEST_POOL:
@@ -365,13 +365,13 @@ class OpenproviderScenario(Scenario):
         for dc, (share, fronts) in enumerate(zip(self.shares_by_dc(), self.fronts_by_dc(), strict=True), 1):
             if share and not fronts:
                 raise InputError(
-                    f"data centre {dc} has {100 * share:.3g} % of the clients and no policing nodes (front_nodes = "
+                    f"data centre {dc} has {100 * share:.3g} % of the clients and no RADIUS servers (front_nodes = "
                     f"{per_dc_text(self.front_nodes)}): give it some, or set its client_share to 0"
                 )
 
     @property
     def unequal(self) -> bool:
-        """Whether data centres differ in nodes, replicas, policing nodes or share of clients."""
+        """Whether data centres differ in nodes, replicas, RADIUS servers or share of clients."""
         return self.client_share is not None or any(isinstance(getattr(self, name), tuple) for name in _COUNTS)
 
     def nodes_by_dc(self) -> tuple[int, ...]:
@@ -383,7 +383,7 @@ class OpenproviderScenario(Scenario):
         return by_dc(self.rf, self.dcs)
 
     def fronts_by_dc(self) -> tuple[int, ...]:
-        """Return the number of policing nodes in each data centre (dcs,)."""
+        """Return the number of RADIUS servers in each data centre (dcs,)."""
         return by_dc(self.front_nodes, self.dcs)
 
     @property

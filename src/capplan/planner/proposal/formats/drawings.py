@@ -219,7 +219,7 @@ def _round_trips(
 
 
 def _capacity(proposal: Proposal, width: float) -> Figure:
-    """Draw a row for each situation: the band of its capacity, the median, and the rate sustained with confidence."""
+    """Draw a row for each situation: the band of its capacity, the median, and the rate held with confidence."""
     its, chosen = system(proposal.sizing.system), _chosen(proposal)
     figure, (axes,) = _figure(width, 0.95 + 0.36 * len(chosen.safety) + (0.55 if width <= NARROW else 0.1))
     end = 1.08 * max(proposal.sizing.planned_tps, *(each.capacity_tps.high for each in chosen.safety))
@@ -236,7 +236,7 @@ def _capacity(proposal: Proposal, width: float) -> Figure:
             label="90 % band" * (not place),
         )
         axes.plot([band.value] * 2, [y - 0.17, y + 0.17], color=COLOURS[0], lw=2, label="median" * (not place))
-        axes.plot(each.sustained_tps, y, "D", color=COLOURS[1], ms=5, label="sustained with confidence" * (not place))
+        axes.plot(each.held_tps, y, "D", color=COLOURS[1], ms=5, label="held with confidence" * (not place))
     axes.axvline(proposal.sizing.planned_tps, color=ASKED, lw=1.6, label="planned rate")
     names = [words.situation(each.conditions, its) for each in chosen.safety]
     axes.set_yticks(
@@ -250,7 +250,7 @@ def _capacity(proposal: Proposal, width: float) -> Figure:
 
 
 def _growth(proposal: Proposal, width: float) -> Figure:
-    """Draw the offered rate over the years, and the rate that is sustained in each situation."""
+    """Draw the offered rate over the years, and the rate that is held in each situation."""
     from matplotlib.ticker import MaxNLocator
 
     sizing, chosen = proposal.sizing, _chosen(proposal)
@@ -263,14 +263,14 @@ def _growth(proposal: Proposal, width: float) -> Figure:
     for place, each in enumerate(one for one in chosen.safety if one.conditions != DATA):
         look = COLOURS[(0, 1, 3, 4, 5, 6)[place % 6]]
         axes.axhline(
-            each.sustained_tps,
+            each.held_tps,
             color=look,
             lw=1.5,
             ls=_LINES[DASHES[place % len(DASHES)]],
-            label=f"sustained: {words.inside_sentence(words.situation(each.conditions, its))}",
+            label=f"held: {words.inside_sentence(words.situation(each.conditions, its))}",
         )
     axes.axvline(sizing.years, color=NEUTRAL, lw=1, ls=":", label="planned time")
-    axes.set(xlim=(0, last), ylim=(0, 1.1 * max(*offered, chosen.safety[0].sustained_tps)), xlabel="years from now")
+    axes.set(xlim=(0, last), ylim=(0, 1.1 * max(*offered, chosen.safety[0].held_tps)), xlabel="years from now")
     axes.set_ylabel("requests per second")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")

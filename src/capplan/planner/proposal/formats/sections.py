@@ -120,8 +120,8 @@ class _Document:
         tiles = [
             ("planned peak, requests per second", rate_cell(sizing.planned_tps, "planned", "given")),
             (
-                f"sustained with {share(sizing.confidence)} confidence in every situation",
-                rate_cell(self.chosen.sustained_tps, "sustained", self._mark(binding)),
+                f"held with {share(sizing.confidence)} confidence in every situation",
+                rate_cell(self.chosen.held_tps, "held", self._mark(binding)),
             ),
             (
                 "of the capacity left in the tightest situation",
@@ -210,7 +210,7 @@ class _Document:
         sizing = self.sizing
         yield Paragraph(
             "The capacity is the highest peak rate at which no request is dropped, no backlog grows and every "
-            "objective holds, with the 90 % band of what a load test would measure. The sustained rate is the one that "
+            "objective holds, with the 90 % band of what a load test would measure. The held rate is the one that "
             f"holds with {share(sizing.confidence)} confidence. The risk is the probability that the planned rate does "
             "not hold."
         )
@@ -218,7 +218,7 @@ class _Document:
         rows = [
             (
                 Cell(words.guess(words.situation(each.conditions, self.its), each)),
-                rate_cell(each.sustained_tps, f"sustained.{each.conditions}", self._mark(each)),
+                rate_cell(each.held_tps, f"held.{each.conditions}", self._mark(each)),
                 band_cell(each.capacity_tps, "1/s", f"capacity.{each.conditions}", self._mark(each)),
                 risk_cell(each.risk, f"risk.{each.conditions}", self._mark(each)),
                 Cell(words.limited_by(each.limit)),
@@ -227,7 +227,7 @@ class _Document:
         ]
         columns = (
             Column("Situation", 3),
-            Column("Sustained per second", 3, right=True),
+            Column("Held per second", 3, right=True),
             Column("Capacity per second, with band", 4, right=True),
             Column("Risk", 2, right=True),
             Column("Limited by", 3),
@@ -246,12 +246,12 @@ class _Document:
             yield Paragraph("No growth was given, so the layout is sized for one peak, and how long it fits is open.")
 
     def _growth(self) -> Iterator[Block]:
-        yield Picture(GROWTH, "Offered rate year by year, and the rate that is sustained in each situation")
+        yield Picture(GROWTH, "Offered rate year by year, and the rate that is held in each situation")
         rows = [
             (
                 Cell(f"{each.year:.0f}", each.year),
                 rate_cell(each.offered_tps, f"offered.{each.year:.0f}", "given"),
-                share_cell(each.of_sustained, f"share.{each.year:.0f}", self._mark(self.chosen.binding)),
+                share_cell(each.of_held, f"share.{each.year:.0f}", self._mark(self.chosen.binding)),
                 Cell("yes" if each.fits else "no"),
             )
             for each in self.proposal.growth
@@ -259,7 +259,7 @@ class _Document:
         columns = (
             Column("Years from now", 2),
             Column("Offered per second", 3, right=True),
-            Column("Of the sustained rate", 3, right=True),
+            Column("Of the held rate", 3, right=True),
             Column("Fits", 2),
         )
         yield _table(columns, rows, "growth")
@@ -328,7 +328,7 @@ class _Document:
                     (Cell(NOTHING), Cell("none"), Cell(NOTHING))
                     if each.bottleneck is None
                     else (
-                        rate_cell(each.sustained_tps, f"after.{each.conditions}", "extrapolated"),
+                        rate_cell(each.held_tps, f"after.{each.conditions}", "extrapolated"),
                         band_cell(each.capacity_tps, "1/s", f"left.{each.conditions}", "extrapolated"),
                         risk_cell(each.risk, f"failing.{each.conditions}", "extrapolated"),
                     )
@@ -340,7 +340,7 @@ class _Document:
         columns = (
             Column("Failure", 3),
             Column("Carries the plan", 2),
-            Column("Sustained per second", 2, right=True),
+            Column("Held per second", 2, right=True),
             Column("Capacity per second, with band", 4, right=True),
             Column("Risk", 1, right=True),
             Column("Limited by", 3),

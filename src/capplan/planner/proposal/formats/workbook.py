@@ -161,7 +161,7 @@ class _Writer:
         )
 
     def growth(self) -> None:
-        """Write growth: rate, growth and sustained rates are inputs; years and the time that remains are formulas."""
+        """Write growth: rate, growth and held rates are inputs; years and the time that remains are formulas."""
         sizing, its = self.proposal.sizing, system(self.proposal.sizing.system)
         sheet = self.sheet(GROWTH, [44, 20, 20, 14])
         row = self.title(sheet, 0, "Growth of the offered rate")
@@ -173,7 +173,7 @@ class _Writer:
         sheet.write_number(row + 1, 1, sizing.growth_per_year, self.given("0.0%"))
         offered, rises = f"$B${row + 1}", f"$B${row + 2}"
         row += 3
-        for place, head in enumerate(["Situation", "Sustained per second", "Fits for, months"]):
+        for place, head in enumerate(["Situation", "Held per second", "Fits for, months"]):
             sheet.write_string(row, place, head, self.head(place > 0))
         lowest = row + 2
         rates = [each for each in self.proposal.fits_until if each.what == RATE]
@@ -184,9 +184,9 @@ class _Writer:
             formula = f'=IF({rises}>0,{MONTHS}*LN(B{row + 1}/{offered})/LN(1+{rises}),"no growth")'
             value = _months(float(f"{each.limit:.4g}"), sizing) if sizing.growth_per_year else "no growth"
             sheet.write_formula(row, 2, formula, self.style(num_format="0.0", align="right"), value)
-        sustained = f"$B${lowest}"
+        held = f"$B${lowest}"
         row += 2
-        for place, head in enumerate(["Years from now", "Offered per second", "Of the sustained rate", "Fits"]):
+        for place, head in enumerate(["Years from now", "Offered per second", "Of the held rate", "Fits"]):
             sheet.write_string(row, place, head, self.head(place > 0))
         limit = float(f"{rates[0].limit:.4g}")
         for year in range(max(len(self.proposal.growth), 6)):
@@ -194,11 +194,11 @@ class _Writer:
             rate = sizing.offered_tps * (1 + sizing.growth_per_year) ** year
             sheet.write_number(row, 0, year, self.style(align="left"))
             sheet.write_formula(row, 1, f"={offered}*(1+{rises})^A{row + 1}", self.style(num_format="#,##0"), rate)
-            sheet.write_formula(row, 2, f"=B{row + 1}/{sustained}", self.style(num_format="0.0%"), rate / limit)
+            sheet.write_formula(row, 2, f"=B{row + 1}/{held}", self.style(num_format="0.0%"), rate / limit)
             sheet.write_formula(
                 row,
                 3,
-                f'=IF(B{row + 1}<={sustained},"yes","no")',
+                f'=IF(B{row + 1}<={held},"yes","no")',
                 self.style(align="right"),
                 "yes" if rate <= limit else "no",
             )
