@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from capplan.calibration.system import System
+from capplan.cli.shell.scenario_command import flag
 from capplan.cli.sizing.demand_view import until
 from capplan.cli.views.lines import fact, paragraph, put, table
 from capplan.models.number_words import rate, share, tenths_of_percent
@@ -16,6 +17,7 @@ from capplan.models.verdict import NORMAL, OVERLOAD
 from capplan.planner.size.disks import DATA
 from capplan.planner.size.in_words import fields_in_words, in_words, plural
 from capplan.planner.size.prices import MACHINES
+from capplan.planner.size.sentences import none_holds
 from capplan.planner.size.sizing import Refusal, Safety, SizedLayout, Sizing
 
 _MONTHS = 12
@@ -106,12 +108,16 @@ class _View:
 
     def _nothing(self) -> None:
         sizing, console = self.sizing, self.console
-        fact(console, "Answer", f"no: none of {sizing.layouts:,} layouts is safe enough")
+        fact(console, "Answer", f"no. {none_holds(sizing)}.")
         nearest = max(sizing.near_misses, key=lambda each: each.held_tps, default=None)
         if nearest is None:
             return
         binding = nearest.binding
         fact(console, "Binding", f"{self._words(binding.conditions)}: {_limit(binding)}")
+        if binding.bottleneck is not None:
+            fact(console, "Limited by", binding.bottleneck)
+        if sizing.would_help:
+            fact(console, "Try", ", or ".join(f"{flag(name)} {value}" for name, value in sizing.would_help.items()))
         if nearest.held_tps > 0:
             target = f"{rate(nearest.held_tps)} TPS by {nearest.layout}"
         else:
@@ -129,7 +135,7 @@ class _View:
         rows += [self._row(each, self._excuse(each)) for each in self.sizing.near_misses]
         if rows:
             put(self.console)
-            self._table(["Other layouts", self.sizing.currency, "risk", "why not"], rows)
+            self._table(["Other layouts", self.sizing.currency, "risk", "compared"], rows)
         if explain:
             for each in (*self.sizing.alternatives, *self.sizing.near_misses):
                 put(self.console)
@@ -152,7 +158,8 @@ class _View:
 
     def _dearer(self, each: SizedLayout) -> str:
         more = 0.0 if self.sizing.chosen is None else each.cost - self.sizing.chosen.cost
-        return f"safe, {self._cost(more)} more" if more > 0 else "safe, costs the same"
+        machines = " machines" * (self.sizing.currency == MACHINES)
+        return f"also safe; {self._cost(more)}{machines} more" if more > 0 else "also safe; costs the same"
 
     def _excuse(self, each: SizedLayout) -> str:
         binding = each.binding
@@ -166,13 +173,15 @@ class _View:
             words = fields_in_words(each.fields) or "every layout"
             fact(self.console, "" if number else "Ruled out", f"{words}: {self._refusal(each)}")
         if self.sizing.not_asked:
-            asked = ", ".join(f"{word} ({self.its.losses[word]})" for word in self.sizing.not_asked)
-            fact(self.console, "Not asked", f"--survive {asked}")
+            losses = " or of ".join(self.its.losses[word] for word in self.sizing.not_asked)
+            fact(self.console, "Not checked", f"loss of {losses} (--survive {','.join(self.sizing.not_asked)})")
+        for word in self.sizing.single_points:
+            fact(self.console, "Caution", f"losing {self.its.losses[word]} stops the service (--survive {word})")
         if self.sizing.guesses:
             fact(self.console, "Guessed", ", ".join(self.sizing.guesses))
         for sentence in self.sizing.left_open:
             fact(self.console, "Undecided", sentence)
-        fact(self.console, "Searched", f"{self.sizing.layouts:,} layouts, {self.sizing.solved} of them solved")
+        fact(self.console, "Searched", f"{self.sizing.solved:,} of {self.sizing.layouts:,} layouts evaluated")
 
     def _machines(self, each: SizedLayout) -> str:
         counted = ", ".join(

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from capplan.calibration.case.solution import Solution
 from capplan.calibration.case.uncertainty import Uncertainty
@@ -103,6 +104,43 @@ def repeated_at_rate(
     share = rate_per_s / uncertainty.repeated_rate(solution.capacity)
     curves = _Curves(solution, uncertainty, (), relations, tuple(shares), (metric,))
     return np.where(share > 1, np.inf, curves.repeated(metric, np.minimum(share, 1.0)))
+
+
+def held_at_rate(
+    solution: Solution,
+    uncertainty: Uncertainty,
+    objectives: Sequence[Objective],
+    rate_per_s: FloatArray,
+    relations: Relations,
+) -> NDArray[np.bool_]:
+    """Return whether a repeat of the load test sustains a rate with the objectives met (draws,).
+
+    Each draw is solved at this very rate, so nothing is interpolated; the solution has all draws.
+
+    Parameters
+    ----------
+    solution, uncertainty, objectives, relations
+        As for `sustained_rate`.
+    rate_per_s : array (draws,)
+        Offered peak rate, requests per second.
+    """
+    plain = solution.capacity
+    if not objectives:
+        return np.asarray(uncertainty.repeated_capacity(plain) >= rate_per_s)
+    share = rate_per_s / np.maximum(uncertainty.repeated_rate(plain), _TINY)
+    figures = solution.at(np.minimum(share, 1.0) * plain)
+
+    def repeated(metric: Metric) -> FloatArray:
+        found = np.clip(figures.value(metric), _TINY, _HUGE)
+        relation = relations.get((metric.subject, metric.statistic))
+        if relation is not None:
+            solved = np.clip(figures.without_pauses.value(metric), _TINY, _HUGE)
+            found = relation.at(solved) + (found - solved)
+        if metric.kind != "duration":
+            return found
+        return uncertainty.repeated_time(found * 1e3, metric.subject, metric.statistic) / 1e3
+
+    return np.asarray((share <= 1) & np.all([each.holds(repeated) for each in objectives], axis=0))
 
 
 class _Curves:

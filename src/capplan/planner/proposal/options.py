@@ -11,10 +11,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from capplan.calibration.case.uncertainty import Uncertainty
 from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.system import System
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
+from capplan.models.objective import Objective
 from capplan.models.verdict import NORMAL
 from capplan.planner.predict.sustained_rate import Relations
 from capplan.planner.proposal.proposal import Option
@@ -22,7 +24,7 @@ from capplan.planner.situations.conditions import read_conditions
 from capplan.planner.situations.sustained import NONE, Strained, Strains
 from capplan.planner.size.confirm import FamilyResult, simulated, sized
 from capplan.planner.size.disks import DATA, disks_of
-from capplan.planner.size.search import FEW_DRAWS, Candidate, Family, Numbers, Search, Simulated, SizingTarget
+from capplan.planner.size.search import Candidate, Family, Numbers, Search, Simulated, SizingTarget
 from capplan.planner.size.size import SizingQuestion
 from capplan.planner.size.sizing import Safety, Sizing
 from capplan.systems.registry import system
@@ -132,7 +134,7 @@ class _Options:
     def strained(self, fields: Mapping[str, Any]) -> tuple[Scenario, Strains]:
         """Return a layout under every condition that an option may have to survive."""
         scenario = changed(self.target.base, **fields)
-        every = self.target.strains(scenario, FEW_DRAWS)
+        every = self.target.strains(scenario)
         return scenario, {
             word: _Known(each.case, each.conditions, each.offered_per_s, self.relations.get(word, NONE))
             for word, each in every.items()
@@ -210,12 +212,7 @@ class _Search(Search):
         super().__init__(target, family)
         self.shared, self.relations = shared, shared.relations
 
-    def _layout(self, numbers: Numbers) -> tuple[Scenario, Strains] | str:
-        if numbers not in self.layouts:
-            self.layouts[numbers] = self._shared(numbers)
-        return self.layouts[numbers]
-
-    def _shared(self, numbers: Numbers) -> tuple[Scenario, Strains] | str:
+    def _strained(self, numbers: Numbers) -> tuple[Scenario, Strains] | str:
         known = self.shared.known
         if numbers not in known:
             try:
@@ -232,10 +229,15 @@ class _Known(Strained):
 
     relations: Relations = field(default_factory=dict)
 
-    def risk(self, relations: Relations = NONE) -> float:
+    def risk(
+        self,
+        relations: Relations = NONE,
+        errors: Uncertainty | None = None,
+        asked: Sequence[Objective] | None = None,
+    ) -> float:
         """Return the risk; all searches of a proposal have the same relations."""
         del relations
-        return self._risk
+        return self._risk if errors is None and asked is None else super().risk(self.relations, errors, asked)
 
     @cached_property
     def _risk(self) -> float:

@@ -10,6 +10,7 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
+from numpy.typing import NDArray
 
 from capplan.calibration.case.solution import Solution
 from capplan.calibration.case.uncertainty import Uncertainty
@@ -22,13 +23,11 @@ from capplan.models.objective import Objective
 from capplan.models.results import Band
 from capplan.models.verdict import OVERLOAD
 from capplan.planner.predict.capacity import objectives_at_a_rate
-from capplan.planner.predict.sustained_rate import SHARES, Relations, repeated_at_rate, sustained_rate
+from capplan.planner.predict.sustained_rate import Relations, held_at_rate, repeated_at_rate, sustained_rate
 from capplan.planner.situations.conditions import Conditions
 
 NONE: Relations = MappingProxyType({})
 """Nothing is simulated."""
-_NEAR_SHARES = 7  # of the capacity, around the rate that is asked about
-_MARGIN = 1.02
 
 
 @dataclass(frozen=True)
@@ -127,25 +126,40 @@ class Strained:
         """Objectives about figures at one rate."""
         return objectives_at_a_rate(self.case)
 
-    def risk(self, relations: Relations = NONE) -> float:
+    def risk(
+        self,
+        relations: Relations = NONE,
+        errors: Uncertainty | None = None,
+        asked: Sequence[Objective] | None = None,
+    ) -> float:
         """Return the probability that a repeat of the load test does not sustain the offered rate.
 
-        Figures are solved near the offered rate only.
+        Figures are solved at the offered rate only. Model errors are those of the layout, and objectives those of the
+        scenario, unless given.
         """
         if self.why:
             return 1.0
-        return max(self._risk_of(each, relations) for each in ((), self.objectives))  # their errors are paired apart
+        own = self.objectives if asked is None else asked
+        return max(self._missed(relations, each, errors) for each in ((), own))  # their errors are paired apart
 
     def risks(self, relations: Relations = NONE) -> dict[str, float]:
         """Return the probabilities of overload, and that a repeat does not meet each objective, by objective."""
         if self.why:
             return dict.fromkeys((OVERLOAD, *(each.text for each in self.objectives)), 1.0)
         alone: dict[str, tuple[Objective, ...]] = {OVERLOAD: (), **{each.text: (each,) for each in self.objectives}}
-        return {name: self._risk_of(each, relations) for name, each in alone.items()}
+        return {name: self._missed(relations, each) for name, each in alone.items()}
 
-    def _risk_of(self, objectives: Sequence[Objective], relations: Relations) -> float:
-        offered = self.offered_per_s * self.rate_factor
-        return float(np.mean(self._repeated(self._shares_near(), objectives, relations) < offered))
+    def narrowed(self, other: Strained | None) -> Uncertainty:
+        """Return the model errors, with bands that are no wider than another layout's; None: than a measured one's."""
+        own, case = self.uncertainty, self.case
+        its = case.system.uncertainty(case.fitted, case.scenario, case.seed) if other is None else other.uncertainty
+        by_class = {name: min(error, its.by_class.get(name, its.time)) for name, error in own.by_class.items()}
+        return replace(own, rate=min(own.rate, its.rate), time=min(own.time, its.time), by_class=by_class)
+
+    def shortfall(self, confidence: float) -> float:
+        """Return the logarithm of the offered rate over the capacity without objectives that is sustained."""
+        rates = self.uncertainty.repeated_rate(self.solution.capacity) / self.rate_factor
+        return float(np.log(self.offered_per_s / max(at_confidence(rates, confidence), 1e-9 * self.offered_per_s)))
 
     def sustained_per_s(self, confidence: float, relations: Relations = NONE) -> float:
         """Return the highest normal peak rate, requests per second, at which the objectives hold with a confidence."""
@@ -155,15 +169,20 @@ class Strained:
         """Return the normal peak rates, requests per second, that repeats of the load test sustain (draws,)."""
         if self.why:
             return np.zeros(len(self.case.fitted.draws))
-        return self._normal_rate(SHARES, relations)
+        found = self._repeated(self.objectives, relations)
+        if self.solution.place is not None:
+            return found
+        held = self._held(relations, self.objectives)
+        offered = self.offered_per_s  # rates are interpolated, but each draw is solved at this one
+        return np.where(held, np.maximum(found, offered), np.minimum(found, np.nextafter(offered, 0.0)))
 
     def limit(self, confidence: float, relations: Relations = NONE) -> str:
         """Return what limits that rate: `overload`, an objective, or why there is no service."""
         if self.why:
             return self.why
-        alone = {OVERLOAD: self._repeated(SHARES, (), relations)}
-        alone |= {each.text: self._repeated(SHARES, (each,), relations) for each in self.objectives}
-        lowest = {name: at_confidence(rates / self.rate_factor, confidence) for name, rates in alone.items()}
+        alone = {OVERLOAD: self._repeated((), relations)}
+        alone |= {each.text: self._repeated((each,), relations) for each in self.objectives}
+        lowest = {name: at_confidence(rates, confidence) for name, rates in alone.items()}
         return min(lowest, key=lambda name: (lowest[name], name != OVERLOAD))
 
     def reached_ms(self, confidence: float, relations: Relations = NONE) -> dict[str, float | None]:
@@ -189,13 +208,25 @@ class Strained:
             found[name] = value * 1e3 if np.isfinite(value) else None
         return found
 
-    def _normal_rate(self, shares: Sequence[float], relations: Relations) -> FloatArray:
+    def _repeated(self, objectives: Sequence[Objective], relations: Relations) -> FloatArray:
         """Return the normal rates that repeats sustain under these conditions (draws,)."""
-        return self._repeated(shares, self.objectives, relations) / self.rate_factor
+        found = sustained_rate(self.solution, self.uncertainty, objectives, relations).repeated
+        return np.minimum(found, self._most) / self.rate_factor
 
-    def _repeated(self, shares: Sequence[float], objectives: Sequence[Objective], relations: Relations) -> FloatArray:
-        found = sustained_rate(self.solution, self.uncertainty, objectives, relations, shares).repeated
-        return np.minimum(found, self._most)
+    def _missed(
+        self, relations: Relations, objectives: Sequence[Objective], errors: Uncertainty | None = None
+    ) -> float:
+        return float(np.mean(~self._held(relations, objectives, errors)))
+
+    def _held(
+        self, relations: Relations, objectives: Sequence[Objective], errors: Uncertainty | None = None
+    ) -> NDArray[np.bool_]:
+        """Return whether repeats carry the offered rate (draws,); model errors are those of the layout unless given."""
+        rate = self.offered_per_s * self.rate_factor
+        if self.solution.place is not None:  # few draws are solved
+            return np.asarray(self._repeated(objectives, relations) >= self.offered_per_s)
+        held = held_at_rate(self.solution, errors or self.uncertainty, objectives, rate, relations)
+        return held if errors is not None else held & (self._most >= rate)
 
     @cached_property
     def _most(self) -> FloatArray | float:
@@ -205,13 +236,6 @@ class Strained:
             return np.inf
         other = replace(self, case=bound)
         return np.inf if other.why else other.uncertainty.repeated_capacity(other.solution.capacity)
-
-    def _shares_near(self) -> tuple[float, ...]:
-        """Return shares of the capacity that cover the offered rate in every repeat that may sustain it."""
-        needed = self.offered_per_s * self.rate_factor / self.uncertainty.repeated_rate(self.solution.capacity)
-        inside = needed[needed <= 1]
-        low, high = (float(np.min(inside)), float(np.max(inside))) if len(inside) else (0.5, 1.0)
-        return tuple(np.linspace(low / _MARGIN, min(high * _MARGIN, 1.0), _NEAR_SHARES).tolist())
 
 
 def at_confidence(rates: FloatArray, confidence: float) -> float:

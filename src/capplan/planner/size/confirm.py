@@ -5,11 +5,10 @@ All layouts are simulated with the same random numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
-from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.planner.situations.sustained import NONE, Strained, at_confidence, band_of_rates
 from capplan.planner.size.disks import DATA, DISK
@@ -18,10 +17,8 @@ from capplan.planner.size.sizing import Refusal, Safety, SizedLayout, steady
 from capplan.systems.registry import system
 
 SizingEngine = Literal["compiled", "analytic"]
-FINAL_DRAWS = 64
-"""Representative draws of the figures that are shown: risks up to 0.3 are within 0.01 of those with all 512."""
 _ROUNDS = 4
-_STEPS = 8  # machines that a confirmed layout may have more than the search found
+_LOCAL = "LOCAL_QUORUM"
 
 
 @dataclass(frozen=True)
@@ -70,19 +67,50 @@ def best_of(target: SizingTarget, family: Family, engine: SizingEngine) -> Famil
     best, relations = search.cheapest(), Simulated()
     if best is not None and engine == "compiled" and target.base.slo:
         best, relations = _simulated_until_stable(search, best)
-    sizes = _Sizes(target, family, relations)
-    sized = None if best is None else sizes.safe_from(best.numbers)
-    if sized is None:
+    sizes = _Sizes(search, relations)
+    chosen = None if best is None else sizes.at(best.numbers)
+    if best is None:
         nearest = search.nearest()
         miss = None if nearest is None else sizes.at(nearest.numbers)
     else:
-        miss = sizes.at((int(sized.fields[next(iter(family.sized))]) - 1, *_others(sized.fields, family)))
+        first, *others = best.numbers
+        miss = sizes.at((first - 1, *others))
     refused = None if search.refused is None else Refusal(family.fixed, *search.refused)
-    return FamilyResult(family, sized, None if miss is None or miss.safe else miss, refused, search.solved, relations)
+    miss = None if miss is None or miss.safe else miss
+    return FamilyResult(family, chosen, miss, refused, len(search.evaluated), relations)
 
 
-def _others(fields: Mapping[str, object], family: Family) -> Numbers:
-    return tuple(int(str(fields[name])) for name in list(family.sized)[1:])
+def would_help(target: SizingTarget, results: Sequence[FamilyResult]) -> dict[str, str]:
+    """Return values of fields outside the families with which the nearest layout of all is safe, by field.
+
+    Tried are more machines of each kind, one data centre more, and the local level for writes and for reads.
+    """
+    nearest = max(
+        (each for each in results if each.miss is not None),
+        key=lambda each: each.miss.held_tps if each.miss is not None else 0.0,
+        default=None,
+    )
+    if nearest is None or nearest.miss is None:
+        return {}
+    family, fields, found = nearest.family, nearest.miss.fields, {}
+    base, own = changed(target.base, **fields), target.in_cells(nearest.family.cells)
+    for name, (_, high) in family.sized.items():
+        more = [high * factor for factor in (2, 4, 8)]
+        enough = next((number for number in more if _is_safe(own, base, **{name: number})), None)
+        if enough is not None:
+            found[name] = f"{high}..{enough}"
+    if "dcs" in family.fixed and _is_safe(own, base, dcs=(dcs := family.fixed["dcs"] + 1)):
+        found["dcs"] = str(dcs)
+    for name in ("consistency_write", "consistency_read"):
+        if getattr(base, name, _LOCAL) not in (_LOCAL, "LOCAL_ONE", "ONE") and _is_safe(own, base, **{name: _LOCAL}):
+            found[name] = _LOCAL
+    return found
+
+
+def _is_safe(target: SizingTarget, base: Scenario, **fields: Any) -> bool:
+    """Whether a layout is safe enough; not if it is none."""
+    search = Search(replace(target, base=base), Family(fields, {}))
+    return search.safe(search.at(()))
 
 
 def _simulated_until_stable(search: Search, best: Candidate) -> tuple[Candidate | None, Simulated]:
@@ -98,38 +126,28 @@ def _simulated_until_stable(search: Search, best: Candidate) -> tuple[Candidate 
 
 def simulated(target: SizingTarget, scenario: Scenario) -> Simulated:
     """Return simulated over analytic latencies of a layout at the rate of the target, by the word of the conditions."""
-    every = target.strains(scenario, None)
+    every = target.strains(scenario)
     return {word: strain.simulated(target.seed) for word, strain in every.items()}
 
 
 def sized(target: SizingTarget, family: Family, numbers: Numbers, relations: Simulated) -> SizedLayout | None:
     """Return a layout of a family with its final figures under all conditions of a target; None if it is none."""
-    return _Sizes(target, family, relations).at(numbers)
+    return _Sizes(Search(target, family), relations).at(numbers)
 
 
 class _Sizes:
-    """Layouts of a family with their final figures."""
+    """Layouts of a family with their figures, from all draws."""
 
-    def __init__(self, target: SizingTarget, family: Family, relations: Simulated) -> None:
-        self.target, self.family, self.relations = target, family, relations
-        self.system, self.disks = system(target.base.system), family.disks_of(target)
-
-    def safe_from(self, numbers: Numbers) -> SizedLayout | None:
-        """Return the first safe layout from some numbers of machines on, with one more of the first kind each."""
-        first, *others = numbers
-        for number in range(first, min(first + _STEPS, self.family.first[1]) + 1):
-            sized = self.at((number, *others))
-            if sized is not None and sized.safe:
-                return sized
-        return None
+    def __init__(self, search: Search, relations: Simulated) -> None:
+        self.search, self.target, self.family, self.relations = search, search.target, search.family, relations
+        self.system, self.disks = system(self.target.base.system), search.disks
 
     def at(self, numbers: Numbers) -> SizedLayout | None:
         """Return a layout with its figures; None if it is none."""
-        try:
-            scenario = changed(self.target.base, **self.family.fields(numbers))
-        except InputError:
+        layout = self.search.strains(numbers)
+        if isinstance(layout, str):
             return None
-        every = self.target.strains(scenario, FINAL_DRAWS)
+        scenario, every = layout
         safety = (*(self._safety(each) for each in every.values()), *self._data(scenario))
         need = None if self.disks is None else self.disks.need_gib(scenario, self.family.cells)
         return SizedLayout(

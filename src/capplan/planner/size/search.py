@@ -1,36 +1,37 @@
 """The search for the cheapest layout of a family: one that differs from its siblings in numbers of machines only.
 
-More machines carry more, but the bands grow with the distance from the measured layouts. So a search follows the risk,
-not the capacity: it brackets the smallest number of the first kind of machine that is safe enough, and adds machines of
-the other kinds while that lets it remove some.
+More machines of any kind never raise the risk by themselves; only the bands, which grow with the distance from the
+measured layouts, can. So a search refutes whole boxes of layouts: none is safe if the largest is not, with the
+narrowest bands of the box. What is left is cut in two until it is refuted, too dear, or a single layout.
 """
 
 from __future__ import annotations
 
-import itertools
+import heapq
 import math
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeGuard
 
 import numpy as np
-from scipy.special import ndtri
 
+from capplan.calibration.case.uncertainty import Uncertainty
 from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.system import Case
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
+from capplan.models.verdict import NORMAL
 from capplan.planner.predict.sustained_rate import Relations
 from capplan.planner.situations.conditions import Conditions
-from capplan.planner.situations.sustained import NONE, Strains, strained
+from capplan.planner.situations.sustained import NONE, Strained, Strains, strained
 from capplan.planner.size.disks import Disks
 from capplan.planner.size.prices import Prices
 
-FEW_DRAWS = 16
-"""Representative draws of the search: risks up to 0.3 are within 0.02 of those with all 512, higher ones 0.05."""
-_HELPS = 0.003  # of the risk: what a machine more must improve
-_COARSE = 1.5  # times fewer machines: the next size that is tried while none is safe
-_FARTHEST = 4.0  # standard deviations: what a risk of 0 or 1 counts as
+MOST_EVALUATED = 200
+"""Layouts of a family that a search evaluates; it then answers with the best of them."""
+_STEPS = (2.0, 8.0)  # times as many machines in a step towards a safe layout
 
 
 @dataclass(frozen=True)
@@ -72,15 +73,15 @@ class SizingTarget:
         """Return what one of several equal cells must do."""
         return replace(self, offered_per_s=self.offered_per_s / cells)
 
-    def case(self, scenario: Scenario, draws: int | None = None) -> Case[Any]:
-        """Return the case of a layout at the rate of the target; with all draws unless told otherwise."""
+    def case(self, scenario: Scenario) -> Case[Any]:
+        """Return the case of a layout at the rate of the target."""
         from capplan.systems.registry import resolve  # reads the systems
 
-        return replace(resolve(scenario, self.fitted, self.seed), draws=draws).at(self.offered_per_s)
+        return resolve(scenario, self.fitted, self.seed).at(self.offered_per_s)
 
-    def strains(self, scenario: Scenario, draws: int | None) -> Strains:
+    def strains(self, scenario: Scenario) -> Strains:
         """Return a layout under all conditions."""
-        return strained(self.case(scenario, draws), self.conditions, self.offered_per_s)
+        return strained(self.case(scenario), self.conditions, self.offered_per_s)
 
 
 @dataclass(frozen=True)
@@ -125,11 +126,6 @@ class Family:
         """The range of the first kind of machine."""
         return next(iter(self.sized.values()))
 
-    @property
-    def others(self) -> list[tuple[int, int]]:
-        """The ranges of the other kinds."""
-        return list(self.sized.values())[1:]
-
     def fields(self, numbers: Sequence[int]) -> dict[str, Any]:
         """Return the fields of a layout."""
         return {**self.fixed, **dict(zip(self.sized, numbers, strict=True))}
@@ -173,6 +169,10 @@ class Candidate:
 class Search:
     """A search in a family; it remembers every layout that it has solved.
 
+    It first follows the bottleneck to a safe layout, then takes away what is not needed, and then refutes what is
+    cheaper, box by box: more machines never raise the risk by themselves, so no layout of a box is safe if the largest
+    is not with the narrowest bands in the box.
+
     Parameters
     ----------
     target : SizingTarget
@@ -187,155 +187,264 @@ class Search:
         self.order = [each.word for each in target.conditions]
         self.layouts: dict[Numbers, tuple[Scenario, Strains] | str] = {}
         self.seen: dict[Numbers, Candidate | str] = {}
-        self.solved = 0  # layouts
+        self.scores: dict[Numbers, float] = {}
+        self.evaluated: set[Numbers] = set()
 
     @property
     def refused(self) -> tuple[str, str] | None:
         """Conditions and reason for which the largest layout is none, or fails; None if some layout serves."""
-        if self.solved or not self.seen:
+        if self.evaluated or not self.seen:
             return None
         largest = self.seen[max(self.seen)]
         return ("", largest) if isinstance(largest, str) else (largest.unavailable or None)
 
-    def safe(self, found: Candidate | str) -> bool:
+    def safe(self, found: Candidate | str) -> TypeGuard[Candidate]:
         """Whether a layout is safe enough."""
         return isinstance(found, Candidate) and found.risk <= self.target.accepted_risk
 
     def cheapest(self) -> Candidate | None:
         """Return the cheapest layout that is safe enough; None if there is none."""
-        best: Candidate | None = None
-        for others in itertools.product(*(range(low, high + 1) for low, high in self.family.others)):
-            found = self._cheapest_with(others, best)
-            if found is not None and (best is None or found.cost < best.cost):
-                best = found
-            elif not self._helps(others, best):
-                break
-        return best
+        low, high = (tuple(ends) for ends in zip(*self.family.sized.values(), strict=True))
+        largest = self.at(high)
+        if isinstance(largest, str) or largest.unavailable:
+            return None
+        return self._cheapest(low, high, low)
 
     def cheapest_near(self, start: Candidate, relations: Simulated) -> Candidate | None:
         """Return the same with simulated latencies, and with as many machines of the other kinds as `start` has."""
-        self.relations, self.seen = relations, {}
-        number, *others = start.numbers
-        step, (low, high) = 1, self.family.first
-        if not self.safe(self.at(start.numbers)):
-            while number < high and not self.safe(self.at((number, *others))):
-                low, number, step = number + 1, min(number + step, high), 2 * step
-        else:
-            while number > low and self.safe(self.at((max(number - step, low), *others))):
-                number, step = max(number - step, low), 2 * step
-            low = max(low, number - step + 1)
-        return self._bisected(low, number, tuple(others))
+        self.relations, self.seen, self.scores = relations, {}, {}
+        (low, high), others = self.family.first, start.numbers[1:]
+        return self._cheapest((low, *others), (high, *others), start.numbers)
 
     def nearest(self) -> Candidate | None:
-        """Return the layout with the lowest risk of those that are not safe enough; of equal ones the cheapest."""
-        known = (each for each in self.seen.values() if isinstance(each, Candidate) and not each.unavailable)
-        unsafe = [each for each in known if not self.safe(each)]
-        return min(unsafe, key=lambda each: (each.risk, each.cost), default=None)
+        """Return the layout that comes nearest of those that are not safe enough."""
+        known = {each for each in (*self.scores, *self.seen) if math.isfinite(self._score(each))}
+        unsafe = [found for each in known if isinstance(found := self.at(each), Candidate) and not self.safe(found)]
+        return min(unsafe, key=lambda each: (self._score(each.numbers), each.cost), default=None)
 
     def at(self, numbers: Numbers) -> Candidate | str:
         """Return a layout with its risk, or why it is none."""
         if numbers not in self.seen:
-            self.seen[numbers] = self._solved(numbers)
+            self.seen[numbers] = self._candidate(numbers)
         return self.seen[numbers]
 
-    def _helps(self, others: Numbers, best: Candidate | None) -> bool:
-        """Whether a machine more of the other kinds lowers the risk of the layout just below."""
-        if not others:
-            return False
-        number = self.family.first[1] if best is None else max(best.numbers[0] - 1, self.family.first[0])
-        more = tuple(min(value + 1, high) for value, (_, high) in zip(others, self.family.others, strict=True))
-        now, then = self.at((number, *others)), self.at((number, *more))
-        if isinstance(now, str) or isinstance(then, str):
-            return True  # not a layout yet
-        if more == others:
-            return False
-        return then.risk < now.risk - _HELPS
-
-    def _cheapest_with(self, others: Numbers, best: Candidate | None) -> Candidate | None:
-        """Return the cheapest safe layout with some numbers of the other machines, if it is cheaper than `best`."""
-        low, high = self.family.first
-        while high > low and best is not None and self._cost((high, *others)) >= best.cost:
-            high -= 1
-        return self._bisected(low, high, others)
-
-    def _bisected(self, low: int, high: int, others: Numbers) -> Candidate | None:
-        """Return the safe layout with the fewest machines of the first kind; None if there is none."""
-        top = self._safest(low, high, others)
-        if top is None:
-            return None
-        high = top.numbers[0]
-        while low < high:
-            number = self._between(low, high, others)
-            found = self.at((number, *others))
-            if not isinstance(found, str) and self.safe(found):
-                high, top = number, found
-            else:
-                low = number + 1
-        return top
-
-    def _safest(self, low: int, high: int, others: Numbers) -> Candidate | None:
-        """Return a safe layout with as many machines of the first kind as possible; None if there is none.
-
-        Far outside the load tests the bands grow faster than the capacity, so the largest layout need not be the
-        safest: fewer machines are tried as long as that lowers the risk.
-        """
-        number, lowest = high, math.inf
-        while number >= low:
-            found = self.at((number, *others))
-            if isinstance(found, str) or found.risk > lowest:
-                return None
-            if self.safe(found):
-                return found
-            number, lowest = int(number / _COARSE), found.risk
-        return None
-
-    def _between(self, low: int, high: int, others: Numbers) -> int:
-        """Return a number in [low, high): by the risks around it where both are known, else their geometric mean."""
-        middle = int(math.sqrt(low * high))
-        below, above = self.seen.get((low - 1, *others)), self.seen.get((high, *others))
-        if isinstance(below, Candidate) and isinstance(above, Candidate) and high - low > 2:
-            ends = [_score(below.risk), _score(above.risk)]
-            if ends[0] > ends[1]:
-                share = (ends[0] - _score(self.target.accepted_risk)) / (ends[0] - ends[1])
-                logs = math.log(low) + min(max(share, 0.05), 0.95) * (math.log(high) - math.log(low))
-                middle = round(math.exp(logs))
-        return min(max(middle, low), high - 1)
-
-    def _cost(self, numbers: Numbers) -> float:
-        found = self._layout(numbers)
-        return 0.0 if isinstance(found, str) else self.family.cost(found[0])
-
-    def _layout(self, numbers: Numbers) -> tuple[Scenario, Strains] | str:
+    def strains(self, numbers: Numbers) -> tuple[Scenario, Strains] | str:
+        """Return a layout under all conditions, or why it is none."""
         if numbers not in self.layouts:
-            try:
-                scenario = changed(self.target.base, **self.family.fields(numbers))
-                self.layouts[numbers] = (scenario, self.target.strains(scenario, FEW_DRAWS))
-            except InputError as error:
-                self.layouts[numbers] = str(error).removeprefix(f"{type(self.target.base).__name__}: ")
+            self.layouts[numbers] = self._strained(numbers)
         return self.layouts[numbers]
 
-    def _solved(self, numbers: Numbers) -> Candidate | str:
-        layout = self._layout(numbers)
+    def _strained(self, numbers: Numbers) -> tuple[Scenario, Strains] | str:
+        try:
+            scenario = changed(self.target.base, **self.family.fields(numbers))
+            return scenario, self.target.strains(scenario)
+        except InputError as error:
+            return str(error).removeprefix(f"{type(self.target.base).__name__}: ")
+
+    def _cheapest(self, low: Numbers, high: Numbers, start: Numbers) -> Candidate | None:
+        """Return the cheapest safe layout of a box."""
+        best, boxes = self._first_safe(low, high, start), [(0.0, low, high)]
+        while boxes and len(self.evaluated) < MOST_EVALUATED:
+            _, low, high = heapq.heappop(boxes)
+            if best is not None:
+                if self._cost(low) >= best.cost:
+                    continue
+                high = self._cheaper(low, high, best.cost)
+            if best is not None and all(a >= b for a, b in zip(high, best.numbers, strict=True)):
+                parts = _halves(low, high, best.numbers)
+            elif self._refuted(low, high):
+                continue
+            else:
+                if self.safe(found := self.at(high)):
+                    fewest = self._fewest(found, low)
+                    best = fewest if best is None or fewest.cost < best.cost else best
+                parts = _halves(low, high)
+            for part in parts:
+                heapq.heappush(boxes, (self._cost(part[0]), *part))
+        return best
+
+    def _first_safe(self, low: Numbers, high: Numbers, start: Numbers) -> Candidate | None:
+        """Return a safe layout, from a start by adding the machines that help most; None if none helps."""
+        numbers = self._first_valid(low, high, start)
+        while (score := self._score(numbers)) > self.target.accepted_risk:
+            factor = float(np.clip(math.exp(min(score, 9.0) - 1), *_STEPS)) if score > 1 else _STEPS[0]
+            more = tuple(min(math.ceil(factor * n), top) for n, top in zip(numbers, high, strict=True))
+            each = [step for kind, number in enumerate(more) if (step := _with(numbers, kind, number)) != numbers]
+            helps = min(each, key=self._score, default=numbers)
+            helps = helps if self._score(helps) < score else more
+            if self._score(helps) >= score:
+                return None
+            numbers = helps
+        found = self.at(numbers)
+        return self._fewest(found, low) if self.safe(found) else None
+
+    def _first_valid(self, low: Numbers, high: Numbers, numbers: Numbers) -> Numbers:
+        """Return the smallest layout under which requests succeed, from a start; nothing is solved."""
+        if self._serves(numbers):
+            return numbers
+        numbers = high
+        for kind in range(len(high)):
+            ends = range(low[kind], high[kind])
+            fewest = bisect_left(ends, True, key=partial(self._serves_with, numbers, kind))
+            numbers = _with(numbers, kind, low[kind] + fewest)
+        return numbers
+
+    def _serves_with(self, numbers: Numbers, kind: int, number: int) -> bool:
+        return self._serves(_with(numbers, kind, number))
+
+    def _serves(self, numbers: Numbers) -> bool:
+        layout = self.strains(numbers)
+        return not isinstance(layout, str) and not _unavailable(layout[1])
+
+    def _fewest(self, found: Candidate, low: Numbers) -> Candidate:
+        """Return a safe layout that is not with fewer machines of one kind."""
+        for kind, lowest in enumerate(low):
+            number = found.numbers[kind]
+            refused = (
+                n for n in range(number - 1, lowest - 1, -1) if self._known_unsafe(_with(found.numbers, kind, n))
+            )
+            lowest = next(refused, lowest - 1) + 1
+            while lowest < number:
+                middle = math.isqrt(lowest * number)
+                smaller = self.at(_with(found.numbers, kind, middle))
+                if self.safe(smaller):
+                    found, number = smaller, middle
+                else:
+                    lowest = middle + 1
+        return found
+
+    def _known_unsafe(self, numbers: Numbers) -> bool:
+        return self.scores.get(numbers, 0.0) > self.target.accepted_risk or (
+            numbers in self.seen and not self.safe(self.seen[numbers])
+        )
+
+    def _score(self, numbers: Numbers) -> float:
+        """Return how far a layout is from safe: its risk; more than 1 while its capacity is too low in too many draws.
+
+        The capacity falls short by a factor whose logarithm is what exceeds 1. Infinite if it is no layout.
+        """
+        if numbers not in self.scores:
+            self.scores[numbers] = self._scored(numbers)
+        return self.scores[numbers]
+
+    def _scored(self, numbers: Numbers) -> float:
+        layout = self.strains(numbers)
+        if isinstance(layout, str) or any(strain.why for strain in layout[1].values()):
+            return math.inf
+        self.evaluated.add(numbers)
+        short = max(strain.shortfall(self.target.confidence) for strain in layout[1].values())
+        if short > 0:
+            return 1 + short
+        found = self.at(numbers)
+        return math.inf if isinstance(found, str) else found.risk
+
+    def _cheaper(self, low: Numbers, high: Numbers, cost: float) -> Numbers:
+        """Return the largest numbers of a box with which a layout can cost less."""
+        found = list(high)
+        for kind, number in enumerate(low):
+            costs = partial(self._cost_with, low, kind)
+            found[kind] = number + bisect_left(range(number + 1, high[kind] + 1), cost, key=costs)
+        return tuple(found)
+
+    def _cost_with(self, numbers: Numbers, kind: int, number: int) -> float:
+        return self._cost(_with(numbers, kind, number))
+
+    def _cost(self, numbers: Numbers) -> float:
+        layout = self.strains(numbers)
+        return 0.0 if isinstance(layout, str) else self.family.cost(layout[0])
+
+    def _refuted(self, low: Numbers, high: Numbers) -> bool:
+        """Whether no layout of a box is safe: the largest is not, with the narrowest bands of the box."""
+        if self._below_a_safe_one(low, high):
+            return not self.safe(self.at(high))
+        layout, near = self.strains(high), self.strains(self._nearest_to_tests(low, high))
+        if isinstance(layout, str) or _unavailable(layout[1]):
+            return True
+        bands = {} if isinstance(near, str) or _unavailable(near[1]) else near[1]
+        risk = self._risk(high, layout, lambda each: each.narrowed(bands.get(each.conditions.word)))
+        return risk > self.target.accepted_risk
+
+    def _below_a_safe_one(self, low: Numbers, high: Numbers) -> bool:
+        """Whether layouts differ in one kind of machine only, and one with more of it is known to be safe.
+
+        Along one kind the risk falls until wider bands raise it: fewer machines than an unsafe layout are unsafe, too.
+        """
+        kinds = [kind for kind, number in enumerate(low) if number < high[kind]]
+        if len(kinds) != 1:
+            return False
+        (kind,) = kinds
+        line = (each for each in self.seen if each[kind] > high[kind] and _with(each, kind, high[kind]) == high)
+        return any(self.safe(self.seen[each]) for each in line)
+
+    def _nearest_to_tests(self, low: Numbers, high: Numbers) -> Numbers:
+        """Return the layout of a box that is nearest to the measured ones: the distance is convex along each kind."""
+        numbers = low
+        for kind, most in enumerate(high):
+            ends = range(low[kind], most)
+            nearer = bisect_left(ends, True, key=partial(self._nearest_from, numbers, kind))
+            numbers = _with(numbers, kind, low[kind] + nearer)
+        return numbers
+
+    def _nearest_from(self, numbers: Numbers, kind: int, number: int) -> bool:
+        """Whether a machine more of a kind does not bring the layout nearer to the measured ones."""
+        return self._distance(_with(numbers, kind, number + 1)) >= self._distance(_with(numbers, kind, number))
+
+    def _distance(self, numbers: Numbers) -> float:
+        layout = self.strains(numbers)
+        if isinstance(layout, str):
+            return math.inf
+        case = layout[1][NORMAL].case
+        return case.system.extrapolation(case.scenario, self.target.offered_per_s).doublings
+
+    def _candidate(self, numbers: Numbers) -> Candidate | str:
+        layout = self.strains(numbers)
         if isinstance(layout, str):
             return layout
         scenario, every = layout
-        cost, highest = self.family.cost(scenario), 0.0
-        for word, strain in every.items():  # that costs nothing to know
-            if strain.why:
-                return Candidate(numbers, scenario, cost, 1.0, (word, strain.why))
-        if self.disks is not None:
-            highest = self.disks.risk(scenario, self.family.cells)
-            if highest > self.target.accepted_risk:
-                return Candidate(numbers, scenario, cost, highest)
-        self.solved += not self.relations
+        why = _unavailable(every)
+        return Candidate(
+            numbers, scenario, self.family.cost(scenario), 1.0 if why else self._risk(numbers, layout), why
+        )
+
+    def _risk(
+        self,
+        numbers: Numbers,
+        layout: tuple[Scenario, Strains],
+        errors: Callable[[Strained], Uncertainty | None] = lambda _: None,
+    ) -> float:
+        """Return the highest risk under the conditions; only as many are looked at as it takes to refuse a layout."""
+        (scenario, every), accepted = layout, self.target.accepted_risk
+        highest = 0.0 if self.disks is None else self.disks.risk(scenario, self.family.cells)
+        if highest > accepted:
+            return highest
+        self.evaluated.add(numbers)
         for word in list(self.order):
-            highest = max(highest, every[word].risk(self.relations.get(word, NONE)))
-            if highest > self.target.accepted_risk:  # what refused the last one is asked first of the next
+            highest = max(highest, every[word].risk(self.relations.get(word, NONE), errors(every[word])))
+            if highest > accepted:  # what refused the last one is asked first of the next
                 self.order.remove(word)
                 self.order.insert(0, word)
                 break
-        return Candidate(numbers, scenario, cost, highest)
+        return highest
 
 
-def _score(risk: float) -> float:
-    return float(np.clip(ndtri(risk), -_FARTHEST, _FARTHEST))
+def _unavailable(strains: Strains) -> tuple[str, str] | tuple[()]:
+    """Return the first conditions under which no request succeeds, and why; empty if there are none."""
+    return next(((word, strain.why) for word, strain in strains.items() if strain.why), ())
+
+
+def _with(numbers: Numbers, kind: int, number: int) -> Numbers:
+    return (*numbers[:kind], number, *numbers[kind + 1 :])
+
+
+def _halves(low: Numbers, high: Numbers, around: Numbers | None = None) -> list[tuple[Numbers, Numbers]]:
+    """Return the two parts of a box, cut below a layout in it or at the geometric mean; none of a single layout."""
+    kinds = range(len(low))
+    if around is not None:
+        kind = next(kind for kind in kinds if around[kind] > low[kind])
+        middle = around[kind] - 1
+    else:
+        kind = max(kinds, key=lambda kind: high[kind] / low[kind])
+        middle = math.isqrt(low[kind] * high[kind])
+    if low[kind] == high[kind]:
+        return []
+    return [(low, _with(high, kind, middle)), (_with(low, kind, middle + 1), high)]

@@ -68,13 +68,21 @@ def sentences(sizing: Sizing, basis: Basis | None = None) -> tuple[str, ...]:
 def nothing_found(sizing: Sizing) -> str:
     """Return why there is no layout, and which one comes nearest."""
     nearest = max(sizing.near_misses, key=lambda each: each.held_tps, default=None)
-    text = f"None of {sizing.layouts:,} layouts is safe enough for {rate(sizing.planned_tps)} TPS"
+    text = f"{none_holds(sizing)} for {rate(sizing.planned_tps)} TPS"
     if nearest is None:
         reasons = dict.fromkeys(each.reason for each in sizing.impossible)
         return f"{text}: {listed(tuple(reasons))}." if reasons else f"{text}."
     if nearest.held_tps > 0:
         return f"{text}; the nearest, {nearest.layout}, sustains {rate(nearest.held_tps)}."
     return f"{text}; the nearest, {nearest.layout}, has a risk of {tenths_of_percent(nearest.binding.risk)}."
+
+
+def none_holds(sizing: Sizing) -> str:
+    """Return how many layouts were evaluated, none of which is safe; nothing is said about the others."""
+    if not sizing.solved:
+        return "No layout serves"
+    evaluated = "The only layout" if sizing.solved == 1 else f"None of the {sizing.solved:,} layouts evaluated"
+    return f"{evaluated} {'does not hold' if sizing.solved == 1 else 'holds'} at {share(sizing.confidence)} confidence"
 
 
 def layouts(sizing: Sizing) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
 from itertools import count
@@ -27,7 +27,7 @@ from capplan.planner.demand.demand import Demand
 from capplan.planner.demand.offered import with_demand
 from capplan.planner.demand.volume import months_until_rate
 from capplan.planner.situations.conditions import read_conditions
-from capplan.planner.size.confirm import FamilyResult, SizingEngine, best_of
+from capplan.planner.size.confirm import FamilyResult, SizingEngine, best_of, would_help
 from capplan.planner.size.disks import DATA, disks_of
 from capplan.planner.size.prices import Prices
 from capplan.planner.size.search import Family, SizingTarget
@@ -128,7 +128,7 @@ def size_families(
     """Find the cheapest layout, and return what was found of each family, too; see `size`."""
     target = _target(with_demand(base, question.demand), question, fitted)
     its = system(base.system)
-    chosen_from = families(its, question)
+    chosen_from = [_redundant(target, question, family) for family in families(its, question)]
     _check_space(chosen_from)
     done = count(1)
     results = run_all(
@@ -149,6 +149,37 @@ def families(its: System[Any], question: SizingQuestion) -> list[Family]:
         for machine, prices, names, disk_gib in _machines(its, question)
         for cells in question.cells
     ]
+
+
+def _redundant(target: SizingTarget, question: SizingQuestion, family: Family) -> Family:
+    """Return a family without a single machine of a kind whose loss stops everything, unless its range was asked for.
+
+    A range starts at two machines where the loss of one of each data centre then leaves service, and did not before.
+    """
+    its, most = system(target.base.system), {name: high for name, (_, high) in family.sized.items()}
+    sized = dict(family.sized)
+    for name in family.sized.keys() - question.sized.keys():
+        alone, two = ({**family.fixed, **most, name: number} for number in (1, 2))
+        kind = _kind(its, target.base, alone, two)
+        if kind in its.losses and _stops(target, alone, kind) and not _stops(target, two, kind):
+            sized[name] = (max(2, sized[name][0]), sized[name][1])
+    return replace(family, sized=sized)
+
+
+def _kind(its: System[Any], base: Scenario, few: Mapping[str, Any], more: Mapping[str, Any]) -> str:
+    """Return the kind of machine of which one layout has more than another; empty if one of them is none."""
+    try:
+        counts = [its.machine_counts(changed(base, **fields)) for fields in (few, more)]
+    except InputError:
+        return ""
+    return next((kind for kind, count in counts[1].items() if count > counts[0][kind]), "")
+
+
+def _stops(target: SizingTarget, fields: Mapping[str, Any], loss: str) -> bool:
+    """Whether no request succeeds on a layout after a loss."""
+    conditions = read_conditions([loss], system(target.base.system), target.fitted)[1:]
+    (strain,) = replace(target, conditions=conditions).strains(changed(target.base, **fields)).values()
+    return bool(strain.why)
 
 
 _Machines = tuple[dict[str, Any], Prices, Mapping[str, str], float | None]
@@ -236,6 +267,10 @@ def _answer(target: SizingTarget, question: SizingQuestion, results: Sequence[Fa
         near_misses=tuple(misses),
         impossible=tuple(each.refused for each in results if each.refused is not None),
         nearest_tps=None if chosen is not None else max((each.held_tps for each in misses), default=None),
+        single_points=()
+        if chosen is None
+        else tuple(each for each in _not_asked(target) if each != DC and _stops(target, chosen.fields, each)),
+        would_help={} if chosen is not None else would_help(target, results),
         layouts=sum(each.family.layouts for each in results),
         solved=sum(each.solved for each in results),
         guesses=_guesses(target),

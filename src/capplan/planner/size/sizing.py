@@ -184,10 +184,14 @@ class Sizing:
         Families of which no layout serves, with the reason.
     nearest_tps
         Where no layout is safe: the highest peak rate that some layout holds, requests per second; null otherwise.
+    single_points
+        Losses nobody asked about after which no request succeeds on the layout, such as that of the only front node.
+    would_help
+        Where no layout is safe: values of fields outside what was searched with which the nearest one is, by field.
     layouts
         How many layouts there were to choose from.
     solved
-        How many of them were solved.
+        How many of them were evaluated; the others were not, and no statement is about them.
     guesses
         What the answer rests on without evidence.
     left_open
@@ -220,6 +224,8 @@ class Sizing:
     near_misses: tuple[SizedLayout, ...]
     impossible: tuple[Refusal, ...]
     nearest_tps: float | None
+    single_points: tuple[str, ...]
+    would_help: Mapping[str, str]
     layouts: int
     solved: int
     guesses: tuple[str, ...]
