@@ -22,7 +22,7 @@ NAME = "proposal-20000-tps"
 PICTURE = ROOT / "docs" / "figures" / "proposal.png"  # on the README
 ENDINGS = (".html", ".json", ".pdf", ".xlsx")
 QUESTION = [
-    *("proposal", "openprovider", "--tps", "20000", "--slo", "acct.p99<20ms", "--survive", "dc"),
+    *("proposal", "openprovider", "--tps", "20000", "--slo", "acct.mean<20ms", "--survive", "dc"),
     *("--growth", "20%/y", "--years", "0"),
     *("--details", str(EXAMPLES / "proposal-details.toml"), "--prices", str(EXAMPLES / "proposal-prices.toml")),
 ]
