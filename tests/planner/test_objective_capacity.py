@@ -23,7 +23,9 @@ LIMITED = [
 
 
 def case(slo: str | None = None) -> Case[Any]:
-    return resolve(OpenproviderScenario(dcs=3, cass_nodes=3, data_factor=1.0, slo=() if slo is None else (slo,)), None, 1)
+    return resolve(
+        OpenproviderScenario(dcs=3, cass_nodes=3, data_factor=1.0, slo=() if slo is None else (slo,)), None, 1
+    )
 
 
 def solved(statistic: str, rate_per_s: float) -> Band:
