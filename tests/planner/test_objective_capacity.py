@@ -23,7 +23,9 @@ LIMITED = [
 
 
 def case(slo: str | None = None) -> Case[Any]:
-    return resolve(OpenproviderScenario(dcs=3, cass_nodes=3, slo=() if slo is None else (slo,)), None, 1)
+    return resolve(
+        OpenproviderScenario(dcs=3, cass_nodes=3, data_factor=1.0, slo=() if slo is None else (slo,)), None, 1
+    )
 
 
 def solved(statistic: str, rate_per_s: float) -> Band:
@@ -59,7 +61,7 @@ def test_at_the_capacity_the_limiting_figure_is_at_its_limit(statistic: str, sha
 def test_the_verdict_of_simulated_latencies_agrees_with_the_capacity() -> None:
     """At the capacity the limiting figure is at its limit, within the error of the simulation."""
     limit = limit_ms("p99", 0.9)
-    asked = OpenproviderScenario(dcs=3, cass_nodes=3, slo=(f"acct.p99<{limit}ms",))
+    asked = OpenproviderScenario(dcs=3, cass_nodes=3, data_factor=1.0, slo=(f"acct.p99<{limit}ms",))
     made = predict(asked)
     assert made.peak_tps is not None
     assert made.objectives[0].risk is not None
