@@ -110,14 +110,6 @@ def at_most(band: Band, highest: float) -> Band:
     return replace(band, value=min(band.value, highest), low=min(band.low, highest), high=min(band.high, highest))
 
 
-def chance_of_less(case: Case[Any], rate_per_s: float, relations: Relations | None = None) -> float:
-    """Return the probability that a repeat of the load test sustains less than a rate with all objectives met."""
-    objectives = objectives_at_a_rate(case)
-    if not objectives:
-        return case.uncertainty.chance_of_less(case.solution.capacity, rate_per_s)
-    return float(np.mean(_found(case, objectives, relations or {}).repeated < rate_per_s))
-
-
 def objectives_at_a_rate(case: Case[Any]) -> tuple[Objective, ...]:
     """Return the objectives that speak of figures at one rate, so not of the capacity itself."""
     return tuple(each for each in case.objectives if all(metric.name != "capacity" for metric in each.metrics()))

@@ -30,7 +30,13 @@ def assumptions(its: System[Any], case: Case[Any], planned_tps: float) -> tuple[
         The planned peak rate, requests per second.
     """
     tests = its.observations.load_tests()
-    return (_rate(its, case, planned_tps, tests), *_fields(case, tests))
+    return (_rate(its, case, planned_tps, tests), *_data(case), *_fields(case, tests))
+
+
+def _data(case: Case[Any]) -> Iterator[Assumption]:
+    """Yield the data that the answer assumes where the load tests had others."""
+    if assumed := case.system.assumed_data(case.scenario):
+        yield Assumption("data", "data in Cassandra", assumed, "the fresh data of the tests", "extrapolated")
 
 
 def _rate(its: System[Any], case: Case[Any], planned: float, tests: Sequence[LoadTest[Any]]) -> Assumption:
