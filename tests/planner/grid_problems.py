@@ -108,7 +108,9 @@ def _range(random: np.random.Generator, middle: float, width: int) -> tuple[int,
 def _grid(random: np.random.Generator, first: str, second: str, most: tuple[float, float]) -> dict[str, Any]:
     wide = int(random.integers(5, 17))
     widths = (wide, max(2, min(MOST // wide, int(random.integers(3, 9)))))
-    return {name: _range(random, middle, width) for name, middle, width in zip((first, second), most, widths, strict=True)}
+    return {
+        name: _range(random, middle, width) for name, middle, width in zip((first, second), most, widths, strict=True)
+    }
 
 
 def _openprovider(random: np.random.Generator) -> tuple[Scenario, SizingQuestion, None]:
@@ -116,7 +118,7 @@ def _openprovider(random: np.random.Generator) -> tuple[Scenario, SizingQuestion
     while True:
         fields: dict[str, Any] = {
             "dcs": dcs,
-            "rtt": f"{float(random.choice([0, 1, 5, 15, 20, 40, 100])):g}ms",
+            "rtt": f"{float(random.choice([0.1, 1, 5, 15, 20, 40, 100])):g}ms",
             "front_workers": int(random.choice([8, 16, 32, 64, 128])),
             "consistency_write": str(random.choice(["QUORUM", "LOCAL_QUORUM", "ONE", "ALL", "EACH_QUORUM", "TWO"])),
             "consistency_read": str(random.choice(["LOCAL_QUORUM", "QUORUM", "ONE", "LOCAL_ONE"])),
