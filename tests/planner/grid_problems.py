@@ -24,6 +24,7 @@ from capplan.planner.size.search import Search, SizingTarget
 from capplan.planner.size.size import SizingQuestion, families, size, sizing_target
 from capplan.simulator.experiments.workers import in_process
 from capplan.systems.registry import scenario, system
+from capplan.systems.two_tier import SYSTEM as TWO_TIER
 
 SEED = 32
 MOST = 100  # layouts of a grid
@@ -33,7 +34,7 @@ MOST = 100  # layouts of a grid
 def fitted_store(scatter: float) -> Fitted:
     """Return a store fitted to made-up load tests with a scatter: the standard deviation of logarithms."""
     rows = [layout(clients=each, read_fraction=reads) for reads in (0.5, 1.0) for each in (8, 64, 256, 512)]
-    return fit_table(system("two-tier"), measured(rows, scatter=scatter))
+    return fit_table(TWO_TIER, measured(rows, scatter=scatter))
 
 
 @dataclass(frozen=True)

@@ -212,6 +212,7 @@ def _check_space(chosen_from: Sequence[Family]) -> None:
 
 
 def sizing_target(base: Scenario, question: SizingQuestion, fitted: Fitted | None) -> SizingTarget:
+    """Return what a layout must do, from the scenario and the question; as `size`, it refuses what cannot be sized."""
     its = system(base.system)
     if its.ratios_only or not its.sized:
         raise InputError(f"{its.name} cannot be sized: its documents have ratios of throughput only, and no rates")
