@@ -33,6 +33,7 @@ trust: && faults
     CAPPLAN_TRUST_QUESTIONS=500 uv run pytest -m "slow or not slow" tests/planner/test_random_questions.py
     CAPPLAN_TRUST_QUESTIONS=10000 uv run python tests/planner/questions_campaign.py dist/valid-questions.jsonl
     CAPPLAN_TRUST_SIZINGS=50 uv run pytest tests/planner/test_random_sizings.py
+    CAPPLAN_TRUST_GRIDS=200 uv run pytest tests/planner/test_sizing_grids.py
 
 # Try 100,000 hostile inputs and put some 300 faults in the way of every verb that writes, for the page on reliability
 # (half an hour on two cores; as root, disks are really full and folders really read-only)

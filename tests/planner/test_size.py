@@ -1,6 +1,7 @@
 """`size` finds what an exhaustive search finds, and its answer holds what it promises."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +157,66 @@ def test_a_printed_risk_counts_all_draws(name: str, survive: str, rate: float, f
     every = target(name, survive, rate).strains(changed(target(name, survive, rate).base, **fields))
     for safety in layout.safety:
         assert safety.risk == pytest.approx(np.mean(every[safety.conditions].sustained_rates() < rate), abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("fields", "survive", "sized_from", "dcs", "cost"),
+    [
+        ({"rtt": "20ms"}, "dc", {}, (3,), 48.0),
+        ({"rtt": "20ms"}, "dc", {"cass_nodes": (12, 12), "front_nodes": (1, 24)}, (3,), 51.0),
+        pytest.param({"rtt": "15ms"}, "dc", {}, (3,), 48.0, marks=pytest.mark.slow),
+        pytest.param({"rtt": "20ms", "data_factor": 2.5}, "dc", {}, (1, 2, 3, 4), 72.0, marks=pytest.mark.slow),
+        pytest.param({"rtt": "20ms"}, "dc", {}, (1, 2, 3, 4), 48.0, marks=pytest.mark.slow),
+        pytest.param(
+            {
+                "rtt": "20ms",
+                "consistency_read": "LOCAL_QUORUM",
+                "consistency_write": "LOCAL_QUORUM",
+                "slo": ("acct.p99<200ms",),
+            },
+            "node,dc",
+            {},
+            (2,),
+            44.0,
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_workers_that_wait_for_round_trips_do_not_hide_a_safe_layout(
+    fields: dict[str, Any], survive: str, sized_from: dict[str, tuple[int, int]], dcs: tuple[int, ...], cost: float
+) -> None:
+    question = SizingQuestion((survive,), families={"dcs": dcs}, sized=sized_from, engine="analytic")
+    fields = {"tps": 26_360.0, "data_factor": 1.0, **fields}
+    answer = sized("openprovider", question, **fields)
+    assert answer.chosen is not None
+    assert answer.chosen.safe
+    assert answer.chosen.cost <= cost
+
+
+def test_an_answer_of_no_names_a_range_that_would_help_and_only_what_was_evaluated() -> None:
+    question = SizingQuestion(
+        ("dc",), families={"dcs": (3,)}, sized={"cass_nodes": (12, 12), "front_nodes": (1, 3)}, engine="analytic"
+    )
+    answer = sized("openprovider", question, rtt="20ms", tps=26_360.0, data_factor=1.0)
+    assert not answer.answer
+    assert answer.would_help["front_nodes"] == "3..6"
+    assert answer.solved <= answer.layouts
+
+
+def test_a_data_centre_has_two_fronts_unless_one_is_asked_for() -> None:
+    question = SizingQuestion(("dc",), families={"dcs": (3,)}, sized={"cass_nodes": (4, 6)}, engine="analytic")
+    redundant = sized("openprovider", question, tps=15_000.0, data_factor=1.0).chosen
+    assert redundant is not None
+    assert redundant.fields["front_nodes"] == 2
+    single = sized(
+        "openprovider",
+        replace(question, sized={**question.sized, "front_nodes": (1, 2)}),
+        tps=15_000.0,
+        data_factor=1.0,
+    )
+    assert single.chosen is not None
+    assert single.chosen.fields["front_nodes"] == 1
+    assert single.single_points == ("front",)
 
 
 def test_a_layout_is_safe_exactly_if_it_sustains_the_rate_with_the_confidence() -> None:

@@ -126,7 +126,7 @@ def size_families(
     progress: Progress = lambda _done, _total: None,
 ) -> tuple[Sizing, list[FamilyResult]]:
     """Find the cheapest layout, and return what was found of each family, too; see `size`."""
-    target = _target(with_demand(base, question.demand), question, fitted)
+    target = sizing_target(with_demand(base, question.demand), question, fitted)
     its = system(base.system)
     chosen_from = [_redundant(target, question, family) for family in families(its, question)]
     _check_space(chosen_from)
@@ -211,7 +211,8 @@ def _check_space(chosen_from: Sequence[Family]) -> None:
         raise InputError(f"{count:,} layouts are too many to choose from: at most {MOST_LAYOUTS:,}, narrow a range")
 
 
-def _target(base: Scenario, question: SizingQuestion, fitted: Fitted | None) -> SizingTarget:
+def sizing_target(base: Scenario, question: SizingQuestion, fitted: Fitted | None) -> SizingTarget:
+    """Return what a layout must do, from the scenario and the question; as `size`, it refuses what cannot be sized."""
     its = system(base.system)
     if its.ratios_only or not its.sized:
         raise InputError(f"{its.name} cannot be sized: its documents have ratios of throughput only, and no rates")
