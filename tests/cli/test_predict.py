@@ -76,7 +76,7 @@ def refused(capsys: pytest.CaptureFixture[str], arguments: Sequence[str]) -> str
         (["--cass-nodes", "2", "--rf", "3"], ["rf = 3"]),
         (["--rf", "0"], ["rf", "0"]),
         (["--front-nodes", "0"], ["front_nodes", "0"]),
-        (["--front-workers", "5000"], ["front_workers = 5000", "4096"]),
+        (["--front-workers", "5000"], ["front_workers = 5000", "4,096"]),
         (["--slo", "acct.p99<banana"], ["'acct.p99<banana'", "'banana'", "1.5ms"]),
         (["--slo", "acc.p99<20ms"], ["'acc'", "acct"]),
         (["--slo", ""], ["objective ''"]),

@@ -91,7 +91,7 @@ def test_what_decides_is_on_the_screen() -> None:
 
     for text in (
         "openprovider: 3 DCs x 6 nodes",
-        "17,400 TPS peak (12,000-24,000), 15,600 sustained",
+        "17,400 TPS peak (12,000-24,000), 15,600 mean",
         "node CPU, then RADIUS server CPU (26 % at capacity)",
         "13,950 TPS peak (default: 80 %)",
         "overload risk 20 %",
@@ -139,7 +139,7 @@ def test_a_capacity_that_objectives_limit_stands_beside_that_of_overload() -> No
     assert made.capacity is not None
     out = words(shown(capacity=replace(made.capacity, overload_tps=Band(21000.0, 20000.0, 22000.0))))
 
-    assert "17,400 TPS peak (12,000-24,000), 15,600 sustained with the objectives met; overload from 21,000" in out
+    assert "17,400 TPS peak (12,000-24,000), 15,600 mean with the objectives met; overload from 21,000" in out
 
 
 def test_a_rate_that_was_given_is_shown_as_given() -> None:

@@ -211,4 +211,4 @@ def test_no_width_loses_a_value(
     assert all(len(line) <= columns and line == line.rstrip() for line in lines)
     assert any(line.startswith(("Changed", "  Changed")) and "nodes" in line for line in lines)
     assert main(["compare", *map(str, files), "--engine", "analytic", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["schema"] == "capplan.comparison/1"
+    assert json.loads(capsys.readouterr().out)["schema"] == "capplan.comparison/2"

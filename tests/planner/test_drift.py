@@ -150,7 +150,7 @@ def test_only_a_saved_answer_is_read(content: str, sentence: str, tmp_path: Path
         read_answer(path)
 
 
-SAFETY = {"conditions": "normal", "mean_tps": 600.0, "reached_ms": {"read.p99": 10.0, "read.mean": None}}
+SAFETY = {"conditions": "normal", "held_tps": 600.0, "reached_ms": {"read.p99": 10.0, "read.mean": None}}
 SIZING = {
     "schema": "capplan.sizing/1",
     "system": "orders",

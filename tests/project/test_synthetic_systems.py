@@ -119,17 +119,29 @@ def test_figures_that_hold_together_make_the_share_less_certain(script: Any) -> 
     assert together["error_between_systems"] == pytest.approx(math.sqrt(0.9 * 0.1 / 9), abs=1e-4)
 
 
+def test_verdicts_are_right_where_the_figure_is_on_the_right_side_of_the_bound(script: Any) -> None:
+    """A figure is 1.2 times its prediction, with a narrow band: it stays below 8 of the 10 bounds above the prediction."""
+    found = script.verdicts([{**figure(True), "error": 1 / 1.2 - 1, "half_width": 0.01}])
+
+    assert found["questions"] == 21
+    assert found["uncertain"] == pytest.approx(1 / 21, abs=1e-4)  # the prediction itself
+    assert found["no"] == {"count": 10, "right": 1.0}
+    assert found["yes"] == {"count": 10, "right": 0.8}
+
+
 def test_the_page_judges_decided_figures_of_systems_as_modelled(script: Any) -> None:
     """Of ten figures nine hold, which is as it should be; the parameter of an altered system is in no target."""
     known = {"held": True, "decided": 0.9, "half_width": 0.1}
     usual = {"altered": "", "rows": 12, "parameters": [], "figures": [figure(at > 0) for at in range(10)]}
     altered = {"altered": "a slow node", "rows": 12, "parameters": [known], "figures": [figure(False)]}
-    first, targets, _, quantities, _, others = import_module("synthetic_page").section(script.summary([usual, altered]))
+    parts = list(import_module("synthetic_page").section(script.summary([usual, altered])))
+    first, targets, _, quantities, answers, _, others = parts
 
     assert first.startswith("1 systems as modelled, each fitted to 12 to 12 rows")
     assert "| unseen figures in theirs | 87 to 93 % | 90.0 % of 10 |" in targets
     assert targets.count("| yes |") == 1
     assert "| throughput | 90.0 % of 10 |" in quantities
+    assert "210 questions" in answers  # 21 bounds for each of the ten figures
     assert "| a slow node (1) | 0.0 % of 1 |" in others
 
 
