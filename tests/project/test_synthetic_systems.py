@@ -120,7 +120,7 @@ def test_figures_that_hold_together_make_the_share_less_certain(script: Any) -> 
 
 
 def test_verdicts_are_right_where_the_figure_is_on_the_right_side_of_the_bound(script: Any) -> None:
-    """A figure is 1.2 times its prediction, with a narrow band: it stays below 8 of the 10 bounds above the prediction."""
+    """A figure is 1.2 times its prediction, with a narrow band: below 8 of the 10 bounds above the prediction."""
     found = script.verdicts([{**figure(True), "error": 1 / 1.2 - 1, "half_width": 0.01}])
 
     assert found["questions"] == 21
