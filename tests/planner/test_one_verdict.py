@@ -19,7 +19,7 @@ from capplan.planner.explore.sweep_table import SweepPoint
 from capplan.planner.predict.predict import predict
 from capplan.planner.situations.check import Specification, check
 from capplan.planner.size.size import SizingQuestion, size
-from capplan.systems.registry import system
+from capplan.systems.registry import scenario, system
 
 RATED = [number for number in range(58) if number not in (1, 6, 23, 34, 40, 45, 53, 54)]  # the others are ratios
 USUAL = 6
@@ -110,3 +110,16 @@ def test_a_sweep_has_the_verdict_of_predict(number: int) -> None:
 
     assert expected is not None
     assert (point["answer"], point["risk"]) == (expected.answer, pytest.approx(expected.risk, rel=SAME))
+
+
+def test_an_objective_about_the_capacity_alone_does_not_count_a_rate_that_nobody_gave() -> None:
+    """The default rate of one client of arion is above the capacity in three of ten repeats."""
+    base = scenario("arion", clients=1, slo=("capacity>=100",))
+    found = predict(base, engine="analytic")
+    assert found.offered is not None
+    assert found.offered.overload_risk > 0.1
+    assert found.verdict is not None
+    assert found.verdict.answer == "yes"
+    given = predict(changed(base, tps=found.offered.peak_tps), engine="analytic").verdict
+    assert given is not None
+    assert given.risk == found.offered.overload_risk

@@ -75,9 +75,15 @@ class Judged:
         )
 
     def situation(self, strain: Strained) -> JudgedSituation:
-        """Return the verdict under one of the conditions: that all objectives hold at once."""
+        """Return the verdict under one of the conditions: that the rate is carried and all objectives hold at once.
+
+        A rate that nobody gave is only where objectives are judged: whether it is carried does not count by itself.
+        """
         risks = self.risks(strain)
-        joint = strain.risk(self._relations(strain))
+        by_capacity_alone = strain is self.normal and self.case.given_per_s is None and not strain.objectives
+        if by_capacity_alone and self._of_capacity:
+            del risks[OVERLOAD]
+        joint = 0.0 if by_capacity_alone else strain.risk(self._relations(strain))
         risk = max(joint, *risks.values())
         return JudgedSituation(
             situation=strain.conditions.word,
