@@ -75,4 +75,6 @@ def _show(found: Checked, quiet: bool) -> None:
     if not quiet:
         put(console)
         fact(console, "Answer", found.verdict.in_words())
+        if found.verdict.not_asked:
+            fact(console, "Not asked", f"loss of {', '.join(found.verdict.not_asked)}")
     sys.stdout.flush()
