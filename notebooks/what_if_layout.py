@@ -95,7 +95,11 @@ def _(found, mo):
             mo.stat(
                 whole(capacity.value), "capacity, per s", caption=f"{whole(capacity.low)} to {whole(capacity.high)}"
             ),
-            mo.stat(found.verdict.answer, f"{whole(found.offered_tps)} per s?", caption=found.verdict.in_words()),
+            mo.stat(
+                "default rate" if found.verdict is None else found.verdict.answer,
+                f"{whole(found.offered_tps)} per s?",
+                caption="80 % of the capacity" if found.verdict is None else found.verdict.in_words(),
+            ),
             mo.stat(
                 f"{latency.value:.3g} ms", found.metric.name, caption=f"{latency.low:.3g} to {latency.high:.3g} ms"
             ),

@@ -12,10 +12,13 @@ import numpy as np
 import pytest
 from tests.planner.random_questions import question
 
+from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.verdict import CONFIDENCE, Verdict
+from capplan.planner.explore.compare import compare
 from capplan.planner.explore.sweep import OfferedRates, Sweep, layouts_of, points_of
 from capplan.planner.explore.sweep_table import SweepPoint
+from capplan.planner.explore.what_if import what_if
 from capplan.planner.predict.predict import predict
 from capplan.planner.situations.check import Specification, check
 from capplan.planner.size.size import SizingQuestion, size
@@ -123,3 +126,38 @@ def test_an_objective_about_the_capacity_alone_does_not_count_a_rate_that_nobody
     given = predict(changed(base, tps=found.offered.peak_tps), engine="analytic").verdict
     assert given is not None
     assert given.risk == found.offered.overload_risk
+
+
+def test_a_rate_that_was_given_counts_in_every_verb() -> None:
+    """At 20,000 TPS production data are overloaded, whatever the objective about the capacity says."""
+    base = scenario("openprovider", dcs=3, cass_nodes=6, slo=("capacity>5000",))
+    sweep = Sweep("openprovider", layouts_of(base, {}), OfferedRates("given", (20_000.0,)))
+    (row,) = [point for each in sweep.configurations() for point in points_of(each.subject, 0)]
+    compared = compare(changed(base, tps=20_000.0), changed(base, cass_nodes=7), engine="analytic").verdicts
+    followed = what_if(changed(base, tps=20_000.0)).verdict
+
+    assert followed is not None
+    assert [row["answer"], *(each.answer for each in compared), followed.answer] == ["no"] * 4
+
+
+def test_the_page_of_what_if_says_what_predict_says() -> None:
+    asked = scenario("openprovider", dcs=3, cass_nodes=6, tps=6000.0, slo=("acct.p99<100ms",))
+    found = what_if(asked)
+    said = predict(asked, engine="analytic")
+
+    assert found.verdict == said.verdict
+    assert said.peak_tps is not None
+    assert found.whole.scenario == asked
+    assert what_if(scenario("openprovider")).verdict is None
+
+
+def test_a_loss_that_is_named_twice_counts_once() -> None:
+    asked = scenario("openprovider", dcs=3, tps=2000.0)
+    once, twice = (predict(asked, engine="analytic", lose=lose) for lose in (("dc",), ("dc", "dc")))
+
+    assert twice == once
+
+
+def test_a_layout_is_not_sized_for_an_objective_about_the_capacity() -> None:
+    with pytest.raises(InputError, match="capacity>50000"):
+        size(scenario("openprovider", tps=5000.0, slo=("capacity>50000",)), SizingQuestion(engine="analytic"))

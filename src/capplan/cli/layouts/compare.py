@@ -50,9 +50,9 @@ def compare_(
 ) -> None:
     """Compare two layouts of a system at one rate: differences with their 90 % intervals.
 
-    The figures are those of `capplan predict`. Both layouts have the same parameter draws and random numbers, and each
-    has a model error of its own. The rate is that of the first scenario, else of the second, else 80 % of the lower
-    capacity. A fitted file beside a scenario is the calibration of both.
+    The figures are those of `capplan predict`. Both layouts have the same parameter draws and random numbers; model
+    errors of rates are partly common. The rate is that of the first scenario, else of the second, else 80 % of the
+    lower capacity. A fitted file beside a scenario is the calibration of both.
     """
     check_plot(plot)
     one, other, fitted = _layouts(first, second, calibration)
@@ -98,8 +98,8 @@ def _show(found: Comparison, console: Console, drivers: bool) -> None:
     for label, words in zip(("First", "Second"), found.layouts, strict=True):
         fact(console, label, words)
     fact(console, "Changed", ", ".join(found.changed) or "nothing")
-    for name, verdict in zip(("First", "Second"), found.verdicts, strict=False):
-        fact(console, f"{name} answer", verdict.in_words())
+    for label, name, verdict in zip(("Answer", ""), ("first", "second"), found.verdicts, strict=False):
+        fact(console, label, f"{name} {verdict.in_words()}")
     put(console)
     rows = [
         [each.figure, *(_words(one, each) for one in (each.first, each.second)), _gap(each)]

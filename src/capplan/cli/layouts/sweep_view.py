@@ -53,7 +53,7 @@ def _notes(points: Sequence[SweepPoint], answered: Sequence[SweepPoint]) -> Iter
     yield "Rates are totals over the whole layout; in parentheses the 5th to the 95th percentile."
     yield "Basis: whether such a layout was measured, lies between measured ones, or beyond them; ask predict why."
     if not _closed(answered):
-        yield "Carried: yes if the risk of a miss is at most 10 %, no from 90 % on, else uncertain."
+        yield "Carried, with the objectives met: yes if the risk of a miss is at most 10 %, no from 90 % on."
     if any(_fails(point) for point in answered):
         yield (
             "Done: mean rate of completed requests, which latencies count. A percentage is the share dropped; if "

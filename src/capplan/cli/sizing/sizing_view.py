@@ -15,7 +15,7 @@ from capplan.cli.views.lines import fact, paragraph, put, table
 from capplan.models.number_words import rate, share, tenths_of_percent
 from capplan.models.verdict import NORMAL, OVERLOAD
 from capplan.planner.size.disks import DATA
-from capplan.planner.size.in_words import fields_in_words, in_words, plural
+from capplan.planner.size.in_words import fields_in_words, in_words, plural, thing
 from capplan.planner.size.prices import MACHINES
 from capplan.planner.size.sentences import none_holds
 from capplan.planner.size.sizing import Refusal, Safety, SizedLayout, Sizing
@@ -110,14 +110,14 @@ class _View:
         sizing, console = self.sizing, self.console
         fact(console, "Answer", f"no. {none_holds(sizing)}.")
         nearest = max(sizing.near_misses, key=lambda each: each.held_tps, default=None)
+        if sizing.would_help:
+            fact(console, "Try", ", or ".join(f"{flag(name)} {value}" for name, value in sizing.would_help.items()))
         if nearest is None:
             return
         binding = nearest.binding
         fact(console, "Binding", f"{self._words(binding.conditions)}: {_limit(binding)}")
         if binding.bottleneck is not None:
             fact(console, "Limited by", binding.bottleneck)
-        if sizing.would_help:
-            fact(console, "Try", ", or ".join(f"{flag(name)} {value}" for name, value in sizing.would_help.items()))
         if nearest.held_tps > 0:
             target = f"{rate(nearest.held_tps)} TPS by {nearest.layout}"
         else:
@@ -173,8 +173,8 @@ class _View:
             words = fields_in_words(each.fields) or "every layout"
             fact(self.console, "" if number else "Ruled out", f"{words}: {self._refusal(each)}")
         if self.sizing.not_asked:
-            losses = " or of ".join(self.its.losses[word] for word in self.sizing.not_asked)
-            fact(self.console, "Not checked", f"loss of {losses} (--survive {','.join(self.sizing.not_asked)})")
+            losses = "; ".join(thing(word, self.its) for word in self.sizing.not_asked)
+            fact(self.console, "Not checked", f"loss of: {losses} (--survive {','.join(self.sizing.not_asked)})")
         for word in self.sizing.single_points:
             fact(self.console, "Caution", f"losing {self.its.losses[word]} stops the service (--survive {word})")
         if self.sizing.guesses:

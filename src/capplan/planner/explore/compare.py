@@ -254,7 +254,9 @@ def compare(
         scenarios=(first.given(), second.given()),
         changed=_changed(first, second),
         offered_tps=rate,
-        verdicts=tuple(_verdict(each, rate, engine) for _, each in solved) if given or cases[0].objectives else (),
+        verdicts=tuple(_verdict(each, rate, engine, given is not None) for _, each in solved)
+        if given or any(each.objectives for each in cases)
+        else (),
         differences=differences,
         driven=driven,
         drivers=_drivers(cases[0].fitted, one[driven], other[driven]) if drivers else (),
@@ -264,8 +266,8 @@ def compare(
     )
 
 
-def _verdict(solved: AtRate, rate: float, engine: CompareEngine) -> Verdict:
-    judged = Judged(solved.case, (Conditions(NORMAL),), rate)
+def _verdict(solved: AtRate, rate: float, engine: CompareEngine, given: bool) -> Verdict:
+    judged = Judged(solved.case, (Conditions(NORMAL),), rate, given=given)
     if engine != "analytic":
         judged.simulate(solved.case.seed, {NORMAL: solved.relations})
     return judged.verdict()

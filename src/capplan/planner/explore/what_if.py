@@ -1,7 +1,7 @@
 """`what_if`: what a layout carries and how fast it answers, quickly enough to follow a slider.
 
-A few representative draws are solved, one latency is followed along the load, and nothing is simulated. Figures are
-those of `predict --engine analytic`, with ends of bands within some per cent.
+Capacity and verdict are those of `predict --engine analytic`. One latency is followed along the load by a few
+representative draws, with ends of bands within some per cent.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from capplan.models.objective import Metric, parse
 from capplan.models.results import Band
 from capplan.models.verdict import NORMAL, Verdict
 from capplan.planner.explore.sweep_table import rate_fields
-from capplan.planner.predict.capacity import DEFAULT_SHARE, rate_at
+from capplan.planner.predict.capacity import default_rate
 from capplan.planner.situations.conditions import Conditions
 from capplan.planner.situations.judged import Judged
 from capplan.systems.registry import resolve, system
@@ -93,6 +93,13 @@ def _analysed(scenario: Scenario, fitted: Fitted, draws: int, seed: int) -> Anal
     return Analysed(case)
 
 
+@lru_cache(maxsize=8)
+def _whole(scenario: Scenario, fitted: Fitted, seed: int) -> Case[Any]:
+    whole = resolve(scenario, fitted, seed)
+    _ = whole.solution.capacity
+    return whole
+
+
 @dataclass(frozen=True)
 class WhatIf:
     """A layout, solved.
@@ -105,11 +112,14 @@ class WhatIf:
         The same with its objectives, at the offered rate.
     metric : Metric
         The latency that is followed.
+    whole : Case
+        The case with all draws of the parameters.
     """
 
     analysed: Analysed
     case: Case[Any]
     metric: Metric
+    whole: Case[Any]
 
     @property
     def offered_tps(self) -> float:
@@ -124,8 +134,8 @@ class WhatIf:
 
     @cached_property
     def capacity(self) -> Band:
-        """Highest peak rate, requests per second."""
-        return self.case.uncertainty.of_rate(self.case.solution.capacity)
+        """Highest peak rate, requests per second, by all draws."""
+        return self.whole.uncertainty.of_rate(self.whole.solution.capacity)
 
     @property
     def bottleneck(self) -> str:
@@ -133,9 +143,12 @@ class WhatIf:
         return self.case.system.resource_name(self.case.scenario, self.case.solution.bottleneck)
 
     @cached_property
-    def verdict(self) -> Verdict:
-        """Whether the offered rate is carried with the objectives met."""
-        return Judged(self.case, (Conditions(NORMAL),), self.offered_tps).verdict()
+    def verdict(self) -> Verdict | None:
+        """The verdict of `predict`, by all draws: None where neither a rate nor an objective was given."""
+        given = self.whole.given_per_s is not None
+        if not given and not self.whole.objectives:
+            return None
+        return Judged(self.whole, (Conditions(NORMAL),), self.offered_tps, given=given).verdict()
 
     @property
     def curve(self) -> pd.DataFrame:
@@ -214,6 +227,6 @@ def what_if(
     classes = case.system.classes(scenario)
     text = latency or f"{classes[-1]}.p99"
     (metric,) = parse(f"{text}<1s", classes, case.solution.resources).metrics()
-    given = case.given_per_s
-    rate = rate_at(DEFAULT_SHARE, float(np.median(case.solution.capacity))) if given is None else given
-    return WhatIf(analysed, case.at(rate), metric)
+    whole = _whole(layout, case.fitted, seed).asked(scenario)
+    rate = whole.given_per_s or default_rate(whole)
+    return WhatIf(analysed, case.at(rate), metric, whole.at(rate))

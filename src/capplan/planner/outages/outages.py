@@ -126,6 +126,7 @@ def outages_of_scenario(
     its = case.system
     if its.ratios_only or not its.losses:
         raise InputError(f"no outage of {its.name} is modelled: `capplan systems` lists what each system can lose")
+    question = replace(question, lose=tuple(dict.fromkeys(question.lose)))
     losses = losses_of(question.lose, its.losses, getattr(scenario, "dcs", 1))
     prediction = predict_case(case, Question(question.engine, confidence=question.confidence, lose=question.lose))
     if prediction.offered is None:

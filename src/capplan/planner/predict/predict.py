@@ -131,7 +131,8 @@ def predict(  # noqa: PLR0913  # all but the scenario are named, and have a defa
 def predict_case(case: Case[Any], question: Question | None = None) -> Prediction:
     """Predict a resolved case; see `predict`."""
     question = question or Question()
-    question = replace(question, budget_s=case.system.budget_s if question.budget_s is None else question.budget_s)
+    budget_s = case.system.budget_s if question.budget_s is None else question.budget_s
+    question = replace(question, budget_s=budget_s, lose=tuple(dict.fromkeys(question.lose)))
     check_budget(question.budget_s or 0.0)
     check_confidence(question.confidence)
     if case.system.ratios_only:
@@ -182,7 +183,8 @@ def _predicted(case: Case[Any], question: Question) -> Prediction:
     capacity, relations, near = limit
     rate = given if given is not None else limit.default_rate
     case, figures, latency, at_rate, notes = solved_at(case, rate, question)
-    judged = Judged(case, conditions_of(dict(zip(question.lose, losses, strict=True))), rate, question.confidence)
+    lost = conditions_of(dict(zip(question.lose, losses, strict=True)))
+    judged = Judged(case, lost, rate, question.confidence, given=given is not None)
     if question.engine != "analytic":
         judged.simulate(case.seed, {NORMAL: at_rate})
     prediction = Prediction(

@@ -32,6 +32,9 @@ class Judged:
         Offered peak rate, requests per second.
     confidence : float
         Confidence of the verdict.
+    given : bool
+        Whether somebody gave the rate. A default one is only where objectives are judged: whether it is carried does
+        not count by itself.
     """
 
     def __init__(
@@ -40,8 +43,10 @@ class Judged:
         conditions: Sequence[Conditions],
         offered_per_s: float,
         confidence: float = CONFIDENCE,
+        *,
+        given: bool = True,
     ) -> None:
-        self.case, self.offered_per_s, self.confidence = case, offered_per_s, confidence
+        self.case, self.offered_per_s, self.confidence, self.given = case, offered_per_s, confidence, given
         self.relations: dict[str, Relations] = {}
         self.strains = strained(case.at(offered_per_s), conditions, offered_per_s)
 
@@ -75,16 +80,12 @@ class Judged:
         )
 
     def situation(self, strain: Strained) -> JudgedSituation:
-        """Return the verdict under one of the conditions: that the rate is carried and all objectives hold at once.
-
-        A rate that nobody gave is only where objectives are judged: whether it is carried does not count by itself.
-        """
+        """Return the verdict under one of the conditions: that the rate is carried and all objectives hold at once."""
         risks = self.risks(strain)
-        by_capacity_alone = strain is self.normal and self.case.given_per_s is None and not strain.objectives
-        if by_capacity_alone and self._of_capacity:
+        if not self.given and len(risks) > 1 and not strain.why:
             del risks[OVERLOAD]
-        joint = 0.0 if by_capacity_alone else strain.risk(self._relations(strain))
-        risk = max(joint, *risks.values())
+        counted = self.given or bool(strain.objectives)
+        risk = max(strain.risk(self._relations(strain)) if counted else 0.0, *risks.values())
         return JudgedSituation(
             situation=strain.conditions.word,
             answer=answer(risk, self.confidence),
@@ -95,14 +96,9 @@ class Judged:
         )
 
     def risks(self, strain: Strained) -> dict[str, float]:
-        """Return the risk of overload and of missing each objective alone, under one of the conditions.
-
-        Objectives about the capacity are for normal conditions.
-        """
-        risks = strain.risks(self._relations(strain))
-        if strain is self.normal:
-            risks |= {each.text: self._risk_of_capacity(each) for each in self._of_capacity}
-        return risks
+        """Return the risk of overload and of missing each objective alone, under one of the conditions."""
+        of_capacity = {each.text: self._risk_of_capacity(each, strain) for each in self._of_capacity}
+        return {**strain.risks(self._relations(strain)), **of_capacity}
 
     @property
     def _of_capacity(self) -> list[Objective]:
@@ -112,16 +108,15 @@ class Judged:
     def _relations(self, strain: Strained) -> Relations:
         return self.relations.get(strain.conditions.word, NONE)
 
-    def _risk_of_capacity(self, objective: Objective) -> float:
-        return float(1 - np.mean(np.broadcast_to(objective.holds(self._draws), self._draws_shape)))
+    def _risk_of_capacity(self, objective: Objective, strain: Strained) -> float:
+        if strain.why:
+            return 1.0
+        held = objective.holds(lambda metric: self._draws(metric, strain))
+        return float(1 - np.mean(np.broadcast_to(held, strain.solution.capacity.shape)))
 
-    @property
-    def _draws_shape(self) -> tuple[int, ...]:
-        return self.normal.solution.capacity.shape
-
-    def _draws(self, metric: Metric) -> FloatArray:
+    def _draws(self, metric: Metric, strain: Strained) -> FloatArray:
         """Return what repeats of the load test would measure of a figure at the offered rate, SI (draws,)."""
-        strain, relations = self.normal, self._relations(self.normal)
+        relations = self._relations(strain)
         if metric.name == "capacity":
             return strain.sustained_rates(relations)
         rate = self.offered_per_s * strain.rate_factor

@@ -163,7 +163,7 @@ class Strained:
 
     def sustained_per_s(self, confidence: float, relations: Relations = NONE) -> float:
         """Return the highest normal peak rate, requests per second, at which the objectives hold with a confidence."""
-        return at_confidence(self.sustained_rates(relations), confidence)
+        return min(at_confidence(each, confidence) for each in (self.sustained_rates(relations), self._carried_rates))
 
     def sustained_rates(self, relations: Relations = NONE) -> FloatArray:
         """Return the normal peak rates, requests per second, that repeats of the load test sustain (draws,)."""
@@ -175,6 +175,11 @@ class Strained:
         held = self._held(relations, self.objectives)
         offered = self.offered_per_s  # rates are interpolated, but each draw is solved at this one
         return np.where(held, np.maximum(found, offered), np.minimum(found, np.nextafter(offered, 0.0)))
+
+    @property
+    def _carried_rates(self) -> FloatArray:
+        """The normal peak rates that repeats carry whatever the objectives (draws,); their errors are paired apart."""
+        return np.full(1, np.inf) if self.why or not self.objectives else self._repeated((), NONE)
 
     def limit(self, confidence: float, relations: Relations = NONE) -> str:
         """Return what limits that rate: `overload`, an objective, or why there is no service."""

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.planner.situations.sustained import NONE, Strained, at_confidence, band_of_rates
 from capplan.planner.size.disks import DATA, DISK
@@ -81,7 +82,7 @@ def best_of(target: SizingTarget, family: Family, engine: SizingEngine) -> Famil
 
 
 def would_help(target: SizingTarget, results: Sequence[FamilyResult]) -> dict[str, str]:
-    """Return values of fields outside the families with which the nearest layout of all is safe, by field.
+    """Return values of fields outside the families with which the nearest layout, or the largest, is safe, by field.
 
     Tried are more machines of each kind, one data centre more, and the local level for writes and for reads.
     """
@@ -90,10 +91,13 @@ def would_help(target: SizingTarget, results: Sequence[FamilyResult]) -> dict[st
         key=lambda each: each.miss.held_tps if each.miss is not None else 0.0,
         default=None,
     )
-    if nearest is None or nearest.miss is None:
+    family, found = (results[0] if nearest is None else nearest).family, dict[str, str]()
+    most = {**family.fixed, **{name: high for name, (_, high) in family.sized.items()}}
+    fields = most if nearest is None or nearest.miss is None else nearest.miss.fields
+    try:
+        base, own = changed(target.base, **fields), target.in_cells(family.cells)
+    except InputError:  # the largest layout is none, such as with more replicas than nodes
         return {}
-    family, fields, found = nearest.family, nearest.miss.fields, {}
-    base, own = changed(target.base, **fields), target.in_cells(nearest.family.cells)
     for name, (_, high) in family.sized.items():
         more = [high * factor for factor in (2, 4, 8)]
         enough = next((number for number in more if _is_safe(own, base, **{name: number})), None)

@@ -67,7 +67,7 @@ class SizingTarget:
     @property
     def accepted_risk(self) -> float:
         """Highest probability that the objectives are not met."""
-        return 1 - self.confidence
+        return round(1 - self.confidence, 9)  # as the verdict counts it
 
     def in_cells(self, cells: int) -> SizingTarget:
         """Return what one of several equal cells must do."""

@@ -26,6 +26,7 @@ from capplan.models.results import Band
 from capplan.planner.demand.demand import Demand
 from capplan.planner.demand.offered import with_demand
 from capplan.planner.demand.volume import months_until_rate
+from capplan.planner.predict.capacity import objectives_at_a_rate
 from capplan.planner.situations.conditions import read_conditions
 from capplan.planner.size.confirm import FamilyResult, SizingEngine, best_of, would_help
 from capplan.planner.size.disks import DATA, disks_of
@@ -228,7 +229,9 @@ def sizing_target(base: Scenario, question: SizingQuestion, fitted: Fitted | Non
         raise InputError("a layout is sized for a rate, and closed clients have none: give --tps instead of --clients")
     if case.given_per_s is None:
         raise InputError("a layout is sized for a rate, and none is given: add --tps, such as --tps 20000")
-    _ = case.objectives  # refuse one that cannot be read before anything is searched
+    at_a_rate = objectives_at_a_rate(case)
+    if of_capacity := [each.text for each in case.objectives if each not in at_a_rate]:
+        raise InputError(f"{of_capacity[0]} is about the capacity, and a layout is sized for a rate: give it by --tps")
     return SizingTarget(
         base,
         case.fitted,

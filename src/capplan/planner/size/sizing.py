@@ -185,7 +185,7 @@ class Sizing:
     nearest_tps
         Where no layout is safe: the highest peak rate that some layout holds, requests per second; null otherwise.
     single_points
-        Losses nobody asked about after which no request succeeds on the layout, such as that of the only front node.
+        Losses nobody asked about after which no request succeeds on the layout, such as that of the only RADIUS server.
     would_help
         Where no layout is safe: values of fields outside what was searched with which the nearest one is, by field.
     layouts
