@@ -11,7 +11,7 @@ from capplan.cli.main import main
 
 pytestmark = pytest.mark.system
 
-ASKED = ["predict", "--engine", "analytic", "--slo", "acct.p99<20ms", "--plot"]
+ASKED = ["predict", "--engine", "analytic", "--data-factor", "1", "--slo", "acct.mean<20ms", "--plot"]
 
 
 @pytest.fixture(scope="module")
