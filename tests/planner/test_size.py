@@ -47,7 +47,7 @@ def sized(name: str, question: SizingQuestion, **fields: Any) -> Sizing:
         (target("fedora4", "node,node+cold", 300.0), Family({}, {"nodes": (1, 9)})),
         (target("rhino-shcm", "node", 1500.0, slo=("request.p99<500ms",)), Family({}, {"cass_nodes": (1, 6)})),
         (
-            target("openprovider", "dc", 15_000.0),
+            target("openprovider", "dc", 15_000.0, data_factor=1.0),
             Family({"dcs": 3}, {"cass_nodes": (3, 6), "front_nodes": (1, 2)}),
         ),
         (target("fedora4", "", 400.0, 0.99), Family({}, {"nodes": (1, 64)})),
