@@ -7,7 +7,7 @@ import pytest
 from tests.planner.test_sweep import computed, given, load, sweep
 
 from capplan.calibration.system import System
-from capplan.models.language.scenario import changed
+from capplan.models.language.scenario import Scenario, changed
 from capplan.models.results import rounded
 from capplan.planner.explore import sweep as sweep_module
 from capplan.planner.explore import sweep_compiled
@@ -20,8 +20,8 @@ ITS, ONE_DC = system("openprovider"), scenario(dcs=1)
 TIMES = [column for name in latency_columns(ITS) for column in band_columns(name)]
 
 
-def simulated(*loads: float, precision: str = "p99<5%") -> Sweep:
-    return sweep(ONE_DC, load(*loads), engine="compiled", precision=precision_target(precision, ITS))
+def simulated(*loads: float, precision: str = "p99<5%", base: Scenario = ONE_DC) -> Sweep:
+    return sweep(base, load(*loads), engine="compiled", precision=precision_target(precision, ITS))
 
 
 @pytest.fixture
@@ -68,9 +68,13 @@ def test_medians_are_those_of_predict() -> None:
 
 @pytest.mark.slow
 def test_a_finer_target_is_met() -> None:
-    """Of accounting: most of the p99 of authorizations are pauses, which no run has to find."""
+    """Of accounting: most of the p99 of authorizations are pauses, which no run has to find.
+
+    Of fresh data: the factor of production data makes draws differ so much that the most draws there are reach 2.4 %.
+    """
+    fresh = scenario(dcs=1, data_factor=1.0)
     coarse, fine = (
-        computed(simulated(0.8, precision=text))[0]["simulation"] for text in ("acct.p99<9%", "acct.p99<2%")
+        computed(simulated(0.8, precision=text, base=fresh))[0]["simulation"] for text in ("acct.p99<9%", "acct.p99<2%")
     )
 
     assert fine <= 0.02 < coarse <= 0.09
