@@ -317,7 +317,7 @@ def fan_outs(draw: st.DrawFn, around: Around, depth: int, name: str) -> FanOut:
     """Fan-outs over all or some members of a set, which need none to all of their branches."""
     over = draw(st.sampled_from(tuple(around.sets)))
     count, size = around.sets[over]
-    contacted = draw(st.integers(1, size)) if draw(EVENLY) % 2 else None
+    contacted = draw(st.integers(1, size)) if draw(EVENLY) % 3 else None
     member = draw(st.sampled_from(BOUND_NAMES))
     inner = around.with_member(member, count)
     alike = If in around.without or draw(EVENLY) % 3

@@ -50,7 +50,9 @@ EVERY_CONSTRUCT = (
 # A fifth of the networks each: Poisson, bursty and given arrivals, closed and throttled clients.
 KINDS = frozenset[object]({Open, Closed, Throttled, Poisson, Bursty, Trace})
 TRAFFICS = [KINDS - {Open, law} for law in (Poisson, Bursty, Trace)] + [KINDS - {Closed}, KINDS - {Throttled}]
-LEAST_SHARE = 0.1  # of the networks have each construct
+LEAST_SHARE = (
+    0.03  # of the networks have each construct; 15 % are meant to: 150 networks miss this once in 100,000 times
+)
 
 
 @pytest.mark.parametrize("count", [NETWORKS, pytest.param(150, marks=pytest.mark.slow)])
