@@ -1,30 +1,36 @@
 """Write docs/validation.md and its figures from the packaged fitted files (seconds; figures need Chromium).
 
 Run from anywhere: `uv run python docs/generate/validation.py`. A figure is only drawn if its content has changed: its
-SVG contains a digest of the content. With `--check` the script writes nothing, and exits with 1 if something is out of
-date.
+SVG carries the content, compressed. Numbers may differ by 0.1 %, because sums differ in their last bits from machine to
+machine. With `--check` the script writes nothing, and exits with 1 if something is out of date.
 """
 
 from __future__ import annotations
 
+import base64
+import json
+import math
 import re
 import shutil
 import sys
+import zlib
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import plotly.graph_objects as go
+
 from capplan.calibration.validation.validate import report
 from capplan.calibration.validation.validation import Validation
 from capplan.planner.reports.validation.page import page
-from capplan.planner.reports.validation.plot import digest
 from capplan.planner.reports.validation.report import figures
 from capplan.systems.registry import documented_names, system
 
 DOCS = Path(__file__).resolve().parents[1]
 PAGE, FIGURES = DOCS / "validation.md", DOCS / "figures"
 WIDTH = 480  # pixels of a figure; a phone shows it at three quarters of its size
-STAMP = re.compile(r"<!-- digest ([0-9a-f]{64}) -->")
+CONTENT = re.compile(r"<!-- content ([0-9A-Za-z+/=]+) -->")
+SAME = 1e-3  # relative difference of two numbers that are one figure; near none, a tenth of it counts
 MADE_BY = (
     "`uv run just docs` generates this page from the packaged fitted files. `capplan validate all --report FOLDER` "
     "writes it with interactive figures, and exits with 1 while a target is missed. How well the "
@@ -63,22 +69,40 @@ def _records() -> dict[str, str]:
     }
 
 
-def digests() -> dict[Path, str]:
-    """Return the digest that each figure must contain."""
-    return {figure_path(name): digest(drawn) for name, drawn in figures(reports()).items()}
+def contents() -> dict[Path, Any]:
+    """Return the content that each figure must have, as JSON types."""
+    return {figure_path(name): content(drawn) for name, drawn in figures(reports()).items()}
+
+
+def content(figure: go.Figure) -> Any:
+    """Return what a figure shows, whatever the version of plotly that draws it."""
+    whole: dict[str, Any] = json.loads(figure.to_json())
+    whole["layout"].pop("template", None)
+    return whole
 
 
 def stale_figures() -> list[Path]:
     """Return the figures that are missing or out of date, and the files of figures that no longer exist."""
-    wanted = digests()
-    stale = [path for path, content in wanted.items() if not path.is_file() or stamp_of(path) != content]
+    wanted = contents()
+    stale = [path for path, each in wanted.items() if not path.is_file() or not same(content_of(path), each)]
     return stale + [path for path in sorted(FIGURES.glob("validation-*.svg")) if path not in wanted]
 
 
-def stamp_of(path: Path) -> str:
-    """Return the digest in a figure; empty if it has none."""
-    found = STAMP.search(path.read_text(encoding="utf-8"))
-    return found[1] if found else ""
+def content_of(path: Path) -> Any:
+    """Return the content that a figure carries; None if it has none."""
+    found = CONTENT.search(path.read_text(encoding="utf-8"))
+    return json.loads(zlib.decompress(base64.b64decode(found[1]))) if found else None
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two contents agree: numbers nearly, everything else exactly."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(each, other[key]) for key, each in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, float) and isinstance(other, float | int):
+        return math.isclose(one, other, rel_tol=SAME, abs_tol=SAME / 10)
+    return bool(one == other)
 
 
 def draw(drawn: list[str]) -> None:
@@ -95,16 +119,16 @@ def draw(drawn: list[str]) -> None:
         tab.set_content("<!doctype html><html><body></body></html>")
         tab.add_script_tag(content=get_plotlyjs())
         for name in drawn:
-            content: dict[str, Any] = made[name].to_plotly_json()
-            svg = tab.evaluate(DRAW, [content, WIDTH])
-            stamped = svg.replace(">", f"><!-- digest {digest(made[name])} -->", 1)
-            figure_path(name).write_text(stamped + "\n", encoding="utf-8", newline="\n")
+            svg = tab.evaluate(DRAW, [made[name].to_plotly_json(), WIDTH])
+            carried = base64.b64encode(zlib.compress(json.dumps(content(made[name])).encode(), 9)).decode()
+            text = svg.replace(">", f"><!-- content {carried} -->", 1)
+            figure_path(name).write_text(text + "\n", encoding="utf-8", newline="\n")
         browser.close()
 
 
 def main() -> int:
     """Write or check what is out of date."""
-    check, text, wanted = "--check" in sys.argv[1:], page_text(), digests()
+    check, text, wanted = "--check" in sys.argv[1:], page_text(), contents()
     stale = stale_figures() + ([PAGE] if not PAGE.exists() or PAGE.read_text("utf-8") != text else [])
     for path in stale:
         sys.stderr.write(f"{path.relative_to(DOCS.parent)} was out of date\n")

@@ -14,7 +14,7 @@ from capplan.calibration.validation.simple_rules import IntervalEstimate
 from capplan.calibration.validation.validation import Score, Validation
 from capplan.models.number_words import banded, share, with_unit
 from capplan.planner.reports.validation.page import best_rule, environment, judged_of, not_counted, page, rows_of
-from capplan.planner.reports.validation.plot import RINGED, digest, errors_of_all, predicted_against_documented
+from capplan.planner.reports.validation.plot import RINGED, errors_of_all, predicted_against_documented
 from capplan.planner.reports.validation.report import HTML, MARKDOWN, figures, html, write_report
 from capplan.systems.registry import documented_names
 
@@ -275,22 +275,6 @@ def test_panels_are_named_by_what_they_count(name: str, counted: str) -> None:
     assert figure is not None
 
     assert counted in [each.text for each in figure.layout.annotations]
-
-
-def test_a_digest_hangs_on_the_content_alone() -> None:
-    single = reported("openprovider")
-    figure, again = predicted_against_documented(single), predicted_against_documented(single)
-    assert figure is not None
-    assert again is not None
-    own = single.left_out[0].estimates["capplan"]
-    estimates = {**single.left_out[0].estimates, "capplan": replace(own, value=own.value * 1.01)}
-    moved = replace(single.left_out[0], estimates=estimates)
-    other = predicted_against_documented(replace(single, left_out=(moved, *single.left_out[1:])))
-    assert other is not None
-    again.update_layout(template="plotly_dark")
-
-    assert digest(figure) == digest(again)
-    assert digest(figure) != digest(other)
 
 
 def test_the_page_of_html_holds_words_tables_figures_and_what_draws_them() -> None:

@@ -1,12 +1,10 @@
 """Figures of a validation: predicted against documented for what was left out, and errors beside the best rule.
 
-Every number is rounded to four digits, so that a figure's digest does not hang on the last bits of a sum.
+Every number is rounded to four digits.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -74,13 +72,6 @@ def _round(number: float) -> float:
 
 def _rounded(numbers: pd.Series[float]) -> list[float]:
     return [_round(number) for number in numbers]
-
-
-def digest(figure: go.Figure) -> str:
-    """Return what identifies the content of a figure, whatever the version of plotly draws it."""
-    content: dict[str, Any] = figure.to_plotly_json()
-    content["layout"] = {key: value for key, value in content["layout"].items() if key != "template"}
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def predicted_against_documented(report: Validation) -> go.Figure | None:
