@@ -214,7 +214,7 @@ def _(capplan, mo, question, scenario):
 
 @app.cell
 def _(mo, sizing):
-    answer = mo.callout(mo.md(" ".join(sizing.sentences)), kind="success" if sizing.answer else "warn")
+    answer = mo.callout(mo.md(" ".join(sizing.sentences)), kind="success" if sizing.chosen else "warn")
     answer
     return (answer,)
 
@@ -226,7 +226,7 @@ def _(sizing):
     layouts["risk"] = layouts["risk"].map("{:.1%}".format)
     layouts["held_tps"] = layouts["held_tps"].map("{:,.0f}".format)
     layouts = layouts[["layout", "cost", "regret", "risk", "held_tps", "binding", "limit"]]
-    layouts.columns = ["layout", "cost", "regret", "risk", "sustained per s", "tightest situation", "limited by"]
+    layouts.columns = ["layout", "cost", "regret", "risk", "held per s", "tightest situation", "limited by"]
     return (layouts,)
 
 
@@ -268,7 +268,7 @@ def _(capplan, customer, question, replace, scenario):
 @app.cell
 def _(capplan, mo, sizing, wanted, whole):
     mo.stop(
-        not (wanted and sizing.answer),
+        not (wanted and sizing.chosen),
         mo.md("It takes half a minute, because it simulates the layout. `capplan verify` can compute it again."),
     )
     with mo.status.spinner("Simulating, and writing the proposal"):

@@ -101,9 +101,11 @@ def test_size_takes_a_layout_exactly_if_predict_says_yes(number: int) -> None:
         with pytest.raises(InputError, match="is about the capacity"):
             size(of.scenario, asks)
         return
-    found, expected = size(of.scenario, asks).chosen, predicted(number, *of.lose)
+    sizing, expected = size(of.scenario, asks), predicted(number, *of.lose)
+    found = sizing.chosen
 
     assert (found is not None) is (expected.answer == "yes"), (found, expected)
+    assert sizing.answer == expected.answer
     if found is not None:
         risks = {each.situation: each.risk for each in expected.situations}
         assert {each.conditions: each.risk for each in found.safety} == pytest.approx(risks)

@@ -254,3 +254,17 @@ def test_a_network_that_names_no_station_is_refused() -> None:
 def test_a_surge_without_a_length_is_refused() -> None:
     with pytest.raises(InputError, match="add --trigger"):
         outages_of_network(pair(), OutagesQuestion(surge=3.0), "pair.toml")
+
+
+def test_quorums_over_data_centres_go_on_with_other_replicas_once_a_loss_is_noticed() -> None:
+    """Reads at QUORUM of two data centres: where one local replica is gone, coordinators ask one more elsewhere.
+
+    At 15 % of the capacity, four of six replicas answer within milliseconds; what queued before is served, too.
+    """
+    base = scenario("openprovider", dcs=2, cass_nodes=6, tps=2000.0, consistency_read="QUORUM", data_factor=1.0)
+    asked = OutagesQuestion(("node",), Times(20.0, 30.0, 30.0), effort=Effort(1.0, 1, 3), engine="analytic")
+    (found,) = outages_of_scenario(base, asked).transients
+    phases = {each.name: each for each in found.phases}
+    assert phases["detected"].completed_per_s > 0.95 * phases["before"].completed_per_s
+    assert phases["detected"].unanswered_per_s < 0.01 * phases["before"].completed_per_s
+    assert phases["after"].unanswered_per_s == 0

@@ -270,3 +270,13 @@ def test_what_has_no_answer_is_refused(network: Network, question: NetworkQuesti
     with pytest.raises(InputError) as refusal:
         predict_network(network, question=question, budget_s=QUICK_S)
     assert all(word in str(refusal.value) for word in words)
+
+
+def test_a_yes_of_the_solver_that_leaves_retries_out_is_uncertain() -> None:
+    asked = NetworkQuestion(tps=300.0)
+    left_out = predict_network(pooled(8, timeout_s=1.0), question=asked, engine="analytic").verdict
+    whole = predict_network(pooled(8), question=asked, engine="analytic").verdict
+    assert left_out is not None
+    assert whole is not None
+    assert (whole.answer, left_out.answer) == ("yes", "uncertain")
+    assert left_out.not_modelled == ("timeouts and retries",)

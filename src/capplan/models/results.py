@@ -87,7 +87,7 @@ class Band:
 
 @dataclass(frozen=True, kw_only=True)
 class Capacity:
-    """Requests per second over all data centres that the layout sustains.
+    """Requests per second over all data centres that the layout carries.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class Capacity:
     burst_ratio
         Peak rate over mean rate; 1 where traffic has no bursts.
     criterion
-        What "sustains" means: limits on drop rate and backlog, and the objectives.
+        What "carries" means: limits on drop rate and backlog, and the objectives.
     """
 
     peak_tps: Band
@@ -163,7 +163,7 @@ class Outage:
     eased
         Why a figure of this row is better than that of the whole layout, or may be, at lower levels; else empty.
     capacity_tps
-        The peak rate that the survivors sustain with the objectives met, requests per second over all data centres; 0
+        The peak rate that the survivors carry with the objectives met, requests per second over all data centres; 0
         when not available, null when not modelled.
     risk
         Probability that the survivors do not carry the offered rate with the objectives met; null when not modelled.

@@ -69,7 +69,7 @@ def test_a_layout_is_sized_for_subscribers(client: TestClient) -> None:
     found = client.post("/size", json=body).json()
     assert found["planned_tps"] == pytest.approx(found["offered_tps"] * 1.2**2)
     assert found["years"] == 2
-    assert found["answer"]
+    assert found["answer"] == "yes"
 
 
 @pytest.mark.parametrize("path", ["/predict", "/simulate"])

@@ -31,6 +31,8 @@ def render(answer: OutagesAnswer, console: Console) -> None:
     if answer.verdict is not None:
         put(console)
         fact(console, "Answer", answer.verdict.in_words())
+        if answer.verdict.not_asked:
+            fact(console, "Not asked", f"loss of {', '.join(answer.verdict.not_asked)} (--lose)")
     if answer.outages:
         _long_run(answer, console)
     for each in answer.transients:

@@ -150,7 +150,8 @@ def _objectives(prediction: Prediction, console: Console) -> None:
         example = _example(prediction)
         fact(console, "Objectives", f"none given{example}")
     for number, verdict in enumerate(prediction.objectives):
-        fact(console, "" if number else "Objectives", _verdict(verdict))
+        overload = 0.0 if prediction.offered is None else prediction.offered.overload_risk
+        fact(console, "" if number else "Objectives", _verdict(verdict, overload))
 
 
 def _example(prediction: Prediction) -> str:
@@ -165,10 +166,11 @@ def _example(prediction: Prediction) -> str:
     return f"; try --slo '{name}.p99<{limit:g}ms'"
 
 
-def _verdict(verdict: ObjectiveVerdict) -> str:
+def _verdict(verdict: ObjectiveVerdict, overload_risk: float) -> str:
     if verdict.risk is None:
         return f"{verdict.text}: {NOT_MODELLED} ({_compared(verdict)})"
-    return f"{verdict.text}: {verdict.answer} ({_compared(verdict)}, {share(1 - verdict.risk)} sure)"
+    why = f"; {share(overload_risk)} risk of overload" if overload_risk > verdict.risk / 2 > 0 else ""
+    return f"{verdict.text}: {verdict.answer} ({_compared(verdict)}, {share(1 - verdict.risk)} sure{why})"
 
 
 def _compared(verdict: ObjectiveVerdict) -> str:

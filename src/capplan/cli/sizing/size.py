@@ -115,7 +115,7 @@ def size_(
         write_json(sizing.to_json())
     else:
         render(sizing, its, Screen(), explain)
-    if not sizing.answer:
+    if sizing.answer != "yes":
         raise typer.Exit(1)
 
 

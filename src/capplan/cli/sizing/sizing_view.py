@@ -77,8 +77,8 @@ class _View:
         )
         fact(console, "Binding", f"{self._words(binding.conditions)}: {_limit(binding)}")
         fact(console, "Saturates", f"{binding.bottleneck} first")
-        left = share(sizing.capacity_remaining or 0.0)
-        fact(console, "Left", f"{left} of capacity, up to {rate(chosen.held_tps)} TPS{self._time()}")
+        spare = share(sizing.capacity_remaining or 0.0)
+        fact(console, "Headroom", f"{spare} of the rate: {rate(chosen.held_tps)} TPS are held{self._time()}")
         self._disk(chosen)
         put(console)
         rows = [
@@ -108,7 +108,7 @@ class _View:
 
     def _nothing(self) -> None:
         sizing, console = self.sizing, self.console
-        fact(console, "Answer", f"no. {none_holds(sizing)}.")
+        fact(console, "Answer", f"{sizing.answer}. {none_holds(sizing)}.")
         nearest = max(sizing.near_misses, key=lambda each: each.held_tps, default=None)
         if sizing.would_help:
             fact(console, "Try", ", or ".join(f"{flag(name)} {value}" for name, value in sizing.would_help.items()))
@@ -174,7 +174,7 @@ class _View:
             fact(self.console, "" if number else "Ruled out", f"{words}: {self._refusal(each)}")
         if self.sizing.not_asked:
             losses = "; ".join(thing(word, self.its) for word in self.sizing.not_asked)
-            fact(self.console, "Not checked", f"loss of: {losses} (--survive {','.join(self.sizing.not_asked)})")
+            fact(self.console, "Not asked", f"loss of: {losses} (--survive {','.join(self.sizing.not_asked)})")
         for word in self.sizing.single_points:
             fact(self.console, "Caution", f"losing {self.its.losses[word]} stops the service (--survive {word})")
         if self.sizing.guesses:

@@ -148,7 +148,7 @@ def months_until_rate(found: FloatArray, rate_per_s: float, capacity: Band) -> B
     rate_per_s : float
         The rate today, per second.
     capacity : Band
-        The rate that the layout sustains.
+        The rate that the layout carries.
 
     Returns
     -------

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
+from typing import Any
 
 import numpy as np
 
 from capplan.calibration.case.solution import Solution
 from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.outage import Remainder, losses_of
+from capplan.calibration.system import System
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values
@@ -147,7 +149,8 @@ def outages_of_scenario(
     transients = []
     for number, each in enumerate(lost):
         progress(number, len(lost))
-        giving_up = with_workers_that_give_up(served, each.places)
+        before = with_clients(_asking_enough(network, simulated[number], values), question.clients, usual)
+        giving_up = with_workers_that_give_up(before, each.places)
         transients.append(
             transient(giving_up, each, question.times, question.effort, question.within, question.processes)
         )
@@ -169,7 +172,7 @@ def outages_of_scenario(
         clients=clients,
         transients=tuple(transients),
         metastability=found,
-        not_modelled=its.tails_not_modelled,
+        not_modelled=(*its.tails_not_modelled, *_not_simulated(its)),
         seed=question.effort.seed,
         version=version("capplan"),
     )
@@ -179,6 +182,27 @@ def _left(remainders: Sequence[Remainder], name: str, values: Values) -> Network
     """Return what is left after the loss of this name, at lower levels if need be; None if nothing can serve."""
     solved = (each.solved for each in remainders if each.name == name and each.solved is not None)
     return next((each(values, None).network for each in solved), None)
+
+
+def _not_simulated(its: System[Any]) -> tuple[str, ...]:
+    """Return what percentiles over time lack, and those of the long run have."""
+    return () if type(its).pauses is System.pauses else ("GC pauses over time",)
+
+
+def _asking_enough(network: Network, left: Remainder, values: Values) -> Network:
+    """Return the network with requests that ask as many replicas as they need after a loss.
+
+    A flow asks a fixed number of replicas in each data centre. A quorum over data centres needs more of them elsewhere
+    once some of its own are gone, and a coordinator then asks these. Flows cannot change in a run, so requests ask more
+    from the start, and wait for as many answers as before: reads cost a little more until the loss. Flows that have
+    lost a whole data centre cannot serve its clients before, and stay as they are.
+    """
+    if left.solved is None:
+        return network
+    after = left.solved(values, None).network
+    if [each.name for each in after.stations] != [each.name for each in network.stations]:
+        return network
+    return replace(network, classes=after.classes)
 
 
 def _one_each(remainders: Sequence[Remainder]) -> list[Remainder]:

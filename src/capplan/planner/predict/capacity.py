@@ -79,7 +79,7 @@ def peak_and_mean(case: Case[Any], relations: Relations | None = None) -> Capaci
 
 
 def _criterion(case: Case[Any]) -> str:
-    """Return what "sustains" means, in words."""
+    """Return what "carries" means, in words."""
     rate = "peak rate" if isinstance(case.solution.analysis.arrivals, Bursty) else "rate"
     words = f"highest {rate} with a drop rate of at most {MAX_DROP_RATE:.1%} and no backlog that grows"
     if case.objectives:

@@ -11,7 +11,11 @@ from capplan.planner.predict.prediction import Prediction
 
 
 def judged_by_bands(
-    prediction: Prediction, objectives: Sequence[Objective], lookup: Lookup, confidence: float = CONFIDENCE
+    prediction: Prediction,
+    objectives: Sequence[Objective],
+    lookup: Lookup,
+    confidence: float = CONFIDENCE,
+    left_out: tuple[str, ...] = (),
 ) -> Prediction:
     """Return a prediction with its verdict.
 
@@ -27,6 +31,8 @@ def judged_by_bands(
         Gives the band of a metric, SI; None where it is not modelled.
     confidence : float
         Confidence of the verdict.
+    left_out : tuple of str
+        What the figures leave out of what was described, such as retries: it makes a *yes* uncertain.
     """
     found = tuple(each.judged(lookup, each.risk(lookup), confidence) for each in objectives)
     risks = {each.text: each.risk for each in found if each.risk is not None}
@@ -39,4 +45,6 @@ def judged_by_bands(
     risk = risks.get(limit, 0.0)
     normal = JudgedSituation(situation=NORMAL, answer=answer(risk, confidence), risk=risk, limit=limit)
     missing = tuple(each.text for each in found if each.risk is None)
-    return replace(prediction, objectives=found, verdict=verdict([normal], confidence, not_modelled=missing))
+    return replace(
+        prediction, objectives=found, verdict=verdict([normal], confidence, not_modelled=(*left_out, *missing))
+    )

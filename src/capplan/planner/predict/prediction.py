@@ -59,7 +59,7 @@ class Limit:
 
 @dataclass(frozen=True, kw_only=True)
 class Offered:
-    """The offered rate, requests per second over all data centres, and whether it is sustained.
+    """The offered rate, requests per second over all data centres, and whether it is carried.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class EvidenceSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction:
-    """What a layout sustains, how fast it responds, and how certain that is.
+    """What a layout carries, how fast it responds, and how certain that is.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ class Prediction:
         Whether it carries the offered rate with the objectives met; null where neither was given, so that there is
         nothing to judge. Exit code 0 without a verdict and for *yes*, 1 otherwise.
     capacity
-        The rate that the layout sustains; of closed traffic, the throughput of its clients. Null for systems that are
+        The rate that the layout carries; of closed traffic, the throughput of its clients. Null for systems that are
         documented as ratios only.
     limits
         The resources in the order in which they saturate, the bottleneck first; empty when no capacity is modelled.

@@ -139,8 +139,9 @@ def predict_network(  # noqa: PLR0913  # all but the network are named, and have
         seed=seed,
         version=version("capplan"),
     )
+    left_out = ("timeouts and retries",) if why_not and isinstance(source, SolvedNetwork) else ()
     return judged_by_bands(
-        prediction, objectives, lambda metric: _figure(metric, prediction, answer.figures), confidence
+        prediction, objectives, lambda metric: _figure(metric, prediction, answer.figures), confidence, left_out
     )
 
 

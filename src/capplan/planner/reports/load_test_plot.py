@@ -97,7 +97,7 @@ def load_test_plot(frame: pd.DataFrame, name: str, statistic: str | None = None,
         figure.add_trace(_line(label, sorted(points, key=_by_load), column, audit, Line.number(place)))
     left = f" {len(series) - _MOST_LINES} more series are not drawn." if len(series) > _MOST_LINES else ""
     unit = "longest" if chosen == "max" else chosen
-    below = textwrap.wrap(f"Open circles: more offered than sustained. Crosses: refused by the audit.{left}", NARROW)
+    below = textwrap.wrap(f"Open circles: more offered than carried. Crosses: refused by the audit.{left}", NARROW)
     toolbar = TOOLBAR_PIXELS if page else 0
     top, legend = toolbar + title_pixels(below), _LEGEND_PIXELS * len(drawn)
     height = top + _PANEL_PIXELS + _BOTTOM_PIXELS + legend

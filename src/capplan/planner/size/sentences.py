@@ -73,7 +73,7 @@ def nothing_found(sizing: Sizing) -> str:
         reasons = dict.fromkeys(each.reason for each in sizing.impossible)
         return f"{text}: {listed(tuple(reasons))}." if reasons else f"{text}."
     if nearest.held_tps > 0:
-        return f"{text}; the nearest, {nearest.layout}, sustains {rate(nearest.held_tps)}."
+        return f"{text}; the nearest, {nearest.layout}, holds {rate(nearest.held_tps)}."
     return f"{text}; the nearest, {nearest.layout}, has a risk of {tenths_of_percent(nearest.binding.risk)}."
 
 
@@ -162,7 +162,7 @@ def _what_it_does(sizing: Sizing, its: System[Any]) -> str:
     goal = f" with the {listed([objective(each) for each in sizing.objectives])}" if sizing.objectives else ""
     when = f" in {years_in_words(sizing.years)}" if sizing.growth_per_year and sizing.years else ""
     return (
-        f"With at least {share(sizing.confidence)} confidence this layout sustains the {rate(sizing.planned_tps)} "
+        f"With at least {share(sizing.confidence)} confidence this layout carries the {rate(sizing.planned_tps)} "
         f"requests per second that are planned{when}{goal}, {listed(held)}."
     )
 
@@ -174,7 +174,7 @@ def _how_sure(sizing: Sizing, chosen: SizedLayout, its: System[Any], basis: Basi
     tightest = inside_sentence(situation(binding.conditions, its))
     tightest = guess(f"the {tightest}" if lost_of(binding.conditions, its) else tightest, binding)
     left = share(sizing.capacity_remaining or 0.0)
-    return f"The tightest situation is {tightest}: it leaves {left} of the capacity{lasts}{evidence}."
+    return f"The tightest situation is {tightest}: it holds {left} more than the planned rate{lasts}{evidence}."
 
 
 def _until(sizing: Sizing, chosen: SizedLayout) -> Band | None:

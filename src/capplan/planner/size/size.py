@@ -23,6 +23,7 @@ from capplan.calibration.system import System
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.results import Band
+from capplan.models.verdict import Answer, answer
 from capplan.planner.demand.demand import Demand
 from capplan.planner.demand.offered import with_demand
 from capplan.planner.demand.volume import months_until_rate
@@ -252,7 +253,7 @@ def _answer(target: SizingTarget, question: SizingQuestion, results: Sequence[Fa
     return Sizing(
         system=target.base.system,
         scenario=_kept(target.base, results),
-        answer=chosen is not None,
+        answer="yes" if chosen is not None else _verdict(misses, target.confidence),
         offered_tps=given,
         planned_tps=planned,
         growth_per_year=growth,
@@ -283,6 +284,11 @@ def _answer(target: SizingTarget, question: SizingQuestion, results: Sequence[Fa
         seed=target.seed,
         version=version("capplan"),
     )
+
+
+def _verdict(misses: Sequence[SizedLayout], confidence: float) -> Answer:
+    """Return the verdict on the nearest layout where none is safe; *no* where none can serve."""
+    return answer(min((each.binding.risk for each in misses), default=1.0), confidence)
 
 
 def _growth(target: SizingTarget, question: SizingQuestion) -> tuple[float, float]:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from capplan.models.results import Band, plain
+from capplan.models.verdict import Answer
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -149,7 +150,7 @@ class Sizing:
     scenario
         The fields that are not sized, as they were given.
     answer
-        Whether a layout was found.
+        `yes` where a layout was found; else the verdict on the evaluated layout with the lowest risk.
     offered_tps
         Offered peak rate today, requests per second over all data centres.
     planned_tps
@@ -206,7 +207,7 @@ class Sizing:
 
     system: str
     scenario: Mapping[str, Any]
-    answer: bool
+    answer: Answer
     offered_tps: float
     planned_tps: float
     growth_per_year: float

@@ -194,20 +194,6 @@ def _front_caution(evidence: Sequence[Evidence], scenario: OpenproviderScenario,
     return [f"The RADIUS servers may saturate first: {words}; no test shows more."]
 
 
-def _workers_note(scenario: OpenproviderScenario) -> list[str]:
-    """Say that some data centre has fewer workers than clients, which the analytic solver does not see."""
-    fronts, shares = scenario.fronts_by_dc(), scenario.shares_by_dc()
-    busiest = max(range(scenario.dcs), key=lambda dc: shares[dc] / fronts[dc] if fronts[dc] else 0.0)
-    of_workers = fronts[busiest] / sum(fronts)
-    if not scenario.unequal or shares[busiest] <= of_workers * (1 + 1e-9):
-        return []
-    return [
-        f"Data centre {busiest + 1} has {100 * shares[busiest]:.0f} % of the clients and {100 * of_workers:.0f} % of "
-        "the workers. The capacity is computed as if all data centres shared their workers, so it is too high where "
-        "workers run out before Cassandra does; `capplan simulate` shows their drops."
-    ]
-
-
 def _production_caution(case: Case[OpenproviderScenario]) -> list[str]:
     """Say that production data are assumed, and what the layout carries on the fresh data of the load tests."""
     if case.scenario.data_factor is not None:
@@ -254,7 +240,6 @@ class OpenproviderNotes(Notes[OpenproviderScenario]):
         """Return what older data, workers of unequal data centres and the RADIUS servers may change."""
         del figures
         cautions = _production_caution(case)
-        cautions.extend(_workers_note(case.scenario))
         if case.solution.bottleneck != "workers":
             cautions.extend(_front_caution(self.evidence, case.scenario, capacity))
         return cautions

@@ -91,7 +91,7 @@ RULES = {
     ),
     "overloaded": Rule(
         "caution",
-        "More was offered than is sustained. The throughput shows the capacity; the latencies grow as the run goes on.",
+        "More was offered than is carried. The throughput shows the capacity; the latencies grow as the run goes on.",
         "Do not read the latencies as those of a steady state. Add runs below the ceiling.",
     ),
     "backlogged": Rule(
