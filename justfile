@@ -23,6 +23,10 @@ fix:
 test *arguments:
     uv run pytest {{arguments}}
 
+# Compare what the commands in tests/frozen answer with what is stored there, digit by digit (minutes; --write, --only NAME)
+frozen *arguments:
+    uv run python tests/frozen/freeze.py {{arguments}}
+
 # Run the long random checks: 2,000 networks in both engines, also in a kernel that checks its memory accesses, 500
 # questions whose answers must not contradict themselves, 10,000 valid questions to every verb (hours; resumes if
 # interrupted: remove dist/valid-questions.jsonl to begin again), 50 sizings that an exhaustive simulation must agree with, and
