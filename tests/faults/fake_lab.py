@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from capplan.calibration.lab import cluster, layout, packages, schema, state
+from capplan.lab import cluster, layout, packages, schema, state
 
 NATIVE_PORT, INTERNODE_PORT, ECHO_PORT = 19042, 17100, 17117
 

@@ -15,7 +15,7 @@ from capplan.models.errors import InputError
 from capplan.models.language.units import parse_count, parse_duration_s, parse_share, parse_size_bytes
 
 if TYPE_CHECKING:
-    from capplan.calibration.collectors.collector import Collected, Settings
+    from capplan.lab.collectors.collector import Collected, Settings
 
 _SHORTEST_S, _LONGEST_S = 0.2, 600.0
 _MOST_CLIENTS = 1024
@@ -60,8 +60,8 @@ def collect_(
     Load tests go to the table, figures of parts to a table beside it (.microbench), and all latencies to an
     HdrHistogram log (.hlog). Most collectors need a lab: 'capplan lab up'.
     """
-    from capplan.calibration.collectors.collector import find_collector
-    from capplan.calibration.lab.packages import check_installed
+    from capplan.lab.collectors.collector import find_collector
+    from capplan.lab.packages import check_installed
 
     if not name:
         _list(as_json)
@@ -85,8 +85,8 @@ def collect_(
 
 
 def _list(as_json: bool) -> None:
-    from capplan.calibration.collectors.collector import COLLECTORS
     from capplan.cli.live.collect_view import listed
+    from capplan.lab.collectors.collector import COLLECTORS
 
     if as_json:
         write_json({name: {"about": each.about, "parameter": each.parameter} for name, each in COLLECTORS.items()})
@@ -96,7 +96,7 @@ def _list(as_json: bool) -> None:
 
 def read_settings(given: dict[str, Any]) -> Settings:
     """Read the options."""
-    from capplan.calibration.collectors.collector import Settings
+    from capplan.lab.collectors.collector import Settings
 
     read: dict[str, tuple[str, Any]] = {
         "duration": ("duration_s", lambda text: _time_s(text, _SHORTEST_S)),
@@ -149,10 +149,10 @@ def _shares(text: str) -> tuple[float, ...]:
 
 def _write(found: Collected, out: Path) -> dict[str, Path]:
     """Write what was measured, and return the paths."""
-    from capplan.calibration.collectors.measurement.histogram_log import write_histograms
     from capplan.calibration.evidence.load_tests import LOAD_TESTS
     from capplan.calibration.evidence.microbenchmarks import MICROBENCHMARKS
     from capplan.cli.measurements.evidence_tables import write_tables
+    from capplan.lab.collectors.measurement.histogram_log import write_histograms
 
     tables = LOAD_TESTS.frame(found.load_tests), MICROBENCHMARKS.frame(found.microbenchmarks)
     written = dict(write_tables(*tables, out))
@@ -164,7 +164,7 @@ def _write(found: Collected, out: Path) -> dict[str, Path]:
 
 def _answer(name: str, found: Collected, written: dict[str, Path], as_json: bool) -> None:
     if as_json:
-        from capplan.calibration.collectors.collector import SCHEMA, Collection, Files, find_collector
+        from capplan.lab.collectors.collector import SCHEMA, Collection, Files, find_collector
 
         files = Files(**{what: str(path) for what, path in written.items()})
         answer = Collection(name, find_collector(name).parameter, files, found.remarks)

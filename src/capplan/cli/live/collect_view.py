@@ -7,11 +7,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from capplan.calibration.collectors.collector import Collected, Collector
 from capplan.calibration.evidence.load_tests import LoadTestRow
 from capplan.calibration.evidence.microbenchmarks import MicrobenchRow
 from capplan.cli.views.lines import paragraph, put
 from capplan.cli.views.tables import table
+from capplan.lab.collectors.collector import Collected, Collector
 
 _FACTORS = {"s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))}
 _MOST_PARTS = 24

@@ -14,7 +14,7 @@ from capplan.models.errors import InputError
 from capplan.models.language.units import parse_duration_s, parse_size_bytes
 
 if TYPE_CHECKING:
-    from capplan.calibration.lab.cluster import LabStatus
+    from capplan.lab.cluster import LabStatus
 
 INCOMPLETE = 1  # exit code: a node is down
 _JAVA_SIZE = re.compile(r"(\d+)([MmGg])")
@@ -47,8 +47,8 @@ def up(
     as_json: Json = False,
 ) -> None:
     """Start a lab, and return when all its nodes have taken a write together."""
-    from capplan.calibration.lab.layout import Layout, check_rtt
-    from capplan.calibration.lab.packages import check_installed
+    from capplan.lab.layout import Layout, check_rtt
+    from capplan.lab.packages import check_installed
 
     check_installed()
     rtt_s = check_rtt(_time_s(rtt))
@@ -58,7 +58,7 @@ def up(
         dcs, cass_nodes, min(3, cass_nodes) if rf is None else rf, version, read_heap(heap), client_tls, internode_tls,
         optimise,
     )  # fmt: skip
-    from capplan.calibration.lab import cluster
+    from capplan.lab import cluster
 
     with working() as progress:
         found = cluster.up(layout, rtt_s, progress)
@@ -71,7 +71,7 @@ def status(as_json: Json = False) -> None:
 
     Exit code 1 if one is down.
     """
-    from capplan.calibration.lab import cluster
+    from capplan.lab import cluster
 
     found = cluster.status()
     _show(found, as_json)
@@ -82,8 +82,8 @@ def status(as_json: Json = False) -> None:
 @app.command()
 def rtt(time: Annotated[str, typer.Argument(metavar="TIME", help="The round trip, such as 40ms.")]) -> None:
     """Change the round trip between data centres at once."""
-    from capplan.calibration.lab import cluster
-    from capplan.calibration.lab.layout import check_rtt
+    from capplan.lab import cluster
+    from capplan.lab.layout import check_rtt
 
     cluster.set_rtt(check_rtt(_time_s(time)))
     Screen().print(f"the round trip between data centres is {time}")
@@ -92,7 +92,7 @@ def rtt(time: Annotated[str, typer.Argument(metavar="TIME", help="The round trip
 @app.command()
 def kill(node: NodeName) -> None:
     """Kill a node as a power failure would."""
-    from capplan.calibration.lab import cluster
+    from capplan.lab import cluster
 
     cluster.kill(node)
     Screen().print(f"{node} is down; start it with 'capplan lab start {node}'")
@@ -101,7 +101,7 @@ def kill(node: NodeName) -> None:
 @app.command()
 def start(node: NodeName) -> None:
     """Start a node that was killed."""
-    from capplan.calibration.lab import cluster
+    from capplan.lab import cluster
 
     with working() as progress:
         cluster.start(node, progress)
@@ -114,7 +114,7 @@ def down() -> None:
 
     It finds what a crash has left, too. Downloaded packages stay.
     """
-    from capplan.calibration.lab import cluster
+    from capplan.lab import cluster
 
     with working() as progress:
         progress("stopping", 0, 1)
@@ -126,7 +126,7 @@ def _show(found: LabStatus, as_json: bool) -> None:
     from capplan.cli.live.lab_view import status as view
 
     if as_json:
-        from capplan.calibration.lab.cluster import SCHEMA
+        from capplan.lab.cluster import SCHEMA
 
         write_json({"schema": SCHEMA, **vars(found)})
     else:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from capplan.calibration.lab.cluster import LabStatus, NodeStatus
 from capplan.cli.views.tables import heading, table
+from capplan.lab.cluster import LabStatus, NodeStatus
 
 
 def status(found: LabStatus, console: Console) -> None:

@@ -7,16 +7,16 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Protocol
 
-from capplan.calibration.collectors.cassandra_load import servers_of
-from capplan.calibration.collectors.collector import Progress
-from capplan.calibration.collectors.measurement.exchanges import connect, echo_times_s
-from capplan.calibration.collectors.measurement.load import Servers
-from capplan.calibration.collectors.measurement.machine import cores
-from capplan.calibration.collectors.runs_in_turn import RunningCluster
-from capplan.calibration.lab import cluster as lab
-from capplan.calibration.lab import state
-from capplan.calibration.lab.layout import ECHO_PORT, Layout
-from capplan.calibration.lab.schema import KEYSPACE, replication
+from capplan.lab import cluster as lab
+from capplan.lab import state
+from capplan.lab.collectors.cassandra_load import servers_of
+from capplan.lab.collectors.collector import Progress
+from capplan.lab.collectors.measurement.exchanges import connect, echo_times_s
+from capplan.lab.collectors.measurement.load import Servers
+from capplan.lab.collectors.measurement.machine import cores
+from capplan.lab.collectors.runs_in_turn import RunningCluster
+from capplan.lab.layout import ECHO_PORT, Layout
+from capplan.lab.schema import KEYSPACE, replication
 from capplan.planner.live.folder import Folder
 from capplan.planner.live.hosts import Hosts
 from capplan.planner.live.protocol import Stage

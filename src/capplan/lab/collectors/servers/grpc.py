@@ -1,0 +1,163 @@
+"""gRPC: a single call against a message of a stream that stays open, with an echo of Python's asyncio at both ends."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import Any
+
+from capplan.calibration.evidence.microbenchmarks import MicrobenchRow
+from capplan.lab.collectors.cassandra_load import doubts
+from capplan.lab.collectors.collector import Collected, Progress, Settings
+from capplan.lab.collectors.measurement import load
+from capplan.lab.collectors.measurement.exchanges import mean_interval, quantiles
+from capplan.lab.collectors.measurement.load import Request, Sample, Servers
+from capplan.lab.collectors.measurement.machine import cores, cpu_error_s, machine, quantum_row
+from capplan.lab.collectors.servers.grpc_server import SERVICE, STREAM, UNARY
+from capplan.lab.collectors.servers.prediction import (
+    MEASURED,
+    PREDICTED,
+    costs_of,
+    predicted_throughput_per_s,
+)
+from capplan.lab.processes import Process, start_of
+from capplan.models.errors import InputError, MissingError
+
+_MESSAGE = b"x" * 100
+_ROUNDS = 3  # of unary and streaming in turn
+_WARM_UP_S = 1.0
+
+
+def collect(settings: Settings, progress: Progress) -> Collected:
+    """Measure single calls and streams in turn.
+
+    Raises
+    ------
+    MissingError
+        If gRPC is not installed.
+    """
+    if find_spec("grpc") is None:
+        raise MissingError("grpcio is not installed: install the extra with `pip install 'capplan[lab]'`")
+    with _server() as (process, port):
+        rows = load.run(_collect(settings, progress, process, port))
+    return Collected(microbenchmarks=(*rows, quantum_row("grpc")), remarks=_REMARKS)
+
+
+_REMARKS = (
+    "client and server are Python's asyncio: the difference between a call and a message is gRPC's, "
+    "the time of either is mostly Python's",
+)
+
+
+@contextmanager
+def _server() -> Iterator[tuple[Process, int]]:
+    """Run the server; it ends with its standard input, so also if this process is killed."""
+    command = [sys.executable, "-m", "capplan.lab.collectors.servers.grpc_server"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:  # noqa: S603  # own command
+        if server.stdin is None or server.stdout is None:
+            raise AssertionError("pipes were asked for")
+        port = server.stdout.readline()
+        if not port:
+            raise InputError("the gRPC server ended while it started: its error stands above")
+        try:
+            yield Process(server.pid, start_of(server.pid) or 0), int(port)
+        finally:
+            server.stdin.close()
+
+
+async def _collect(settings: Settings, progress: Progress, process: Process, port: int) -> list[MicrobenchRow]:
+    import grpc
+
+    rows: list[MicrobenchRow] = []
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        call = channel.unary_unary(f"/{SERVICE}/{UNARY}")
+
+        async def unary(number: int) -> None:
+            del number
+            await call(_MESSAGE)
+
+        smaller: list[tuple[int, dict[str, list[Sample]]]] = []
+        for clients in settings.clients:
+            predicted = _predicted(smaller, clients) if clients == settings.clients[-1] else {}
+            streams: asyncio.Queue[Any] = asyncio.Queue()
+            for _ in range(clients):
+                streams.put_nowait(channel.stream_stream(f"/{SERVICE}/{STREAM}")())
+
+            async def message(number: int, streams: asyncio.Queue[Any] = streams) -> None:
+                del number
+                stream = await streams.get()
+                await stream.write(_MESSAGE)
+                await stream.read()
+                streams.put_nowait(stream)
+
+            kinds: dict[str, Request] = {"call": unary, "message of a stream": message}
+            samples: dict[str, list[Sample]] = {name: [] for name in kinds}
+            for round_ in range(_ROUNDS + 1):
+                progress(f"{clients} clients, calls and messages in turn", round_, _ROUNDS + 1)
+                for name, request in kinds.items():
+                    seconds = settings.duration_s / _ROUNDS if round_ else _WARM_UP_S
+                    found = await load.closed(request, clients, seconds, settings.requests, Servers((process,)))
+                    samples[name] += [found] if round_ else []
+            while not streams.empty():
+                await streams.get_nowait().done_writing()
+            smaller.append((clients, samples))
+            for name, each in samples.items():
+                rows += _rows(name, clients, each, predicted.get(name))
+    return rows
+
+
+def _predicted(smaller: Sequence[tuple[int, Mapping[str, Sequence[Sample]]]], clients: int) -> dict[str, float]:
+    """Return the throughput that a number of clients will reach, by kind, from what fewer clients cost."""
+    if not smaller:
+        return {}
+    (fewest, first), (_, last) = smaller[0], smaller[-1]
+    found = {}
+    for name, samples in last.items():
+        many = samples[-1]
+        costs = costs_of(first[name][-1], fewest, many, many.server_cpu_s[0] / max(many.completed, 1))
+        found[name] = predicted_throughput_per_s(costs, cores(), clients)
+    return found
+
+
+def _rows(operation: str, clients: int, samples: list[Sample], predicted: float | None) -> Iterator[MicrobenchRow]:
+    """Yield latency and CPU at each end, with the scatter of the rounds, and throughput beside its prediction."""
+    latencies = [float(each) for sample in samples for each in sample.latencies_s]
+    notes = "; ".join(dict.fromkeys(doubt for each in samples for doubt in doubts(each)))
+    shared = MicrobenchRow(
+        run_id="grpc",
+        system="grpc",
+        version=version("grpcio"),
+        host=machine(),
+        operation=f"{operation}, {clients} client{'' if clients == 1 else 's'}",
+        unit="s",
+        samples=len(latencies),
+        conditions=f"echo of {len(_MESSAGE)} B, closed, one connection, no TLS",
+        source="capplan collect grpc",
+        note=notes or None,
+    )
+    clock_s = cpu_error_s() * len(samples) / len(latencies)
+    costs = {
+        ("server", "cpu_time"): ([each.server_cpu_s[0] / each.completed for each in samples], clock_s),
+        ("client", "cpu_time"): ([each.client_cpu_s / each.completed for each in samples], 0.0),
+        ("link", "latency"): ([float(each.latencies_s.mean()) for each in samples], 0.0),
+    }
+    for (component, quantity), (values, error_s) in costs.items():
+        mean, low, high = mean_interval(values, error_s)
+        cost = replace(shared, component=component, quantity=quantity, statistic="mean", value=mean)
+        yield replace(cost, error_low=max(low, 0.0), error_high=high)
+    for statistic, value in quantiles(latencies):
+        if statistic in ("p50", "p99"):
+            word: Any = statistic
+            yield replace(shared, component="link", quantity="latency", statistic=word, value=value)
+    if predicted is not None:
+        throughput = replace(shared, quantity="throughput", statistic="mean", unit="1/s")
+        note = "made before the run, from the costs with fewer closed clients"
+        yield replace(throughput, component=PREDICTED, value=predicted, note=note)
+        mean, low, high = mean_interval([each.throughput_per_s for each in samples])
+        yield replace(throughput, component=MEASURED, value=mean, error_low=max(low, 0.0), error_high=high)

