@@ -9,9 +9,7 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from capplan.lab.layout import Layout
-from capplan.lab.node_files import command, settings, write_node
-from capplan.lab.versions import VERSIONS
+from capplan.lab.layout import VERSIONS, Layout, command, settings, write_node
 from capplan.models.errors import InputError
 
 LAYOUTS = st.builds(Layout, dcs=st.integers(1, 9), cass_nodes=st.integers(1, 12))

@@ -20,9 +20,9 @@ from capplan.calibration.audit.audit import audit_load_tests
 from capplan.calibration.evidence.load_tests import LOAD_TESTS
 from capplan.calibration.evidence.microbenchmarks import MICROBENCHMARKS
 from capplan.lab import cluster, state
-from capplan.lab.collectors.session_load import SESSION
+from capplan.lab.cluster import KEYSPACE, session
+from capplan.lab.collectors.sessions import SESSION
 from capplan.lab.layout import NATIVE_PORT, Layout
-from capplan.lab.schema import KEYSPACE, session
 from capplan.models.user_cache import user_cache
 from capplan.planner.live.folder import LARGE, PREDICTIONS, SMALL, Folder
 

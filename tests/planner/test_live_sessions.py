@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from capplan.calibration.evidence.load_tests import LoadTestRow
-from capplan.lab.collectors.runs_in_turn import Bounds, RunningCluster
-from capplan.lab.collectors.session_load import SESSION, SessionLoad, Sessions, Statements, row_of, run_name
+from capplan.lab.collectors.cassandra import RunningCluster
+from capplan.lab.collectors.runs_in_turn import Bounds
+from capplan.lab.collectors.sessions import SESSION, SessionLoad, Sessions, Statements, row_of, run_name
 from capplan.lab.layout import Layout
 from capplan.models.language.parameter import defaults
 from capplan.models.language.units import Number

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import json
+import logging
 import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from capplan.lab import node_files, packages, processes, state
-from capplan.lab.layout import ECHO_PORT, NATIVE_PORT, Layout, Node
+from capplan.lab import packages, processes, state
+from capplan.lab.layout import (
+    ECHO_PORT,
+    NATIVE_PORT,
+    Layout,
+    Node,
+    command,
+    console_log,
+    system_log,
+    write_node,
+    write_stores,
+)
 from capplan.lab.packages import Progress
 from capplan.lab.processes import Process
 from capplan.lab.state import PROXY, State
@@ -23,6 +36,10 @@ SCHEMA = "capplan.lab/1"
 _START_S = 180.0  # that a node may take on a busy machine
 _POLL_S = 0.1
 _LOG_LINES = 12
+KEYSPACE = "lab"
+_TOGETHER_S = 120.0
+_PAUSE_S = 0.2
+_TIMEOUT_S = 20.0
 
 
 class EndedError(InputError):
@@ -143,8 +160,6 @@ def _start_all(layout: Layout, rtt_s: float, progress: Progress) -> None:
     java = packages.java(layout.release, state.packages(), progress)
     jars = packages.jars(layout.release, state.packages(), progress)
     if layout.client_tls or layout.internode_tls:
-        from capplan.lab.certificates import write_stores
-
         write_stores(_tls(), {address for each in layout.nodes for address in (each.address, each.broadcast)})
     if layout.delayed:
         _start_proxy(layout, rtt_s)
@@ -152,8 +167,6 @@ def _start_all(layout: Layout, rtt_s: float, progress: Progress) -> None:
         progress(f"starting {node.name}", done, len(layout.nodes) + 1)
         _start_node(layout, node, java, jars)
     progress("writing to all nodes", len(layout.nodes), len(layout.nodes) + 1)
-    from capplan.lab.schema import create_keyspace
-
     create_keyspace(layout, _check_alive)
     state.write(replace(state.needed(), ready=True))
 
@@ -193,7 +206,7 @@ def _node_status(node: Node, process: Process | None) -> NodeStatus:
         process.pid if process else None,
         processes.memory_bytes(process) if process else 0,
         processes.cpu_s(process) if process else 0.0,
-        str(node_files.system_log(folder_of(node))),
+        str(system_log(folder_of(node))),
     )
 
 
@@ -333,12 +346,11 @@ def _start_proxy(layout: Layout, rtt_s: float) -> None:
 
 def _start_node(layout: Layout, node: Node, java: Path, jars: Sequence[Path]) -> None:
     folder = folder_of(node)
-    node_files.write_node(layout, node, folder, _tls())
-    command = node_files.command(layout, folder, java, jars)
+    write_node(layout, node, folder, _tls())
     # Cassandra's native libraries unpack themselves into this folder
-    process = processes.start(command, node_files.console_log(folder), _recorder(node.name), {"TMPDIR": str(folder)})
-    logs = [node_files.system_log(folder), node_files.console_log(folder)]
-    _await(f"node {node.name}", process, lambda: _answers(node), logs)
+    started = command(layout, folder, java, jars)
+    process = processes.start(started, console_log(folder), _recorder(node.name), {"TMPDIR": str(folder)})
+    _await(f"node {node.name}", process, lambda: _answers(node), _logs(node))
 
 
 def _recorder(name: str) -> Callable[[Process], None]:
@@ -373,9 +385,12 @@ def _check_alive() -> None:
     found = state.needed()
     for node in found.layout.nodes:
         if node.name not in found.alive:
-            folder = folder_of(node)
-            logs = [node_files.system_log(folder), node_files.console_log(folder)]
-            raise EndedError(f"node {node.name} has ended; the last lines of its log:\n{_last_lines(logs)}")
+            raise EndedError(f"node {node.name} has ended; the last lines of its log:\n{_last_lines(_logs(node))}")
+
+
+def _logs(node: Node) -> list[Path]:
+    folder = folder_of(node)
+    return [system_log(folder), console_log(folder)]
 
 
 def _last_lines(logs: Sequence[Path]) -> str:
@@ -398,3 +413,71 @@ def _connects(address: str, port: int) -> bool:
             return True
     except OSError:
         return False
+
+
+@contextmanager
+def session(layout: Layout, node: Node | None = None) -> Iterator[Any]:
+    """Connect to one node, and to no other."""
+    from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+    from cassandra.policies import WhiteListRoundRobinPolicy
+
+    logging.getLogger("cassandra").setLevel(logging.CRITICAL)  # what fails is raised
+    address = (node or layout.nodes[0]).address
+    profile = ExecutionProfile(load_balancing_policy=WhiteListRoundRobinPolicy([address]), request_timeout=_TIMEOUT_S)
+    cluster = Cluster(
+        [address],
+        port=NATIVE_PORT,
+        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+        protocol_version=4,
+        connect_timeout=_TIMEOUT_S,
+        schema_metadata_enabled=False,
+        token_metadata_enabled=False,
+    )
+    try:
+        yield cluster.connect()
+    finally:
+        cluster.shutdown()
+
+
+def replication(layout: Layout) -> str:
+    """Return the replication of the lab's keyspace, as CQL."""
+    each = ", ".join(f"'dc{dc}': {layout.rf}" for dc in range(1, layout.dcs + 1))
+    return f"{{'class': 'NetworkTopologyStrategy', {each}}}"
+
+
+def create_keyspace(layout: Layout, check: Callable[[], None]) -> None:
+    """Create the keyspace, and write rows that every node must take.
+
+    Parameters
+    ----------
+    layout : Layout
+        That of the lab.
+    check : function
+        Raises an error if waiting is of no use.
+
+    Raises
+    ------
+    InputError
+        If the nodes do not find each other.
+    """
+    from cassandra import ConsistencyLevel
+    from cassandra.query import SimpleStatement
+
+    statements = (
+        f"CREATE KEYSPACE IF NOT EXISTS {KEYSPACE} WITH replication = {replication(layout)}",
+        f"CREATE TABLE IF NOT EXISTS {KEYSPACE}.ready (id bigint PRIMARY KEY)",
+        *(f"INSERT INTO {KEYSPACE}.ready (id) VALUES ({number})" for number in range(8 * layout.cass_nodes)),  # noqa: S608  # own names
+    )
+    deadline = time.monotonic() + _TOGETHER_S
+    left = list(statements)
+    while left:
+        try:
+            with session(layout) as its:
+                while left:
+                    its.execute(SimpleStatement(left[0], consistency_level=ConsistencyLevel.ALL))
+                    left.pop(0)
+        except Exception as error:  # of many classes, as long as nodes find each other
+            check()
+            if time.monotonic() > deadline:
+                raise InputError(f"the nodes did not find each other within {_TOGETHER_S:g} s: {error}") from None
+            time.sleep(_PAUSE_S)

@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from capplan.lab.versions import CassandraVersion
+from capplan.lab.layout import CassandraVersion
 from capplan.models.errors import InputError, MissingError
 from capplan.models.replaced_file import replace_file
 

@@ -8,11 +8,9 @@ import pytest
 
 from capplan.calibration.evidence.importers.hdr_log import IMPORTER
 from capplan.calibration.evidence.text_file import TextFile
-from capplan.lab.collectors.collector import Timed
-from capplan.lab.collectors.measurement import load
-from capplan.lab.collectors.measurement.histogram_log import write_histograms
-from capplan.lab.collectors.measurement.load import Sample
-from capplan.lab.collectors.measurement.steadiness import is_steady, warm_up
+from capplan.lab.collectors import load
+from capplan.lab.collectors.collector import Timed, write_histograms
+from capplan.lab.collectors.load import Sample, is_steady, warm_up
 
 FOREVER = 60.0
 

@@ -15,22 +15,15 @@ import pytest
 
 from capplan.calibration.audit.audit import audit_load_tests
 from capplan.calibration.evidence.load_tests import LOAD_TESTS
-from capplan.calibration.evidence.microbenchmarks import MicrobenchRow
-from capplan.lab.collectors.collector import Collected, Settings
-from capplan.lab.collectors.measurement import load
-from capplan.lab.collectors.measurement.load import Part, Sample
-from capplan.lab.collectors.servers import server_load, server_process
-from capplan.lab.collectors.servers.ldap import ENTRIES, bind_messages, decoded, search_messages
-from capplan.lab.collectors.servers.prediction import (
-    MEASURED,
-    PREDICTED,
-    Costs,
-    predicted_latency_s,
-    predicted_throughput_per_s,
-)
-from capplan.lab.collectors.servers.server_load import Expectation, Subject
+from capplan.lab.collectors import load, servers
+from capplan.lab.collectors.collector import Collected, Costs, Settings
+from capplan.lab.collectors.ldap import ENTRIES, bind_messages, decoded, search_messages
+from capplan.lab.collectors.load import Part, Sample
+from capplan.lab.collectors.servers import MEASURED, PREDICTED, Expectation, Subject
 from capplan.lab.processes import Process
 from capplan.models.errors import InputError, MissingError
+from capplan.planner.live import server_forecast
+from capplan.planner.live.server_forecast import latency_s, throughput_per_s
 
 CORES = 2
 CLIENT_S, OTHER_S = 100e-6, 200e-6
@@ -42,25 +35,25 @@ SERVER_S = {"request": (50e-6, 0.0), "proxied request": (110e-6, 50e-6)}  # CPU 
 
 def test_one_client_completes_one_request_in_the_time_of_one() -> None:
     costs = Costs(1e-4, 2e-4, 3e-4)
-    assert predicted_throughput_per_s(costs, CORES, 1) == pytest.approx(1 / 6e-4, rel=0.05)
+    assert throughput_per_s(costs, CORES, 1) == pytest.approx(1 / 6e-4, rel=0.05)
 
 
 def test_the_thread_of_the_generator_is_the_limit_if_it_is_the_slowest() -> None:
-    assert predicted_throughput_per_s(Costs(1e-4, 1e-5, 0.0), CORES, 64) == pytest.approx(1e4, rel=0.05)
+    assert throughput_per_s(Costs(1e-4, 1e-5, 0.0), CORES, 64) == pytest.approx(1e4, rel=0.05)
 
 
 def test_the_cores_are_the_limit_if_the_server_is_the_slowest() -> None:
     """Both cores are always busy with 64 clients: 2 / 1.1 ms."""
-    assert predicted_throughput_per_s(Costs(1e-4, 1e-3, 0.0), CORES, 64) == pytest.approx(2 / 1.1e-3, rel=0.05)
+    assert throughput_per_s(Costs(1e-4, 1e-3, 0.0), CORES, 64) == pytest.approx(2 / 1.1e-3, rel=0.05)
 
 
 def test_a_lone_request_of_an_open_load_waits_for_nothing() -> None:
-    assert predicted_latency_s(Costs(1e-4, 2e-4, 3e-4), CORES, 1.0) == pytest.approx(6e-4, rel=0.05)
+    assert latency_s(Costs(1e-4, 2e-4, 3e-4), CORES, 1.0) == pytest.approx(6e-4, rel=0.05)
 
 
 def test_an_open_load_waits_as_at_one_server_if_there_is_one() -> None:
     """One core that is half busy: the latency of M/M/1 is the service time twice."""
-    assert predicted_latency_s(Costs(0.0, 1e-3, 0.0), 1, 500.0) == pytest.approx(2e-3, rel=0.15)
+    assert latency_s(Costs(0.0, 1e-3, 0.0), 1, 500.0) == pytest.approx(2e-3, rel=0.15)
 
 
 # -- load
@@ -88,8 +81,8 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         runs.append(f"{clients} {kind}")
         return sample(kind, clients, min(1000.0 * clients, 5000.0))
 
-    async def paced(request: Callable[[int], Awaitable[str]], starts: list[float], servers: Any) -> Sample:
-        del servers
+    async def paced(request: Callable[[int], Awaitable[str]], starts: list[float], *others: Any) -> Sample:
+        del others
         kind = await request(0)
         runs.append(f"open {kind}")
         return sample(kind, 0, len(starts), open_load=True)
@@ -98,23 +91,17 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         del arguments
         return 0.0
 
-    for module, changed in (
-        (load, {"closed": closed, "paced": paced}),
-        (
-            server_load,
-            {
-                "idle_cores": nothing,
-                "pause": nothing,
-                "cores": lambda: CORES,
-                "cpu_error_s": lambda: 0.0,
-                "cpu_quantum_s": lambda: 1e-3,
-                "machine": lambda: "a machine",
-                "quantum_row": lambda name: MicrobenchRow(run_id=name, component="cpu clock"),
-            },
-        ),
-    ):
-        for name, value in changed.items():
-            monkeypatch.setattr(module, name, value)
+    for name, value in {
+        "closed": closed,
+        "paced": paced,
+        "pause": nothing,
+        "cores": lambda: CORES,
+        "cpu_error_s": lambda: 0.0,
+        "cpu_quantum_s": lambda: 1e-3,
+    }.items():
+        monkeypatch.setattr(load, name, value)
+    monkeypatch.setattr(servers, "idle_cores", nothing)
+    monkeypatch.setattr(servers, "cores", lambda: CORES)
     return runs
 
 
@@ -127,11 +114,11 @@ def measured(settings: Settings) -> Collected:
         del number
         return "proxied request"
 
-    servers = {"front": Process(1, 1), "home server": Process(2, 2)}
+    parts = {"front": Process(1, 1), "home server": Process(2, 2)}
     expected = {"proxied request": Expectation("request", "front", 2.0, "a front node works twice")}
     kinds = {"request": request, "proxied request": proxied}
-    subject = Subject("radius", "FreeRADIUS", "3.2", servers, kinds, "as in a test", expected)
-    return load.run(server_load.measure(subject, settings, lambda *_: None))
+    subject = Subject("radius", "FreeRADIUS", "3.2", parts, kinds, "as in a test", expected)
+    return load.run(servers.measure(subject, settings, lambda *_: None, server_forecast))
 
 
 def value(found: Collected, component: str, operation: str) -> float:
@@ -145,7 +132,7 @@ def test_the_run_with_most_clients_is_predicted_from_the_costs_of_fewer(made: li
 
     assert made == [f"{run} {kind}" for kind in SERVER_S for run in ("1", "4", "16", "open")]
     costs = Costs(CLIENT_S, 50e-6, 1e-3 * (1 + 5e-4) - CLIENT_S - 50e-6)  # 1 ms with one client
-    said = predicted_throughput_per_s(costs, CORES, 16)
+    said = throughput_per_s(costs, CORES, 16)
     assert value(found, PREDICTED, "request, 16 clients") == pytest.approx(said, rel=0.05)
     assert value(found, MEASURED, "request, 16 clients") == pytest.approx(5000)
     assert len(found.load_tests) == len(found.histograms) == len(made)
@@ -200,8 +187,8 @@ def test_answers_of_ldap_are_read(answer: str, tag: int, code: int) -> None:
 _STARTER = """
 import sys
 from pathlib import Path
-from capplan.lab.collectors.servers.server_process import running
-with running(["sleep", "600"], Path(sys.argv[1])) as process:
+from capplan.lab.collectors.servers import running
+with running("sleep", ["sleep", "600"], Path(sys.argv[1]), lambda: True) as process:
     print(process.pid, flush=True)
     sys.stdin.read()
 """
@@ -234,17 +221,14 @@ def test_a_server_ends_with_its_collector_however_that_ends(end: signal.Signals 
 
 
 def test_a_server_that_does_not_start_is_told_with_its_last_words(tmp_path: Path) -> None:
-    async def never() -> bool:
-        return False
-
-    log = tmp_path / "log"
-    failing = server_process.running(["sh", "-c", "echo bad line 7; exit 3"], log)
-    with failing as process, pytest.raises(InputError, match="bad line 7"):
-        server_process.wait_until_ready(process, log, "a server", never)
+    command = ["sh", "-c", "echo bad line 7; exit 3"]
+    failing = servers.running("a server", command, tmp_path / "log", lambda: False)
+    with pytest.raises(InputError, match="bad line 7"), failing:
+        pass
 
 
 def test_a_server_that_is_not_installed_is_refused_with_the_way_to_get_it() -> None:
     with pytest.raises(MissingError, match="apt-get install slapd"):
-        server_process.needed_program(("no-such-slapd",), "slapd")
+        servers.needed_program(("no-such-slapd",), "slapd")
     with pytest.raises(MissingError, match="capplan"):
-        server_process.needed_module("no_such_module", "no-such-package")
+        servers.needed_module("no_such_module", "no-such-package")

@@ -79,8 +79,10 @@ def collect_(
     if out is None:
         raise InputError(f"say by -o where the figures go, such as -o {name}.parquet")
     check_output(out, TABLE_ENDINGS)
+    from capplan.planner.live import server_forecast
+
     with working() as progress:
-        found = collector.collect(settings, progress)
+        found = collector.collect(settings, progress, server_forecast)
     _answer(name, found, _write(found, out), as_json)
 
 
@@ -152,7 +154,7 @@ def _write(found: Collected, out: Path) -> dict[str, Path]:
     from capplan.calibration.evidence.load_tests import LOAD_TESTS
     from capplan.calibration.evidence.microbenchmarks import MICROBENCHMARKS
     from capplan.cli.measurements.evidence_tables import write_tables
-    from capplan.lab.collectors.measurement.histogram_log import write_histograms
+    from capplan.lab.collectors.collector import write_histograms
 
     tables = LOAD_TESTS.frame(found.load_tests), MICROBENCHMARKS.frame(found.microbenchmarks)
     written = dict(write_tables(*tables, out))

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked
 
-from capplan.lab.collectors.runs_in_turn import RunningCluster
+from capplan.lab.collectors.cassandra import RunningCluster
 from capplan.lab.layout import NATIVE_PORT
 from capplan.models.errors import InputError
 from capplan.models.language.construct import LANGUAGE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from capplan.lab.collectors.runs_in_turn import Bounds
-from capplan.lab.collectors.session_load import SessionLoad
+from capplan.lab.collectors.sessions import SessionLoad
 from capplan.lab.layout import Layout
 
 _RATE_PER_S = 40.0

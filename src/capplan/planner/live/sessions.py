@@ -20,9 +20,9 @@ from capplan.calibration.case.variation import varied
 from capplan.calibration.evidence.load_tests import LoadTestRow
 from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.tables.fit_table import band_of, draws_of, unloaded, with_unknown_layouts
+from capplan.lab.collectors.cassandra import Operation, RunningCluster
 from capplan.lab.collectors.collector import Progress
-from capplan.lab.collectors.runs_in_turn import Operation, RunningCluster
-from capplan.lab.collectors.session_load import (
+from capplan.lab.collectors.sessions import (
     SESSION,
     Key,
     Message,

@@ -1,40 +1,35 @@
-"""gRPC: a single call against a message of a stream that stays open, with an echo of Python's asyncio at both ends."""
+"""gRPC: a single call against a message of a stream that stays open, with an echo of Python's asyncio at both ends.
+
+The echo runs as a process of its own, which is this module: `python -m capplan.lab.collectors.grpc PORT`.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
-from importlib.util import find_spec
 from typing import Any
 
 from capplan.calibration.evidence.microbenchmarks import MicrobenchRow
-from capplan.lab.collectors.cassandra_load import doubts
-from capplan.lab.collectors.collector import Collected, Progress, Settings
-from capplan.lab.collectors.measurement import load
-from capplan.lab.collectors.measurement.exchanges import mean_interval, quantiles
-from capplan.lab.collectors.measurement.load import Request, Sample, Servers
-from capplan.lab.collectors.measurement.machine import cores, cpu_error_s, machine, quantum_row
-from capplan.lab.collectors.servers.grpc_server import SERVICE, STREAM, UNARY
-from capplan.lab.collectors.servers.prediction import (
-    MEASURED,
-    PREDICTED,
-    costs_of,
-    predicted_throughput_per_s,
-)
-from capplan.lab.processes import Process, start_of
-from capplan.models.errors import InputError, MissingError
+from capplan.lab.collectors import load, servers
+from capplan.lab.collectors.collector import Collected, Forecast, Progress, Settings
+from capplan.lab.collectors.load import Request, Sample, Servers, doubts, mean_row, quantiles, quantum_row
+from capplan.lab.collectors.servers import LOOPBACK, MEASURED, PREDICTED, costs_of
+from capplan.lab.processes import Process, cores, cpu_error_s, machine
 
+SERVICE, UNARY, STREAM = "capplan.Echo", "Unary", "Stream"
 _MESSAGE = b"x" * 100
 _ROUNDS = 3  # of unary and streaming in turn
 _WARM_UP_S = 1.0
+_REMARKS = (
+    "client and server are Python's asyncio: the difference between a call and a message is gRPC's, "
+    "the time of either is mostly Python's",
+)
 
 
-def collect(settings: Settings, progress: Progress) -> Collected:
+def collect(settings: Settings, progress: Progress, forecast: Forecast) -> Collected:
     """Measure single calls and streams in turn.
 
     Raises
@@ -42,40 +37,22 @@ def collect(settings: Settings, progress: Progress) -> Collected:
     MissingError
         If gRPC is not installed.
     """
-    if find_spec("grpc") is None:
-        raise MissingError("grpcio is not installed: install the extra with `pip install 'capplan[lab]'`")
-    with _server() as (process, port):
-        rows = load.run(_collect(settings, progress, process, port))
+    servers.needed_module("grpc", "grpcio")
+    with servers.own_folder("grpc") as folder:
+        port = servers.free_port()
+        command = [sys.executable, "-m", __name__, str(port)]
+        with servers.running("gRPC", command, folder / "log", lambda: servers.listens(port)) as process:
+            rows = load.run(_collect(settings, progress, forecast, process, port))
     return Collected(microbenchmarks=(*rows, quantum_row("grpc")), remarks=_REMARKS)
 
 
-_REMARKS = (
-    "client and server are Python's asyncio: the difference between a call and a message is gRPC's, "
-    "the time of either is mostly Python's",
-)
-
-
-@contextmanager
-def _server() -> Iterator[tuple[Process, int]]:
-    """Run the server; it ends with its standard input, so also if this process is killed."""
-    command = [sys.executable, "-m", "capplan.lab.collectors.servers.grpc_server"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:  # noqa: S603  # own command
-        if server.stdin is None or server.stdout is None:
-            raise AssertionError("pipes were asked for")
-        port = server.stdout.readline()
-        if not port:
-            raise InputError("the gRPC server ended while it started: its error stands above")
-        try:
-            yield Process(server.pid, start_of(server.pid) or 0), int(port)
-        finally:
-            server.stdin.close()
-
-
-async def _collect(settings: Settings, progress: Progress, process: Process, port: int) -> list[MicrobenchRow]:
+async def _collect(
+    settings: Settings, progress: Progress, forecast: Forecast, process: Process, port: int
+) -> list[MicrobenchRow]:
     import grpc
 
     rows: list[MicrobenchRow] = []
-    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+    async with grpc.aio.insecure_channel(f"{LOOPBACK}:{port}") as channel:
         call = channel.unary_unary(f"/{SERVICE}/{UNARY}")
 
         async def unary(number: int) -> None:
@@ -84,7 +61,7 @@ async def _collect(settings: Settings, progress: Progress, process: Process, por
 
         smaller: list[tuple[int, dict[str, list[Sample]]]] = []
         for clients in settings.clients:
-            predicted = _predicted(smaller, clients) if clients == settings.clients[-1] else {}
+            predicted = _predicted(smaller, clients, forecast) if clients == settings.clients[-1] else {}
             streams: asyncio.Queue[Any] = asyncio.Queue()
             for _ in range(clients):
                 streams.put_nowait(channel.stream_stream(f"/{SERVICE}/{STREAM}")())
@@ -112,7 +89,9 @@ async def _collect(settings: Settings, progress: Progress, process: Process, por
     return rows
 
 
-def _predicted(smaller: Sequence[tuple[int, Mapping[str, Sequence[Sample]]]], clients: int) -> dict[str, float]:
+def _predicted(
+    smaller: Sequence[tuple[int, Mapping[str, Sequence[Sample]]]], clients: int, forecast: Forecast
+) -> dict[str, float]:
     """Return the throughput that a number of clients will reach, by kind, from what fewer clients cost."""
     if not smaller:
         return {}
@@ -121,7 +100,7 @@ def _predicted(smaller: Sequence[tuple[int, Mapping[str, Sequence[Sample]]]], cl
     for name, samples in last.items():
         many = samples[-1]
         costs = costs_of(first[name][-1], fewest, many, many.server_cpu_s[0] / max(many.completed, 1))
-        found[name] = predicted_throughput_per_s(costs, cores(), clients)
+        found[name] = forecast.throughput_per_s(costs, cores(), clients)
     return found
 
 
@@ -148,9 +127,7 @@ def _rows(operation: str, clients: int, samples: list[Sample], predicted: float 
         ("link", "latency"): ([float(each.latencies_s.mean()) for each in samples], 0.0),
     }
     for (component, quantity), (values, error_s) in costs.items():
-        mean, low, high = mean_interval(values, error_s)
-        cost = replace(shared, component=component, quantity=quantity, statistic="mean", value=mean)
-        yield replace(cost, error_low=max(low, 0.0), error_high=high)
+        yield mean_row(replace(shared, component=component, quantity=quantity), values, error_s)
     for statistic, value in quantiles(latencies):
         if statistic in ("p50", "p99"):
             word: Any = statistic
@@ -159,5 +136,33 @@ def _rows(operation: str, clients: int, samples: list[Sample], predicted: float 
         throughput = replace(shared, quantity="throughput", statistic="mean", unit="1/s")
         note = "made before the run, from the costs with fewer closed clients"
         yield replace(throughput, component=PREDICTED, value=predicted, note=note)
-        mean, low, high = mean_interval([each.throughput_per_s for each in samples])
-        yield replace(throughput, component=MEASURED, value=mean, error_low=max(low, 0.0), error_high=high)
+        yield mean_row(throughput, [each.throughput_per_s for each in samples], component=MEASURED, unit="1/s")
+
+
+async def _unary(request: bytes, context: Any) -> bytes:
+    del context
+    return request
+
+
+async def _stream(requests: AsyncIterator[bytes], context: Any) -> AsyncIterator[bytes]:
+    del context
+    async for each in requests:
+        yield each
+
+
+async def _serve(port: int) -> None:
+    import grpc
+
+    server = grpc.aio.server()
+    methods = {
+        UNARY: grpc.unary_unary_rpc_method_handler(_unary),
+        STREAM: grpc.stream_stream_rpc_method_handler(_stream),
+    }
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, methods),))
+    server.add_insecure_port(f"{LOOPBACK}:{port}")
+    await server.start()
+    await server.wait_for_termination()
+
+
+if __name__ == "__main__":
+    asyncio.run(_serve(int(sys.argv[1])))

@@ -5,18 +5,14 @@ from __future__ import annotations
 import asyncio
 import io
 import socket
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
-from capplan.lab.collectors.collector import Collected, Progress, Settings
-from capplan.lab.collectors.measurement import load
-from capplan.lab.collectors.measurement.load import Request
-from capplan.lab.collectors.servers import server_process
-from capplan.lab.collectors.servers.server_load import Expectation, Subject, measure
-from capplan.lab.collectors.servers.server_process import LOOPBACK
+from capplan.lab.collectors import load, servers
+from capplan.lab.collectors.collector import Collected, Forecast, Progress, Settings
+from capplan.lab.collectors.load import Request
+from capplan.lab.collectors.servers import LOOPBACK, Expectation, Subject, measure
 from capplan.lab.processes import Process
 
 FRONT, HOME = "front", "home server"
@@ -99,7 +95,7 @@ _MOST_UNDER_WAY = 250  # a port of RADIUS has 256 numbers for requests
 _MODEL = "openprovider: a message that is passed on takes front_s twice, once for itself and once for the proxy"
 
 
-def collect(settings: Settings, progress: Progress) -> Collected:
+def collect(settings: Settings, progress: Progress, forecast: Forecast) -> Collected:
     """Measure requests that a server answers itself, and ones that it passes on.
 
     Raises
@@ -107,45 +103,36 @@ def collect(settings: Settings, progress: Progress) -> Collected:
     MissingError
         If FreeRADIUS or pyrad is not installed.
     """
-    server_process.needed_module("pyrad", "pyrad")
-    program = server_process.needed_program(("freeradius", "radiusd"), "freeradius")
+    servers.needed_module("pyrad", "pyrad")
+    program = servers.needed_program(("freeradius", "radiusd"), "freeradius")
     home_users = f'{_NAMES[PROXIED]} Cleartext-Password := "{_PASSWORD}"\n'
     front_users = f'{_NAMES[PLAIN]} Cleartext-Password := "{_PASSWORD}"\n{_NAMES[PROXIED]} Proxy-To-Realm := "home"\n'
     with _freeradius(program, home_users, _NO_PROXY) as (home, home_port):
         proxy = _PROXY.format(port=home_port, secret=_SECRET)
         with _freeradius(program, front_users, proxy) as (front, port):
-            return load.run(_collect(settings, progress, {FRONT: front, HOME: home}, port, _version(program)))
+            version = servers.version_of(program, "-v")
+            return load.run(_collect(settings, progress, forecast, {FRONT: front, HOME: home}, port, version))
 
 
 @contextmanager
 def _freeradius(program: str, users: str, proxy: str) -> Iterator[tuple[Process, int]]:
     """Run a server; yield its process and its port."""
-    with server_process.own_folder("radius") as folder:
-        port, log = server_process.free_port(socket.SOCK_DGRAM), folder / "log"
-        found = server_process.existing(_LIBRARIES)
+    with servers.own_folder("radius") as folder:
+        port, log = servers.free_port(socket.SOCK_DGRAM), folder / "log"
+        found = servers.existing(_LIBRARIES)
         libraries = f"libdir = {found}\n" if found else ""
         (folder / "users").write_text(users, encoding="ascii")
         text = _CONFIGURATION.format(
             folder=folder, libraries=libraries, secret=_SECRET, threads=_THREADS, proxy=proxy, port=port
         )
         (folder / "radiusd.conf").write_text(text, encoding="utf-8")
-        with server_process.running([program, "-f", "-d", str(folder)], log) as process:
-            server_process.wait_until_ready(process, log, "FreeRADIUS", lambda: _is_ready(log))
+        command, ready = [program, "-f", "-d", str(folder)], "Ready to process requests"
+        with servers.running("FreeRADIUS", command, log, lambda: servers.says(log, ready)) as process:
             yield process, port
 
 
-async def _is_ready(log: Path) -> bool:
-    return log.exists() and "Ready to process requests" in log.read_text(encoding="utf-8", errors="replace")
-
-
-def _version(program: str) -> str:
-    done = subprocess.run([program, "-v"], capture_output=True, text=True, check=False)  # noqa: S603  # FreeRADIUS itself
-    words = done.stdout.replace(",", " ").split()
-    return next((each for each in words if each[:1].isdigit()), "")
-
-
-async def _collect(
-    settings: Settings, progress: Progress, servers: dict[str, Process], port: int, version: str
+async def _collect(  # one call site
+    settings: Settings, progress: Progress, forecast: Forecast, parts: dict[str, Process], port: int, version: str
 ) -> Collected:
     from pyrad.client_async import ClientAsync
     from pyrad.dictionary import Dictionary
@@ -163,9 +150,8 @@ async def _collect(
     expected = {PROXIED: Expectation(PLAIN, FRONT, 2.0, _MODEL)}
     conditions = f"PAP, users of a file, {_THREADS} threads, UDP, Message-Authenticator"
     try:
-        return await measure(
-            Subject("radius", "FreeRADIUS", version, servers, kinds, conditions, expected), settings, progress
-        )
+        subject = Subject("radius", "FreeRADIUS", version, parts, kinds, conditions, expected)
+        return await measure(subject, settings, progress, forecast)
     finally:
         await client.deinitialize_transports()
 

@@ -21,32 +21,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capplan.calibration.evidence.load_tests import LoadTestRow
-from capplan.lab.collectors.cassandra_load import doubt_cells, doubts, latency_columns
+from capplan.lab.collectors import load
+from capplan.lab.collectors.cassandra import Load, Operation, RunningCluster, Table, connected, create, patiently
 from capplan.lab.collectors.collector import Progress
-from capplan.lab.collectors.measurement import load
-from capplan.lab.collectors.measurement.load import Sample
-from capplan.lab.collectors.measurement.steadiness import warm_up
-from capplan.lab.collectors.runs_in_turn import (
-    ROWS,
-    Bounds,
-    Load,
-    Operation,
-    RoundTrip,
-    RunningCluster,
-    connected,
-    create_tables,
-    seed_of,
-    table_of,
-)
-from capplan.models.errors import InputError
+from capplan.lab.collectors.load import Run, Target, doubt_cells, doubts, pause
+from capplan.lab.collectors.runs_in_turn import ROWS, Bounds, RoundTrip, create_tables, seed_of, table_of
 
 SESSION = "session"
 """Request class of the row about whole sessions, whose drops are sessions not found."""
 _MOST = 100_000
-_WINDOW_S, _PAUSE_S, _WARM_CLIENTS = 1.5, 0.3, 4
-_PATIENCE_S = 30.0
+_WINDOW_S, _WARM_CLIENTS = 1.5, 4
 _THINKS = 4096
 _TABLE = "live_sessions"
+_UNANSWERED = "no session was completed: check the nodes, or the levels"
 _SEED = 11
 
 
@@ -184,68 +171,39 @@ async def _measured(
     drivers = []
     try:
         for one in clusters:
-            drivers.append(await connected(one, tls=False))  # noqa: PERF401  # those made so far are closed
+            drivers.append(await connected(one))  # noqa: PERF401  # those made so far are closed
         progress("writing rows", 0, 1)
         size = left[0][1].row_bytes
         await create_tables(drivers[0], its, [size])
-        await _create_table(drivers[0], its.keyspace)
-        statements = [await _statements(driver, its.keyspace, size) for driver in drivers]
+        own = Table(f"{its.keyspace}.{_TABLE}", size, _MOST)
+        await create(drivers[0], own.creation)
+        statements = [await _statements(driver, table_of(its, size), own) for driver in drivers]
         rtt = RoundTrip(its)
         await rtt.become(left[0][1].rtt_ms)
         first = time.time_ns() >> 10  # no row of an earlier measurement has such a number
         warm: dict[tuple[str, str], str] = {}
         for levels, one_load in {(each.read, each.write): each for _, each in left}.items():
             progress(f"warming sessions at {' and '.join(levels)} up until they are steady", 0, 1)
-            warm[levels] = await _warmed(Sessions(statements, flow, one_load, first), its, bounds)
+            quick = Target(
+                Sessions(statements, flow, replace(one_load, think_s=0.0), first).run, its.servers, _UNANSWERED
+            )
+            warm[levels] = (await quick.warmed_up(_WARM_CLIENTS, _MOST, bounds.warm_up_s, _WINDOW_S)).sentence
             first += _MOST
         for number, (repeat, each) in enumerate(left):
             progress(f"sessions, think {1000 * each.think_s:g} ms, {each.read} and {each.write}", number, len(left))
             await rtt.become(each.rtt_ms)
-            await asyncio.sleep(_PAUSE_S + 2 * each.rtt_ms / 1000)
+            await pause(each.rtt_ms / 1000)
             name = run_name(stage, each, repeat)
             starts = load.arrivals(each.sessions_per_s, bounds.duration_s, _MOST, seed_of(name))
             sessions = Sessions(statements, flow, each, first, seed_of(f"{name}: time to think"))
-            sample = await load.paced(sessions.run, starts, its.servers)
+            target = Target(sessions.run, its.servers, _UNANSWERED)
+            sample = target.answered(await load.paced(target.request, starts, target.servers))
             first += _MOST
-            done(list(_rows(its, name, repeat, sessions, sample, warm[each.read, each.write])))
+            run = Run(name, None, each.sessions_per_s, repeat, sample)
+            done(list(_rows(its, run, sessions, warm[each.read, each.write])))
     finally:
         for driver in drivers:
             await driver.close()
-
-
-async def _create_table(driver: Any, keyspace: str) -> None:
-    import acsylla
-
-    text = f"CREATE TABLE IF NOT EXISTS {keyspace}.{_TABLE} (id bigint PRIMARY KEY, value blob)"
-    await driver.execute(acsylla.create_statement(text, timeout=30.0))
-
-
-async def _warmed(sessions: Sessions, cluster: RunningCluster, bounds: Bounds) -> str:
-    """Run sessions without time to think until their cost is steady; return what was seen."""
-    quick = Sessions(sessions.at, sessions.flow, replace(sessions.load, think_s=0.0), sessions.first)
-    begun = 0
-
-    async def window(seconds: float) -> float:
-        nonlocal begun
-        found = await load.closed(quick.run, _WARM_CLIENTS, seconds, _MOST, cluster.servers, begun)
-        if not found.completed:
-            raise InputError("no session was completed: check the nodes, or the levels")
-        begun += found.completed + found.errors
-        return (sum(found.server_cpu_s) or float(found.latencies_s.sum())) / found.completed
-
-    return (await warm_up(window, _WINDOW_S, bounds.warm_up_s)).sentence
-
-
-async def _prepared(driver: Any, text: str) -> Any:
-    """Prepare a statement, again and again as long as a data centre has not heard of the table."""
-    deadline = time.monotonic() + _PATIENCE_S
-    while True:
-        try:
-            return await driver.create_prepared(text)
-        except Exception as error:  # of many classes, as long as nodes agree on the schema
-            if time.monotonic() > deadline:
-                raise InputError(f"a statement cannot be prepared: {error}") from None
-        await asyncio.sleep(_PAUSE_S)
 
 
 Ask = Callable[[int, str], Awaitable[bool]]
@@ -270,25 +228,29 @@ class Statements:
     delete: Ask
 
 
-async def _statements(driver: Any, keyspace: str, row_bytes: int) -> Statements:
-    """Prepare the statements of a driver."""
+async def _statements(driver: Any, known: Table, own: Table) -> Statements:
+    """Prepare the statements of a driver, again and again as long as a data centre has not heard of the tables."""
     import acsylla
 
-    value, table = bytes(row_bytes), f"{keyspace}.{_TABLE}"
+    value = bytes(own.row_bytes)
     texts = (
-        f"SELECT value FROM {table_of(keyspace, row_bytes)} WHERE id = ?",  # noqa: S608  # our table
-        f"SELECT value FROM {table} WHERE id = ?",  # noqa: S608  # our table
-        f"INSERT INTO {table} (id, value) VALUES (?, ?)",  # noqa: S608  # our table
-        f"DELETE FROM {table} WHERE id = ?",  # noqa: S608  # our table
+        f"SELECT value FROM {known.name} WHERE id = ?",  # noqa: S608  # our table
+        f"SELECT value FROM {own.name} WHERE id = ?",  # noqa: S608  # our table
+        f"INSERT INTO {own.name} (id, value) VALUES (?, ?)",  # noqa: S608  # our table
+        f"DELETE FROM {own.name} WHERE id = ?",  # noqa: S608  # our table
     )
-    known, select, insert, remove = [await _prepared(driver, text) for text in texts]
+
+    async def prepared(text: str) -> Any:
+        return await patiently(lambda: driver.create_prepared(text), "a statement cannot be prepared")
+
+    look_up, select, insert, remove = [await prepared(text) for text in texts]
 
     async def ask(statement: Any, parameters: list[Any], level: str) -> bool:
         found = await driver.execute(statement.bind(parameters, consistency=acsylla.Consistency[level]))
         return bool(found.count())
 
     return Statements(
-        lambda number, level: ask(known, [number % ROWS], level),
+        lambda number, level: ask(look_up, [number % ROWS], level),
         lambda number, level: ask(select, [number], level),
         lambda number, level: ask(insert, [number, value], level),
         lambda number, level: ask(remove, [number], level),
@@ -387,13 +349,9 @@ class Sessions:
         return found
 
 
-def _rows(
-    cluster: RunningCluster, name: str, repeat: int, sessions: Sessions, sample: Sample, warm: str
-) -> list[LoadTestRow]:
+def _rows(cluster: RunningCluster, run: Run, sessions: Sessions, warm: str) -> list[LoadTestRow]:
     """Return a row about whole sessions, and one for each request class."""
-    if not sample.completed:
-        raise InputError("no session was completed: check the nodes, or the levels")
-    its, counts = sessions.load, Counter(message.name for message in sessions.flow)
+    its, sample, counts = sessions.load, run.sample, Counter(message.name for message in sessions.flow)
     by_class = sessions.latencies_s(sample.lateness_s)
     parts = {SESSION: sample}
     parts |= {each: replace(sample, latencies_s=by_class.get(each, np.zeros(0))) for each in counts}
@@ -409,22 +367,13 @@ def _rows(
     for each, part in parts.items():
         own = {
             **shared,
+            **doubt_cells(first),
             "request_class": each,
             "offered_tps": its.sessions_per_s * counts.get(each, 1),
-            "throughput_tps": part.throughput_per_s,
+            "node_cpu_percent": None,
             "drops": sessions.missed if each == SESSION else 0,
             "errors": sample.errors if each == SESSION else 0,
+            "note": "; ".join(said),
         }
-        found.append(
-            LoadTestRow(
-                run_id=name,
-                repeat=repeat,
-                duration_s=sample.duration_s,
-                client_cpu_percent=sample.client_percent,
-                note="; ".join(said),
-                **doubt_cells(first),
-                **own,
-                **latency_columns(part),
-            )
-        )
+        found.append(replace(run, sample=part).row(own, []))
     return found

@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import subprocess
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
-from capplan.lab.collectors.collector import Collected, Progress, Settings
-from capplan.lab.collectors.measurement import load
-from capplan.lab.collectors.servers import server_process
-from capplan.lab.collectors.servers.server_load import Subject, measure
-from capplan.lab.collectors.servers.server_process import LOOPBACK
+from capplan.lab.collectors import load, servers
+from capplan.lab.collectors.collector import Collected, Forecast, Progress, Settings
+from capplan.lab.collectors.servers import LOOPBACK, Subject, measure
 from capplan.lab.processes import Process
 from capplan.models.errors import InputError
 
@@ -39,7 +37,7 @@ _CHUNK = 1 << 14
 _MOST_CONNECTIONS = 256
 
 
-def collect(settings: Settings, progress: Progress) -> Collected:
+def collect(settings: Settings, progress: Progress, forecast: Forecast) -> Collected:
     """Measure searches and binds.
 
     Raises
@@ -47,40 +45,31 @@ def collect(settings: Settings, progress: Progress) -> Collected:
     MissingError
         If slapd or ldap3 is not installed.
     """
-    server_process.needed_module("ldap3", "ldap3")
-    program = server_process.needed_program(("slapd",), "slapd")
-    with _slapd(program) as (process, port, version):
-        return load.run(_collect(settings, progress, process, port, version))
+    servers.needed_module("ldap3", "ldap3")
+    program = servers.needed_program(("slapd",), "slapd")
+    with _slapd(program) as (process, port):
+        version = servers.version_of(program, "-VV")
+        return load.run(_collect(settings, progress, forecast, process, port, version))
 
 
 @contextmanager
-def _slapd(program: str) -> Iterator[tuple[Process, int, str]]:
-    """Run slapd with some entries; yield its process, its port and its version."""
-    schema = server_process.existing(_SCHEMAS)
+def _slapd(program: str) -> Iterator[tuple[Process, int]]:
+    """Run slapd with some entries; yield its process and its port."""
+    schema = servers.existing(_SCHEMAS)
     if schema is None:
         raise InputError(f"the schemas of slapd are not in {' or '.join(_SCHEMAS)}: install them, then try again")
-    modules = server_process.existing(_MODULES)
-    with server_process.own_folder("ldap") as folder:
-        configuration, log, port = folder / "slapd.conf", folder / "log", server_process.free_port()
+    modules = servers.existing(_MODULES)
+    with servers.own_folder("ldap") as folder:
+        configuration, log, port = folder / "slapd.conf", folder / "log", servers.free_port()
         (folder / "database").mkdir()
         loaded = f"modulepath {modules}\nmoduleload back_mdb\n" if modules else ""
         text = _CONFIGURATION.format(modules=loaded, schema=schema, folder=folder, suffix=SUFFIX)
         configuration.write_text(text, encoding="utf-8")
         _add_entries(program, configuration, folder / "entries.ldif")
         address = f"ldap://{LOOPBACK}:{port}"
-        # -d keeps slapd in the foreground
-        with server_process.running([program, "-d", "0", "-h", address, "-f", str(configuration)], log) as process:
-
-            async def answers() -> bool:
-                with suppress(OSError):
-                    _, writer = await asyncio.open_connection(LOOPBACK, port)
-                    writer.close()
-                    await writer.wait_closed()
-                    return True
-                return False
-
-            server_process.wait_until_ready(process, log, "slapd", answers)
-            yield process, port, _version(program)
+        command = [program, "-d", "0", "-h", address, "-f", str(configuration)]  # -d keeps slapd in the foreground
+        with servers.running("slapd", command, log, lambda: servers.listens(port)) as process:
+            yield process, port
 
 
 def _add_entries(program: str, configuration: Path, ldif: Path) -> None:
@@ -103,27 +92,15 @@ def _dn(number: int) -> str:
     return f"uid=user{number},{SUFFIX}"
 
 
-def _version(program: str) -> str:
-    done = subprocess.run([program, "-VV"], capture_output=True, text=True, check=False)  # noqa: S603  # slapd itself
-    words = (done.stderr or done.stdout).split()
-    return next((each for each in words if each[:1].isdigit()), "")
-
-
-async def _collect(settings: Settings, progress: Progress, process: Process, port: int, version: str) -> Collected:
+async def _collect(  # one call site
+    settings: Settings, progress: Progress, forecast: Forecast, process: Process, port: int, version: str
+) -> Collected:
     searches, binds = _Connections(port, search_messages()), _Connections(port, bind_messages())
+    kinds = {"search": searches.request, "bind": binds.request}
+    conditions = f"{ENTRIES} entries in memory, indexed by uid; no TLS; a connection for each request under way"
     try:
-        return await measure(
-            Subject(
-                "ldap",
-                "OpenLDAP slapd",
-                version,
-                {"slapd": process},
-                {"search": searches.request, "bind": binds.request},
-                f"{ENTRIES} entries in memory, indexed by uid; no TLS; a connection for each request under way",
-            ),
-            settings,
-            progress,
-        )
+        subject = Subject("ldap", "OpenLDAP slapd", version, {"slapd": process}, kinds, conditions)
+        return await measure(subject, settings, progress, forecast)
     finally:
         searches.close()
         binds.close()
@@ -177,6 +154,9 @@ def _size(received: bytes) -> int:
     return int(BaseStrategy.compute_ldap_message_size(received))  # type: ignore[no-untyped-call]  # of ldap3
 
 
+_Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
 class _Connections:
     """Open connections; each request takes one that is free, opens one, or waits if there are many."""
 
@@ -187,53 +167,31 @@ class _Connections:
 
     async def request(self, number: int) -> None:
         async with self._room:
-            connection = self._free.pop() if self._free else await _connect(self._port)
+            connection = self._free.pop() if self._free else await asyncio.open_connection(LOOPBACK, self._port)
             try:
-                await connection.exchange(self._messages[number % len(self._messages)])
+                await _exchange(connection, self._messages[number % len(self._messages)])
             except BaseException:
-                connection.close()
+                connection[1].close()
                 raise
             self._free.append(connection)
 
     def close(self) -> None:
-        for each in self._free:
-            each.close()
+        for _, writer in self._free:
+            writer.close()
 
 
-class _Connection:
-    """A connection with one request under way."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader, self._writer, self._left = reader, writer, b""
-
-    async def exchange(self, message: bytes) -> None:
-        """Send a request and wait for the end of its answer."""
-        self._writer.write(message)
-        entries = 0
-        while True:
-            tag, code = await self._answer()
-            entries += tag == _ENTRY
-            if tag in _RESULT:
-                break
-        if code != _SUCCESS or (tag != _RESULT[0] and entries != 1):
-            raise OSError(f"slapd answered with code {code} and {entries} entries")
-
-    async def _answer(self) -> tuple[int, int]:
-        """Return the tag of the next message, and the result code that stands first in a result."""
-        size = _size(self._left)
-        while size < 0 or len(self._left) < size:
-            chunk = await self._reader.read(_CHUNK)
+async def _exchange(connection: _Connection, message: bytes) -> None:
+    """Send a request and wait for the end of its answer, whose result code must be that of success."""
+    reader, writer = connection
+    writer.write(message)
+    left, tag, code, entries = b"", _ENTRY, _SUCCESS, 0
+    while tag not in _RESULT:
+        while not 0 <= (size := _size(left)) <= len(left):
+            chunk = await reader.read(_CHUNK)
             if not chunk:
                 raise ConnectionError("slapd closed the connection")
-            self._left += chunk
-            size = _size(self._left)
-        message, self._left = self._left[:size], self._left[size:]
-        return decoded(message)
-
-    def close(self) -> None:
-        """Close it."""
-        self._writer.close()
-
-
-async def _connect(port: int) -> _Connection:
-    return _Connection(*await asyncio.open_connection(LOOPBACK, port))
+            left += chunk
+        tag, code = decoded(left[:size])
+        left, entries = left[size:], entries + (tag == _ENTRY)
+    if code != _SUCCESS or (tag != _RESULT[0] and entries != 1):
+        raise OSError(f"slapd answered with code {code} and {entries} entries")

@@ -1,7 +1,6 @@
 """Rows of collected load: the audit finds nothing wrong in them, and says when the generator was the bottleneck."""
 
 from dataclasses import replace
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -10,12 +9,10 @@ import pytest
 from capplan.calibration.audit.audit import audit_load_tests
 from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
 from capplan.calibration.evidence.microbenchmarks import MICROBENCHMARKS
-from capplan.lab.collectors import cassandra_load
-from capplan.lab.collectors.cassandra_load import About, Run, Subject, Target, doubts
+from capplan.lab.collectors import cassandra, load
+from capplan.lab.collectors.cassandra import About, check_level, pool_rows
 from capplan.lab.collectors.collector import COLLECTORS, Settings, find_collector
-from capplan.lab.collectors.measurement.load import Part, Request, Sample
-from capplan.lab.collectors.measurement.steadiness import WarmUp
-from capplan.lab.collectors.worker_pool import pool_rows
+from capplan.lab.collectors.load import Part, Run, Sample, doubts
 from capplan.lab.layout import Layout
 from capplan.lab.state import State
 from capplan.models.errors import InputError
@@ -26,9 +23,10 @@ CORES = 2
 
 @pytest.fixture(autouse=True)
 def machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cassandra_load, "cores", lambda: CORES)
-    monkeypatch.setattr(cassandra_load, "cpu_error_s", lambda: 4e-3)
-    monkeypatch.setattr(cassandra_load, "cpu_quantum_s", lambda: 1e-3)
+    for module in (cassandra, load):
+        monkeypatch.setattr(module, "cores", lambda: CORES)
+    monkeypatch.setattr(load, "cpu_error_s", lambda: 4e-3)
+    monkeypatch.setattr(load, "cpu_quantum_s", lambda: 1e-3)
 
 
 def run(clients: int | None, rate: float, duration_s: float = 5.0, **changed: Any) -> Run:
@@ -45,29 +43,25 @@ def run(clients: int | None, rate: float, duration_s: float = 5.0, **changed: An
     return Run(name, clients, offered, 1, replace(found, **changed))
 
 
-@pytest.fixture
-def about() -> About:
-    lab = State(Layout(dcs=2, cass_nodes=3, rf=2), 0.02, "boot", ready=True)
-    return About(
-        lab,
-        Subject("cassandra-write", "write", unprepared),
-        Settings(level="QUORUM"),
-        WarmUp((1e-4,) * 4, 1.0, True),
-        idle_cores=0.1,
-    )
+ABOUT = About(
+    "cassandra-write",
+    "write",
+    State(Layout(dcs=2, cass_nodes=3, rf=2), 0.02, "boot", ready=True),
+    Settings(level="QUORUM"),
+)
 
 
-async def unprepared(target: Target, settings: Settings) -> Request:
-    raise AssertionError(target, settings)
+def row(of: Run) -> LoadTestRow:
+    return ABOUT.row(of, "warm")
 
 
 def rules(rows: list[LoadTestRow]) -> list[str]:
     return [each.rule for each in audit_load_tests(LOAD_TESTS.frame(rows)).findings]
 
 
-def test_the_audit_finds_nothing_wrong(about: About) -> None:
+def test_the_audit_finds_nothing_wrong() -> None:
     runs = [run(1, 900.0), run(4, 3000.0), run(16, 8000.0), run(None, 2000.0), run(None, 6000.0)]
-    rows = [about.row(each) for each in runs]
+    rows = [row(each) for each in runs]
 
     assert rules(rows) == []
     assert rows[0].consistency_write == "QUORUM"
@@ -75,32 +69,32 @@ def test_the_audit_finds_nothing_wrong(about: About) -> None:
     assert rows[2].node_cpu_percent == pytest.approx(100 * 8000 * CPU_S / CORES)
 
 
-def test_a_generator_that_was_the_bottleneck_is_flagged(about: About) -> None:
+def test_a_generator_that_was_the_bottleneck_is_flagged() -> None:
     busy = run(16, 8000.0, thread_cpu_s=4.5)
     late = run(None, 2000.0, lateness_s=np.full(10_000, 1e-3))
 
-    assert rules([about.row(busy)]) == ["generator-ceiling"]
+    assert rules([row(busy)]) == ["generator-ceiling"]
     for each in (busy, late):
         assert any("bottleneck" in doubt for doubt in doubts(each.sample))
-        assert about.row(each).generator_limited
+        assert row(each).generator_limited
     assert doubts(run(16, 8000.0).sample) == []
-    assert not about.row(run(16, 8000.0)).generator_limited
+    assert not row(run(16, 8000.0)).generator_limited
 
 
-def test_other_processes_on_the_machine_are_told(about: About) -> None:
+def test_other_processes_on_the_machine_are_told() -> None:
     disturbed = run(16, 8000.0, others_cores=0.3)
-    assert about.row(disturbed).disturbed
+    assert row(disturbed).disturbed
     assert doubts(disturbed.sample)
 
 
-def test_percentiles_that_rest_on_few_requests_are_left_out(about: About) -> None:
-    row = about.row(run(None, 100.0))
-    assert (row.latency_p99_ms, row.latency_p999_ms) == (None, None)
-    assert row.latency_p95_ms is not None
+def test_percentiles_that_rest_on_few_requests_are_left_out() -> None:
+    found = row(run(None, 100.0))
+    assert (found.latency_p99_ms, found.latency_p999_ms) == (None, None)
+    assert found.latency_p95_ms is not None
 
 
-def test_what_a_request_costs_is_the_cpu_beyond_idling(about: About) -> None:
-    rows = about.parts([run(16, 8000.0)])
+def test_what_a_request_costs_is_the_cpu_beyond_idling() -> None:
+    rows = list(ABOUT.parts([run(16, 8000.0)], 0.1, "warm"))
     cost = next(each for each in rows if each.component == "nodes")
 
     idle_s = 0.1 / 8000
@@ -117,14 +111,14 @@ def test_what_a_request_costs_is_the_cpu_beyond_idling(about: About) -> None:
 def test_every_collector_names_what_it_measures(name: str) -> None:
     found = find_collector(name)
     assert ":" in found.parameter
-    assert callable(import_module(found.module).collect)
+    assert callable(found.function)
 
 
 def test_an_unknown_collector_and_level_are_refused() -> None:
     with pytest.raises(InputError, match="'rtt'"):
         find_collector("rttt")
     with pytest.raises(InputError, match="QUORUM"):
-        cassandra_load.check_level("QUORM", "write")
+        check_level("QUORM", "write")
 
 
 def test_a_full_pool_shows_its_threads_and_the_hand_off() -> None:

