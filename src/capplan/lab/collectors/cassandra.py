@@ -40,6 +40,7 @@ from capplan.lab.collectors.load import (
     clock_note,
     doubted,
     doubts,
+    figure,
     idle_cores,
     lateness_rows,
     load_cells,
@@ -436,10 +437,10 @@ async def _collect(about: About, progress: Progress) -> Collected:
         warm = (await runner.warm_up()).sentence
         for repeat in range(1, settings.repeats + 1):  # so that a drift of the machine is in all of them
             for clients in settings.clients:
-                most = await runner.closed(clients, f"-{repeat}", repeat)
+                most = await runner.step(clients, repeat=repeat)
             for share in settings.shares:
                 rate = rounded(share * most.sample.throughput_per_s)
-                await runner.open(rate, settings.seed + len(runner.runs), f"-{repeat}", repeat)
+                await runner.step(None, rate, settings.seed + len(runner.runs), repeat)
     finally:
         await driver.close()
     runs = runner.runs
@@ -495,19 +496,10 @@ class About:
             layout, how = self.lab.layout, f"closed, {run.clients} clients"
             if run.offered_per_s is not None:
                 how = f"open, {run.offered_per_s:g} requests/s"
-            part = MicrobenchRow(
-                run_id=self._run_id(run),
-                system="cassandra",
-                version=layout.release.release,
-                host=machine(),
-                operation=self.operation,
-                samples=run.sample.completed,
-                conditions=(
-                    f"{how}, {self.settings.level}, RF {layout.rf}, {layout.dcs} x {layout.cass_nodes} nodes, "
-                    f"{self.settings.row_bytes} B rows"
-                ),
-                source=f"capplan collect {self.name}",
-            )
+            where = f"{self.settings.level}, RF {layout.rf}, {layout.dcs} x {layout.cass_nodes} nodes"
+            cells = {"version": layout.release.release, "samples": run.sample.completed, "run_id": self._run_id(run)}
+            conditions = f"{how}, {where}, {self.settings.row_bytes} B rows"
+            part = figure(self.name, "cassandra", self.operation, conditions=conditions, **cells)
             cost, said = per_request(run.sample, idle), "; ".join([clock_note(), warm, *doubts(run.sample)])
             less = f"all nodes together, less {1000 * idle:.0f} ms a second without load; {said}"
             yield mean_row(part, cost.servers, cost.error_s, component="nodes", quantity="cpu_time", note=less)
@@ -569,16 +561,8 @@ async def _with_driver(settings: Settings) -> list[MicrobenchRow]:
 
 
 def _generator(operation: str, conditions: str, samples: int) -> MicrobenchRow:
-    return MicrobenchRow(
-        run_id="client",
-        system="capplan",
-        host=machine(),
-        component="load generator",
-        operation=operation,
-        samples=samples,
-        conditions=conditions,
-        source="capplan collect client",
-    )
+    cells = {"component": "load generator", "samples": samples, "conditions": conditions}
+    return figure("client", "capplan", operation, **cells)
 
 
 def _ceiling(
@@ -647,17 +631,9 @@ def pool_rows(runs: Sequence[LoadTestRow], threads: int, release: str) -> Iterat
     held_s = [(each.latency_mean_ms or 0.0) / 1000 for each in runs if each.clients == fewest]
     full = [each for each in runs if (each.clients or 0) >= _FULL * threads * _nodes(each)]
     hold_s = sum(held_s) / len(held_s)
-    shared = MicrobenchRow(
-        run_id="worker-pool",
-        system="cassandra",
-        version=release,
-        host=machine(),
-        component="thread pool",
-        operation="Native-Transport-Requests",
-        samples=len(full),
-        conditions=f"writes at QUORUM that hold a thread for {1000 * hold_s:.3g} ms, at most {threads} threads a node",
-        source="capplan collect worker-pool",
-    )
+    conditions = f"writes at QUORUM that hold a thread for {1000 * hold_s:.3g} ms, at most {threads} threads a node"
+    cells = {"component": "thread pool", "samples": len(full), "conditions": conditions}
+    shared = figure("worker-pool", "cassandra", "Native-Transport-Requests", version=release, **cells)
     busy = [(each.throughput_tps or 0.0) * hold_s for each in full]
     note = "throughput of a full pool x latency with few clients"
     yield mean_row(shared, busy, least=-inf, quantity="threads", unit="1", note=note)
@@ -702,43 +678,26 @@ def collect_counts(settings: Settings, progress: Progress) -> Collected:
     return Collected(microbenchmarks=tuple(rows), remarks=tuple(remarks))
 
 
-def _shared(lab: State, node: Node) -> MicrobenchRow:
-    return MicrobenchRow(
-        run_id=f"coordinator-{node.name}",
-        system="cassandra",
-        version=lab.layout.release.release,
-        host=f"{node.name} on {machine()}",
-        source="capplan collect cassandra-coordinator",
-    )
+def _counted(lab: State, node: Node, operation: str, **cells: Any) -> MicrobenchRow:
+    its = {"run_id": f"coordinator-{node.name}", "host": f"{node.name} on {machine()}"}
+    return figure("cassandra-coordinator", "cassandra", operation, version=lab.layout.release.release, **its, **cells)
 
 
 def _virtual_tables(lab: State, node: Node) -> Iterator[MicrobenchRow]:
     """Yield counts. Latencies of these tables are left out: some versions print seconds in columns of milliseconds."""
-    plain = replace(_shared(lab, node), statistic="constant", note="virtual tables")
+    plain: dict[str, Any] = {"statistic": "constant", "unit": "1", "note": "virtual tables"}
     with session(lab.layout, node) as cql:
         for table, (component, operation) in _COUNTED.items():
             for counted in cql.execute(f"SELECT * FROM system_views.{table}"):  # noqa: S608  # a name of ours
                 if counted.keyspace_name == KEYSPACE and counted.count:
-                    yield replace(
-                        plain,
-                        component=component,
-                        operation=operation,
-                        quantity="completed",
-                        value=float(counted.count),
-                        unit="1",
-                        conditions=f"table {KEYSPACE}.{counted.table_name}",
-                    )
+                    where = f"table {KEYSPACE}.{counted.table_name}"
+                    its = {"component": component, "value": float(counted.count), "conditions": where}
+                    yield _counted(lab, node, operation, quantity="completed", **its, **plain)
         used = (each for each in cql.execute("SELECT * FROM system_views.thread_pools") if each.completed_tasks)
         for pool in used:
             for column, quantity in _POOLS.items():
-                yield replace(
-                    plain,
-                    component="thread pool",
-                    operation=pool.name,
-                    quantity=quantity,
-                    value=float(getattr(pool, column)),
-                    unit="1",
-                )
+                its = {"component": "thread pool", "value": float(getattr(pool, column))}
+                yield _counted(lab, node, pool.name, quantity=quantity, **its, **plain)
 
 
 def _pauses(lab: State, node: Node) -> Iterator[MicrobenchRow]:
@@ -749,15 +708,9 @@ def _pauses(lab: State, node: Node) -> Iterator[MicrobenchRow]:
     if not pauses:
         return
     up_s = max(float(found[1]) for found in _UPTIME.finditer(text))
-    shared = replace(
-        _shared(lab, node),
-        component="jvm",
-        operation="gc",
-        quantity="pause",
-        samples=len(pauses),
-        conditions=f"in {up_s:.0f} s, heap {lab.layout.heap_bytes / 2**20:.0f} MiB, serial collector",
-        note="log of the garbage collector",
-    )
+    conditions = f"in {up_s:.0f} s, heap {lab.layout.heap_bytes / 2**20:.0f} MiB, serial collector"
+    cells = {"component": "jvm", "quantity": "pause", "conditions": conditions, "note": "log of the garbage collector"}
+    shared = _counted(lab, node, "gc", samples=len(pauses), **cells)
     yield mean_row(shared, pauses)
     yield replace(shared, statistic="maximum", value=max(pauses), unit="s")
     yield replace(shared, quantity="share of time", statistic="constant", value=sum(pauses) / up_s, unit="1")

@@ -15,9 +15,9 @@ from typing import Any
 from capplan.calibration.evidence.microbenchmarks import MicrobenchRow
 from capplan.lab.collectors import load, servers
 from capplan.lab.collectors.collector import Collected, Forecast, Progress, Settings
-from capplan.lab.collectors.load import Request, Sample, Servers, doubts, mean_row, quantiles, quantum_row
+from capplan.lab.collectors.load import Request, Sample, Servers, doubts, figure, mean_row, quantiles, quantum_row
 from capplan.lab.collectors.servers import LOOPBACK, MEASURED, PREDICTED, costs_of
-from capplan.lab.processes import Process, cores, cpu_error_s, machine
+from capplan.lab.processes import Process, cores, cpu_error_s
 
 SERVICE, UNARY, STREAM = "capplan.Echo", "Unary", "Stream"
 _MESSAGE = b"x" * 100
@@ -108,18 +108,9 @@ def _rows(operation: str, clients: int, samples: list[Sample], predicted: float 
     """Yield latency and CPU at each end, with the scatter of the rounds, and throughput beside its prediction."""
     latencies = [float(each) for sample in samples for each in sample.latencies_s]
     notes = "; ".join(dict.fromkeys(doubt for each in samples for doubt in doubts(each)))
-    shared = MicrobenchRow(
-        run_id="grpc",
-        system="grpc",
-        version=version("grpcio"),
-        host=machine(),
-        operation=f"{operation}, {clients} client{'' if clients == 1 else 's'}",
-        unit="s",
-        samples=len(latencies),
-        conditions=f"echo of {len(_MESSAGE)} B, closed, one connection, no TLS",
-        source="capplan collect grpc",
-        note=notes or None,
-    )
+    said = f"{operation}, {clients} client{'' if clients == 1 else 's'}"
+    cells = {"conditions": f"echo of {len(_MESSAGE)} B, closed, one connection, no TLS", "note": notes or None}
+    shared = figure("grpc", "grpc", said, version=version("grpcio"), unit="s", samples=len(latencies), **cells)
     clock_s = cpu_error_s() * len(samples) / len(latencies)
     costs = {
         ("server", "cpu_time"): ([each.server_cpu_s[0] / each.completed for each in samples], clock_s),

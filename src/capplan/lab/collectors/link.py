@@ -18,9 +18,9 @@ from capplan.calibration.evidence.microbenchmarks import MicrobenchRow
 from capplan.lab.cluster import KEYSPACE, certificate, session
 from capplan.lab.collectors.cassandra import running_lab
 from capplan.lab.collectors.collector import Collected, Progress, Settings
-from capplan.lab.collectors.load import mean_row, quantiles, quantum_row
+from capplan.lab.collectors.load import figure, mean_row, quantiles, quantum_row
 from capplan.lab.layout import ECHO_PORT, NATIVE_PORT, Node
-from capplan.lab.processes import Process, cpu_error_s, cpu_s, machine
+from capplan.lab.processes import Process, cpu_error_s, cpu_s
 from capplan.lab.state import State
 from capplan.models.errors import InputError
 
@@ -108,19 +108,10 @@ def _round_trips(address: str, node: Node, where: str, conditions: str, count: i
     with connect(address, ECHO_PORT) as connection:
         echo_times_s(connection, _MESSAGE, _FIRST)
         times = echo_times_s(connection, _MESSAGE, count)
-    part = MicrobenchRow(
-        run_id=f"rtt-{node.name}-{address}",
-        system="lab",
-        host=machine(),
-        component="link",
-        operation=f"exchange {where}",
-        quantity="latency",
-        unit="s",
-        samples=len(times),
-        conditions=f"{len(_MESSAGE)} B there and back, {conditions}",
-        source="capplan collect rtt",
-        note="the echo of the lab's proxy, without Cassandra",
-    )
+    said = {"conditions": f"{len(_MESSAGE)} B there and back, {conditions}", "run_id": f"rtt-{node.name}-{address}"}
+    note = "the echo of the lab's proxy, without Cassandra"
+    cells = {"component": "link", "quantity": "latency", "unit": "s", "samples": len(times), "note": note}
+    part = figure("rtt", "lab", f"exchange {where}", **said, **cells)
     yield mean_row(part, times, least=-inf)
     for statistic, value in quantiles(times):
         yield replace(part, statistic=statistic, value=value)  # type: ignore[arg-type]  # a word of the Literal
@@ -163,13 +154,8 @@ def _ask(connection: socket.socket, opcode: int, body: bytes) -> tuple[int, byte
     return head[4], receive(connection, struct.unpack(">i", head[5:])[0])
 
 
-@dataclass(frozen=True)
-class _Costs:
-    """What one operation costs in a round: CPU of the node and of the client, and time, in seconds."""
-
-    node: float
-    client: float
-    elapsed: float
+_Costs = tuple[float, ...]
+"""What one operation costs in a round: CPU of the node and of the client, and time (`_ENDS`), in seconds."""
 
 
 @dataclass(frozen=True)
@@ -192,7 +178,7 @@ class _Side:
         for _ in range(count):
             what()
         after = (cpu_s(self.process), time.process_time(), time.perf_counter())
-        return _Costs(*((end - begin) / count for begin, end in zip(before, after, strict=True)))
+        return tuple((end - begin) / count for begin, end in zip(before, after, strict=True))
 
 
 def collect_tls(settings: Settings, progress: Progress) -> Collected:
@@ -246,10 +232,8 @@ def _round(side: _Side) -> dict[str, _Costs]:
 def _rows(costs: dict[str, list[list[_Costs]]], lab: State, used: str) -> Iterator[MicrobenchRow]:
     """Yield what TLS adds, as differences of neighbouring rounds."""
     kib = (_LARGE_BYTES - _SIZES["small"]) / 1024
-    for end in _ENDS:
-        added = {
-            name: [getattr(tls, end) - getattr(plain, end) for plain, tls in rounds] for name, rounds in costs.items()
-        }
+    for place, end in enumerate(_ENDS):
+        added = {name: [tls[place] - plain[place] for plain, tls in rounds] for name, rounds in costs.items()}
         clock_s = cpu_error_s() if end == "node" else 0.0
         per_kib = [(large - small) / kib for large, small in zip(added["large"], added["small"], strict=True)]
         yield _row(lab, "handshake", end, added["handshake"], clock_s / _CONNECTIONS, used)
@@ -259,17 +243,8 @@ def _rows(costs: dict[str, list[list[_Costs]]], lab: State, used: str) -> Iterat
 
 
 def _row(lab: State, operation: str, end: str, values: Sequence[float], error_s: float, used: str) -> MicrobenchRow:
-    part = MicrobenchRow(
-        run_id="tls",
-        system="cassandra",
-        version=lab.layout.release.release,
-        host=machine(),
-        component="link" if end == "elapsed" else end,
-        operation=operation,
-        quantity="latency" if end == "elapsed" else "cpu_time",
-        samples=len(values),
-        conditions=f"TLS less plain, one connection, {used}",
-        source="capplan collect tls",
-        note="the client is Python's ssl, a part of OpenSSL; the node is Java's",
-    )
-    return mean_row(part, values, error_s, -inf)
+    component, quantity = ("link", "latency") if end == "elapsed" else (end, "cpu_time")
+    part = figure("tls", "cassandra", operation, version=lab.layout.release.release, samples=len(values))
+    said = {"conditions": f"TLS less plain, one connection, {used}", "component": component, "quantity": quantity}
+    note = "the client is Python's ssl, a part of OpenSSL; the node is Java's"
+    return mean_row(part, values, error_s, -inf, note=note, **said)

@@ -99,7 +99,7 @@ class Sample:
     began_s : float
         When it began, in seconds since 1970.
     duration_s : float
-        Time in which requests were counted.
+        Time in which requests were meter.
     latencies_s : ndarray of float (requests,)
         Latencies of completed requests.
     lateness_s : ndarray of float (requests,)
@@ -163,21 +163,12 @@ class Sample:
         return found
 
 
-@dataclass
-class _Counted:
-    """What the requests of a run leave."""
-
-    latencies: list[float] = field(default_factory=list)
-    lateness: list[float] = field(default_factory=list)
-    errors: int = 0
-
-
 class _Meter:
-    """Reads the clocks at the start of a run, between its parts, and at its end."""
+    """What the requests of a run leave, and the clocks at its start, between its parts, and at its end."""
 
-    def __init__(self, servers: Servers, counted: _Counted, duration_s: float) -> None:
-        self._servers, self._counted = servers, counted
-        self.began_s = time.time()
+    def __init__(self, servers: Servers, duration_s: float) -> None:
+        self.latencies, self.lateness, self.errors = list[float](), list[float](), 0
+        self._servers, self._began_s = servers, time.time()
         self._clocks, self._waited_s, self._machine_s = self._read(), _waited_s(), _machine_cpu_s()
         self._marks = [self._mark()]
         self.start = time.perf_counter()
@@ -190,27 +181,27 @@ class _Meter:
 
     def _mark(self) -> Part:
         client, thread, *servers = self._read()
-        return Part(len(self._counted.latencies), sum(servers[: len(self._servers.nodes)]), client, thread)
+        return Part(len(self.latencies), sum(servers[: len(self._servers.nodes)]), client, thread)
 
     def _read(self) -> list[float]:
         return [time.process_time(), time.thread_time(), *map(cpu_s, self._servers.all)]
 
     def sample(self) -> Sample:
-        end, counted = time.perf_counter(), self._counted
+        duration_s = time.perf_counter() - self.start
         self._marking.cancel()
         client, thread, *servers = (after - before for before, after in zip(self._clocks, self._read(), strict=True))
         others = max(0.0, _machine_cpu_s() - self._machine_s - client - sum(servers))
         return Sample(
-            self.began_s,
-            end - self.start,
-            np.array(counted.latencies),
-            np.array(counted.lateness),
-            counted.errors,
+            self._began_s,
+            duration_s,
+            np.array(self.latencies),
+            np.array(self.lateness),
+            self.errors,
             client,
             thread,
             _waited_s() - self._waited_s,
             tuple(servers[: len(self._servers.nodes)]),
-            others / (end - self.start),
+            others / duration_s,
             tuple(
                 Part(*(end - begin for begin, end in zip(before, after, strict=True)))  # type: ignore[arg-type]  # one by one
                 for before, after in pairwise(self._marks)
@@ -265,9 +256,8 @@ async def closed(
     first : int
         Number of the first request.
     """
-    counted, numbers = _Counted(), iter(range(first, first + most))
-    with _undisturbed():
-        meter = _Meter(servers, counted, duration_s)
+    numbers = iter(range(first, first + most))
+    with _metered(servers, duration_s) as meter:
         deadline = meter.start + duration_s
 
         async def client() -> None:
@@ -277,11 +267,11 @@ async def closed(
                 try:
                     await request(number)
                 except Exception:
-                    counted.errors += 1
+                    meter.errors += 1
                     now = time.perf_counter()
                 else:
                     now = time.perf_counter()
-                    counted.latencies.append(now - began)
+                    meter.latencies.append(now - began)
 
         await asyncio.gather(*(client() for _ in range(clients)))
         return meter.sample()
@@ -300,19 +290,17 @@ async def paced(request: Request, starts: NDArray[np.float64], servers: Servers 
 
     Latency counts from the intended start, so that a request that is sent late has waited.
     """
-    counted, under_way = _Counted(), set[asyncio.Task[None]]()
-    with _undisturbed():
-        meter = _Meter(servers, counted, float(starts[-1]) if len(starts) else 0.0)
-        sent_late = 0
+    under_way, sent_late = set[asyncio.Task[None]](), 0
+    with _metered(servers, float(starts[-1]) if len(starts) else 0.0) as meter:
 
         async def one(number: int, intended: float) -> None:
-            counted.lateness.append(time.perf_counter() - intended)
+            meter.lateness.append(time.perf_counter() - intended)
             try:
                 await request(number)
             except Exception:
-                counted.errors += 1
+                meter.errors += 1
             else:
-                counted.latencies.append(time.perf_counter() - intended)
+                meter.latencies.append(time.perf_counter() - intended)
 
         for number, start in enumerate(starts.tolist(), start=first):
             intended = meter.start + start
@@ -330,7 +318,7 @@ async def paced(request: Request, starts: NDArray[np.float64], servers: Servers 
         unanswered: set[asyncio.Task[None]] = set()
         if under_way:
             _, unanswered = await asyncio.wait(set(under_way), timeout=_PATIENCE_S)
-        counted.errors += len(unanswered)
+        meter.errors += len(unanswered)
         found = meter.sample()
     for task in unanswered:
         task.cancel()
@@ -338,12 +326,12 @@ async def paced(request: Request, starts: NDArray[np.float64], servers: Servers 
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Collect no garbage while latencies are measured."""
+def _metered(servers: Servers, duration_s: float) -> Iterator[_Meter]:
+    """Begin a run, in which no garbage is collected."""
     gc.collect()
     gc.disable()
     try:
-        yield
+        yield _Meter(servers, duration_s)
     finally:
         gc.enable()
 
@@ -446,6 +434,14 @@ class Target:
             raise InputError(self.unanswered.format(sample.duration_s))
         return sample
 
+    async def sampled(  # all that a run is
+        self, clients: int | None, rate_per_s: float | None, duration_s: float, most: int, seed: int, first: int = 0
+    ) -> Sample:
+        """Load by closed clients, or without them at a rate; the first request has a number (`first`)."""
+        if clients is not None:
+            return await closed(self.request, clients, duration_s, most, self.servers, first)
+        return await paced(self.request, arrivals(rate_per_s or 1.0, duration_s, most, seed), self.servers, first)
+
     async def warmed_up(self, clients: int, most: int, most_s: float, window_s: float = 1.0) -> WarmUp:
         """Load until a request costs the same CPU, or takes the same time if no server is on this machine.
 
@@ -544,33 +540,19 @@ class Runner:
         self.progress(f"{self.prefix}warming up until the speed is steady", 0, 1)
         return await self.target.warmed_up(max(asked.clients), asked.requests, asked.warm_up_s)
 
-    async def closed(self, clients: int, suffix: str = "", repeat: int = 1) -> Run:
-        """Run closed clients."""
-        asked = self.settings
-        await self._say(f"{clients} closed clients")
-        sample = await closed(
-            self.target.request, clients, asked.duration_s, asked.requests, self.target.servers, self._first
-        )
-        return self._made(f"closed-{clients}{suffix}", clients, None, repeat, sample)
-
-    async def open(self, rate_per_s: float, seed: int, suffix: str = "", repeat: int = 1) -> Run:
-        """Run an open load."""
-        asked = self.settings
-        await self._say(f"{rate_per_s:,.0f} requests/s")
-        starts = arrivals(rate_per_s, asked.duration_s, asked.requests, seed)
-        sample = await paced(self.target.request, starts, self.target.servers, self._first)
-        return self._made(f"open-{rate_per_s:.0f}{suffix}", None, rate_per_s, repeat, sample)
-
-    async def _say(self, what: str) -> None:
-        self.progress(f"{self.prefix}{what}", len(self.runs), self.total)
+    async def step(
+        self, clients: int | None, rate_per_s: float | None = None, seed: int = 0, repeat: int | None = None
+    ) -> Run:
+        """Run closed clients, or an open load; repeats have their number in their names."""
+        asked, name, said = self.settings, f"closed-{clients}", f"{clients} closed clients"
+        if rate_per_s is not None:
+            name, said = f"open-{rate_per_s:.0f}", f"{rate_per_s:,.0f} requests/s"
+        self.progress(f"{self.prefix}{said}", len(self.runs), self.total)
         await pause()
-
-    @property
-    def _first(self) -> int:
-        return sum(each.sample.completed for each in self.runs)
-
-    def _made(self, name: str, clients: int | None, rate: float | None, repeat: int, sample: Sample) -> Run:
-        self.runs.append(Run(name, clients, rate, repeat, self.target.answered(sample)))
+        first = sum(each.sample.completed for each in self.runs)
+        sample = await self.target.sampled(clients, rate_per_s, asked.duration_s, asked.requests, seed, first)
+        name += "" if repeat is None else f"-{repeat}"
+        self.runs.append(Run(name, clients, rate_per_s, repeat or 1, self.target.answered(sample)))
         return self.runs[-1]
 
 
@@ -640,6 +622,12 @@ def per_request(sample: Sample, idle: float = 0.0) -> PerRequest:
     )
 
 
+def figure(collector: str, system: str, operation: str, **cells: Any) -> MicrobenchRow:
+    """Return the row of a figure of this machine by what its collector says; other cells stand above the usual ones."""
+    usual = {"run_id": collector, "host": machine(), "source": f"capplan collect {collector}"}
+    return MicrobenchRow(system=system, operation=operation, **{**usual, **cells})
+
+
 def clock_note() -> str:
     """Return in words how exact the CPU clock is."""
     return f"step of the CPU clock {1000 * cpu_quantum_s():.2g} ms"
@@ -693,16 +681,6 @@ def lateness_rows(part: MicrobenchRow, sample: Sample, note: str) -> Iterator[Mi
 
 def quantum_row(run_id: str) -> MicrobenchRow:
     """Return the step of the CPU clock as a row."""
-    return MicrobenchRow(
-        run_id=run_id,
-        system="machine",
-        version=platform.release(),
-        host=machine(),
-        component="cpu clock",
-        operation="reading",
-        quantity="step",
-        statistic="p50",
-        value=cpu_quantum_s(),
-        unit="s",
-        note=f"a difference of two readings is off by at most {cpu_error_s() * 1000:.3g} ms",
-    )
+    note = f"a difference of two readings is off by at most {cpu_error_s() * 1000:.3g} ms"
+    row = figure(run_id, "machine", "reading", version=platform.release(), component="cpu clock", source=None)
+    return replace(row, quantity="step", statistic="p50", value=cpu_quantum_s(), unit="s", note=note)

@@ -12,7 +12,7 @@ from capplan.calibration.evidence.load_tests import LoadTestRow
 from capplan.lab.collectors import load
 from capplan.lab.collectors.cassandra import Load, RunningCluster, Table, connected, create
 from capplan.lab.collectors.collector import Progress
-from capplan.lab.collectors.load import Run, Sample, Target, pause
+from capplan.lab.collectors.load import Run, Target, pause
 
 ROWS = 5000
 """Rows of each table, which are written over and over, so that the data does not grow."""
@@ -125,20 +125,14 @@ async def _measured(  # as its caller
             await rtt.become(each.rtt_ms)
             await pause()
             name = run_name(stage, each, repeat)
-            sample = await _sampled(each, targets[each.statement], bounds.duration_s, seed_of(name))
+            seed, target = seed_of(name), targets[each.statement]
+            asked = each.clients, each.rate_per_s, bounds.duration_s, _MOST_REQUESTS
+            sample = await target.sampled(*asked, seed, seed % ROWS)
             run, notes = Run(name, each.clients, each.rate_per_s, repeat, sample), [warm[each.statement]]
             done(run.row(cluster.row(each), [cluster.note, *notes] if cluster.note else notes))
     finally:
         for driver in drivers.values():
             await driver.close()
-
-
-async def _sampled(load_: Load, target: Target, duration_s: float, seed: int) -> Sample:
-    request, first = target.request, seed % ROWS
-    if load_.clients is not None:
-        return await load.closed(request, load_.clients, duration_s, _MOST_REQUESTS, target.servers, first)
-    starts = load.arrivals(load_.rate_per_s or 1.0, duration_s, _MOST_REQUESTS, seed)
-    return await load.paced(request, starts, target.servers, first)
 
 
 def table_of(cluster: RunningCluster, row_bytes: int) -> Table:

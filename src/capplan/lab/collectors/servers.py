@@ -36,13 +36,14 @@ from capplan.lab.collectors.load import (
     clock_note,
     doubted,
     doubts,
+    figure,
     idle_cores,
     mean_row,
     per_request,
     quantum_row,
     rounded,
 )
-from capplan.lab.processes import PATIENCE_S, Process, cores, machine, start_of
+from capplan.lab.processes import PATIENCE_S, Process, cores, start_of
 from capplan.models.errors import InputError, MissingError
 
 LOOPBACK = "127.0.0.1"
@@ -283,17 +284,17 @@ class _Kind:
         """Measure, in the order in which a prediction stays one."""
         runner, asked = self.runner, self.runner.settings
         self.warm = (await runner.warm_up()).sentence
-        small = [await runner.closed(clients) for clients in self._fewer]
+        small = [await runner.step(clients) for clients in self._fewer]
         self.cpu_s = self._cpu_s(small[-1].sample)
         costs = costs_of(small[0].sample, small[0].clients or 1, small[-1].sample, sum(self.cpu_s.values()))
         most = asked.clients[-1]
         ceiling = forecast.throughput_per_s(costs, cores(), most)
         if most not in self._fewer:
-            self._compare(await runner.closed(most), ceiling)
+            self._compare(await runner.step(most), ceiling)
         for number, share in enumerate(asked.shares):
             rate = rounded(share * ceiling)
             said = forecast.latency_s(costs, cores(), rate)
-            self._compare(await runner.open(rate, asked.seed + number), said)
+            self._compare(await runner.step(None, rate, asked.seed + number), said)
 
     @property
     def _fewer(self) -> tuple[int, ...]:
@@ -379,17 +380,10 @@ class _Kind:
         if run is not None:
             how = _clients(run.clients or 0) if run.offered_per_s is None else f"{run.offered_per_s:,.0f}/s"
             operation, samples = f"{self.kind}, {how}", run.sample.completed
-        return MicrobenchRow(
-            run_id=self.subject.name if run is None else self.run_id(run),
-            system=self.subject.system,
-            version=self.subject.version,
-            host=machine(),
-            operation=operation,
-            quantity=quantity,
-            samples=samples,
-            conditions=self.subject.conditions,
-            source=f"capplan collect {self.subject.name}",
-        )
+        its = self.subject
+        row = figure(its.name, its.system, operation, version=its.version, conditions=its.conditions)
+        run_id = its.name if run is None else self.run_id(run)
+        return replace(row, run_id=run_id, quantity=quantity, samples=samples)
 
 
 def _clients(count: int) -> str:

@@ -194,12 +194,11 @@ async def _measured(
             await rtt.become(each.rtt_ms)
             await pause(each.rtt_ms / 1000)
             name = run_name(stage, each, repeat)
-            starts = load.arrivals(each.sessions_per_s, bounds.duration_s, _MOST, seed_of(name))
             sessions = Sessions(statements, flow, each, first, seed_of(f"{name}: time to think"))
             target = Target(sessions.run, its.servers, _UNANSWERED)
-            sample = target.answered(await load.paced(target.request, starts, target.servers))
+            sample = await target.sampled(None, each.sessions_per_s, bounds.duration_s, _MOST, seed_of(name))
             first += _MOST
-            run = Run(name, None, each.sessions_per_s, repeat, sample)
+            run = Run(name, None, each.sessions_per_s, repeat, target.answered(sample))
             done(list(_rows(its, run, sessions, warm[each.read, each.write])))
     finally:
         for driver in drivers:
