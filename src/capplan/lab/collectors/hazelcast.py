@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 
 from capplan.lab import packages, state
-from capplan.lab.collectors import load, servers
+from capplan.lab.collectors import servers
 from capplan.lab.collectors.collector import Collected, Forecast, Progress, Settings
 from capplan.lab.collectors.servers import LOOPBACK, Subject, measure
 from capplan.lab.processes import PATIENCE_S, Process
@@ -52,7 +52,7 @@ def collect(settings: Settings, progress: Progress, forecast: Forecast) -> Colle
     artifact = f"com.hazelcast:hazelcast:{RELEASE}"
     jars = packages.maven_jars("hazelcast", RELEASE, (artifact,), state.packages(), progress, alone=True)
     with _member(jars) as (process, port):
-        return load.run(_collect(settings, progress, forecast, process, port))
+        return measure(_lookups(process, port), settings, progress, forecast)
 
 
 @contextmanager
@@ -74,9 +74,9 @@ def _member(jars: tuple[Path, ...]) -> Iterator[tuple[Process, int]]:
             yield process, port
 
 
-async def _collect(
-    settings: Settings, progress: Progress, forecast: Forecast, process: Process, port: int
-) -> Collected:
+@asynccontextmanager
+async def _lookups(process: Process, port: int) -> AsyncIterator[Subject]:
+    """Connect, and fill a map."""
     from hazelcast.asyncio import HazelcastClient, Map
 
     client = await HazelcastClient.create_and_start(cluster_name=_CLUSTER, cluster_members=[f"{LOOPBACK}:{port}"])
@@ -95,8 +95,7 @@ async def _collect(
 
         kinds = {"get": get, f"get of {BATCH}": get_many}
         conditions = f"{RECORDS:,} records of {_RECORD_BYTES} B, one member, compiled once (C1), one connection, no TLS"
-        subject = Subject("hazelcast", "Hazelcast", RELEASE, {"member": process}, kinds, conditions)
-        return await measure(subject, settings, progress, forecast)
+        yield Subject("hazelcast", "Hazelcast", RELEASE, {"member": process}, kinds, conditions)
     finally:
         with suppress(Exception):
             await asyncio.wait_for(client.shutdown(), PATIENCE_S)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
-from capplan.lab.collectors import load, servers
+from capplan.lab.collectors import servers
 from capplan.lab.collectors.collector import Collected, Forecast, Progress, Settings
 from capplan.lab.collectors.servers import LOOPBACK, Subject, measure
 from capplan.lab.processes import Process
@@ -48,8 +48,8 @@ def collect(settings: Settings, progress: Progress, forecast: Forecast) -> Colle
     servers.needed_module("ldap3", "ldap3")
     program = servers.needed_program(("slapd",), "slapd")
     with _slapd(program) as (process, port):
-        version = servers.version_of(program, "-VV")
-        return load.run(_collect(settings, progress, forecast, process, port, version))
+        looking_up = _look_ups(process, port, servers.version_of(program, "-VV"))
+        return measure(looking_up, settings, progress, forecast)
 
 
 @contextmanager
@@ -92,15 +92,14 @@ def _dn(number: int) -> str:
     return f"uid=user{number},{SUFFIX}"
 
 
-async def _collect(  # one call site
-    settings: Settings, progress: Progress, forecast: Forecast, process: Process, port: int, version: str
-) -> Collected:
+@asynccontextmanager
+async def _look_ups(process: Process, port: int, version: str) -> AsyncIterator[Subject]:
+    """Yield searches and binds, each with connections of its own."""
     searches, binds = _Connections(port, search_messages()), _Connections(port, bind_messages())
     kinds = {"search": searches.request, "bind": binds.request}
     conditions = f"{ENTRIES} entries in memory, indexed by uid; no TLS; a connection for each request under way"
     try:
-        subject = Subject("ldap", "OpenLDAP slapd", version, {"slapd": process}, kinds, conditions)
-        return await measure(subject, settings, progress, forecast)
+        yield Subject("ldap", "OpenLDAP slapd", version, {"slapd": process}, kinds, conditions)
     finally:
         searches.close()
         binds.close()

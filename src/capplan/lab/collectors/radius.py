@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import io
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
-from capplan.lab.collectors import load, servers
+from capplan.lab.collectors import servers
 from capplan.lab.collectors.collector import Collected, Forecast, Progress, Settings
 from capplan.lab.collectors.load import Request
 from capplan.lab.collectors.servers import LOOPBACK, Expectation, Subject, measure
@@ -110,8 +110,8 @@ def collect(settings: Settings, progress: Progress, forecast: Forecast) -> Colle
     with _freeradius(program, home_users, _NO_PROXY) as (home, home_port):
         proxy = _PROXY.format(port=home_port, secret=_SECRET)
         with _freeradius(program, front_users, proxy) as (front, port):
-            version = servers.version_of(program, "-v")
-            return load.run(_collect(settings, progress, forecast, {FRONT: front, HOME: home}, port, version))
+            asking = _requests({FRONT: front, HOME: home}, port, servers.version_of(program, "-v"))
+            return measure(asking, settings, progress, forecast)
 
 
 @contextmanager
@@ -131,9 +131,9 @@ def _freeradius(program: str, users: str, proxy: str) -> Iterator[tuple[Process,
             yield process, port
 
 
-async def _collect(  # one call site
-    settings: Settings, progress: Progress, forecast: Forecast, parts: dict[str, Process], port: int, version: str
-) -> Collected:
+@asynccontextmanager
+async def _requests(parts: dict[str, Process], port: int, version: str) -> AsyncIterator[Subject]:
+    """Yield requests of both kinds."""
     from pyrad.client_async import ClientAsync
     from pyrad.dictionary import Dictionary
 
@@ -150,8 +150,7 @@ async def _collect(  # one call site
     expected = {PROXIED: Expectation(PLAIN, FRONT, 2.0, _MODEL)}
     conditions = f"PAP, users of a file, {_THREADS} threads, UDP, Message-Authenticator"
     try:
-        subject = Subject("radius", "FreeRADIUS", version, parts, kinds, conditions, expected)
-        return await measure(subject, settings, progress, forecast)
+        yield Subject("radius", "FreeRADIUS", version, parts, kinds, conditions, expected)
     finally:
         await client.deinitialize_transports()
 

@@ -12,7 +12,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -42,6 +42,9 @@ from capplan.lab.collectors.load import (
     per_request,
     quantum_row,
     rounded,
+)
+from capplan.lab.collectors.load import (
+    run as in_event_loop,
 )
 from capplan.lab.processes import PATIENCE_S, Process, cores, start_of
 from capplan.models.errors import InputError, MissingError
@@ -238,7 +241,9 @@ def costs_of(few: Sample, clients: int, many: Sample, server_s: float) -> Costs:
     return Costs(many.thread_cpu_s / max(many.completed, 1), server_s, max(waited_s, 0.0))
 
 
-async def measure(subject: Subject, settings: Settings, progress: Progress, forecast: Forecast) -> Collected:
+def measure(
+    connected: AbstractAsyncContextManager[Subject], settings: Settings, progress: Progress, forecast: Forecast
+) -> Collected:
     """Measure every kind of request: warm up, run fewer clients, predict, run the most clients and open loads.
 
     Raises
@@ -246,6 +251,15 @@ async def measure(subject: Subject, settings: Settings, progress: Progress, fore
     InputError
         If the server answers nothing.
     """
+
+    async def measured() -> Collected:
+        async with connected as subject:
+            return await _measured(subject, settings, progress, forecast)
+
+    return in_event_loop(measured())
+
+
+async def _measured(subject: Subject, settings: Settings, progress: Progress, forecast: Forecast) -> Collected:
     servers = Servers(tuple(subject.servers.values()))
     idle = await idle_cores(servers)
     total = len(settings.clients) + len(settings.shares)
