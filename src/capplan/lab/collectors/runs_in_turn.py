@@ -90,49 +90,43 @@ def measure(  # two callers, in one file
         for each in loads
         if run_name(stage, each, repeat) not in finished
     ]
-    if left:
-        load.run(_measured(cluster, stage, left, bounds, done, progress))
+    if not left:
+        return
 
+    async def measured() -> None:
+        drivers = {tls: await connected(cluster, tls=tls) for tls in dict.fromkeys(each.tls for _, each in left)}
+        try:
+            progress("writing rows", 0, 1)
+            await create_tables(drivers[left[0][1].tls], cluster, sorted({each.row_bytes for _, each in left}))
+            rtt, targets, warm = RoundTrip(cluster), dict[Any, Target](), dict[Any, str]()
+            clients = max(_WARM_CLIENTS, *(each.clients or 0 for _, each in left))
+            for statement, own in {each.statement: each for _, each in reversed(left)}.items():
+                table = table_of(cluster, own.row_bytes)
+                targets[statement] = Target(
+                    await table.prepared(drivers[own.tls], own.operation, own.level, _SEED),
+                    cluster.servers,
+                    f"no {own.operation} at {own.level} was answered: check the nodes, or the level",
+                )
+                progress(f"warming {own.operation}s at {own.level} up until they are steady", 0, 1)
+                await rtt.become(own.rtt_ms)
+                found = await targets[statement].warmed_up(clients, _MOST_REQUESTS, bounds.warm_up_s)
+                warm[statement] = found.sentence
+            for number, (repeat, each) in enumerate(left):
+                how = f"{each.rate_per_s:,.0f}/s" if each.clients is None else f"{each.clients} clients"
+                progress(f"{each.operation} {each.level}, {how}", number, len(left))
+                await rtt.become(each.rtt_ms)
+                await pause()
+                name = run_name(stage, each, repeat)
+                seed, target = seed_of(name), targets[each.statement]
+                asked = each.clients, each.rate_per_s, bounds.duration_s, _MOST_REQUESTS
+                sample = await target.sampled(*asked, seed, seed % ROWS)
+                run, notes = Run(name, each.clients, each.rate_per_s, repeat, sample), [warm[each.statement]]
+                done(run.row(cluster.row(each), [cluster.note, *notes] if cluster.note else notes))
+        finally:
+            for driver in drivers.values():
+                await driver.close()
 
-async def _measured(  # as its caller
-    cluster: RunningCluster,
-    stage: str,
-    left: Sequence[tuple[int, Load]],
-    bounds: Bounds,
-    done: Callable[[LoadTestRow], None],
-    progress: Progress,
-) -> None:
-    drivers = {tls: await connected(cluster, tls=tls) for tls in dict.fromkeys(each.tls for _, each in left)}
-    try:
-        progress("writing rows", 0, 1)
-        await create_tables(drivers[left[0][1].tls], cluster, sorted({each.row_bytes for _, each in left}))
-        rtt, targets, warm = RoundTrip(cluster), dict[Any, Target](), dict[Any, str]()
-        clients = max(_WARM_CLIENTS, *(each.clients or 0 for _, each in left))
-        for statement, own in {each.statement: each for _, each in reversed(left)}.items():
-            table = table_of(cluster, own.row_bytes)
-            targets[statement] = Target(
-                await table.prepared(drivers[own.tls], own.operation, own.level, _SEED),
-                cluster.servers,
-                f"no {own.operation} at {own.level} was answered: check the nodes, or the level",
-            )
-            progress(f"warming {own.operation}s at {own.level} up until they are steady", 0, 1)
-            await rtt.become(own.rtt_ms)
-            found = await targets[statement].warmed_up(clients, _MOST_REQUESTS, bounds.warm_up_s)
-            warm[statement] = found.sentence
-        for number, (repeat, each) in enumerate(left):
-            how = f"{each.rate_per_s:,.0f}/s" if each.clients is None else f"{each.clients} clients"
-            progress(f"{each.operation} {each.level}, {how}", number, len(left))
-            await rtt.become(each.rtt_ms)
-            await pause()
-            name = run_name(stage, each, repeat)
-            seed, target = seed_of(name), targets[each.statement]
-            asked = each.clients, each.rate_per_s, bounds.duration_s, _MOST_REQUESTS
-            sample = await target.sampled(*asked, seed, seed % ROWS)
-            run, notes = Run(name, each.clients, each.rate_per_s, repeat, sample), [warm[each.statement]]
-            done(run.row(cluster.row(each), [cluster.note, *notes] if cluster.note else notes))
-    finally:
-        for driver in drivers.values():
-            await driver.close()
+    load.run(measured())
 
 
 def table_of(cluster: RunningCluster, row_bytes: int) -> Table:

@@ -154,55 +154,48 @@ def measure_sessions(  # noqa: PLR0913, PLR0917  # one call site
         for each in loads
         if (run_name(stage, each, repeat), SESSION) not in finished
     ]
-    if left:
-        load.run(_measured(clusters, stage, flow, left, bounds, done, progress))
+    if not left:
+        return
 
+    async def measured() -> None:
+        its = clusters[0]
+        drivers = []
+        try:
+            for one in clusters:
+                drivers.append(await connected(one))  # noqa: PERF401  # those made so far are closed
+            progress("writing rows", 0, 1)
+            size = left[0][1].row_bytes
+            await create_tables(drivers[0], its, [size])
+            own = Table(f"{its.keyspace}.{_TABLE}", size, _MOST)
+            await create(drivers[0], own.creation)
+            statements = [await _statements(driver, table_of(its, size), own) for driver in drivers]
+            rtt = RoundTrip(its)
+            await rtt.become(left[0][1].rtt_ms)
+            first = time.time_ns() >> 10  # no row of an earlier measurement has such a number
+            warm: dict[tuple[str, str], str] = {}
+            for levels, one_load in {(each.read, each.write): each for _, each in left}.items():
+                progress(f"warming sessions at {' and '.join(levels)} up until they are steady", 0, 1)
+                quick = Target(
+                    Sessions(statements, flow, replace(one_load, think_s=0.0), first).run, its.servers, _UNANSWERED
+                )
+                warm[levels] = (await quick.warmed_up(_WARM_CLIENTS, _MOST, bounds.warm_up_s, _WINDOW_S)).sentence
+                first += _MOST
+            for number, (repeat, each) in enumerate(left):
+                progress(f"sessions, think {1000 * each.think_s:g} ms, {each.read} and {each.write}", number, len(left))
+                await rtt.become(each.rtt_ms)
+                await pause(each.rtt_ms / 1000)
+                name = run_name(stage, each, repeat)
+                sessions = Sessions(statements, flow, each, first, seed_of(f"{name}: time to think"))
+                target = Target(sessions.run, its.servers, _UNANSWERED)
+                sample = await target.sampled(None, each.sessions_per_s, bounds.duration_s, _MOST, seed_of(name))
+                first += _MOST
+                run = Run(name, None, each.sessions_per_s, repeat, target.answered(sample))
+                done(list(_rows(its, run, sessions, warm[each.read, each.write])))
+        finally:
+            for driver in drivers:
+                await driver.close()
 
-async def _measured(
-    clusters: Sequence[RunningCluster],
-    stage: str,
-    flow: Flow,
-    left: Sequence[tuple[int, SessionLoad]],
-    bounds: Bounds,
-    done: Callable[[Sequence[LoadTestRow]], None],
-    progress: Progress,
-) -> None:
-    its = clusters[0]
-    drivers = []
-    try:
-        for one in clusters:
-            drivers.append(await connected(one))  # noqa: PERF401  # those made so far are closed
-        progress("writing rows", 0, 1)
-        size = left[0][1].row_bytes
-        await create_tables(drivers[0], its, [size])
-        own = Table(f"{its.keyspace}.{_TABLE}", size, _MOST)
-        await create(drivers[0], own.creation)
-        statements = [await _statements(driver, table_of(its, size), own) for driver in drivers]
-        rtt = RoundTrip(its)
-        await rtt.become(left[0][1].rtt_ms)
-        first = time.time_ns() >> 10  # no row of an earlier measurement has such a number
-        warm: dict[tuple[str, str], str] = {}
-        for levels, one_load in {(each.read, each.write): each for _, each in left}.items():
-            progress(f"warming sessions at {' and '.join(levels)} up until they are steady", 0, 1)
-            quick = Target(
-                Sessions(statements, flow, replace(one_load, think_s=0.0), first).run, its.servers, _UNANSWERED
-            )
-            warm[levels] = (await quick.warmed_up(_WARM_CLIENTS, _MOST, bounds.warm_up_s, _WINDOW_S)).sentence
-            first += _MOST
-        for number, (repeat, each) in enumerate(left):
-            progress(f"sessions, think {1000 * each.think_s:g} ms, {each.read} and {each.write}", number, len(left))
-            await rtt.become(each.rtt_ms)
-            await pause(each.rtt_ms / 1000)
-            name = run_name(stage, each, repeat)
-            sessions = Sessions(statements, flow, each, first, seed_of(f"{name}: time to think"))
-            target = Target(sessions.run, its.servers, _UNANSWERED)
-            sample = await target.sampled(None, each.sessions_per_s, bounds.duration_s, _MOST, seed_of(name))
-            first += _MOST
-            run = Run(name, None, each.sessions_per_s, repeat, target.answered(sample))
-            done(list(_rows(its, run, sessions, warm[each.read, each.write])))
-    finally:
-        for driver in drivers:
-            await driver.close()
+    load.run(measured())
 
 
 Ask = Callable[[int, str], Awaitable[bool]]
