@@ -341,7 +341,7 @@ def _start_proxy(layout: Layout, rtt_s: float) -> None:
     command = [sys.executable, "-m", "capplan.lab.delay_proxy", str(_proxy_file())]
     process = processes.start(command, log, _recorder(PROXY))
     first = layout.nodes[0]
-    _await(PROXY, process, lambda: _connects(first.broadcast, layout.internode_port), [log])
+    _await(PROXY, process, lambda: processes.connects(first.broadcast, layout.internode_port), [log])
 
 
 def _start_node(layout: Layout, node: Node, java: Path, jars: Sequence[Path]) -> None:
@@ -404,15 +404,7 @@ def _last_lines(logs: Sequence[Path]) -> str:
 
 
 def _answers(node: Node) -> bool:
-    return _connects(node.address, NATIVE_PORT)
-
-
-def _connects(address: str, port: int) -> bool:
-    try:
-        with socket.create_connection((address, port), timeout=1.0):
-            return True
-    except OSError:
-        return False
+    return processes.connects(node.address, NATIVE_PORT)
 
 
 @contextmanager

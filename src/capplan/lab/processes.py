@@ -6,6 +6,7 @@ import os
 import platform
 import select
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -143,6 +144,13 @@ def _wait(processes: list[Process], patience_s: float) -> list[Process]:
         if running and each.alive:
             left.append(each)
     return left
+
+
+def connects(address: str, port: int) -> bool:
+    """Whether a process takes connections at an address."""
+    with suppress(OSError), socket.create_connection((address, port), timeout=1.0):
+        return True
+    return False
 
 
 def cpu_s(process: Process) -> float:

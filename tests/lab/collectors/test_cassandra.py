@@ -10,12 +10,11 @@ from capplan.calibration.audit.audit import audit_load_tests
 from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
 from capplan.calibration.evidence.microbenchmarks import MICROBENCHMARKS
 from capplan.lab.collectors import cassandra, load
-from capplan.lab.collectors.cassandra import About, check_level, pool_rows
+from capplan.lab.collectors.cassandra import About, pool_rows
 from capplan.lab.collectors.collector import COLLECTORS, Settings, find_collector
 from capplan.lab.collectors.load import Part, Run, Sample, doubts
 from capplan.lab.layout import Layout
 from capplan.lab.state import State
-from capplan.models.errors import InputError
 
 CPU_S = 50e-6  # of a request at the nodes
 CORES = 2
@@ -112,13 +111,6 @@ def test_every_collector_names_what_it_measures(name: str) -> None:
     found = find_collector(name)
     assert ":" in found.parameter
     assert callable(found.function)
-
-
-def test_an_unknown_collector_and_level_are_refused() -> None:
-    with pytest.raises(InputError, match="'rtt'"):
-        find_collector("rttt")
-    with pytest.raises(InputError, match="QUORUM"):
-        check_level("QUORM", "write")
 
 
 def test_a_full_pool_shows_its_threads_and_the_hand_off() -> None:

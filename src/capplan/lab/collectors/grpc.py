@@ -17,7 +17,7 @@ from capplan.lab.collectors import load, servers
 from capplan.lab.collectors.collector import Collected, Forecast, Progress, Settings
 from capplan.lab.collectors.load import Request, Sample, Servers, doubts, figure, mean_row, quantiles, quantum_row
 from capplan.lab.collectors.servers import LOOPBACK, MEASURED, PREDICTED, costs_of
-from capplan.lab.processes import Process, cores, cpu_error_s
+from capplan.lab.processes import Process, connects, cores, cpu_error_s
 
 SERVICE, UNARY, STREAM = "capplan.Echo", "Unary", "Stream"
 _MESSAGE = b"x" * 100
@@ -41,7 +41,7 @@ def collect(settings: Settings, progress: Progress, forecast: Forecast) -> Colle
     with servers.own_folder("grpc") as folder:
         port = servers.free_port()
         command = [sys.executable, "-m", __name__, str(port)]
-        with servers.running("gRPC", command, folder / "log", lambda: servers.listens(port)) as process:
+        with servers.running("gRPC", command, folder / "log", lambda: connects(LOOPBACK, port)) as process:
             rows = load.run(_collect(settings, progress, forecast, process, port))
     return Collected(microbenchmarks=(*rows, quantum_row("grpc")), remarks=_REMARKS)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from capplan.lab.collectors import servers
 from capplan.lab.collectors.collector import Collected, Forecast, Progress, Settings
 from capplan.lab.collectors.servers import LOOPBACK, Subject, measure
-from capplan.lab.processes import Process
+from capplan.lab.processes import Process, connects
 from capplan.models.errors import InputError
 
 SUFFIX = "dc=lab"
@@ -68,7 +68,7 @@ def _slapd(program: str) -> Iterator[tuple[Process, int]]:
         _add_entries(program, configuration, folder / "entries.ldif")
         address = f"ldap://{LOOPBACK}:{port}"
         command = [program, "-d", "0", "-h", address, "-f", str(configuration)]  # -d keeps slapd in the foreground
-        with servers.running("slapd", command, log, lambda: servers.listens(port)) as process:
+        with servers.running("slapd", command, log, lambda: connects(LOOPBACK, port)) as process:
             yield process, port
 
 

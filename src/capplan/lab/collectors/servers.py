@@ -121,13 +121,6 @@ def says(log: Path, words: str) -> bool:
     return log.exists() and words in log.read_text(encoding="utf-8", errors="replace")
 
 
-def listens(port: int) -> bool:
-    """Whether a port of loopback takes connections."""
-    with suppress(OSError), socket.create_connection((LOOPBACK, port), timeout=1.0):
-        return True
-    return False
-
-
 @contextmanager
 def running(name: str, command: Sequence[str], log: Path, ready: Callable[[], bool]) -> Iterator[Process]:
     """Run a server in the background; it ends with the context, and with this process however that ends.
