@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from capplan.calibration.collectors.collector import COLLECTORS
 from capplan.cli.main import main
+from capplan.lab.collectors.collector import COLLECTORS
 
 
 @pytest.fixture(autouse=True)

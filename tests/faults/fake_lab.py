@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from capplan.calibration.lab import cluster, layout, packages, schema, state
+from capplan.lab import cluster, layout, packages, state
 
 NATIVE_PORT, INTERNODE_PORT, ECHO_PORT = 19042, 17100, 17117
 
@@ -25,7 +25,7 @@ def run() -> None:
         (layout, "_INTERNODE_PORT"): INTERNODE_PORT,
         (packages, "java"): lambda *_: _java(),
         (packages, "jars"): lambda *_: (),
-        (schema, "create_keyspace"): lambda _, check: check(),
+        (cluster, "create_keyspace"): lambda _, check: check(),
     }
     for (module, name), value in replaced.items():
         setattr(module, name, value)

@@ -10,10 +10,10 @@ import pytest
 from capplan.calibration.evidence.import_files import import_files
 from capplan.calibration.evidence.importers.mapped_table import read_mapping
 from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
-from capplan.calibration.lab.packages import downloaded
 from capplan.cli.main import main
 from capplan.cli.shell.messages import ERRORS
 from capplan.cli.shell.terminal import write_csv
+from capplan.lab.packages import downloaded
 from capplan.models.errors import InputError
 from capplan.models.language.construct import checked_name
 from capplan.models.language.document import read_network, read_toml

@@ -17,11 +17,11 @@ from capplan.calibration.evidence.load_tests import LOAD_TESTS
 from capplan.calibration.evidence.microbenchmarks import MICROBENCHMARKS
 from capplan.calibration.evidence.row_choice import chosen_rows
 from capplan.calibration.evidence.table import parse as parse_evidence
-from capplan.calibration.lab import packages, state
-from capplan.calibration.lab.layout import Layout, check_rtt
 from capplan.cli.layouts.outages import read_times
 from capplan.cli.live import collect, lab
 from capplan.cli.shell.target import read_target_or_network
+from capplan.lab import packages, state
+from capplan.lab.layout import Layout, check_rtt
 from capplan.models.errors import InputError
 from capplan.models.language.per_dc import parse_pairs
 from capplan.models.language.request_mix import parse_mix

@@ -6,9 +6,9 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from capplan.calibration.collectors.runs_in_turn import Bounds
-from capplan.calibration.collectors.session_load import SessionLoad, measure_sessions
-from capplan.calibration.lab.layout import Layout
+from capplan.lab.collectors.runs_in_turn import Bounds
+from capplan.lab.collectors.sessions import SessionLoad, measure_sessions
+from capplan.lab.layout import Layout
 from capplan.planner.live.clusters import Labs
 from capplan.planner.live.folder import Folder
 from capplan.planner.live.session_stages import SessionStage

@@ -6,8 +6,8 @@ import json
 import sys
 from pathlib import Path
 
-from capplan.calibration.collectors.runs_in_turn import Bounds
-from capplan.calibration.lab.layout import Layout
+from capplan.lab.collectors.runs_in_turn import Bounds
+from capplan.lab.layout import Layout
 from capplan.planner.live.clusters import Labs
 from capplan.planner.live.folder import Folder
 from capplan.planner.live.protocol import MOST, Asked, Protocol, Stage

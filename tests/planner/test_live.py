@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.calibration.collectors.runs_in_turn import Bounds, Load, RunningCluster, run_name
 from capplan.calibration.evidence.load_tests import LoadTestRow
-from capplan.calibration.lab.layout import Layout
 from capplan.calibration.tables.model import solved_rows
 from capplan.calibration.tables.rows import LEVELS, MEAN, THROUGHPUT
 from capplan.cli.main import main
+from capplan.lab.collectors.cassandra import Load, RunningCluster
+from capplan.lab.collectors.runs_in_turn import Bounds, run_name
+from capplan.lab.layout import Layout
 from capplan.models.errors import InputError
 from capplan.models.language.parameter import defaults
 from capplan.models.results import Band

@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from capplan.calibration.collectors.runs_in_turn import Bounds, RunningCluster
-from capplan.calibration.collectors.session_load import SESSION, SessionLoad, Sessions, Statements, row_of, run_name
 from capplan.calibration.evidence.load_tests import LoadTestRow
-from capplan.calibration.lab.layout import Layout
+from capplan.lab.collectors.cassandra import RunningCluster
+from capplan.lab.collectors.runs_in_turn import Bounds
+from capplan.lab.collectors.sessions import SESSION, SessionLoad, Sessions, Statements, row_of, run_name
+from capplan.lab.layout import Layout
 from capplan.models.language.parameter import defaults
 from capplan.models.language.units import Number
 from capplan.models.solver.analytic import Analysis

@@ -15,7 +15,7 @@ def test_the_tree_is_that_of_the_code() -> None:
 
 
 def test_every_file_that_is_named_exists() -> None:
-    named = re.findall(r"`((?:cli|planner|systems|calibration|simulator|models)/[\w/.]+)`", PAGE.read_text("utf-8"))
+    named = re.findall(r"`((?:cli|planner|systems|lab|calibration|simulator|models)/[\w/.]+)`", PAGE.read_text("utf-8"))
 
     assert named
     assert [path for path in named if not (ROOT / "src" / "capplan" / path).exists()] == []

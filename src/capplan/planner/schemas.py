@@ -7,14 +7,14 @@ from typing import Any
 
 from capplan.calibration.audit.audit import SCHEMA as AUDIT
 from capplan.calibration.audit.audit import Audit
-from capplan.calibration.collectors.collector import SCHEMA as COLLECTION
-from capplan.calibration.collectors.collector import Collection
 from capplan.calibration.evidence.import_files import SCHEMA as IMPORT
 from capplan.calibration.evidence.import_files import ImportReport
-from capplan.calibration.lab.cluster import SCHEMA as LAB
-from capplan.calibration.lab.cluster import LabStatus
 from capplan.calibration.tables.backtest import SCHEMA as BACKTEST
 from capplan.calibration.tables.backtest import Backtest
+from capplan.lab.cluster import SCHEMA as LAB
+from capplan.lab.cluster import LabStatus
+from capplan.lab.collectors.collector import SCHEMA as COLLECTION
+from capplan.lab.collectors.collector import Collection
 from capplan.models.language.document import schema
 from capplan.planner.demand.forecast import SCHEMA as DEMAND
 from capplan.planner.demand.forecast import Forecast

@@ -6,15 +6,17 @@ import re
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
 
 from capplan.cli.shell.groups import Commands
 from capplan.cli.shell.progress import working
 from capplan.cli.shell.terminal import Json, Screen, write_json
+from capplan.cli.views.tables import heading, table
 from capplan.models.errors import InputError
 from capplan.models.language.units import parse_duration_s, parse_size_bytes
 
 if TYPE_CHECKING:
-    from capplan.calibration.lab.cluster import LabStatus
+    from capplan.lab.cluster import LabStatus, NodeStatus
 
 INCOMPLETE = 1  # exit code: a node is down
 _JAVA_SIZE = re.compile(r"(\d+)([MmGg])")
@@ -47,8 +49,8 @@ def up(
     as_json: Json = False,
 ) -> None:
     """Start a lab, and return when all its nodes have taken a write together."""
-    from capplan.calibration.lab.layout import Layout, check_rtt
-    from capplan.calibration.lab.packages import check_installed
+    from capplan.lab.layout import Layout, check_rtt
+    from capplan.lab.packages import check_installed
 
     check_installed()
     rtt_s = check_rtt(_time_s(rtt))
@@ -58,7 +60,7 @@ def up(
         dcs, cass_nodes, min(3, cass_nodes) if rf is None else rf, version, read_heap(heap), client_tls, internode_tls,
         optimise,
     )  # fmt: skip
-    from capplan.calibration.lab import cluster
+    from capplan.lab import cluster
 
     with working() as progress:
         found = cluster.up(layout, rtt_s, progress)
@@ -71,7 +73,7 @@ def status(as_json: Json = False) -> None:
 
     Exit code 1 if one is down.
     """
-    from capplan.calibration.lab import cluster
+    from capplan.lab import cluster
 
     found = cluster.status()
     _show(found, as_json)
@@ -82,8 +84,8 @@ def status(as_json: Json = False) -> None:
 @app.command()
 def rtt(time: Annotated[str, typer.Argument(metavar="TIME", help="The round trip, such as 40ms.")]) -> None:
     """Change the round trip between data centres at once."""
-    from capplan.calibration.lab import cluster
-    from capplan.calibration.lab.layout import check_rtt
+    from capplan.lab import cluster
+    from capplan.lab.layout import check_rtt
 
     cluster.set_rtt(check_rtt(_time_s(time)))
     Screen().print(f"the round trip between data centres is {time}")
@@ -92,7 +94,7 @@ def rtt(time: Annotated[str, typer.Argument(metavar="TIME", help="The round trip
 @app.command()
 def kill(node: NodeName) -> None:
     """Kill a node as a power failure would."""
-    from capplan.calibration.lab import cluster
+    from capplan.lab import cluster
 
     cluster.kill(node)
     Screen().print(f"{node} is down; start it with 'capplan lab start {node}'")
@@ -101,7 +103,7 @@ def kill(node: NodeName) -> None:
 @app.command()
 def start(node: NodeName) -> None:
     """Start a node that was killed."""
-    from capplan.calibration.lab import cluster
+    from capplan.lab import cluster
 
     with working() as progress:
         cluster.start(node, progress)
@@ -114,7 +116,7 @@ def down() -> None:
 
     It finds what a crash has left, too. Downloaded packages stay.
     """
-    from capplan.calibration.lab import cluster
+    from capplan.lab import cluster
 
     with working() as progress:
         progress("stopping", 0, 1)
@@ -123,10 +125,8 @@ def down() -> None:
 
 
 def _show(found: LabStatus, as_json: bool) -> None:
-    from capplan.cli.live.lab_view import status as view
-
     if as_json:
-        from capplan.calibration.lab.cluster import SCHEMA
+        from capplan.lab.cluster import SCHEMA
 
         write_json({"schema": SCHEMA, **vars(found)})
     else:
@@ -147,3 +147,39 @@ def read_heap(text: str) -> int:
     if not 0 <= size < _LARGEST_HEAP:
         raise InputError(f"--heap {text} is not possible: give less than 1 TiB")
     return int(size)
+
+
+def view(found: LabStatus, console: Console) -> None:
+    """Print a lab and its nodes."""
+    dcs = f"{found.dcs} data centre{'s' if found.dcs > 1 else ''} of {found.cass_nodes}"
+    parts = [f"Cassandra {found.release}", dcs, f"RF {found.rf}", f"heap {found.heap_bytes / 2**20:.0f} MiB"]
+    if found.dcs > 1:
+        parts.append(f"round trip {found.rtt_s * 1000:g} ms")
+    used = {"clients": found.client_tls, "between nodes": found.internode_tls}
+    if tls := [name for name, wanted in used.items() if wanted]:
+        parts.append(f"TLS {' and '.join(tls)}")
+    console.print(heading(", ".join(parts)))
+    shown = table(
+        ("node", "left"), ("address", "left"), ("state", "left"), ("pid", "right"), ("memory", "right"),
+        ("CPU time", "right"),
+    )  # fmt: skip
+    for each in found.nodes:
+        shown.add_row(each.name, f"{each.address}:9042", _state(each), *_use(each))
+    console.print(shown)
+    down = [each.name for each in found.nodes if not each.up]
+    if down:
+        console.print(f"Start a node that is down with 'capplan lab start {down[0]}'.")
+    elif not found.complete:
+        console.print("The lab is incomplete: end it with 'capplan lab down'.")
+
+
+def _state(node: NodeStatus) -> str:
+    if not node.up:
+        return "down"
+    return "up" if node.answers else "starting"
+
+
+def _use(node: NodeStatus) -> tuple[str, str, str]:
+    if not node.up:
+        return "", "", ""
+    return str(node.pid), f"{node.memory_bytes / 2**20:,.0f} MiB", f"{node.cpu_s:,.1f} s"

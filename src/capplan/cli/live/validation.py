@@ -20,7 +20,7 @@ def run_live(*, quick: bool, hosts: Path | None, report: Path | None, as_json: b
     typer.Exit
         With 1 if a figure is off.
     """
-    from capplan.calibration.lab.packages import check_installed
+    from capplan.lab.packages import check_installed
     from capplan.planner.live.clusters import Clusters, Existing, Labs
     from capplan.planner.live.folder import Folder
     from capplan.planner.live.protocol import FULL, QUICK, for_hosts

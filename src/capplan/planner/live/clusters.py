@@ -7,16 +7,12 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Protocol
 
-from capplan.calibration.collectors.cassandra_load import servers_of
-from capplan.calibration.collectors.collector import Progress
-from capplan.calibration.collectors.measurement.exchanges import connect, echo_times_s
-from capplan.calibration.collectors.measurement.load import Servers
-from capplan.calibration.collectors.measurement.machine import cores
-from capplan.calibration.collectors.runs_in_turn import RunningCluster
-from capplan.calibration.lab import cluster as lab
-from capplan.calibration.lab import state
-from capplan.calibration.lab.layout import ECHO_PORT, Layout
-from capplan.calibration.lab.schema import KEYSPACE, replication
+from capplan.lab import cluster as lab
+from capplan.lab import state
+from capplan.lab.collectors.cassandra import RunningCluster, cluster_of
+from capplan.lab.collectors.collector import Progress
+from capplan.lab.collectors.link import connect, echo_times_s
+from capplan.lab.layout import ECHO_PORT, Layout
 from capplan.planner.live.folder import Folder
 from capplan.planner.live.hosts import Hosts
 from capplan.planner.live.protocol import Stage
@@ -46,7 +42,7 @@ class Labs:
 
     def expected(self, stage: Stage) -> RunningCluster:
         """Return the lab of a stage, without its processes."""
-        return _cluster(stage.layout)
+        return cluster_of(stage.layout)
 
     @contextmanager
     def running(self, stage: Stage, progress: Progress) -> Iterator[RunningCluster]:
@@ -65,7 +61,7 @@ class Labs:
         try:
             if stage.killed is not None:
                 lab.kill(stage.killed)
-            yield replace(_cluster(stage.layout, state.needed(), stage.killed), note=_note(stage))
+            yield replace(cluster_of(stage.layout, state.needed(), stage.killed), note=_note(stage))
         finally:
             lab.down()
             self._folder.note_lab(None)
@@ -91,34 +87,6 @@ def _note(stage: Stage) -> str:
     down = [f"{stage.killed} was down"] if stage.killed else []
     heap = [f"a heap of {stage.layout.heap_bytes >> 20} MiB"] if stage.layout.heap_bytes != usual else []
     return "; ".join(down + heap)
-
-
-def _cluster(layout: Layout, running: state.State | None = None, killed: str | None = None) -> RunningCluster:
-    count = layout.dcs
-    local = [each for each in layout.nodes if each.dc == 1 and each.name != killed]
-    return RunningCluster(
-        version=layout.release.release,
-        cass_nodes=(layout.cass_nodes,) * count,
-        rf=(layout.rf,) * count,
-        addresses=tuple(each.address for each in local),
-        local_dc="dc1",
-        replication=replication(layout),
-        keyspace=KEYSPACE,
-        node_cores=float(cores()),
-        servers=_servers(running, killed),
-        one_host=True,
-        set_rtt=(lambda rtt_ms: lab.set_rtt(rtt_ms / 1000)) if layout.delayed else None,
-        certificate=lab.certificate() if layout.client_tls else None,
-        internode_tls=layout.internode_tls,
-    )
-
-
-def _servers(running: state.State | None, killed: str | None) -> Servers:
-    if running is None:
-        return Servers()
-    return servers_of(
-        replace(running, processes={name: each for name, each in running.alive.items() if name != killed})
-    )
 
 
 class Existing:

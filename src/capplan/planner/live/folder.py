@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
-from capplan.calibration.lab.layout import Layout
+from capplan.lab.layout import Layout
 from capplan.models.errors import InputError
 from capplan.models.replaced_file import replace_file
 

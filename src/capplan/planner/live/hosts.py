@@ -8,8 +8,8 @@ from typing import Annotated
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked
 
-from capplan.calibration.collectors.runs_in_turn import RunningCluster
-from capplan.calibration.lab.layout import NATIVE_PORT
+from capplan.lab.collectors.cassandra import RunningCluster
+from capplan.lab.layout import NATIVE_PORT
 from capplan.models.errors import InputError
 from capplan.models.language.construct import LANGUAGE
 from capplan.models.language.document import read

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
-from capplan.calibration.collectors.runs_in_turn import Bounds, Load, Operation
-from capplan.calibration.lab.layout import Layout
+from capplan.lab.collectors.cassandra import Load, Operation
+from capplan.lab.collectors.runs_in_turn import Bounds
+from capplan.lab.layout import Layout
 from capplan.planner.live.session_stages import SESSIONS, SessionStage
 
 OPERATIONS: tuple[Operation, ...] = ("read", "write")

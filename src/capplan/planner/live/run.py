@@ -10,13 +10,14 @@ from importlib.metadata import version
 from typing import Any
 
 from capplan.calibration.audit.audit import audit_load_tests
-from capplan.calibration.collectors.collector import Progress
-from capplan.calibration.collectors.measurement.machine import machine
-from capplan.calibration.collectors.runs_in_turn import Bounds, Load, measure, run_name
-from capplan.calibration.collectors.session_load import SESSION
 from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
 from capplan.calibration.fit.fitted_file import Fitted, read_fitted, write
 from capplan.calibration.tables.fit_table import RowPrediction, fit_table, predict_table
+from capplan.lab.collectors.cassandra import Load
+from capplan.lab.collectors.collector import Progress
+from capplan.lab.collectors.runs_in_turn import Bounds, measure, run_name
+from capplan.lab.collectors.sessions import SESSION
+from capplan.lab.processes import machine
 from capplan.models.code_digest import code_digest
 from capplan.models.errors import InputError
 from capplan.models.results import Band
@@ -78,7 +79,7 @@ def _key(protocol: Protocol, where: str) -> dict[str, Any]:
         "machine": machine(),
         "version": version("capplan"),
         "code": code_digest(
-            ("calibration", "systems/cassandra", "systems/openprovider", "models", "planner/live"), plain=True
+            ("calibration", "lab", "systems/cassandra", "systems/openprovider", "models", "planner/live"), plain=True
         ),
     } | {"ended": False}
 

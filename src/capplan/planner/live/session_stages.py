@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from capplan.calibration.collectors.runs_in_turn import Bounds
-from capplan.calibration.collectors.session_load import SessionLoad
-from capplan.calibration.lab.layout import Layout
+from capplan.lab.collectors.runs_in_turn import Bounds
+from capplan.lab.collectors.sessions import SessionLoad
+from capplan.lab.layout import Layout
 
 _RATE_PER_S = 40.0
 """Sessions per second: few, as several nodes on one machine spend much CPU on each request (record 28)."""

@@ -17,9 +17,12 @@ import numpy as np
 
 from capplan.calibration.case.ensemble import at_draws, spaced
 from capplan.calibration.case.variation import varied
-from capplan.calibration.collectors.collector import Progress
-from capplan.calibration.collectors.runs_in_turn import Operation, RunningCluster
-from capplan.calibration.collectors.session_load import (
+from capplan.calibration.evidence.load_tests import LoadTestRow
+from capplan.calibration.fit.fitted_file import Fitted
+from capplan.calibration.tables.fit_table import band_of, draws_of, unloaded, with_unknown_layouts
+from capplan.lab.collectors.cassandra import Operation, RunningCluster
+from capplan.lab.collectors.collector import Progress
+from capplan.lab.collectors.sessions import (
     SESSION,
     Key,
     Message,
@@ -28,9 +31,6 @@ from capplan.calibration.collectors.session_load import (
     row_of,
     run_name,
 )
-from capplan.calibration.evidence.load_tests import LoadTestRow
-from capplan.calibration.fit.fitted_file import Fitted
-from capplan.calibration.tables.fit_table import band_of, draws_of, unloaded, with_unknown_layouts
 from capplan.models.cassandra.visibility import Load as Busy
 from capplan.models.cassandra.visibility import Question, Sampling, chances_not_found
 from capplan.models.language.distribution import Exponential

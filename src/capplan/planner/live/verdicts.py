@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import t as student
 
-from capplan.calibration.collectors.runs_in_turn import Load
 from capplan.calibration.evidence.load_tests import LoadTestRow
+from capplan.lab.collectors.cassandra import Load
 from capplan.models.results import Band
 from capplan.planner.live.answer import LiveFigure, Quantity, Verdict
 from capplan.planner.live.protocol import MOST, Stage

@@ -1,1 +1,0 @@
-"""Measurements of one part, taken from real servers: each collector is a file."""

@@ -1,1 +1,0 @@
-"""How collectors measure: the load, the latencies, the CPU, and the machine they are of."""

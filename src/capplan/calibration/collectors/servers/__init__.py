@@ -1,1 +1,0 @@
-"""Collectors that start a server of their own, which needs no lab."""

@@ -1,0 +1,686 @@
+"""The load runner: warm up, step the load, check whether the generator was the limit, write the row.
+
+A collector says what its target is, how to send one request, and which columns describe it. Closed clients and open
+loads share one generator: one thread runs all requests in an event loop that waits to the microsecond, and latency of
+an open load counts from the intended start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import platform
+import selectors
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from math import sqrt
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from hdrh.histogram import HdrHistogram
+from numpy.typing import NDArray
+from scipy.stats import t as student
+
+from capplan.calibration.evidence.importers.latency_summary import of_samples
+from capplan.calibration.evidence.load_tests import PERCENTILES, LoadTestRow
+from capplan.calibration.evidence.microbenchmarks import MicrobenchRow
+from capplan.lab.collectors.collector import Progress, Settings, Timed
+from capplan.lab.processes import Process, cores, cpu_error_s, cpu_quantum_s, cpu_s, machine
+from capplan.models.errors import InputError
+
+T = TypeVar("T")
+Request = Callable[[int], Awaitable[Any]]
+"""Makes the request of a number, and returns when it is answered."""
+PARTS = 5
+"""Parts of a run, whose scatter shows how exactly it measures."""
+_MOST_NS = 3_600_000_000_000
+_DIGITS = 3
+_YIELD_EVERY = 16  # requests that are late and sent in a row before answers are read
+_MOST_UNDER_WAY = 4096
+_PATIENCE_S = 15.0  # for the last answers
+BUSY_PERCENT = 80.0
+"""CPU of the generator's thread above which it may delay its own requests."""
+LATE = 0.2
+"""Share of the median latency that the generator itself may add to an open run by sending late."""
+OTHERS = 0.1
+"""Share of all cores that other processes may use."""
+_DOUBTS = {
+    "generator_limited": "the load generator was the bottleneck: do not fit this run",
+    "disturbed": "other processes used more than a tenth of the CPU: repeat on a quiet machine",
+}
+_BEHIND = 10  # values beyond a percentile that is stated
+QUANTILES = {"minimum": 0.0, "p50": 0.5, "p99": 0.99, "maximum": 1.0}
+"""Statistics of values, as shares."""
+WINDOWS = 4
+"""Windows of a warm-up that must agree."""
+_RANGE = 0.10  # of their mean, between the slowest and the fastest
+_TREND = 0.05  # of their mean, between the halves
+_IDLE_S = 1.5
+_PAUSE_S = 0.3  # between runs, so that what one leaves is not in the next
+
+
+@dataclass(frozen=True)
+class Servers:
+    """The processes that answer: nodes, whose CPU is measured one by one, and what else belongs to the lab."""
+
+    nodes: tuple[Process, ...] = ()
+    beside: tuple[Process, ...] = ()
+
+    @property
+    def all(self) -> tuple[Process, ...]:
+        """All of them."""
+        return self.nodes + self.beside
+
+
+_NONE = Servers()
+
+
+class Part(NamedTuple):
+    """A part of a run: completed requests, and the CPU time of servers, generator and its thread, in seconds."""
+
+    completed: int
+    server_cpu_s: float
+    client_cpu_s: float
+    thread_cpu_s: float
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The requests of one run.
+
+    Attributes
+    ----------
+    began_s : float
+        When it began, in seconds since 1970.
+    duration_s : float
+        Time in which requests were meter.
+    latencies_s : ndarray of float (requests,)
+        Latencies of completed requests.
+    lateness_s : ndarray of float (requests,)
+        How long after its intended start each was sent; empty in a closed run.
+    errors : int
+        Requests that failed or were not answered in time.
+    client_cpu_s : float
+        CPU time of this process.
+    thread_cpu_s : float
+        CPU time of the thread that runs the event loop.
+    thread_waited_s : float
+        Time for which that thread could have run and no core was free.
+    server_cpu_s : tuple of float
+        CPU time of each server.
+    others_cores : float
+        Cores that other processes of this machine used.
+    parts : tuple of Part
+        The run in parts of equal length.
+    """
+
+    began_s: float
+    duration_s: float
+    latencies_s: NDArray[np.float64]
+    lateness_s: NDArray[np.float64]
+    errors: int
+    client_cpu_s: float
+    thread_cpu_s: float
+    thread_waited_s: float
+    server_cpu_s: tuple[float, ...]
+    others_cores: float
+    parts: tuple[Part, ...]
+
+    @property
+    def completed(self) -> int:
+        """Completed requests."""
+        return len(self.latencies_s)
+
+    @property
+    def throughput_per_s(self) -> float:
+        """Completed requests per second."""
+        return self.completed / self.duration_s
+
+    @property
+    def client_percent(self) -> float:
+        """CPU of the generator's busiest thread, per cent of what it could get of a core."""
+        free_s = max(self.duration_s - self.thread_waited_s, self.thread_cpu_s, 1e-9)
+        return 100.0 * self.thread_cpu_s / free_s
+
+    @property
+    def parts_with_requests(self) -> tuple[Part, ...]:
+        """Parts in which requests were completed; the whole run if it was too short for any."""
+        whole = Part(self.completed, sum(self.server_cpu_s), self.client_cpu_s, self.thread_cpu_s)
+        return tuple(each for each in self.parts if each.completed) or (whole,)
+
+    def histogram(self) -> HdrHistogram:
+        """Return all latencies as a histogram in ns."""
+        found = HdrHistogram(1, _MOST_NS, _DIGITS)
+        values, counts = np.unique(np.rint(self.latencies_s * 1e9).astype(np.int64), return_counts=True)
+        for value, count in zip(values.tolist(), counts.tolist(), strict=True):
+            found.record_value(max(value, 1), count)
+        return found
+
+
+class _Meter:
+    """What the requests of a run leave, and the clocks at its start, between its parts, and at its end."""
+
+    def __init__(self, servers: Servers, duration_s: float) -> None:
+        self.latencies, self.lateness, self.errors = list[float](), list[float](), 0
+        self._servers, self._began_s = servers, time.time()
+        self._clocks, self._waited_s, self._machine_s = self._read(), _waited_s(), _machine_cpu_s()
+        self._marks = [self._mark()]
+        self.start = time.perf_counter()
+        self._marking = asyncio.ensure_future(self._mark_parts(duration_s / PARTS))
+
+    async def _mark_parts(self, part_s: float) -> None:
+        for _ in range(PARTS):
+            await asyncio.sleep(part_s)
+            self._marks.append(self._mark())
+
+    def _mark(self) -> Part:
+        client, thread, *servers = self._read()
+        return Part(len(self.latencies), sum(servers[: len(self._servers.nodes)]), client, thread)
+
+    def _read(self) -> list[float]:
+        return [time.process_time(), time.thread_time(), *map(cpu_s, self._servers.all)]
+
+    def sample(self) -> Sample:
+        duration_s = time.perf_counter() - self.start
+        self._marking.cancel()
+        client, thread, *servers = (after - before for before, after in zip(self._clocks, self._read(), strict=True))
+        others = max(0.0, _machine_cpu_s() - self._machine_s - client - sum(servers))
+        return Sample(
+            self._began_s,
+            duration_s,
+            np.array(self.latencies),
+            np.array(self.lateness),
+            self.errors,
+            client,
+            thread,
+            _waited_s() - self._waited_s,
+            tuple(servers[: len(self._servers.nodes)]),
+            others / duration_s,
+            tuple(
+                Part(*(end - begin for begin, end in zip(before, after, strict=True)))  # type: ignore[arg-type]  # one by one
+                for before, after in pairwise(self._marks)
+            ),
+        )
+
+
+def _waited_s() -> float:
+    """Return how long this thread could have run and no core was free."""
+    try:
+        cells = Path("/proc/thread-self/schedstat").read_text(encoding="ascii").split()
+    except OSError:
+        return 0.0  # the kernel does not count it
+    return int(cells[1]) / 1e9
+
+
+def _machine_cpu_s() -> float:
+    """Return the CPU time that all processes of this machine have used, or that its host took from it."""
+    with Path("/proc/stat").open(encoding="ascii") as lines:
+        cells = list(map(int, next(lines).split()[1:9]))
+    user, nice, system, _idle, _wait, interrupt, soft, stolen = cells
+    return (user + nice + system + interrupt + soft + stolen) / os.sysconf("SC_CLK_TCK")
+
+
+def run(main: Awaitable[T]) -> T:
+    """Run the main coroutine of a measurement in an event loop that waits to the microsecond (epoll: millisecond)."""
+
+    async def awaited() -> T:
+        return await main
+
+    with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(selectors.SelectSelector())) as runner:
+        return runner.run(awaited())
+
+
+async def closed(
+    request: Request, clients: int, duration_s: float, most: int, servers: Servers = _NONE, first: int = 0
+) -> Sample:
+    """Let clients make one request after the other, without time to think.
+
+    Parameters
+    ----------
+    request : function
+        Makes a request.
+    clients : int
+        How many clients there are.
+    duration_s : float
+        After which no request is started.
+    most : int
+        Requests after which no request is started.
+    servers : Servers
+        Whose CPU time is measured.
+    first : int
+        Number of the first request.
+    """
+    numbers = iter(range(first, first + most))
+    with _metered(servers, duration_s) as meter:
+        deadline = meter.start + duration_s
+
+        async def client() -> None:
+            now = time.perf_counter()
+            while now < deadline and (number := next(numbers, None)) is not None:
+                began = now
+                try:
+                    await request(number)
+                except Exception:
+                    meter.errors += 1
+                    now = time.perf_counter()
+                else:
+                    now = time.perf_counter()
+                    meter.latencies.append(now - began)
+
+        await asyncio.gather(*(client() for _ in range(clients)))
+        return meter.sample()
+
+
+def arrivals(rate_per_s: float, duration_s: float, most: int, seed: int) -> NDArray[np.float64]:
+    """Return the intended starts of a Poisson stream in seconds."""
+    random = np.random.default_rng(seed)
+    count = min(most, int(rate_per_s * duration_s + 10 * (rate_per_s * duration_s) ** 0.5 + 10))
+    starts = np.cumsum(random.exponential(1 / rate_per_s, count))
+    return starts[starts < duration_s]
+
+
+async def paced(request: Request, starts: NDArray[np.float64], servers: Servers = _NONE, first: int = 0) -> Sample:
+    """Start requests at their intended times, whatever happens to the others.
+
+    Latency counts from the intended start, so that a request that is sent late has waited.
+    """
+    under_way, sent_late = set[asyncio.Task[None]](), 0
+    with _metered(servers, float(starts[-1]) if len(starts) else 0.0) as meter:
+
+        async def one(number: int, intended: float) -> None:
+            meter.lateness.append(time.perf_counter() - intended)
+            try:
+                await request(number)
+            except Exception:
+                meter.errors += 1
+            else:
+                meter.latencies.append(time.perf_counter() - intended)
+
+        for number, start in enumerate(starts.tolist(), start=first):
+            intended = meter.start + start
+            left = intended - time.perf_counter()
+            if left > 0:
+                await asyncio.sleep(left)
+                sent_late = 0
+            elif (sent_late := sent_late + 1) % _YIELD_EVERY == 0:
+                await asyncio.sleep(0)
+            while len(under_way) >= _MOST_UNDER_WAY:
+                await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
+            task = asyncio.ensure_future(one(number, intended))
+            under_way.add(task)
+            task.add_done_callback(under_way.discard)
+        unanswered: set[asyncio.Task[None]] = set()
+        if under_way:
+            _, unanswered = await asyncio.wait(set(under_way), timeout=_PATIENCE_S)
+        meter.errors += len(unanswered)
+        found = meter.sample()
+    for task in unanswered:
+        task.cancel()
+    return found
+
+
+@contextmanager
+def _metered(servers: Servers, duration_s: float) -> Iterator[_Meter]:
+    """Begin a run, in which no garbage is collected."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield _Meter(servers, duration_s)
+    finally:
+        gc.enable()
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    """The windows of a warm-up.
+
+    Attributes
+    ----------
+    costs_s : tuple of float
+        CPU time of the servers for one request, in each window.
+    window_s : float
+        Length of a window in seconds.
+    steady : bool
+        Whether the last windows agree.
+    """
+
+    costs_s: tuple[float, ...]
+    window_s: float
+    steady: bool
+
+    @property
+    def sentence(self) -> str:
+        """What happened, in words."""
+        last = ", ".join(f"{1e6 * each:.0f}" for each in self.costs_s[-WINDOWS:])
+        time_s, shown = len(self.costs_s) * self.window_s, f"the last windows: {last} us of CPU a request"
+        if self.steady:
+            return f"warm-up: steady after {time_s:g} s ({shown})"
+        return f"warm-up: not steady within {time_s:g} s ({shown}), so a repeat may differ"
+
+
+def is_steady(costs: Sequence[float]) -> bool:
+    """Whether the last windows agree and do not rise or fall."""
+    last = costs[-WINDOWS:]
+    if len(last) < WINDOWS:
+        return False
+    mean, half = sum(last) / WINDOWS, WINDOWS // 2
+    trend = (sum(last[half:]) - sum(last[:half])) / half
+    return max(last) - min(last) <= _RANGE * mean and abs(trend) <= _TREND * mean
+
+
+async def warm_up(window: Callable[[float], Awaitable[float]], window_s: float, most_s: float) -> WarmUp:
+    """Load until the cost of a request is steady.
+
+    Parameters
+    ----------
+    window : function
+        Loads for a time in seconds; returns the CPU time of the servers for one request.
+    window_s : float
+        That time.
+    most_s : float
+        After which to stop in any case.
+    """
+    costs: list[float] = []
+    while not is_steady(costs) and len(costs) * window_s < most_s:
+        costs.append(await window(window_s))
+    return WarmUp(tuple(costs), window_s, is_steady(costs))
+
+
+async def idle_cores(servers: Servers) -> float:
+    """Return how many cores the servers use without load."""
+    before, began = sum(map(cpu_s, servers.nodes)), time.perf_counter()
+    await asyncio.sleep(_IDLE_S)
+    return (sum(map(cpu_s, servers.nodes)) - before) / (time.perf_counter() - began)
+
+
+async def pause(rtt_s: float = 0.0) -> None:
+    """Wait until the last run has ended at the servers, too, however far they are."""
+    await asyncio.sleep(_PAUSE_S + 2 * rtt_s)
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is loaded.
+
+    Attributes
+    ----------
+    request : function
+        Sends one request.
+    servers : Servers
+        Whose CPU time is measured.
+    unanswered : str
+        What to say if no request is answered; braces stand for the seconds that were waited.
+    """
+
+    request: Request
+    servers: Servers = _NONE
+    unanswered: str = "no request was answered"
+
+    def answered(self, sample: Sample) -> Sample:
+        """Return a sample that has answers.
+
+        Raises
+        ------
+        InputError
+            If it has none.
+        """
+        if not sample.completed:
+            raise InputError(self.unanswered.format(sample.duration_s))
+        return sample
+
+    async def sampled(  # all that a run is
+        self, clients: int | None, rate_per_s: float | None, duration_s: float, most: int, seed: int, first: int = 0
+    ) -> Sample:
+        """Load by closed clients, or without them at a rate; the first request has a number (`first`)."""
+        if clients is not None:
+            return await closed(self.request, clients, duration_s, most, self.servers, first)
+        return await paced(self.request, arrivals(rate_per_s or 1.0, duration_s, most, seed), self.servers, first)
+
+    async def warmed_up(self, clients: int, most: int, most_s: float, window_s: float = 1.0) -> WarmUp:
+        """Load until a request costs the same CPU, or takes the same time if no server is on this machine.
+
+        Raises
+        ------
+        InputError
+            If no request is answered.
+        """
+        begun = 0
+
+        async def window(seconds: float) -> float:
+            nonlocal begun
+            found = self.answered(await closed(self.request, clients, seconds, most, self.servers, begun))
+            begun += found.completed + found.errors
+            return (sum(found.server_cpu_s) or float(found.latencies_s.sum())) / found.completed
+
+        return await warm_up(window, window_s, most_s)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: what was asked, and what came."""
+
+    name: str
+    clients: int | None
+    offered_per_s: float | None
+    repeat: int
+    sample: Sample
+
+    def row(self, columns: Mapping[str, Any], notes: Sequence[str]) -> LoadTestRow:
+        """Return the run as a row of a load-test table.
+
+        Parameters
+        ----------
+        columns : mapping
+            The columns that describe the target; they stand above what is measured.
+        notes : sequence of str
+            What else a reader must know.
+        """
+        sample, nodes = self.sample, None
+        if sample.server_cpu_s:
+            share = 100 * sum(sample.server_cpu_s) / (len(sample.server_cpu_s) * sample.duration_s * cores())
+            nodes = min(100.0, share)
+        measured = {
+            "run_id": self.name,
+            "repeat": self.repeat,
+            **load_cells(self.clients, self.offered_per_s),
+            "duration_s": sample.duration_s,
+            "throughput_tps": sample.throughput_per_s,
+            "node_cpu_percent": nodes,
+            "client_cpu_percent": sample.client_percent,
+            "drops": 0,
+            "errors": sample.errors,
+            "note": "; ".join([*notes, *doubts(sample)]),
+            **doubt_cells(sample),
+            **latency_columns(sample),
+        }
+        return LoadTestRow(**{**measured, **columns})
+
+    def timed(self, tag: str) -> Timed:
+        """Return all latencies."""
+        began_s = self.sample.began_s
+        return Timed(tag, began_s, began_s + self.sample.duration_s, self.sample.histogram())
+
+
+@dataclass
+class Runner:
+    """Loads one target step by step, as the settings of a collector ask.
+
+    Attributes
+    ----------
+    target : Target
+        What is loaded.
+    settings : Settings
+        How long, and how many requests at most.
+    progress : function
+        Receives what is done.
+    total : int
+        How many runs there will be.
+    prefix : str
+        What progress begins with.
+    runs : list of Run
+        Those that were made.
+    """
+
+    target: Target
+    settings: Settings
+    progress: Progress
+    total: int
+    prefix: str = ""
+    runs: list[Run] = field(default_factory=list)
+
+    async def warm_up(self) -> WarmUp:
+        """Load with the most clients until the speed is steady."""
+        asked = self.settings
+        self.progress(f"{self.prefix}warming up until the speed is steady", 0, 1)
+        return await self.target.warmed_up(max(asked.clients), asked.requests, asked.warm_up_s)
+
+    async def step(
+        self, clients: int | None, rate_per_s: float | None = None, seed: int = 0, repeat: int | None = None
+    ) -> Run:
+        """Run closed clients, or an open load; repeats have their number in their names."""
+        asked, name, said = self.settings, f"closed-{clients}", f"{clients} closed clients"
+        if rate_per_s is not None:
+            name, said = f"open-{rate_per_s:.0f}", f"{rate_per_s:,.0f} requests/s"
+        self.progress(f"{self.prefix}{said}", len(self.runs), self.total)
+        await pause()
+        first = sum(each.sample.completed for each in self.runs)
+        sample = await self.target.sampled(clients, rate_per_s, asked.duration_s, asked.requests, seed, first)
+        name += "" if repeat is None else f"-{repeat}"
+        self.runs.append(Run(name, clients, rate_per_s, repeat or 1, self.target.answered(sample)))
+        return self.runs[-1]
+
+
+def rounded(rate_per_s: float) -> float:
+    """Return a rate that people can read: three digits."""
+    return float(f"{rate_per_s:.3g}")
+
+
+def load_cells(clients: int | None, offered_per_s: float | None) -> dict[str, Any]:
+    """Return the columns of a load-test row that say what the clients do; without clients, the load is open."""
+    return {
+        "load_kind": "open" if clients is None else "closed",
+        "clients": clients,
+        "think_time_ms": None if clients is None else 0.0,
+        "offered_tps": offered_per_s,
+    }
+
+
+def doubt_cells(sample: Sample) -> dict[str, Any]:
+    """Return the columns of a load-test row that tell whether the run can be believed."""
+    late = float(np.median(sample.lateness_s)) if len(sample.lateness_s) else 0.0
+    behind = bool(sample.completed and late > LATE * np.median(sample.latencies_s))
+    return {
+        "generator_limited": sample.client_percent >= BUSY_PERCENT or behind,
+        "disturbed": sample.others_cores > OTHERS * cores(),
+    }
+
+
+def doubts(sample: Sample) -> list[str]:
+    """Return in words why a run should not be fitted."""
+    return [_DOUBTS[name] for name, doubted in doubt_cells(sample).items() if doubted]
+
+
+def doubted(runs: Iterable[tuple[str, Sample]]) -> list[str]:
+    """Return each doubt with the names of the runs that it is about."""
+    found: dict[str, list[str]] = {}
+    for name, sample in runs:
+        for doubt in doubts(sample):
+            found.setdefault(doubt, []).append(name)
+    return [f"{doubt} ({', '.join(names)})" for doubt, names in found.items()]
+
+
+def latency_columns(sample: Sample) -> dict[str, Any]:
+    """Return the columns of latencies, without percentiles that rest on a few requests."""
+    found = of_samples(1000 * sample.latencies_s)
+    rest = {name for name, share in PERCENTILES.items() if sample.completed * (1 - share) < _BEHIND}
+    return {name: value for name, value in found.items() if name not in rest}
+
+
+class PerRequest(NamedTuple):
+    """CPU time of a request in each part of a run, and how far the clock may be off in that of the servers."""
+
+    servers: list[float]
+    client: list[float]
+    thread: list[float]
+    error_s: float
+
+
+def per_request(sample: Sample, idle: float = 0.0) -> PerRequest:
+    """Return what a request costs, less what the servers need without load (`idle`, cores)."""
+    whole, idle_s = sample.parts_with_requests, idle * sample.duration_s / PARTS
+    return PerRequest(
+        [(each.server_cpu_s - idle_s) / each.completed for each in whole],
+        [each.client_cpu_s / each.completed for each in whole],
+        [each.thread_cpu_s / each.completed for each in whole],
+        PARTS * cpu_error_s() / max(sample.completed, 1),
+    )
+
+
+def figure(collector: str, system: str, operation: str, **cells: Any) -> MicrobenchRow:
+    """Return the row of a figure of this machine by what its collector says; other cells stand above the usual ones."""
+    usual = {"run_id": collector, "host": machine(), "source": f"capplan collect {collector}"}
+    return MicrobenchRow(system=system, operation=operation, **{**usual, **cells})
+
+
+def clock_note() -> str:
+    """Return in words how exact the CPU clock is."""
+    return f"step of the CPU clock {1000 * cpu_quantum_s():.2g} ms"
+
+
+def mean_interval(values: Sequence[float], error: float = 0.0) -> tuple[float, float, float]:
+    """Return a mean and its 95 % interval: the scatter of the values, and an error that all of them may have."""
+    mean, half = fmean(values), error
+    if len(values) > 1:
+        half += float(student.ppf(0.975, len(values) - 1)) * stdev(values) / sqrt(len(values))
+    return mean, mean - half, mean + half
+
+
+def mean_row(
+    part: MicrobenchRow, values: Sequence[float], error: float = 0.0, least: float = 0.0, **cells: Any
+) -> MicrobenchRow:
+    """Return the mean of values with its interval as a row.
+
+    Parameters
+    ----------
+    part : MicrobenchRow
+        What is measured.
+    values : sequence of float
+        The values.
+    error : float
+        An error that all of them may have.
+    least : float
+        Which the interval does not go below; minus infinity for differences.
+    **cells
+        Other cells of the row.
+    """
+    mean, low, high = mean_interval(values, error)
+    interval: dict[str, Any] = {"value": mean, "error_low": max(low, least), "error_high": high}
+    return replace(part, **{"statistic": "mean", "unit": "s", **interval, **cells})
+
+
+def quantiles(values: Sequence[float]) -> Iterator[tuple[str, float]]:
+    """Yield statistics of values by name; none that rests on a few of them."""
+    for name, share in QUANTILES.items():
+        if name != "p99" or len(values) * (1 - share) >= _BEHIND:
+            yield name, float(np.quantile(values, share))
+
+
+def lateness_rows(part: MicrobenchRow, sample: Sample, note: str) -> Iterator[MicrobenchRow]:
+    """Yield how late the requests of an open run were sent."""
+    if len(sample.lateness_s):
+        for statistic, share in (("p50", 0.5), ("p99", 0.99)):
+            cells: dict[str, Any] = {"statistic": statistic, "value": float(np.quantile(sample.lateness_s, share))}
+            yield replace(part, component="load generator", quantity="lateness", unit="s", note=note, **cells)
+
+
+def quantum_row(run_id: str) -> MicrobenchRow:
+    """Return the step of the CPU clock as a row."""
+    note = f"a difference of two readings is off by at most {cpu_error_s() * 1000:.3g} ms"
+    row = figure(run_id, "machine", "reading", version=platform.release(), component="cpu clock", source=None)
+    return replace(row, quantity="step", statistic="p50", value=cpu_quantum_s(), unit="s", note=note)
