@@ -20,7 +20,7 @@ _FOLDERS = ("models", "simulator", "calibration", "systems")
 # What reads, checks or fits files of users, or measures, decides no documented fit; import-linter keeps it so.
 _APART = (
     "calibration/evidence/importers",
-    "calibration/audit/load_tests",
+    "calibration/audit/load_tests.py",
     "calibration/lab",
     "calibration/collectors",
     "calibration/tables",
