@@ -15,7 +15,7 @@ from capplan.calibration.collectors.measurement.exchanges import mean_interval
 from capplan.calibration.collectors.measurement.load import PARTS, Sample, Servers
 from capplan.calibration.collectors.measurement.machine import cores, cpu_error_s, cpu_quantum_s, machine, quantum_row
 from capplan.calibration.collectors.measurement.steadiness import WarmUp, warm_up
-from capplan.calibration.evidence.importers.latency_summary import of_samples
+from capplan.calibration.evidence.importers.importer import of_samples
 from capplan.calibration.evidence.load_test_row import all_in_first
 from capplan.calibration.evidence.load_tests import PERCENTILES, LoadTestRow
 from capplan.calibration.evidence.microbenchmarks import MicrobenchRow
