@@ -5,9 +5,9 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from capplan.calibration.audit.checks import deepest_fall, farthest_apart
 from capplan.calibration.audit.expression import Figure
 from capplan.calibration.audit.finding import at_least, judge
-from capplan.calibration.audit.laws import deepest_fall, farthest_apart
 from capplan.calibration.evidence.interval import Interval
 
 HALF_WIDTH = 0.5

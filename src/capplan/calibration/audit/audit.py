@@ -12,8 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from capplan.calibration.audit.checks import Checks
-from capplan.calibration.audit.documented_checks import WorkerGap, apply, worker_gap
+from capplan.calibration.audit.checks import Checks, WorkerGap, apply, worker_gap
 from capplan.calibration.audit.expression import Names
 from capplan.calibration.audit.finding import Finding
 from capplan.calibration.audit.load_tests import (
