@@ -10,8 +10,7 @@ import pytest
 
 import capplan
 from capplan.calibration.audit.audit import Audit, Missing
-from capplan.calibration.audit.checks import Check, read_checks
-from capplan.calibration.audit.documented_checks import apply
+from capplan.calibration.audit.checks import Check, apply, read_checks
 from capplan.calibration.audit.expression import Names
 from capplan.calibration.audit.finding import Finding, shown
 from capplan.calibration.evidence.interval import Interval

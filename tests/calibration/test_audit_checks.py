@@ -1,11 +1,17 @@
-"""Checks as data: how a file becomes checks, which files are refused, and what a small audit finds."""
+"""Checks as data: how a file becomes checks, which are refused, what a small audit finds, and laws of a series."""
 
 from dataclasses import replace
+from itertools import combinations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from capplan.calibration.audit.audit import Audit, audit_documents
-from capplan.calibration.audit.checks import parse_checks
+from capplan.calibration.audit.checks import deepest_fall, farthest_apart, parse_checks
+from capplan.calibration.audit.expression import Figure
+from capplan.calibration.audit.finding import at_least, judge
+from capplan.calibration.evidence.interval import Interval
 from capplan.models.errors import InputError
 from capplan.systems import registry
 
@@ -124,3 +130,30 @@ def test_a_check_that_cannot_be_computed_is_refused_by_its_name(expected: str) -
 def test_an_audit_without_rows_is_refused() -> None:
     with pytest.raises(InputError):
         audited("")
+
+
+HALF_WIDTH = 0.5
+whole_numbers = st.lists(st.integers(0, 20), min_size=2, max_size=6)
+
+
+def _series(values: list[int]) -> list[Figure]:
+    """Make figures of whole numbers, each rounded to half a unit."""
+    return [Figure(Interval(value, value - HALF_WIDTH, value + HALF_WIDTH)) for value in values]
+
+
+@given(whole_numbers)
+def test_a_series_breaks_the_law_exactly_when_it_falls_by_more_than_its_rounding(values: list[int]) -> None:
+    before, after = deepest_fall(_series(values))
+    deepest = max(one - other for one, other in combinations(values, 2))
+    verdict = judge(at_least(before.interval), after.interval)
+    assert before.value - after.value == deepest
+    # A fall of 1 lets the intervals touch: [v - 0.5, ...] and [..., v - 0.5].
+    assert (verdict == "contradicted") == (deepest > 2 * HALF_WIDTH)
+    assert (verdict == "consistent") == (deepest <= HALF_WIDTH)
+
+
+@given(whole_numbers)
+def test_one_constant_is_refuted_exactly_when_the_intervals_share_no_point(values: list[int]) -> None:
+    least, most = farthest_apart(_series(values))
+    refuted = judge(least.interval, most.interval) == "contradicted"
+    assert refuted == (max(values) - HALF_WIDTH > min(values) + HALF_WIDTH)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from capplan.calibration.evidence.import_files import import_files
-from capplan.calibration.evidence.importers.prometheus import recent
+from capplan.calibration.evidence.importers.server_metrics import recent
 from capplan.calibration.evidence.load_tests import LOAD_TESTS
 from capplan.cli.main import main
 from capplan.models.errors import InputError

@@ -33,7 +33,7 @@ def code_digest(
         Ignore comments and docstrings of Python, and the versions of numpy and scipy. Otherwise every byte and these
         versions count.
     without : tuple of str
-        Folders inside these to leave out, with their subfolders.
+        Files and folders inside these to leave out, with their subfolders.
     package : Path
         Folder of the package; capplan's own when left out.
 

@@ -12,15 +12,20 @@ from typing import Any
 
 import pandas as pd
 
-from capplan.calibration.audit.checks import Checks
-from capplan.calibration.audit.documented_checks import WorkerGap, apply, worker_gap
+from capplan.calibration.audit.checks import Checks, WorkerGap, apply, worker_gap
 from capplan.calibration.audit.expression import Names
 from capplan.calibration.audit.finding import Finding
-from capplan.calibration.audit.load_tests.measured_row import MeasuredRow
-from capplan.calibration.audit.load_tests.row_checks import Saturation, Verdict, row_findings, saturation
-from capplan.calibration.audit.load_tests.rules import RULES
-from capplan.calibration.audit.load_tests.run_checks import run_findings
-from capplan.calibration.audit.load_tests.series_checks import scatter, series_findings
+from capplan.calibration.audit.load_tests import (
+    RULES,
+    MeasuredRow,
+    Saturation,
+    Verdict,
+    row_findings,
+    run_findings,
+    saturation,
+    scatter,
+    series_findings,
+)
 from capplan.calibration.evidence.documented_runs import documented_runs
 from capplan.calibration.evidence.load_tests import LOAD_TESTS
 from capplan.calibration.evidence.table import Evidence, by_id, rows_hash

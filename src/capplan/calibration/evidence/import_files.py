@@ -19,18 +19,10 @@ import pandas as pd
 
 from capplan.calibration.evidence.documented_runs import documented_runs
 from capplan.calibration.evidence.importers import (
-    cassandra_stress,
-    gatling,
-    ghz,
+    database_load_generators,
     hdr_log,
-    jmeter,
-    k6,
-    latte,
-    nodetool,
-    openmetrics,
-    prometheus,
-    wrk,
-    ycsb,
+    server_metrics,
+    web_load_generators,
 )
 from capplan.calibration.evidence.importers.importer import Imported, Importer
 from capplan.calibration.evidence.importers.mapped_table import ColumnMap, read_mapped, read_mapping
@@ -41,21 +33,21 @@ from capplan.calibration.evidence.text_file import TextFile
 from capplan.models.errors import InputError
 
 IMPORTERS: tuple[Importer, ...] = (
-    cassandra_stress.IMPORTER,
+    database_load_generators.CASSANDRA_STRESS,
     hdr_log.IMPORTER,
-    ycsb.IMPORTER,
-    latte.JSON_IMPORTER,
-    latte.TEXT_IMPORTER,
-    ghz.IMPORTER,
-    nodetool.IMPORTER,
-    jmeter.IMPORTER,
-    k6.POINTS_IMPORTER,
-    gatling.IMPORTER,
-    gatling.LOG_IMPORTER,
-    k6.SUMMARY_IMPORTER,
-    wrk.IMPORTER,
-    openmetrics.IMPORTER,
-    prometheus.IMPORTER,
+    database_load_generators.YCSB,
+    database_load_generators.LATTE_REPORT,
+    database_load_generators.LATTE_CONSOLE,
+    web_load_generators.GHZ,
+    server_metrics.NODETOOL,
+    web_load_generators.JMETER,
+    web_load_generators.K6_POINTS,
+    web_load_generators.GATLING_REPORT,
+    web_load_generators.GATLING_LOG,
+    web_load_generators.K6_SUMMARY,
+    web_load_generators.WRK,
+    server_metrics.OPENMETRICS,
+    server_metrics.PROMETHEUS,
 )
 SCHEMA = "capplan.import/1"
 TABLE, MAPPED, DOCUMENTS = "load-test table", "CSV by --map", "documents"

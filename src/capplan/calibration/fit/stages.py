@@ -20,9 +20,7 @@ _FOLDERS = ("models", "simulator", "calibration", "systems")
 # What reads, checks or fits files of users, or measures, decides no documented fit; import-linter keeps it so.
 _APART = (
     "calibration/evidence/importers",
-    "calibration/audit/load_tests",
-    "calibration/lab",
-    "calibration/collectors",
+    "calibration/audit/load_tests.py",
     "calibration/tables",
 )
 _SHARED = "systems/components"  # what several systems are made of

@@ -11,7 +11,7 @@ import typer
 from pandas import DataFrame, concat
 
 from capplan.calibration.evidence.import_files import import_files
-from capplan.calibration.evidence.importers.prometheus import recent
+from capplan.calibration.evidence.importers.server_metrics import recent
 from capplan.calibration.evidence.load_tests import LOAD_TESTS
 from capplan.cli.shell.terminal import Json, Screen, write_json
 from capplan.cli.views.lines import paragraph, put

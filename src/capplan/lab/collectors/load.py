@@ -27,7 +27,7 @@ from hdrh.histogram import HdrHistogram
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from capplan.calibration.evidence.importers.latency_summary import of_samples
+from capplan.calibration.evidence.importers.importer import of_samples
 from capplan.calibration.evidence.load_tests import PERCENTILES, LoadTestRow
 from capplan.calibration.evidence.microbenchmarks import MicrobenchRow
 from capplan.lab.collectors.collector import Progress, Settings, Timed

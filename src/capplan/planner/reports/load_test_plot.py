@@ -12,7 +12,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from capplan.calibration.audit.audit import Audit, audit_load_tests
-from capplan.calibration.audit.load_tests.measured_row import LAYOUT, MeasuredRow
+from capplan.calibration.audit.load_tests import LAYOUT, MeasuredRow
 from capplan.calibration.evidence.load_tests import LATENCIES, LOAD_TESTS
 from capplan.models.errors import InputError
 from capplan.models.language.per_dc import per_dc_text

@@ -17,8 +17,7 @@ import numpy as np
 from hdrh.codec import HdrCookieException, HdrHistogramSettingsException, HdrLengthException
 from hdrh.histogram import HdrHistogram
 
-from capplan.calibration.evidence.importers.importer import Imported, Importer, run_id
-from capplan.calibration.evidence.importers.latency_summary import of_histogram
+from capplan.calibration.evidence.importers.importer import Imported, Importer, of_histogram, run_id
 from capplan.calibration.evidence.load_tests import ALL, LoadTestRow
 from capplan.calibration.evidence.text_file import TextFile
 from capplan.models.errors import InputError
