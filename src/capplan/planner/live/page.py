@@ -11,7 +11,7 @@ from plotly.subplots import make_subplots
 
 from capplan.models.errors import InputError, MissingError
 from capplan.models.replaced_file import replace_file
-from capplan.planner.live import words
+from capplan.planner.live import answer as words
 from capplan.planner.live.answer import LiveFigure, LiveValidation
 from capplan.planner.live.folder import Folder
 from capplan.planner.reports.plot_file import check_drawing, write_figure

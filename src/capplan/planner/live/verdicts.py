@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.stats import t as student
 
 from capplan.calibration.collectors.runs_in_turn import Load
 from capplan.calibration.evidence.load_tests import LoadTestRow
+from capplan.calibration.tables.scores import relative_error
 from capplan.models.results import Band
 from capplan.planner.live.answer import LiveFigure, Quantity, Verdict
 from capplan.planner.live.protocol import MOST, Stage
@@ -29,7 +31,11 @@ NEAR = "LOCAL_ONE"
 """The level to which other levels add latency."""
 _ROUNDING = 0.005  # of a rate of three digits
 _CONFIDENCE = 0.95
-_COLUMNS: Mapping[Quantity, str] = {"p50": "latency_p50_ms", "p99": "latency_p99_ms"}
+_POINT = 1.0
+"""Percentage points of sessions not found that are always accepted: an error of a small share says nothing."""
+_UNITS: Mapping[Quantity, str] = {"capacity": "/s", "not found": "%"}
+COLUMNS: Mapping[Quantity, str] = {"p50": "latency_p50_ms", "p99": "latency_p99_ms"}
+BOTTLENECK = "the load generator was the bottleneck in every run"
 
 
 @dataclass(frozen=True)
@@ -123,7 +129,7 @@ def figures_of(cases: Sequence[Case]) -> tuple[LiveFigure, ...]:
             found.append(_capacity(each))
             continue
         beside = near.get(_beside(each)) if each.load.clients == 1 and each.load.level != NEAR else None
-        found += [_latency(each, quantity, capacities.get(_layout(each))) for quantity in _COLUMNS]
+        found += [_latency(each, quantity, capacities.get(_layout(each))) for quantity in COLUMNS]
         if beside is not None and each.load.rtt_ms is not None:
             found.append(_added(each, beside))
     return tuple(sorted(found, key=_place(cases)))
@@ -154,24 +160,25 @@ def _beside(case: Case) -> tuple[object, ...]:
 
 def _capacity(case: Case) -> LiveFigure:
     values = [row.throughput_tps for row in case.kept if row.throughput_tps]
-    return _figure(case, "capacity", "/s", case.predicted["throughput_tps"], repeats_of(values), len(values))
+    return _figure(case, "capacity", case.predicted["throughput_tps"], values)
+
+
+def values_of(rows: Sequence[LoadTestRow], quantity: Quantity) -> tuple[list[float], str]:
+    """Return a latency of believed runs, and why there is none although there are runs."""
+    values = [value for row in rows if (value := getattr(row, COLUMNS[quantity])) is not None]
+    return values, "too few requests for this percentile" if rows and not values else ""
 
 
 def _latency(case: Case, quantity: Quantity, full: Case | None) -> LiveFigure:
-    column = _COLUMNS[quantity]
     kept = case.kept
-    values = [value for row in kept if (value := getattr(row, column)) is not None]
-    measured = repeats_of(values)
-    reason = ""
-    if kept and not values:
-        reason = "too few requests for this percentile"
+    values, reason = values_of(kept, quantity)
     capacity = None if full is None else repeats_of([row.throughput_tps for row in full.kept if row.throughput_tps])
     if capacity is not None and kept:
         load = case.load.rate_per_s or float(np.mean([row.throughput_tps or 0.0 for row in kept]))
         share = load / capacity.value
         if share > HIGHEST_LOAD * (1 + _ROUNDING):
             reason = f"beyond {100 * HIGHEST_LOAD:.0f} % of the measured capacity nothing is promised"
-    return _figure(case, quantity, "ms", case.predicted[column], measured, len(values), reason)
+    return _figure(case, quantity, case.predicted[COLUMNS[quantity]], values, reason=reason)
 
 
 def _added(case: Case, near: Case) -> LiveFigure:
@@ -179,57 +186,91 @@ def _added(case: Case, near: Case) -> LiveFigure:
     own, other = ({row.repeat: row.latency_p50_ms for row in each.kept} for each in (case, near))
     pairs = [(value, other.get(repeat)) for repeat, value in own.items()]
     values = [value - beside for value, beside in pairs if value is not None and beside is not None]
-    measured = repeats_of(values, logarithms=False)
     far, local = case.predicted["latency_p50_ms"], near.predicted["latency_p50_ms"]
     width = math.hypot(far.high - far.low, local.high - local.low) / 2
     value = far.value - local.value
-    band = Band(value, value - width, value + width)
-    trips = None
-    if measured is not None and case.load.rtt_ms:
-        trips = measured.value / (case.round_trip_ms or case.load.rtt_ms)
-    return _figure(case, "added p50", "ms", band, measured, len(values), trips=trips)
+    found = _figure(case, "added p50", Band(value, value - width, value + width), values, logarithms=False)
+    if not case.load.rtt_ms:  # there is no round trip of which to be within a share
+        return replace(found, verdict="within repeat noise") if found.verdict == "within threshold" else found
+    trips = None if found.measured is None else found.measured / (case.round_trip_ms or case.load.rtt_ms)
+    return replace(found, round_trips=trips)
 
 
-def _figure(  # noqa: PLR0913, PLR0917  # what a line of the table has
+def _figure(
     case: Case,
     quantity: Quantity,
-    unit: str,
+    predicted: Band,
+    values: Sequence[float],
+    *,
+    reason: str = "",
+    logarithms: bool = True,
+) -> LiveFigure:
+    its = case.load
+    asked = {
+        "operation": its.operation,
+        "level": its.level,
+        "row_bytes": its.row_bytes,
+        "tls": its.tls,
+        "rtt_ms": its.rtt_ms,
+        "load": f"{its.clients} client{'' if its.clients == 1 else 's'}" if its.clients else f"{its.rate_per_s:,.0f}/s",
+        "clients": its.clients,
+        "offered_per_s": its.rate_per_s,
+    }
+    if not values and not reason:
+        reason = BOTTLENECK if case.rows else "it was not measured"
+    measured = repeats_of(values, logarithms=logarithms)
+    found = judged(case.stage, asked, quantity, predicted, measured, len(values), reason=reason)
+    return replace(found, reason=found.reason or case.reason or case.stage.note)
+
+
+def judged(  # what a line of the table has
+    stage: Stage,
+    asked: Mapping[str, Any],
+    quantity: Quantity,
     predicted: Band,
     measured: Measured | None,
     repeats: int,
+    *,
     reason: str = "",
-    trips: float | None = None,
 ) -> LiveFigure:
-    threshold, its = THRESHOLDS[quantity], case.load
+    """Return a figure with its verdict.
+
+    Parameters
+    ----------
+    stage : Stage
+        The cluster.
+    asked : mapping
+        What clients asked for: the fields of a `LiveFigure` from `operation` to `offered_per_s`.
+    quantity : str
+        What the figure is.
+    predicted : Band
+        What was predicted.
+    measured : Measured or None
+        The repeats; None if none is believed.
+    repeats : int
+        How many there are.
+    reason : str
+        Why it cannot be judged; empty if it can.
+    """
     verdict: Verdict = "not judged"
-    if measured is None and not reason:
-        reason = "the load generator was the bottleneck in every run" if case.rows else "it was not measured"
     if measured is not None and not reason:
-        verdict = verdict_of(predicted.value, measured, threshold)
-        if quantity == "added p50" and not its.rtt_ms and verdict == "within threshold":
-            verdict = "within repeat noise"  # there is no round trip of which to be within a share
+        near = quantity == "not found" and abs(predicted.value - measured.value) <= _POINT
+        verdict = "within threshold" if near else verdict_of(predicted.value, measured, THRESHOLDS[quantity])
     return LiveFigure(
-        stage=case.stage.name,
-        cluster=case.stage.title,
-        operation=its.operation,
-        level=its.level,
-        row_bytes=its.row_bytes,
-        tls=its.tls,
-        rtt_ms=its.rtt_ms,
-        load=f"{its.clients} client{'' if its.clients == 1 else 's'}" if its.clients else f"{its.rate_per_s:,.0f}/s",
-        clients=its.clients,
-        offered_per_s=its.rate_per_s,
+        stage=stage.name,
+        cluster=stage.title,
+        **asked,
         quantity=quantity,
-        unit=unit,
+        unit=_UNITS.get(quantity, "ms"),
         predicted=predicted.value,
         low=predicted.low,
         high=predicted.high,
         measured=None if measured is None else measured.value,
         noise=None if measured is None else measured.noise,
         repeats=repeats,
-        error=None if measured is None or not measured.value else predicted.value / measured.value - 1,
-        threshold=threshold,
-        round_trips=trips,
+        error=None if measured is None or not measured.value else relative_error(predicted.value, measured.value),
+        threshold=THRESHOLDS[quantity],
+        round_trips=None,
         verdict=verdict,
-        reason=reason or case.reason or case.stage.note,
+        reason=reason,
     )
