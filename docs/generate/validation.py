@@ -17,8 +17,7 @@ from typing import Any
 from capplan.calibration.validation.validate import report
 from capplan.calibration.validation.validation import Validation
 from capplan.planner.reports.validation.page import page
-from capplan.planner.reports.validation.plot import digest
-from capplan.planner.reports.validation.report import figures
+from capplan.planner.reports.validation.report import digest, figures
 from capplan.systems.registry import documented_names, system
 
 DOCS = Path(__file__).resolve().parents[1]

@@ -22,12 +22,11 @@ from capplan.models.errors import InputError
 from capplan.models.language.parameter import defaults
 from capplan.models.results import Band
 from capplan.planner.live import run
-from capplan.planner.live.answer import LiveFigure, LiveValidation
+from capplan.planner.live.answer import Case, LiveFigure, LiveValidation, figures_of, repeats_of, verdict_of
 from capplan.planner.live.clusters import Existing, read_hosts
 from capplan.planner.live.folder import DIGEST, LARGE, PREDICTIONS, SMALL, Folder, runs_in
 from capplan.planner.live.page import page
 from capplan.planner.live.protocol import FULL, MOST, QUICK, Asked, Protocol, Stage, closed, for_hosts
-from capplan.planner.live.verdicts import Case, figures_of, repeats_of, verdict_of
 from capplan.systems.cassandra import SYSTEM
 from capplan.systems.cassandra.network import PARAMETERS
 

@@ -10,35 +10,19 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from capplan.calibration.evidence.load_tests import LoadTestRow
 from capplan.calibration.tables.rules import table_estimates
 from capplan.calibration.validation.simple_rules import IntervalEstimate
+from capplan.models.results import Band
+
+if TYPE_CHECKING:
+    from capplan.calibration.tables.fit_table import RowPrediction  # slow to import: it needs a solver
 
 MODEL = "capplan"
-
-
-class Predicted(Protocol):
-    """A prediction for one cell of a table; see `capplan.calibration.tables.fit_table.RowPrediction`."""
-
-    @property
-    def quantity(self) -> str:
-        """The column."""
-
-    @property
-    def measured(self) -> float | None:
-        """The cell; None if it is missing."""
-
-    @property
-    def identifiable(self) -> bool:
-        """Whether the trained rows decide the figure."""
-
-    @property
-    def reason(self) -> str:
-        """Why they do not."""
 
 
 def relative_error(value: float, measured: float) -> float:
@@ -166,7 +150,7 @@ Summary = Mapping[str, Mapping[str, TableScore]]
 
 
 def backtest_row(
-    row: LoadTestRow, run_id: str, figure: Predicted, band: IntervalEstimate, trained: Sequence[LoadTestRow]
+    row: LoadTestRow, run_id: str, figure: RowPrediction, band: IntervalEstimate | Band, trained: Sequence[LoadTestRow]
 ) -> BacktestRow:
     """Return one scored figure, with the estimates of simple rules beside it.
 
@@ -176,9 +160,9 @@ def backtest_row(
         The row, which the fit has not seen.
     run_id : str
         Name of the run, or of the line if it has none.
-    figure : Predicted
+    figure : RowPrediction
         The prediction; it has a measured figure above zero.
-    band : IntervalEstimate
+    band : IntervalEstimate or Band
         Its median and band.
     trained : sequence of LoadTestRow
         The rows that the fit has seen.

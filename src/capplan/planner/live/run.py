@@ -20,12 +20,11 @@ from capplan.calibration.tables.fit_table import RowPrediction, fit_table, predi
 from capplan.models.code_digest import code_digest
 from capplan.models.errors import InputError
 from capplan.models.results import Band
-from capplan.planner.live.answer import LiveValidation
+from capplan.planner.live.answer import Case, LiveValidation, believed, figures_of
 from capplan.planner.live.clusters import Clusters
 from capplan.planner.live.folder import CALIBRATION, LARGE, PREDICTIONS, SMALL, Folder, Runs, runs_in, sessions_in
 from capplan.planner.live.protocol import Protocol, Stage
 from capplan.planner.live.sessions import measure_stage, predicted_sessions, session_figures
-from capplan.planner.live.verdicts import Case, believed, figures_of
 from capplan.systems.cassandra import SYSTEM
 
 PREDICTIONS_SCHEMA = "capplan.live-predictions/1"

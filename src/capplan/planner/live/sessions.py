@@ -43,11 +43,20 @@ from capplan.models.language.units import FloatArray
 from capplan.models.results import Band
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import solve
-from capplan.planner.live.answer import LiveFigure, Quantity
+from capplan.planner.live.answer import (
+    BOTTLENECK,
+    COLUMNS,
+    LiveFigure,
+    Measured,
+    Quantity,
+    believed,
+    judged,
+    repeats_of,
+    values_of,
+)
 from capplan.planner.live.clusters import Clusters
 from capplan.planner.live.folder import Runs
 from capplan.planner.live.protocol import SessionStage
-from capplan.planner.live.verdicts import BOTTLENECK, COLUMNS, Measured, believed, judged, repeats_of, values_of
 from capplan.systems.cassandra import SYSTEM
 from capplan.systems.cassandra.network import HOST, build_cluster, build_costs
 from capplan.systems.cassandra.scenario import CassandraScenario
