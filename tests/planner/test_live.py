@@ -148,10 +148,6 @@ def test_what_is_predicted_was_not_measured_before() -> None:
         assert not small & {(stage.layout, each) for stage in protocol.large for each in stage.asked}
 
 
-def test_the_full_protocol_repeats_five_times() -> None:
-    assert FULL.large_bounds.repeats >= 5
-
-
 # The way of a validation, on a cluster that behaves as the model with known parameters
 
 VALUES = {**defaults(PARAMETERS), "delay_s": 0.2e-3, "unseen_work": 0.5, "generator_s": 0.02e-3}
