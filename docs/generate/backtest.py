@@ -21,7 +21,8 @@ from capplan.calibration.evidence.load_tests import LOAD_TESTS
 from capplan.calibration.evidence.row_choice import chosen_rows
 from capplan.calibration.tables.backtest import Backtest, backtest
 from capplan.calibration.tables.scores import MODEL, BacktestRow, TableScore, summary
-from capplan.cli.measurements.backtest_view import RULES, in_words, percent
+from capplan.cli.measurements.backtest import error_cell, in_words, percent
+from capplan.planner.rule_names import RULES
 from capplan.systems.registry import table_system
 
 DOCS = Path(__file__).resolve().parents[1]
@@ -271,16 +272,10 @@ def _scores(scores: Mapping[str, Mapping[str, TableScore]]) -> Iterator[str]:
     yield "| --- | ---: |" + " ---: |" * (len(names) + 2)
     for quantity, by_name in scores.items():
         own = by_name[MODEL]
-        cells = [in_words(quantity), str(own.figures), *(_error(by_name[name]) for name in names)]
+        cells = [in_words(quantity), str(own.figures), *(error_cell(by_name[name]) for name in names)]
         wide = "-" if own.high_over_low is None else f"{own.high_over_low:.2f}"
         held = "-" if own.coverage is None else percent(own.coverage)
         yield "| " + " | ".join([*cells, held, wide]) + " |"
-
-
-def _error(score: TableScore) -> str:
-    if score.median_abs_error is None or score.worst_abs_error is None:
-        return "-"
-    return f"{percent(score.median_abs_error)} ({percent(score.worst_abs_error)})"
 
 
 def _splits(found: Sequence[tuple[Split, Backtest]]) -> Iterator[str]:

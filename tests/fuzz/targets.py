@@ -38,7 +38,7 @@ from capplan.planner.demand.demand import read_demand
 from capplan.planner.drift.answer import read_answer
 from capplan.planner.drift.drift import drift
 from capplan.planner.explore.ranges import LOAD, WHOLE, WHOLE_PER_DC, YES_OR_NO, numbers, parse_values, quantities
-from capplan.planner.live.hosts import read_hosts
+from capplan.planner.live.clusters import read_hosts
 from capplan.planner.next_test.candidates import parse_candidates
 from capplan.planner.proposal.details import read_details
 from capplan.planner.proposal.verify import question_of, read_proposal

@@ -24,7 +24,7 @@ from capplan.lab.cluster import KEYSPACE, session
 from capplan.lab.collectors.sessions import SESSION
 from capplan.lab.layout import NATIVE_PORT, Layout
 from capplan.models.user_cache import user_cache
-from capplan.planner.live.folder import LARGE, PREDICTIONS, SMALL, Folder
+from capplan.planner.live.folder import LARGE, PREDICTIONS, SMALL, Folder, runs_in, sessions_in
 
 pytestmark = pytest.mark.live
 
@@ -149,7 +149,7 @@ def test_a_session_misses_its_row_in_another_data_centre_unless_its_writes_wait_
     subprocess.run([sys.executable, str(program), str(tmp_path)], check=True, capture_output=True)
     assert_clean(Layout(dcs=2))
 
-    found = Folder(tmp_path).session_rows()
+    found = sessions_in(Folder(tmp_path)).rows
     assert not any(row.errors for row in found.values())
     missed, waited = ([found[f"s-{each}-think-1ms-100ms-open-15-1", kind] for kind in KINDS] for each in LEVELS)
     assert missed[0].drops  # the row needs 50 ms, and the next message some few
@@ -236,10 +236,10 @@ def test_a_validation_that_is_killed_leaves_what_down_cleans_and_goes_on(moment:
     assert_clean(Layout())
     if moment == "a node starts":
         return
-    before = Folder(folder).rows(SMALL)
+    before = runs_in(Folder(folder), SMALL).rows
     done = subprocess.run(program, capture_output=True, text=True, check=True)  # as it was killed, so it goes on
     found = json.loads(done.stdout)
-    after = Folder(folder).rows(SMALL)
+    after = runs_in(Folder(folder), SMALL).rows
     assert before
     assert {name: after[name] for name in before} == before  # what was measured is not measured again
     assert found["sha256"] == hashlib.sha256((folder / PREDICTIONS).read_bytes()).hexdigest()

@@ -23,13 +23,11 @@ from capplan.models.errors import InputError
 from capplan.models.language.parameter import defaults
 from capplan.models.results import Band
 from capplan.planner.live import run
-from capplan.planner.live.answer import LiveFigure, LiveValidation
-from capplan.planner.live.clusters import Existing
-from capplan.planner.live.folder import DIGEST, LARGE, PREDICTIONS, SMALL, Folder
-from capplan.planner.live.hosts import read_hosts
+from capplan.planner.live.answer import Case, LiveFigure, LiveValidation, figures_of, repeats_of, verdict_of
+from capplan.planner.live.clusters import Existing, read_hosts
+from capplan.planner.live.folder import DIGEST, LARGE, PREDICTIONS, SMALL, Folder, runs_in
 from capplan.planner.live.page import page
 from capplan.planner.live.protocol import FULL, MOST, QUICK, Asked, Protocol, Stage, closed, for_hosts
-from capplan.planner.live.verdicts import Case, figures_of, repeats_of, verdict_of
 from capplan.systems.cassandra import SYSTEM
 from capplan.systems.cassandra.network import PARAMETERS
 
@@ -149,10 +147,6 @@ def test_what_is_predicted_was_not_measured_before() -> None:
     for protocol in (QUICK, FULL, *hosts):
         small = {(stage.layout, each) for stage in protocol.small for each in stage.asked}
         assert not small & {(stage.layout, each) for stage in protocol.large for each in stage.asked}
-
-
-def test_the_full_protocol_repeats_five_times() -> None:
-    assert FULL.large_bounds.repeats >= 5
 
 
 # The way of a validation, on a cluster that behaves as the model with known parameters
@@ -320,9 +314,9 @@ def test_another_protocol_starts_again_and_says_so(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
     assert not folder.begin({"protocol": 1, "ended": False})
     for name in (SMALL, LARGE):
-        folder.write_rows(name, {"a": LoadTestRow(run_id="a")})
+        runs_in(folder, name).add(LoadTestRow(run_id="a"))
     assert "continues" in folder.begin({"protocol": 1, "ended": False})
-    assert set(folder.rows(SMALL)) == {"a"}
+    assert [row.run_id for row in folder.rows(SMALL)] == ["a"]
     assert "protocol" in folder.begin({"protocol": 2, "ended": False})
     assert not folder.rows(SMALL)
     folder.end()

@@ -19,11 +19,10 @@ from capplan.models.language.parameter import defaults
 from capplan.models.language.units import Number
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import solve
-from capplan.planner.live.folder import Folder
-from capplan.planner.live.session_stages import SessionStage
+from capplan.planner.live.folder import Folder, sessions_in
+from capplan.planner.live.protocol import SessionStage
 from capplan.planner.live.sessions import (
     FLOW,
-    SessionRows,
     chance_not_found,
     session_figures,
     session_network,
@@ -156,8 +155,8 @@ STAGE = SessionStage(
     "s",
     "sessions",
     Layout(dcs=2),
-    (SessionLoad("LOCAL_QUORUM", "LOCAL_QUORUM", 5e-3, 40.0, 10.0),),
-    Bounds(10.0, 2, 1.0),
+    loads=(SessionLoad("LOCAL_QUORUM", "LOCAL_QUORUM", 5e-3, 40.0, 10.0),),
+    bounds=Bounds(10.0, 2, 1.0),
 )
 
 
@@ -177,12 +176,12 @@ def test_sessions_not_found_are_judged_as_a_share(
 ) -> None:
     load = replace(NEAR, think_s=0.005)
     cluster = RunningCluster("5.0", (1, 1), (1, 1), ("a",), "dc1", "", "k", 2.0, one_host=True)
-    rows = SessionRows(Folder(tmp_path))
+    rows = sessions_in(Folder(tmp_path))
     for repeat, missed in enumerate(drops, start=1):
         cells = {**row_of(cluster, load, FLOW), "request_class": SESSION, "drops": missed}
         name = run_name(STAGE.name, load, repeat)
         rows.add([LoadTestRow(run_id=name, repeat=repeat, throughput_tps=10.0, duration_s=10.0, **cells)])
     prediction = {"load": load.__dict__, "figures": {SESSION: {"not found": [predicted, predicted, predicted]}}}
-    (found,) = session_figures(STAGE, [prediction], SessionRows(Folder(tmp_path)).found)
+    (found,) = session_figures(STAGE, [prediction], sessions_in(Folder(tmp_path)).rows)
     assert found.measured == pytest.approx(sum(drops) / 2)
     assert found.verdict == verdict

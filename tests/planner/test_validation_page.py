@@ -14,8 +14,16 @@ from capplan.calibration.validation.simple_rules import IntervalEstimate
 from capplan.calibration.validation.validation import Score, Validation
 from capplan.models.number_words import banded, share, with_unit
 from capplan.planner.reports.validation.page import best_rule, environment, judged_of, not_counted, page, rows_of
-from capplan.planner.reports.validation.plot import RINGED, errors_of_all, predicted_against_documented
-from capplan.planner.reports.validation.report import HTML, MARKDOWN, figures, html, write_report
+from capplan.planner.reports.validation.report import (
+    HTML,
+    MARKDOWN,
+    RINGED,
+    errors_of_all,
+    figures,
+    html,
+    predicted_against_documented,
+    write_report,
+)
 from capplan.systems.registry import documented_names
 
 SYSTEMS = documented_names()

@@ -52,11 +52,6 @@ def test_rows_of_a_known_system_are_predicted_within_the_scatter(found: Backtest
     assert all(row.predicted.low <= row.predicted.value <= row.predicted.high for row in found.rows)
 
 
-def test_errors_are_relative_to_what_was_measured(found: Backtest) -> None:
-    for row in found.rows:
-        assert row.error == pytest.approx(row.predicted.value / row.measured - 1)
-
-
 def test_every_rule_stands_beside_every_figure_or_says_why_not(found: Backtest) -> None:
     for row in found.rows:
         assert set(row.baselines) == {"persistence", "linear", "affine", "power_law", "c_plus_r_rf", "usl"}
@@ -67,20 +62,6 @@ def test_the_answer_follows_its_schema(found: Backtest) -> None:
     document = json.loads(json.dumps(found.to_json()))
     jsonschema.Draft202012Validator.check_schema(backtest_schema())
     jsonschema.validate(document, backtest_schema())
-    assert set(document["rows"][0]) >= {
-        "run_id",
-        "quantity",
-        "measured",
-        "predicted",
-        "error",
-        "baselines",
-        "identifiable",
-    }
-    assert set(document["summary"]["throughput_tps"]["capplan"]) >= {
-        "median_abs_error",
-        "worst_abs_error",
-        "coverage",
-    }
 
 
 @pytest.mark.parametrize(

@@ -35,9 +35,7 @@ def test_every_documented_figure_that_can_be_compared_is_listed() -> None:
     assert [figure.id for figure in reported("openprovider").figures] == [
         row.id for test in OBSERVATIONS.load_tests() for row in test.rows
     ]
-    assert len(reported("openprovider").figures) == 20
     assert [figure.id for figure in reported("openprovider").figures if figure.met is not None] == JUDGED
-    assert len(JUDGED) == 15
 
 
 def test_errors_are_signed_and_relative() -> None:
@@ -138,25 +136,6 @@ def test_the_packaged_fits_meet_the_goals_of_their_studies(name: str) -> None:
     assert [figure.id for figure in found.figures if figure.met is False] == []
     assert [goal.name for goal in own if not goal.met] == []
     assert found.goals[: len(own)] == own
-
-
-@pytest.mark.parametrize(("system", "judged"), [("rhino-shcm", 7), ("fedora4", 20), ("vcider", 6)])
-def test_so_many_figures_have_a_goal_of_their_own(system: str, judged: int) -> None:
-    assert sum(figure.met is True for figure in reported(system).figures) == judged
-
-
-def test_statistics_are_named_where_they_are_no_means() -> None:
-    named = {each.id: each.quantity for each in reported("rhino-shcm").figures}
-
-    assert named["t1.maximum"] == "request latency max"
-    assert named["t1.p50"] == "request latency p50"
-    assert named["t1.cpu"] == "cpu"
-    assert named["t1.rps"] == "request rate"
-    assert (
-        next(figure for figure in reported("openprovider").figures if figure.id == "ts1.incoming").quantity
-        == "incoming rate peak"
-    )
-    assert {each.quantity for each in reported("vcider").figures} == {"throughput ratio"}
 
 
 @pytest.mark.usefixtures("_figures_only")
@@ -268,16 +247,6 @@ def test_without_a_rule_the_verdict_says_so(monkeypatch: pytest.MonkeyPatch) -> 
     assert found.scores == {}
     assert found.coverage.figures == 0
     assert len(found.goals) == len(reported("vcider").goals) - 4
-
-
-def test_parameters_draws_and_refits_are_passed_on() -> None:
-    found = report(FITTED, "From elsewhere.")
-
-    assert found.fitted_parameters == FITTED.fitted_parameters <= 6
-    assert 0 < found.effective_parameters < found.free_parameters == len(FITTED.names)
-    assert found.draws == len(FITTED.draws)
-    assert found.posterior == FITTED.posterior
-    assert found.refits == "From elsewhere."
 
 
 def figure(predicted: float, *, sound: bool = True) -> Compared:

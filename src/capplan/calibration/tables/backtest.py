@@ -29,7 +29,6 @@ from capplan.calibration.tables.scores import (
     summary,
 )
 from capplan.calibration.validation.priors import displaced, sign_patterns
-from capplan.calibration.validation.simple_rules import IntervalEstimate
 from capplan.models.errors import InputError
 from capplan.models.results import plain
 
@@ -227,7 +226,7 @@ def backtest(
     split = split_table(frame, train)
     found = list(_predicted(system, split, seed))
     rows = tuple(
-        backtest_row(row, str(row.run_id), each, _estimate(each), split.trained)
+        backtest_row(row, str(row.run_id), each, each.predicted, split.trained)
         for row, each in found
         if each.measured is not None and each.measured > 0
     )
@@ -275,31 +274,23 @@ def _predicted(
                 yield row, each
 
 
-def _estimate(figure: RowPrediction) -> IntervalEstimate:
-    band = figure.predicted
-    return IntervalEstimate(band.value, band.low, band.high)
-
-
 def _objections(scores: Summary, rows: Sequence[BacktestRow]) -> Iterator[str]:
     """Yield why a planner should not rely on the model: a rule is better, or the bands do not hold."""
     if not scores:
         yield "The trained rows decide no figure of the others."
     for quantity, by_name in scores.items():
-        better = {
-            name: each.median_abs_error
+        errors = {
+            name: (each.median_abs_error, each.capplan_median_abs_error)
             for name, each in by_name.items()
-            if name != MODEL
-            and each.figures
-            and each.median_abs_error is not None
-            and each.capplan_median_abs_error is not None
-            and each.median_abs_error + CLOSE < each.capplan_median_abs_error
+            if name != MODEL and each.median_abs_error is not None and each.capplan_median_abs_error is not None
         }
+        better = {name: each for name, each in errors.items() if each[0] + CLOSE < each[1]}
         if better:
-            name = min(better, key=lambda rule: better[rule])
-            own = by_name[name].capplan_median_abs_error
+            name = min(better, key=lambda rule: better[rule][0])
+            rule, own = better[name]
             yield (
                 f"{quantity}: the rule {name} is better on the figures that it estimates: median error "
-                f"{better[name]:.1%} against {own:.1%}."
+                f"{rule:.1%} against {own:.1%}."
             )
     banded = [row for row in rows if row.identifiable]
     held = sum(row.predicted.low <= row.measured <= row.predicted.high for row in banded)

@@ -100,9 +100,7 @@ def table_estimates(row: LoadTestRow, quantity: str, trained: Sequence[LoadTestR
         By rule: `persistence`, `linear`, `affine`, `power_law`, `c_plus_r_rf` and `usl`.
     """
     measured = [
-        each
-        for each in trained
-        if each.request_class == row.request_class and _positive(getattr(each, quantity)) is not None
+        each for each in trained if each.request_class == row.request_class and (getattr(each, quantity) or 0.0) > 0
     ]
     if not measured:
         return dict.fromkeys(RULES, Estimate(None, f"no trained row of this class has {quantity}"))
@@ -227,10 +225,6 @@ def _doublings(axis: str, here: float, there: float) -> float:
     if axis == "read_fraction":
         return 4.0 * abs(here - there)
     return float(abs(math.log2(max(here, 1e-3) / max(there, 1e-3))))
-
-
-def _positive(value: Any) -> float | None:
-    return float(value) if value is not None and value > 0 else None
 
 
 def _finite(value: float) -> Estimate:

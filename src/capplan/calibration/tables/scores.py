@@ -1,4 +1,8 @@
-"""Scores of predictions for rows of a load-test table that the fit has not seen, beside those of simple rules."""
+"""The scorer: how far predictions are from what was measured, and how many bands hold.
+
+It takes figures (`Scored`) wherever they come from: rows of a table that a fit has not seen, and what simple rules say
+of them. Live runs share its relative error.
+"""
 
 from __future__ import annotations
 
@@ -6,35 +10,46 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from capplan.calibration.evidence.load_tests import LoadTestRow
 from capplan.calibration.tables.rules import table_estimates
 from capplan.calibration.validation.simple_rules import IntervalEstimate
+from capplan.models.results import Band
+
+if TYPE_CHECKING:
+    from capplan.calibration.tables.fit_table import RowPrediction  # slow to import: it needs a solver
 
 MODEL = "capplan"
 
 
-class Predicted(Protocol):
-    """A prediction for one cell of a table; see `capplan.calibration.tables.fit_table.RowPrediction`."""
+def relative_error(value: float, measured: float) -> float:
+    """Return the signed relative error of an estimate."""
+    return value / measured - 1
+
+
+@dataclass(frozen=True)
+class Scored:
+    """An estimate beside what was measured.
+
+    Attributes
+    ----------
+    measured, value : float
+        The measured figure, above zero, and the estimate.
+    band : tuple of float or None
+        Ends of its 90 % band; None: it has none.
+    """
+
+    measured: float
+    value: float
+    band: tuple[float, float] | None = None
 
     @property
-    def quantity(self) -> str:
-        """The column."""
-
-    @property
-    def measured(self) -> float | None:
-        """The cell; None if it is missing."""
-
-    @property
-    def identifiable(self) -> bool:
-        """Whether the trained rows decide the figure."""
-
-    @property
-    def reason(self) -> str:
-        """Why they do not."""
+    def error(self) -> float:
+        """Signed relative error."""
+        return relative_error(self.value, self.measured)
 
 
 @dataclass(frozen=True)
@@ -135,7 +150,7 @@ Summary = Mapping[str, Mapping[str, TableScore]]
 
 
 def backtest_row(
-    row: LoadTestRow, run_id: str, figure: Predicted, band: IntervalEstimate, trained: Sequence[LoadTestRow]
+    row: LoadTestRow, run_id: str, figure: RowPrediction, band: IntervalEstimate | Band, trained: Sequence[LoadTestRow]
 ) -> BacktestRow:
     """Return one scored figure, with the estimates of simple rules beside it.
 
@@ -145,9 +160,9 @@ def backtest_row(
         The row, which the fit has not seen.
     run_id : str
         Name of the run, or of the line if it has none.
-    figure : Predicted
+    figure : RowPrediction
         The prediction; it has a measured figure above zero.
-    band : IntervalEstimate
+    band : IntervalEstimate or Band
         Its median and band.
     trained : sequence of LoadTestRow
         The rows that the fit has seen.
@@ -162,7 +177,7 @@ def backtest_row(
         quantity=figure.quantity,
         measured=measured,
         predicted=PredictedFigure(band.value, band.low, band.high),
-        error=band.value / measured - 1,
+        error=relative_error(band.value, measured),
         baselines={name: each.value for name, each in rules.items()},
         baseline_reasons={name: each.reason for name, each in rules.items() if each.reason},
         identifiable=figure.identifiable,
@@ -186,32 +201,42 @@ def summary(rows: Iterable[BacktestRow]) -> Summary:
     by_quantity: dict[str, list[BacktestRow]] = {}
     for row in rows:
         by_quantity.setdefault(row.quantity, []).append(row)
-    return {
-        name: {MODEL: _own(each), **{rule: _of_rule(rule, each) for rule in each[0].baselines}}
-        for name, each in by_quantity.items()
-    }
+    found: dict[str, dict[str, TableScore]] = {}
+    for name, each in by_quantity.items():
+        own = [_own(row) for row in each]
+        found[name] = {MODEL: score(own, own), **{rule: _of_rule(rule, each) for rule in each[0].baselines}}
+    return found
 
 
-def _own(rows: Sequence[BacktestRow]) -> TableScore:
-    bands = [IntervalEstimate(row.predicted.value, row.predicted.low, row.predicted.high) for row in rows]
-    held = [band.holds(row.measured) for band, row in zip(bands, rows, strict=True)]
-    finite = [(band, row) for band, row in zip(bands, rows, strict=True) if math.isfinite(band.high) and band.low > 0]
-    errors = [abs(row.error) for row in rows]
-    return TableScore(
-        len(rows),
-        *_errors(errors),
-        coverage=float(np.mean(held)),
-        interval_score=float(np.mean([band.interval_score(row.measured) for band, row in finite])) if finite else None,
-        high_over_low=median(band.high / band.low for band, _ in finite) if finite else None,
-        capplan_median_abs_error=median(errors),
-    )
+def _own(row: BacktestRow) -> Scored:
+    return Scored(row.measured, row.predicted.value, (row.predicted.low, row.predicted.high))
 
 
 def _of_rule(rule: str, rows: Sequence[BacktestRow]) -> TableScore:
-    known = [(value, row) for row in rows if (value := row.baselines[rule]) is not None]
-    errors = [abs(value / row.measured - 1) for value, row in known]
-    own = median(abs(row.error) for _, row in known) if known else None
-    return TableScore(len(known), *_errors(errors), None, None, None, own)
+    known = [(Scored(row.measured, value), row) for row in rows if (value := row.baselines[rule]) is not None]
+    return score([figure for figure, _ in known], [_own(row) for _, row in known])
+
+
+def score(figures: Sequence[Scored], beside: Sequence[Scored]) -> TableScore:
+    """Score estimates of some figures.
+
+    Parameters
+    ----------
+    figures : sequence of Scored
+        The estimates; all have a band or none has.
+    beside : sequence of Scored
+        What capplan says of the same figures.
+    """
+    bands = [(IntervalEstimate(each.value, *each.band), each.measured) for each in figures if each.band is not None]
+    finite = [(band, at) for band, at in bands if math.isfinite(band.high) and band.low > 0]
+    return TableScore(
+        len(figures),
+        *_errors([abs(each.error) for each in figures]),
+        coverage=float(np.mean([band.holds(at) for band, at in bands])) if bands else None,
+        interval_score=float(np.mean([band.interval_score(at) for band, at in finite])) if finite else None,
+        high_over_low=median(band.high / band.low for band, _ in finite) if finite else None,
+        capplan_median_abs_error=median(abs(each.error) for each in beside) if beside else None,
+    )
 
 
 def _errors(errors: Sequence[float]) -> tuple[float | None, float | None, float | None]:

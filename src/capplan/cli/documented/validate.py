@@ -14,7 +14,6 @@ import typer
 from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.validation.validate import goals_of_all, stages_of, validate
 from capplan.calibration.validation.validation import Validation
-from capplan.cli.live.validation import check_options, run_live
 from capplan.cli.shell.messages import say
 from capplan.cli.shell.progress import stages
 from capplan.cli.shell.target import DEFAULT_TARGET, read_target
@@ -59,10 +58,13 @@ def validate_(
     refuse_both(as_json, as_csv)
     if folder is not None:
         _check_folder(folder)
-    check_options(live=live, quick=quick, hosts=hosts)
+    if not live and (quick or hosts is not None):
+        raise InputError(f"{'--quick' if quick else '--hosts'} is for a live validation: give --live, too")
     if live:
         if target != DEFAULT_TARGET or refit or as_csv:
             raise InputError("--live has no target, no --refit and no --csv: leave them out, or leave --live out")
+        from capplan.cli.live.validation import run_live  # slow to import: it needs a solver and a lab
+
         run_live(quick=quick, hosts=hosts, report=folder, as_json=as_json)
         return
     reports = [_validated(fitted, refit) for fitted in _chosen(target)]

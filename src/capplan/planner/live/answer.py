@@ -1,10 +1,21 @@
-"""What a live validation answers: each predicted figure beside the measured one, with a verdict."""
+"""What a live validation answers: each predicted figure beside the measured one, with a verdict, and in words."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
+
+import numpy as np
+from scipy.stats import t as student
+
+from capplan.calibration.evidence.load_tests import LoadTestRow
+from capplan.calibration.tables.scores import relative_error
+from capplan.lab.collectors.cassandra import Load
+from capplan.models.results import Band
+from capplan.planner.live.protocol import MOST, Stage
 
 SCHEMA = "capplan.live-validation/1"
 Verdict = Literal["within threshold", "within repeat noise", "off", "not judged"]
@@ -157,3 +168,367 @@ class LiveValidation:
         """Return the answer as JSON types; see `capplan.live-validation/1`."""
         found: dict[str, Any] = json.loads(json.dumps(asdict(self)))
         return {"schema": SCHEMA, **found}
+
+
+# What is measured beside what was predicted
+
+THRESHOLDS: Mapping[Quantity, float] = {
+    "capacity": 0.10,
+    "p50": 0.15,
+    "p99": 0.30,
+    "added p50": 0.10,
+    "not found": 0.10,
+}
+"""Errors that are accepted."""
+HIGHEST_LOAD = 0.8
+"""Share of the measured capacity up to which latencies are judged."""
+NEAR = "LOCAL_ONE"
+"""The level to which other levels add latency."""
+_ROUNDING = 0.005  # of a rate of three digits
+_CONFIDENCE = 0.95
+_POINT = 1.0
+"""Percentage points of sessions not found that are always accepted: an error of a small share says nothing."""
+_UNITS: Mapping[Quantity, str] = {"capacity": "/s", "not found": "%"}
+COLUMNS: Mapping[Quantity, str] = {"p50": "latency_p50_ms", "p99": "latency_p99_ms"}
+BOTTLENECK = "the load generator was the bottleneck in every run"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The repeats of a figure.
+
+    Attributes
+    ----------
+    value : float
+        Their mean.
+    noise : float or None
+        How far a further repeat may be above it; None for a single one.
+    by_factor : bool
+        Whether a further repeat may be below by the same factor; otherwise by the same difference.
+    """
+
+    value: float
+    noise: float | None
+    by_factor: bool = True
+
+    def includes(self, value: float) -> bool:
+        """Whether a further repeat may be as far away as a value."""
+        if self.noise is None:
+            return False
+        if not self.by_factor:
+            return abs(value - self.value) <= self.noise
+        return value > 0 and abs(math.log(value / self.value)) <= math.log1p(self.noise / self.value)
+
+
+def believed(row: LoadTestRow) -> bool:
+    """Whether the generator was not the bottleneck of a run, and requests were answered."""
+    return not row.generator_limited and bool(row.throughput_tps)
+
+
+def repeats_of(values: Sequence[float], *, logarithms: bool = True) -> Measured | None:
+    """Return the mean of repeats, and the half-width of the prediction interval of a further one; None without any.
+
+    The interval is that of a normal distribution with unknown mean and variance: t s sqrt(1 + 1/n).
+
+    Parameters
+    ----------
+    values : sequence of float
+        The repeats.
+    logarithms : bool
+        Whether they scatter by factors, so that means and intervals are those of their logarithms.
+    """
+    if not values:
+        return None
+    found = np.log(values) if logarithms else np.asarray(values, dtype=float)
+    mean, count = float(found.mean()), len(found)
+    width = None
+    if count > 1:
+        width = float(student.ppf((1 + _CONFIDENCE) / 2, count - 1) * found.std(ddof=1) * math.sqrt(1 + 1 / count))
+    if not logarithms:
+        return Measured(mean, width, by_factor=False)
+    value = math.exp(mean)
+    return Measured(value, None if width is None else value * math.expm1(min(width, 50.0)))
+
+
+def verdict_of(predicted: float, measured: Measured, threshold: float) -> Verdict:
+    """Return whether a prediction is within the threshold, or else within what a repeat may differ."""
+    if abs(predicted - measured.value) <= threshold * abs(measured.value):
+        return "within threshold"
+    return "within repeat noise" if measured.includes(predicted) else "off"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One load on one cluster: its predictions by column, its runs, and the round trip that was measured, ms."""
+
+    stage: Stage
+    load: Load
+    predicted: Mapping[str, Band]
+    rows: Sequence[LoadTestRow]
+    reason: str = ""
+    round_trip_ms: float | None = None
+
+    @property
+    def kept(self) -> list[LoadTestRow]:
+        """The runs that are believed."""
+        return [row for row in self.rows if believed(row)]
+
+
+def figures_of(cases: Sequence[Case]) -> tuple[LiveFigure, ...]:
+    """Return the figures of all cases, stage by stage."""
+    capacities = {_layout(each): each for each in cases if each.load.clients == MOST}
+    near = {_beside(each): each for each in cases if each.load.clients == 1 and each.load.level == NEAR}
+    found: list[LiveFigure] = []
+    for each in cases:
+        if each.load.clients == MOST:
+            found.append(_capacity(each))
+            continue
+        beside = near.get(_beside(each)) if each.load.clients == 1 and each.load.level != NEAR else None
+        found += [_latency(each, quantity, capacities.get(_layout(each))) for quantity in COLUMNS]
+        if beside is not None and each.load.rtt_ms is not None:
+            found.append(_added(each, beside))
+    return tuple(sorted(found, key=_place(cases)))
+
+
+def _place(cases: Sequence[Case]) -> Callable[[LiveFigure], tuple[int, ...]]:
+    """Return where a figure stands: by cluster, by what clients ask, then by quantity."""
+    stages = list(dict.fromkeys(each.stage.name for each in cases))
+    statements = dict.fromkeys(each.load.statement for each in cases)
+    places: dict[tuple[str, str, int, bool], int] = {each: place for place, each in enumerate(statements)}
+    quantities = list(THRESHOLDS)
+
+    def place(each: LiveFigure) -> tuple[int, ...]:
+        statement = (each.operation, each.level, each.row_bytes, each.tls)
+        return stages.index(each.stage), places[statement], quantities.index(each.quantity)
+
+    return place
+
+
+def _layout(case: Case) -> tuple[object, ...]:
+    return case.stage.name, case.load.statement, case.load.rtt_ms
+
+
+def _beside(case: Case) -> tuple[object, ...]:
+    its = case.load
+    return case.stage.name, its.operation, its.row_bytes, its.tls, its.rtt_ms
+
+
+def _capacity(case: Case) -> LiveFigure:
+    values = [row.throughput_tps for row in case.kept if row.throughput_tps]
+    return _figure(case, "capacity", case.predicted["throughput_tps"], values)
+
+
+def values_of(rows: Sequence[LoadTestRow], quantity: Quantity) -> tuple[list[float], str]:
+    """Return a latency of believed runs, and why there is none although there are runs."""
+    values = [value for row in rows if (value := getattr(row, COLUMNS[quantity])) is not None]
+    return values, "too few requests for this percentile" if rows and not values else ""
+
+
+def _latency(case: Case, quantity: Quantity, full: Case | None) -> LiveFigure:
+    kept = case.kept
+    values, reason = values_of(kept, quantity)
+    capacity = None if full is None else repeats_of([row.throughput_tps for row in full.kept if row.throughput_tps])
+    if capacity is not None and kept:
+        load = case.load.rate_per_s or float(np.mean([row.throughput_tps or 0.0 for row in kept]))
+        share = load / capacity.value
+        if share > HIGHEST_LOAD * (1 + _ROUNDING):
+            reason = f"beyond {100 * HIGHEST_LOAD:.0f} % of the measured capacity nothing is promised"
+    return _figure(case, quantity, case.predicted[COLUMNS[quantity]], values, reason=reason)
+
+
+def _added(case: Case, near: Case) -> LiveFigure:
+    """Return how much later a level answers than the nearest replica, repeat by repeat."""
+    own, other = ({row.repeat: row.latency_p50_ms for row in each.kept} for each in (case, near))
+    pairs = [(value, other.get(repeat)) for repeat, value in own.items()]
+    values = [value - beside for value, beside in pairs if value is not None and beside is not None]
+    far, local = case.predicted["latency_p50_ms"], near.predicted["latency_p50_ms"]
+    width = math.hypot(far.high - far.low, local.high - local.low) / 2
+    value = far.value - local.value
+    found = _figure(case, "added p50", Band(value, value - width, value + width), values, logarithms=False)
+    if not case.load.rtt_ms:  # there is no round trip of which to be within a share
+        return replace(found, verdict="within repeat noise") if found.verdict == "within threshold" else found
+    trips = None if found.measured is None else found.measured / (case.round_trip_ms or case.load.rtt_ms)
+    return replace(found, round_trips=trips)
+
+
+def _figure(
+    case: Case,
+    quantity: Quantity,
+    predicted: Band,
+    values: Sequence[float],
+    *,
+    reason: str = "",
+    logarithms: bool = True,
+) -> LiveFigure:
+    its = case.load
+    asked = {
+        "operation": its.operation,
+        "level": its.level,
+        "row_bytes": its.row_bytes,
+        "tls": its.tls,
+        "rtt_ms": its.rtt_ms,
+        "load": f"{its.clients} client{'' if its.clients == 1 else 's'}" if its.clients else f"{its.rate_per_s:,.0f}/s",
+        "clients": its.clients,
+        "offered_per_s": its.rate_per_s,
+    }
+    if not values and not reason:
+        reason = BOTTLENECK if case.rows else "it was not measured"
+    measured = repeats_of(values, logarithms=logarithms)
+    found = judged(case.stage, asked, quantity, predicted, measured, len(values), reason=reason)
+    return replace(found, reason=found.reason or case.reason or case.stage.note)
+
+
+def judged(  # what a line of the table has
+    stage: Stage,
+    asked: Mapping[str, Any],
+    quantity: Quantity,
+    predicted: Band,
+    measured: Measured | None,
+    repeats: int,
+    *,
+    reason: str = "",
+) -> LiveFigure:
+    """Return a figure with its verdict.
+
+    Parameters
+    ----------
+    stage : Stage
+        The cluster.
+    asked : mapping
+        What clients asked for: the fields of a `LiveFigure` from `operation` to `offered_per_s`.
+    quantity : str
+        What the figure is.
+    predicted : Band
+        What was predicted.
+    measured : Measured or None
+        The repeats; None if none is believed.
+    repeats : int
+        How many there are.
+    reason : str
+        Why it cannot be judged; empty if it can.
+    """
+    verdict: Verdict = "not judged"
+    if measured is not None and not reason:
+        near = quantity == "not found" and abs(predicted.value - measured.value) <= _POINT
+        verdict = "within threshold" if near else verdict_of(predicted.value, measured, THRESHOLDS[quantity])
+    return LiveFigure(
+        stage=stage.name,
+        cluster=stage.title,
+        **asked,
+        quantity=quantity,
+        unit=_UNITS.get(quantity, "ms"),
+        predicted=predicted.value,
+        low=predicted.low,
+        high=predicted.high,
+        measured=None if measured is None else measured.value,
+        noise=None if measured is None else measured.noise,
+        repeats=repeats,
+        error=None if measured is None or not measured.value else relative_error(predicted.value, measured.value),
+        threshold=THRESHOLDS[quantity],
+        round_trips=None,
+        verdict=verdict,
+        reason=reason,
+    )
+
+
+# In words, the same on the screen and on the page
+
+USUAL_BYTES = 100
+VERDICTS: Mapping[Verdict, str] = {
+    "within threshold": "yes",
+    "within repeat noise": "noise",
+    "off": "OFF",
+    "not judged": "-",
+}
+MESSAGES = {"auth": "authorizations", "update": "updates and stops"}
+LEGEND = (
+    "Capacity in requests/s, latencies, think and RTT in ms, sessions not found in per cent. Right: yes, within the "
+    "threshold (capacity 10 %, p50 15 %, p99 30 % up to 80 % of the capacity, added p50 and not found 10 %); noise, "
+    "within how far another repeat may be off; OFF, neither; -, not judged."
+)
+_HUNDRED, _TEN = 100, 10
+_MOST_PERCENT = 999
+
+
+def cells(figure: LiveFigure) -> tuple[str, ...]:
+    """Return load, quantity, prediction, measurement, error and verdict of a figure."""
+    return (
+        load(figure),
+        figure.quantity,
+        f"{number(figure.predicted)} ({number(figure.low)}-{number(figure.high)})",
+        measured(figure),
+        "" if figure.error is None else _percent(100 * figure.error),
+        VERDICTS[figure.verdict],
+    )
+
+
+def statement(figure: LiveFigure) -> str:
+    """Return what clients ask, in words, such as `reads at LOCAL_ONE`."""
+    parts = [f"{MESSAGES.get(figure.operation, f'{figure.operation}s')} at {figure.level}"]
+    parts += [f"rows of {figure.row_bytes:,} B"] if figure.row_bytes != USUAL_BYTES else []
+    parts += ["TLS"] if figure.tls else []
+    return ", ".join(parts)
+
+
+def load(figure: LiveFigure) -> str:
+    """Return the load of a figure, in a few words."""
+    return figure.load if figure.rtt_ms is None else f"{figure.load}, RTT {figure.rtt_ms:g}"
+
+
+def measured(figure: LiveFigure) -> str:
+    """Return what was measured, with the noise of a repeat."""
+    if figure.measured is None:
+        return ""
+    if figure.noise is None or not figure.measured:
+        return number(figure.measured)
+    share = 100 * figure.noise / abs(figure.measured)
+    return f"{number(figure.measured)} ± {f'{share:.0f} %' if share <= _MOST_PERCENT else 'any'}"
+
+
+def _percent(value: float) -> str:
+    return f"{value:+.0f} %" if abs(value) <= _MOST_PERCENT else f"x {1 + value / 100:.0f}"
+
+
+def number(value: float) -> str:
+    """Return a figure with two or three digits."""
+    if abs(value) >= _HUNDRED:
+        return f"{value:,.0f}"
+    return f"{value:.3g}" if abs(value) >= _TEN else f"{value:.2g}"
+
+
+def round_trips(figures: Sequence[LiveFigure]) -> list[str]:
+    """Return how many round trips each level waits for, as sentences."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for each in figures:
+        if each.round_trips is not None:
+            found.setdefault((each.operation, each.level), []).append(f"{each.round_trips:.2f} at {each.rtt_ms:g} ms")
+    return [
+        f"Round trips that a {operation} at {level} waits for: {', '.join(said)}."
+        for (operation, level), said in found.items()
+    ]
+
+
+def sessions(figures: Sequence[LiveFigure]) -> list[str]:
+    """Return what the figures of sessions are about, as sentences; none without any."""
+    if not any(each.quantity == "not found" for each in figures):
+        return []
+    return [
+        "A session has the eight messages of openprovider, each in the next data centre: an authorization (read), the "
+        "start (write), five updates and the stop (read, then write). The rate is that of sessions.",
+        "Think is the mean time from an answer to the next message, and latency counts from the end of that time. Not "
+        "found: sessions whose first update found no row, as it came before the row did.",
+        "The costs are those of the fitted runs. There are no RADIUS servers and no pool of workers.",
+    ]
+
+
+def reasons(figures: Sequence[LiveFigure]) -> list[str]:
+    """Return why figures are not judged and what else must be known, each with the figures that it is for."""
+    found: dict[str, list[str]] = {}
+    for each in figures:
+        if each.reason:
+            found.setdefault(each.reason, []).append(f"{each.quantity} of {statement(each)}, {load(each)}")
+    return [f"{reason[0].upper()}{reason[1:]} ({_few(names)})." for reason, names in found.items()]
+
+
+def _few(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{len(names)} figures, such as {names[0]}"

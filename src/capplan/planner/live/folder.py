@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
 from capplan.lab.layout import Layout
@@ -18,6 +18,8 @@ from capplan.models.replaced_file import replace_file
 SMALL, LARGE, SESSIONS = "small.csv", "measured.csv", "sessions.csv"
 PREDICTIONS, DIGEST, CALIBRATION = "predictions.json", "predictions.sha256", "calibration.json"
 _KEY, _LAB, _INPUTS, _BEGUN = "protocol.json", "lab.json", "inputs.json", "begun.json"
+_SHOWN = (PREDICTIONS, DIGEST, SMALL, LARGE, SESSIONS)
+K = TypeVar("K")
 
 
 @dataclass
@@ -49,40 +51,14 @@ class Folder:
 
     def delete(self, *, keep_lab: bool = False) -> None:
         """Delete all files of a validation."""
-        for name in (
-            SMALL,
-            LARGE,
-            SESSIONS,
-            PREDICTIONS,
-            DIGEST,
-            CALIBRATION,
-            _KEY,
-            _INPUTS,
-            _BEGUN,
-            *(() if keep_lab else (_LAB,)),
-        ):
+        lab = () if keep_lab else (_LAB,)
+        for name in (*_SHOWN, CALIBRATION, _KEY, _INPUTS, _BEGUN, *lab):
             (self.path / name).unlink(missing_ok=True)
 
-    def rows(self, name: str) -> dict[str, LoadTestRow]:
-        """Return the runs in a table, by name."""
+    def rows(self, name: str) -> list[LoadTestRow]:
+        """Return the rows of a table; none if it is not there yet."""
         path = self.path / name
-        if not path.is_file():
-            return {}
-        return {str(row.run_id): row for row in LOAD_TESTS.rows(LOAD_TESTS.read(path))}
-
-    def write_rows(self, name: str, rows: dict[str, LoadTestRow]) -> None:
-        """Replace a table of runs."""
-        LOAD_TESTS.write(LOAD_TESTS.frame(rows.values()), self.path / name)
-
-    def session_rows(self) -> dict[tuple[str, str], LoadTestRow]:
-        """Return the rows of runs of sessions, by run and request class."""
-        path = self.path / SESSIONS
-        rows = LOAD_TESTS.rows(LOAD_TESTS.read(path)) if path.is_file() else ()
-        return {(str(row.run_id), str(row.request_class)): row for row in rows}
-
-    def write_session_rows(self, rows: Mapping[tuple[str, str], LoadTestRow]) -> None:
-        """Replace the rows of runs of sessions."""
-        LOAD_TESTS.write(LOAD_TESTS.frame(rows.values()), self.path / SESSIONS)
+        return list(LOAD_TESTS.rows(LOAD_TESTS.read(path))) if path.is_file() else []
 
     def inputs(self) -> dict[str, float]:
         """Return measured round trips in ms, by what was asked for."""
@@ -139,7 +115,7 @@ class Folder:
 
     def copy_to(self, folder: Path) -> None:
         """Copy predictions, their hash and the runs."""
-        for name in (PREDICTIONS, DIGEST, SMALL, LARGE, SESSIONS):
+        for name in _SHOWN:
             if (self.path / name).is_file():
                 shutil.copyfile(self.path / name, folder / name)
 
@@ -153,3 +129,43 @@ class Folder:
     def _write(self, name: str, found: dict[str, Any]) -> None:
         self.path.mkdir(parents=True, exist_ok=True)
         replace_file(self.path / name, json.dumps(found, indent=1))
+
+
+@dataclass
+class Runs(Generic[K]):
+    """The table of a phase, written after every run.
+
+    Attributes
+    ----------
+    folder : Folder
+        Where it is.
+    name : str
+        Its file.
+    key : function
+        Returns what tells a row from the others.
+    rows : dict of LoadTestRow
+        The rows, by key.
+    """
+
+    folder: Folder
+    name: str
+    key: Callable[[LoadTestRow], K]
+    rows: dict[K, LoadTestRow] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rows = {self.key(row): row for row in self.folder.rows(self.name)}
+
+    def add(self, found: LoadTestRow | Sequence[LoadTestRow]) -> None:
+        """Add the row or the rows of a run."""
+        self.rows |= {self.key(row): row for row in ([found] if isinstance(found, LoadTestRow) else found)}
+        LOAD_TESTS.write(LOAD_TESTS.frame(self.rows.values()), self.folder.path / self.name)
+
+
+def runs_in(folder: Folder, name: str) -> Runs[str]:
+    """Return a table with one row for each run, by the name of the run."""
+    return Runs(folder, name, lambda row: str(row.run_id))
+
+
+def sessions_in(folder: Folder) -> Runs[tuple[str, str]]:
+    """Return the table of sessions: by run and request class."""
+    return Runs(folder, SESSIONS, lambda row: (str(row.run_id), str(row.request_class)))

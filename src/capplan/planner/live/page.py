@@ -11,15 +11,15 @@ from plotly.subplots import make_subplots
 
 from capplan.models.errors import InputError, MissingError
 from capplan.models.replaced_file import replace_file
-from capplan.planner.live import words
+from capplan.planner.live import answer as words
 from capplan.planner.live.answer import LiveFigure, LiveValidation
 from capplan.planner.live.folder import Folder
+from capplan.planner.reports.backtest_plot import ratio_axes
 from capplan.planner.reports.plot_file import check_drawing, write_figure
 from capplan.planner.reports.visual_language import (
     COLOURS,
     LIGHT,
     NEUTRAL,
-    SMALL_SIZE,
     band,
     latency_axis,
     title,
@@ -31,7 +31,6 @@ PICTURES = "figures"
 _HEIGHT, _BOTTOM, _LINE = 540, 60, 18
 _LEGEND_LINE, _IN_A_LINE = 20, 3  # pixels, entries
 _MOST_FACTOR = 10.0  # by which a bar of noise may differ from its point
-_COLOURS = {"read": COLOURS[0], "write": COLOURS[1]}
 _HEAD = (
     "| load | quantity | predicted (90 % band) | measured | error | right |",
     "| :-- | :-- | --: | --: | --: | :-- |",
@@ -121,9 +120,7 @@ def errors(figures: Sequence[LiveFigure]) -> go.Figure | None:
     if not drawn:
         return None
     names = [f"{each.stage}: {words.statement(each)}, {words.load(each)} {each.quantity}" for each in drawn]
-    figure = go.Figure()
-    for name, own in _noise(drawn, names):
-        figure.add_trace(own.update(name=name))
+    figure = go.Figure(_noise(drawn, names))
     for place, verdict in enumerate(words.VERDICTS):
         own = [(name, each) for name, each in zip(names, drawn, strict=True) if each.verdict == verdict]
         if own:
@@ -140,16 +137,11 @@ def errors(figures: Sequence[LiveFigure]) -> go.Figure | None:
     below = ["Grey lines: how far another repeat may be off. Points on the left are predicted too low."]
     top = title_pixels(below) + 30
     height = top + _LINE * max(len(names), 6) + _BOTTOM
-    figure.update_xaxes(
-        title_text="predicted over measured", type="log", tickvals=_RATIOS, ticktext=[f"{each:g}" for each in _RATIOS]
-    )
-    figure.update_yaxes(
-        categoryorder="array", categoryarray=names[::-1], automargin=True, tickfont={"size": SMALL_SIZE}, dtick=1
-    )
+    ratio_axes(figure, names, _RATIOS)
     return _looking(figure, "Every figure, predicted over measured", below, height, top)
 
 
-def _noise(drawn: Sequence[LiveFigure], names: Sequence[str]) -> list[tuple[str, go.Scatter]]:
+def _noise(drawn: Sequence[LiveFigure], names: Sequence[str]) -> go.Scatter:
     x: list[float | None] = []
     y: list[str | None] = []
     for name, each in zip(names, drawn, strict=True):
@@ -158,7 +150,7 @@ def _noise(drawn: Sequence[LiveFigure], names: Sequence[str]) -> list[tuple[str,
             x += [1 / factor, factor, None]
             y += [name, name, None]
     line = {"color": NEUTRAL, "width": 2}
-    return [("noise of a repeat", go.Scatter(x=x, y=y, mode="lines", line=line, opacity=0.5))]
+    return go.Scatter(x=x, y=y, mode="lines", line=line, opacity=0.5, name="noise of a repeat")
 
 
 def against_load(figures: Sequence[LiveFigure]) -> go.Figure | None:
@@ -175,10 +167,7 @@ def against_load(figures: Sequence[LiveFigure]) -> go.Figure | None:
             first = column == 1
             for edge in band(rates, ([each.low for each in own], [each.high for each in own]), colour):
                 figure.add_trace(edge, row=1, col=column)
-            line = go.Scatter(
-                x=rates, y=[each.predicted for each in own], mode="lines", line={"color": colour},
-                name=f"{quantity} predicted", showlegend=first,
-            )  # fmt: skip
+            line = _predicted(own, rates, colour, f"{quantity} predicted").update(showlegend=first)
             figure.add_trace(line, row=1, col=column)
             figure.add_trace(_measured(own, rates, colour, f"{quantity} measured", shown=first), row=1, col=column)
     figure.update_xaxes(title_text="offered rate, requests/s", rangemode="tozero", tickformat="~s")
@@ -198,21 +187,17 @@ def against_round_trip(figures: Sequence[LiveFigure]) -> go.Figure | None:
     for place, (operation, level) in enumerate(kinds):
         own = [each for each in drawn if (each.operation, each.level) == (operation, level)]
         trips, colour, name = [each.rtt_ms for each in own], COLOURS[place % 6], f"{operation} {level}"
-        figure.add_trace(
-            go.Scatter(
-                x=trips,
-                y=[each.predicted for each in own],
-                mode="lines",
-                line={"color": colour},
-                name=f"{name} predicted",
-            )
-        )
+        figure.add_trace(_predicted(own, trips, colour, f"{name} predicted"))
         figure.add_trace(_measured(own, trips, colour, f"{name} measured", shown=True))
     figure.update_xaxes(title_text="round trip between data centres, ms")
     figure.update_yaxes(title_text="median beyond that at LOCAL_ONE, ms")
     below = ["One client. Bars: how far another repeat may be off."]
     top = title_pixels(below) + 30 + _LEGEND_LINE * (2 * len(kinds) // _IN_A_LINE)
     return _looking(figure, "Added latency against the round trip", below, _HEIGHT, top)
+
+
+def _predicted(own: Sequence[LiveFigure], x: Sequence[float | None], colour: str, name: str) -> go.Scatter:
+    return go.Scatter(x=x, y=[each.predicted for each in own], mode="lines", line={"color": colour}, name=name)
 
 
 def _measured(own: Sequence[LiveFigure], x: Sequence[float | None], colour: str, name: str, shown: bool) -> go.Scatter:

@@ -8,8 +8,8 @@ from itertools import product
 
 from capplan.lab.collectors.cassandra import Load, Operation
 from capplan.lab.collectors.runs_in_turn import Bounds
+from capplan.lab.collectors.sessions import SessionLoad
 from capplan.lab.layout import Layout
-from capplan.planner.live.session_stages import SESSIONS, SessionStage
 
 OPERATIONS: tuple[Operation, ...] = ("read", "write")
 MOST = 32
@@ -85,6 +85,23 @@ class Stage:
 
 
 @dataclass(frozen=True)
+class SessionStage(Stage):
+    """Loads of sessions on one cluster.
+
+    Attributes
+    ----------
+    loads : tuple of SessionLoad
+        The loads.
+    bounds : Bounds
+        How long and how often each is measured.
+    """
+
+    asked: tuple[Asked, ...] = ()
+    loads: tuple[SessionLoad, ...] = ()
+    bounds: Bounds = field(default_factory=Bounds)
+
+
+@dataclass(frozen=True)
 class Protocol:
     """A whole validation.
 
@@ -108,13 +125,6 @@ class Protocol:
     small_bounds: Bounds = field(default_factory=Bounds)
     large_bounds: Bounds = field(default_factory=Bounds)
     sessions: tuple[SessionStage, ...] = ()
-
-    @property
-    def runs(self) -> int:
-        """The number of runs."""
-        small = sum(len(each.asked) for each in self.small) * self.small_bounds.repeats
-        sessions = sum(len(each.asked) * each.bounds.repeats for each in self.sessions)
-        return small + sum(len(each.asked) for each in self.large) * self.large_bounds.repeats + sessions
 
 
 def closed(
@@ -185,6 +195,26 @@ QUICK = Protocol(
     Bounds(1.5, 3, 6.0),
 )
 """Under ten minutes on two cores."""
+
+_SESSION_RATE_PER_S = 40.0
+"""Sessions per second: few, as several nodes on one machine spend much CPU on each request (record 28)."""
+_SESSION_RTT_MS = 10.0
+SESSIONS = (
+    SessionStage(
+        "sessions-2dc",
+        "sessions on two data centres of one node, RF 1 in each",
+        Layout(dcs=2),
+        loads=(  # the row arrives after 5 ms; 0.5 ms between messages is what openprovider documents
+            *(
+                SessionLoad("LOCAL_QUORUM", "LOCAL_QUORUM", think_s, _SESSION_RATE_PER_S, _SESSION_RTT_MS)
+                for think_s in (0.5e-3, 5e-3, 15e-3)
+            ),
+            SessionLoad("LOCAL_QUORUM", "QUORUM", 0.5e-3, _SESSION_RATE_PER_S, _SESSION_RTT_MS),
+        ),
+        bounds=Bounds(7.0, 5, 9.0),
+    ),
+)
+"""Under four minutes."""
 
 FULL = Protocol(
     "full",

@@ -21,12 +21,11 @@ from capplan.lab.processes import machine
 from capplan.models.code_digest import code_digest
 from capplan.models.errors import InputError
 from capplan.models.results import Band
-from capplan.planner.live.answer import LiveValidation
+from capplan.planner.live.answer import Case, LiveValidation, believed, figures_of
 from capplan.planner.live.clusters import Clusters
-from capplan.planner.live.folder import CALIBRATION, LARGE, PREDICTIONS, SMALL, Folder
+from capplan.planner.live.folder import CALIBRATION, LARGE, PREDICTIONS, SMALL, Folder, Runs, runs_in, sessions_in
 from capplan.planner.live.protocol import Protocol, Stage
-from capplan.planner.live.sessions import SessionRows, measure_stage, predicted_sessions, session_figures
-from capplan.planner.live.verdicts import Case, believed, figures_of
+from capplan.planner.live.sessions import measure_stage, predicted_sessions, session_figures
 from capplan.systems.cassandra import SYSTEM
 
 PREDICTIONS_SCHEMA = "capplan.live-predictions/1"
@@ -67,7 +66,8 @@ def validate_live(
     predictions = _predicted(protocol, clusters, folder, fitted, progress)
     _measure_large(protocol, clusters, folder, predictions, progress)
     for stage in protocol.sessions:
-        measure_stage(stage, clusters, predictions["sessions"][stage.name], SessionRows(folder), progress)
+        told = _titled(progress, stage)
+        measure_stage(stage, clusters, predictions["sessions"][stage.name], sessions_in(folder), told)
     return _compared(protocol, folder, predictions)
 
 
@@ -84,36 +84,24 @@ def _key(protocol: Protocol, where: str) -> dict[str, Any]:
     } | {"ended": False}
 
 
-class _Runs:
-    """The table of a phase, written after every run."""
-
-    def __init__(self, folder: Folder, name: str) -> None:
-        self._folder, self._name = folder, name
-        self.rows = folder.rows(name)
-
-    def add(self, row: LoadTestRow) -> None:
-        """Add a run."""
-        self.rows[str(row.run_id)] = row
-        self._folder.write_rows(self._name, self.rows)
-
-    def missing(self, stage: Stage, loads: Iterable[Load], bounds: Bounds) -> bool:
-        """Whether a run is left to measure."""
-        names = (run_name(stage.name, each, repeat) for each in loads for repeat in range(1, bounds.repeats + 1))
-        return any(name not in self.rows for name in names)
+def _missing(runs: Runs[str], stage: Stage, loads: Iterable[Load], bounds: Bounds) -> bool:
+    """Whether a run is left to measure."""
+    names = (run_name(stage.name, each, repeat) for each in loads for repeat in range(1, bounds.repeats + 1))
+    return any(name not in runs.rows for name in names)
 
 
 def _measure_small(protocol: Protocol, clusters: Clusters, folder: Folder, progress: Progress) -> None:
-    runs, bounds = _Runs(folder, SMALL), protocol.small_bounds
+    runs, bounds = runs_in(folder, SMALL), protocol.small_bounds
     trips = {each.rtt_ms for stage in protocol.small + protocol.large for each in stage.asked}
-    trips |= {each.rtt_ms for stage in protocol.sessions for each in stage.asked}
+    trips |= {each.rtt_ms for stage in protocol.sessions for each in stage.loads}
     wanted = sorted(each for each in trips if each is not None)
     for stage in protocol.small:
         closed = [each.load() for each in stage.asked if each.clients]
-        complete = not runs.missing(stage, closed, bounds)
-        if complete and not runs.missing(stage, _opened(stage, closed, runs.rows), bounds):
+        complete = not _missing(runs, stage, closed, bounds)
+        if complete and not _missing(runs, stage, _opened(stage, closed, runs.rows), bounds):
             continue
-        with clusters.running(stage, _titled(progress, stage)) as cluster:
-            told = _titled(progress, stage)
+        told = _titled(progress, stage)
+        with clusters.running(stage, told) as cluster:
             if stage.layout.delayed and not folder.inputs():
                 told("measuring round trips", 0, 1)
                 found = clusters.round_trips_ms(stage, wanted)
@@ -143,7 +131,7 @@ def _calibrated(folder: Folder, progress: Progress) -> Fitted:
         with suppress(InputError):  # a damaged one is made again
             return read_fitted(path)
     progress("calibrating", 0, 1)
-    kept = [row for row in folder.rows(SMALL).values() if believed(row)]
+    kept = [row for row in folder.rows(SMALL) if believed(row)]
     if not kept:
         raise InputError(
             "the load generator was the bottleneck of every run to calibrate from, so there is nothing to fit: "
@@ -222,17 +210,17 @@ def _figures(predicted: Sequence[RowPrediction], run: str) -> dict[str, RowPredi
 def _measure_large(
     protocol: Protocol, clusters: Clusters, folder: Folder, predictions: Mapping[str, Any], progress: Progress
 ) -> None:
-    runs, bounds = _Runs(folder, LARGE), protocol.large_bounds
+    runs, bounds = runs_in(folder, LARGE), protocol.large_bounds
     folder.measured_from(_now())
     for stage in protocol.large:
         loads = [Load(**each["load"]) for each in predictions["runs"][stage.name]]
-        if runs.missing(stage, loads, bounds):
+        if _missing(runs, stage, loads, bounds):
             with clusters.running(stage, _titled(progress, stage)) as cluster:
                 measure(cluster, stage.name, loads, bounds, runs.rows, runs.add, _titled(progress, stage))
 
 
 def _compared(protocol: Protocol, folder: Folder, predictions: Mapping[str, Any]) -> LiveValidation:
-    small, large = folder.rows(SMALL), folder.rows(LARGE)
+    small, large, sessions = folder.rows(SMALL), runs_in(folder, LARGE).rows, sessions_in(folder).rows
     cases = []
     for stage in protocol.large:
         for each in predictions["runs"][stage.name]:
@@ -241,12 +229,11 @@ def _compared(protocol: Protocol, folder: Folder, predictions: Mapping[str, Any]
             bands = {name: Band(*figures) for name, figures in each["figures"].items()}
             trip = None if load.rtt_ms is None else predictions["round_trips_ms"].get(f"{load.rtt_ms:g}")
             cases.append(Case(stage, load, bands, [large[name] for name in names], each["not_decided"], trip))
-    fitted = [row for row in small.values() if believed(row)]
-    sessions = folder.session_rows()
+    fitted = [row for row in small if believed(row)]
     figures = [*figures_of(cases)]
     for each_stage in protocol.sessions:
         figures += session_figures(each_stage, predictions["sessions"][each_stage.name], sessions)
-    every = [*small.values(), *large.values(), *(row for (_, kind), row in sessions.items() if kind == SESSION)]
+    every = [*small, *large.values(), *(row for (_, kind), row in sessions.items() if kind == SESSION)]
     return LiveValidation(
         protocol=protocol.name,
         one_host=all(row.one_host for row in every),

@@ -43,12 +43,20 @@ from capplan.models.language.units import FloatArray
 from capplan.models.results import Band
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import solve
-from capplan.planner.live.answer import LiveFigure, Quantity, Verdict
+from capplan.planner.live.answer import (
+    BOTTLENECK,
+    COLUMNS,
+    LiveFigure,
+    Measured,
+    Quantity,
+    believed,
+    judged,
+    repeats_of,
+    values_of,
+)
 from capplan.planner.live.clusters import Clusters
-from capplan.planner.live.folder import Folder
-from capplan.planner.live.protocol import Stage
-from capplan.planner.live.session_stages import SessionStage
-from capplan.planner.live.verdicts import THRESHOLDS, Measured, believed, repeats_of, verdict_of
+from capplan.planner.live.folder import Runs
+from capplan.planner.live.protocol import SessionStage
 from capplan.systems.cassandra import SYSTEM
 from capplan.systems.cassandra.network import HOST, build_cluster, build_costs
 from capplan.systems.cassandra.scenario import CassandraScenario
@@ -60,15 +68,12 @@ FLOW: tuple[Message, ...] = tuple(
     for name in sent_sessions(USUAL)[0].classes
 )
 """The messages of a session: authorization, start, five interim updates and the stop, which the model takes as one."""
-_COLUMNS: Mapping[Quantity, str] = {"p50": "latency_p50_ms", "p99": "latency_p99_ms"}
 _LEVELS = (0.5, 0.99)
 _DRAWS, _SAMPLES, _GAPS = 64, 400, 40
 _ROUNDS = 5
 _Z95, _Z975 = 1.645, 1.96
 _FOR_P99 = 1100
 """Requests of a class in a run from which its p99 is sure to be stated."""
-_POINT = 1.0
-"""Percentage points of sessions not found that are always accepted: an error of a small share says nothing."""
 
 
 def _count(name: str) -> int:
@@ -116,13 +121,8 @@ def predicted_sessions(
     measured : mapping of str to float
         Round trips that were measured in ms, by what was asked for.
     """
-    cluster = clusters.expected(plain(stage))
-    return [_predicted(each, cluster, fitted, measured, stage.bounds.duration_s) for each in stage.asked]
-
-
-def plain(stage: SessionStage) -> Stage:
-    """Return the cluster of a stage, as `Clusters` takes it."""
-    return Stage(stage.name, stage.title, stage.layout, ())
+    cluster = clusters.expected(stage)
+    return [_predicted(each, cluster, fitted, measured, stage.bounds.duration_s) for each in stage.loads]
 
 
 def _predicted(
@@ -176,7 +176,7 @@ def _latencies(
         times = 1e3 * point.quantiles_s(_LEVELS, name, delays=delays)
         found[name] = {
             quantity: band_of(np.broadcast_to(time, (analysis.draws,)), fitted, column)
-            for (quantity, column), time in zip(_COLUMNS.items(), times, strict=True)
+            for (quantity, column), time in zip(COLUMNS.items(), times, strict=True)
         }
     return found
 
@@ -225,21 +225,18 @@ def measure_stage(
     stage: SessionStage,
     clusters: Clusters,
     predictions: Sequence[Mapping[str, Any]],
-    rows: SessionRows,
+    rows: Runs[Key],
     progress: Progress,
 ) -> None:
     """Measure the predicted loads of a stage, without the runs that are finished."""
     loads = [SessionLoad(**each["load"]) for each in predictions]
     repeats = range(1, stage.bounds.repeats + 1)
-    if all((run_name(stage.name, each, repeat), SESSION) in rows.found for each in loads for repeat in repeats):
+    if all((run_name(stage.name, each, repeat), SESSION) in rows.rows for each in loads for repeat in repeats):
         return
 
-    def told(what: str, done: int, total: int) -> None:
-        progress(f"{stage.title}: {what}", done, total)
-
-    with clusters.running(plain(stage), told) as cluster:
+    with clusters.running(stage, progress) as cluster:
         each_dc = in_each_dc(cluster, stage)
-        measure_sessions(each_dc, stage.name, FLOW, loads, stage.bounds, rows.found, rows.add, told)
+        measure_sessions(each_dc, stage.name, FLOW, loads, stage.bounds, rows.rows, rows.add, progress)
 
 
 def in_each_dc(cluster: RunningCluster, stage: SessionStage) -> list[RunningCluster]:
@@ -252,19 +249,6 @@ def in_each_dc(cluster: RunningCluster, stage: SessionStage) -> list[RunningClus
         )
         for dc in range(1, stage.layout.dcs + 1)
     ]
-
-
-class SessionRows:
-    """The table of the sessions, written after every run."""
-
-    def __init__(self, folder: Folder) -> None:
-        self._folder = folder
-        self.found: dict[Key, LoadTestRow] = folder.session_rows()
-
-    def add(self, rows: Sequence[LoadTestRow]) -> None:
-        """Add the rows of a run."""
-        self.found |= {(str(row.run_id), str(row.request_class)): row for row in rows}
-        self._folder.write_session_rows(self.found)
 
 
 def session_figures(
@@ -283,58 +267,34 @@ def session_figures(
     return sorted(found, key=lambda each: kinds.index(each.operation))
 
 
-def _values(quantity: Quantity, rows: Sequence[LoadTestRow]) -> tuple[list[float], Measured | None]:
-    """Return what the runs measured, and its mean; a share scatters at least as much as what is counted."""
-    if quantity == "not found":
-        counts = [(row.throughput_tps or 0.0) * (row.duration_s or 0.0) for row in rows]
-        shares = [100 * (row.drops or 0) / count for row, count in zip(rows, counts, strict=True)]
-        found = repeats_of(shares, logarithms=False)
-        if found is None or found.noise is None:
-            return shares, found
+def _measured(quantity: Quantity, rows: Sequence[LoadTestRow]) -> tuple[Measured | None, int, str]:
+    """Return the mean of runs, how many have the figure, and why none has."""
+    if quantity != "not found":
+        values, reason = values_of(rows, quantity)
+        return repeats_of(values), len(values), reason
+    counts = [(row.throughput_tps or 0.0) * (row.duration_s or 0.0) for row in rows]
+    shares = [100 * (row.drops or 0) / count for row, count in zip(rows, counts, strict=True)]
+    found = repeats_of(shares, logarithms=False)
+    if found is not None and found.noise is not None:  # a share scatters at least as much as what is counted
         each = found.value * (100 - found.value) * len(counts) / sum(counts)  # variance of the count alone
-        return shares, replace(found, noise=max(found.noise, _Z975 * (each * (1 + 1 / len(counts))) ** 0.5))
-    values = [value for row in rows if (value := getattr(row, _COLUMNS[quantity])) is not None]
-    return values, repeats_of(values)
+        found = replace(found, noise=max(found.noise, _Z975 * (each * (1 + 1 / len(counts))) ** 0.5))
+    return found, len(shares), ""
 
 
 def _figure(
     stage: SessionStage, load: SessionLoad, kind: str, quantity: Quantity, predicted: Band, rows: Sequence[LoadTestRow]
 ) -> LiveFigure:
-    values, measured = _values(quantity, rows)
-    threshold, missing = THRESHOLDS[quantity], quantity == "not found"
-    reason = ""
-    if rows and not values:
-        reason = "too few requests for this percentile"
-    elif not rows:
-        reason = "the load generator was the bottleneck in every run"
-    verdict: Verdict = "not judged"
-    if measured is not None:
-        near = missing and abs(predicted.value - measured.value) <= _POINT
-        verdict = "within threshold" if near else verdict_of(predicted.value, measured, threshold)
-    asked = ("read", "write") if kind == SESSION else OPERATIONS[kind]
-    levels = list(dict.fromkeys(load.level(cast("Operation", each)) for each in asked))
-    return LiveFigure(
-        stage=stage.name,
-        cluster=stage.title,
-        operation=kind,
-        level=" and ".join(levels),
-        row_bytes=load.row_bytes,
-        tls=False,
-        rtt_ms=load.rtt_ms,
-        load=f"{load.sessions_per_s:g}/s, think {1000 * load.think_s:g}",
-        clients=None,
-        offered_per_s=load.sessions_per_s * (1 if kind == SESSION else _count(kind)),
-        quantity=quantity,
-        unit="%" if missing else "ms",
-        predicted=predicted.value,
-        low=predicted.low,
-        high=predicted.high,
-        measured=None if measured is None else measured.value,
-        noise=None if measured is None else measured.noise,
-        repeats=len(values),
-        error=None if measured is None or not measured.value else predicted.value / measured.value - 1,
-        threshold=threshold,
-        round_trips=None,
-        verdict=verdict,
-        reason=reason,
-    )
+    measured, repeats, reason = _measured(quantity, rows)
+    operations = ("read", "write") if kind == SESSION else OPERATIONS[kind]
+    levels = dict.fromkeys(load.level(cast("Operation", each)) for each in operations)
+    asked = {
+        "operation": kind,
+        "level": " and ".join(levels),
+        "row_bytes": load.row_bytes,
+        "tls": False,
+        "rtt_ms": load.rtt_ms,
+        "load": f"{load.sessions_per_s:g}/s, think {1000 * load.think_s:g}",
+        "clients": None,
+        "offered_per_s": load.sessions_per_s * (1 if kind == SESSION else _count(kind)),
+    }
+    return judged(stage, asked, quantity, predicted, measured, repeats, reason=reason if rows else BOTTLENECK)

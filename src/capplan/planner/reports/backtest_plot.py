@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import plotly.graph_objects as go
@@ -55,15 +56,7 @@ def plot(found: Backtest, page: bool = True) -> go.Figure:
     toolbar = TOOLBAR_PIXELS if page else 0
     top = toolbar + title_pixels(words) + _LEGEND_PIXELS
     height = top + _LINE_PIXELS * max(len(names), 6) + _BOTTOM_PIXELS
-    figure.update_xaxes(
-        title_text="predicted over measured",
-        type="log",
-        tickvals=_RATIOS,
-        ticktext=[f"{each:g}" for each in _RATIOS],
-    )
-    figure.update_yaxes(
-        categoryorder="array", categoryarray=names[::-1], automargin=True, tickfont={"size": SMALL_SIZE}, dtick=1
-    )
+    ratio_axes(figure, names, _RATIOS)
     figure.update_layout(
         template=LIGHT,
         showlegend=True,
@@ -73,6 +66,16 @@ def plot(found: Backtest, page: bool = True) -> go.Figure:
         legend={"orientation": "h", "x": 0, "xanchor": "left", "yanchor": "bottom", "y": 1},
     )
     return figure
+
+
+def ratio_axes(figure: go.Figure, names: Sequence[str], ticks: Sequence[float]) -> None:
+    """Set the axes of a figure with one line a name, at the ratio of predicted to measured."""
+    figure.update_xaxes(
+        title_text="predicted over measured", type="log", tickvals=ticks, ticktext=[f"{each:g}" for each in ticks]
+    )
+    figure.update_yaxes(
+        categoryorder="array", categoryarray=names[::-1], automargin=True, tickfont={"size": SMALL_SIZE}, dtick=1
+    )
 
 
 def _name(row: BacktestRow) -> str:
