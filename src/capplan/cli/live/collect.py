@@ -86,12 +86,13 @@ def collect_(
 
 def _list(as_json: bool) -> None:
     from capplan.calibration.collectors.collector import COLLECTORS
-    from capplan.cli.live.collect_view import listed
+    from capplan.reports.live import collectors
+    from capplan.reports.screen import show
 
     if as_json:
         write_json({name: {"about": each.about, "parameter": each.parameter} for name, each in COLLECTORS.items()})
     else:
-        listed(COLLECTORS, Screen())
+        show(collectors(COLLECTORS), Screen())
 
 
 def read_settings(given: dict[str, Any]) -> Settings:
@@ -170,7 +171,8 @@ def _answer(name: str, found: Collected, written: dict[str, Path], as_json: bool
         answer = Collection(name, find_collector(name).parameter, files, found.remarks)
         write_json({"schema": SCHEMA, **vars(answer)})
         return
-    from capplan.cli.live.collect_view import collected
+    from capplan.reports.live import collected
+    from capplan.reports.screen import show
 
-    collected(found, written, Screen())
+    show(collected(found, written), Screen())
     sys.stdout.flush()

@@ -123,14 +123,15 @@ def down() -> None:
 
 
 def _show(found: LabStatus, as_json: bool) -> None:
-    from capplan.cli.live.lab_view import status as view
+    from capplan.reports.live import status as described
+    from capplan.reports.screen import show
 
     if as_json:
         from capplan.calibration.lab.cluster import SCHEMA
 
         write_json({"schema": SCHEMA, **vars(found)})
     else:
-        view(found, Screen())
+        show(described(found), Screen())
 
 
 def _time_s(text: str) -> float:

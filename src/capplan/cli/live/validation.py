@@ -48,9 +48,10 @@ def run_live(*, quick: bool, hosts: Path | None, report: Path | None, as_json: b
     if as_json:
         write_json(found.to_json())
     else:
-        from capplan.cli.live.validation_view import render
+        from capplan.reports.live import validation
+        from capplan.reports.screen import show
 
-        render(found, Screen())
+        show(validation(found), Screen())
     folder.end()
     if not found.answer:
         raise typer.Exit(1)

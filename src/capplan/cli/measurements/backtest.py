@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from capplan.calibration.evidence.load_tests import LOAD_TESTS
-from capplan.cli.measurements.backtest_view import render
 from capplan.cli.shell.terminal import PLOT_HELP, Json, Screen, check_plot, write_json
+from capplan.reports.backtest import describe
+from capplan.reports.screen import show
 from capplan.systems.registry import table_system
 
 
@@ -44,6 +45,6 @@ def backtest_(
     if as_json:
         write_json(found.to_json())
     else:
-        render(found, Screen())
+        show(describe(found), Screen())
     if not found.answer:
         raise typer.Exit(1)

@@ -10,11 +10,12 @@ import typer
 from capplan.cli.shell.scenario_command import flag, with_options
 from capplan.cli.shell.target import DEFAULT_TARGET, read_target
 from capplan.cli.shell.terminal import PLOT_HELP, Json, Screen, check_plot, write_json
-from capplan.cli.sizing.demand_view import render
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, options_of
 from capplan.planner.demand.demand import read_demand
 from capplan.planner.demand.forecast import forecast
+from capplan.reports.demand import describe
+from capplan.reports.screen import show
 
 
 def demand_(
@@ -54,7 +55,7 @@ def demand_(
     if as_json:
         write_json(found.to_json())
     else:
-        render(found, file.name, Screen(), explain)
+        show(describe(found, file.name, explain), Screen())
     if not found.answer:
         raise typer.Exit(1)
 

@@ -25,7 +25,6 @@ from capplan.cli.shell.scenario_command import (
 from capplan.cli.shell.target import DEFAULT_TARGET, Target, TargetText, read_target
 from capplan.cli.shell.terminal import PLOT_HELP, Json, NoTimeLimit, Screen, check_plot, write_json
 from capplan.cli.shell.workers import workers_for
-from capplan.cli.sizing.sizing_view import render
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import parse_share
@@ -35,6 +34,8 @@ from capplan.planner.size.confirm import SizingEngine
 from capplan.planner.size.prices import Prices, read_prices
 from capplan.planner.size.shapes import read_shapes
 from capplan.planner.size.size import SizingQuestion, families, size
+from capplan.reports.screen import show
+from capplan.reports.sizing import describe
 from capplan.systems.registry import system
 
 ENGINES: tuple[SizingEngine, ...] = ("compiled", "analytic")
@@ -114,7 +115,7 @@ def size_(
     if as_json:
         write_json(sizing.to_json())
     else:
-        render(sizing, its, Screen(), explain)
+        show(describe(sizing, its, explain), Screen())
     if not sizing.answer:
         raise typer.Exit(1)
 

@@ -2,36 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 
-from rich.console import Console
-
-from capplan.cli.views.lines import columns, fact, paragraph, put
 from capplan.models.number_words import rate, significant
 from capplan.models.verdict import CONFIDENCE
 from capplan.planner.next_test.next_test import AskedFigure, CandidateTest, NextTest
+from capplan.reports.document import Block, Fact, Line, Paragraph, more, table, title
+from capplan.reports.numbers import Format
 
 _SHOWN = 10
 
 
-def render(found: NextTest, console: Console) -> None:
-    """Print the ranked tests."""
-    paragraph(console, f"{found.system}: {found.layout}", style="bold")
-    put(console)
+def describe(found: NextTest) -> Iterator[Block]:
+    """Yield the description of ranked tests."""
     its = found.figure
-    fact(console, "Figure", f"{its.name} {_band(its)}")
+    form, unit = _form(its), "/s" if its.unit == "1/s" else " ms"
+    yield title(f"{found.system}: {found.layout}")
+    yield Line()
+    yield Fact("Figure", f"{its.name} {form(its.value)}{unit} ({form(its.low)} to {form(its.high)})")
     if its.objective is not None and its.chance_met is not None:
         met = f"a repeat meets {its.objective} with a probability of {_percent(its.chance_met)}"
-        fact(console, "Objective", f"{met}; the answer is yes from {_percent(CONFIDENCE)} on")
-    fact(console, "Next test", _advice(found))
-    put(console)
-    _table(found, console)
-    for each in found.refused[:3]:
-        paragraph(console, f"Left out: {each}", hanging=2)
+        yield Fact("Objective", f"{met}; the answer is yes from {_percent(CONFIDENCE)} on")
+    yield Fact("Next test", _advice(found))
+    yield Line()
+    decision = found.figure.objective is not None
+    heads = ["test", "hours", "expected band", "narrower", *(["answer changes"] if decision else []), "layout"]
+    yield table(heads, [_cells(each, found.figure, decision) for each in found.tests[:_SHOWN]])
+    if len(found.tests) > _SHOWN:
+        yield Line(f"and {len(found.tests) - _SHOWN} more (--json has them)")
+    for refused in found.refused[:3]:
+        yield Paragraph(f"Left out: {refused}", hanging=2)
     if len(found.refused) > 3:
-        put(console, f"and {len(found.refused) - 3} more")
-    put(console)
-    paragraph(console, "More: --figure NAME, --rank NAME, --run TIME, --setup TIME, --json", hanging=6, style="dim")
+        yield Line(f"and {len(found.refused) - 3} more")
+    yield Line()
+    yield more(["--figure NAME", "--rank NAME", "--run TIME", "--setup TIME", "--json"])
 
 
 def _advice(found: NextTest) -> str:
@@ -41,16 +45,6 @@ def _advice(found: NextTest) -> str:
     if found.rank == "decision" and best.chance_of_change is not None:
         return f"{best.words}: changes the answer with a probability of {_percent(best.chance_of_change)}"
     return f"{best.words}: narrows the band by {_percent(best.narrowing)}, in {best.hours:.3g} h"
-
-
-def _table(found: NextTest, console: Console) -> None:
-    decision = found.figure.objective is not None
-    title = ["test", "hours", "expected band", "narrower", *(["answer changes"] if decision else []), "layout"]
-    lines = columns([title, *(_cells(each, found.figure, decision) for each in found.tests[:_SHOWN])])
-    for number, line in enumerate(lines):
-        put(console, line, "bold" if not number else "")
-    if len(found.tests) > _SHOWN:
-        put(console, f"and {len(found.tests) - _SHOWN} more (--json has them)")
 
 
 def _cells(each: CandidateTest, its: AskedFigure, decision: bool) -> list[str]:
@@ -65,12 +59,7 @@ def _cells(each: CandidateTest, its: AskedFigure, decision: bool) -> list[str]:
     ]
 
 
-def _band(its: AskedFigure) -> str:
-    form, unit = _form(its), "/s" if its.unit == "1/s" else " ms"
-    return f"{form(its.value)}{unit} ({form(its.low)} to {form(its.high)})"
-
-
-def _form(its: AskedFigure) -> Callable[[float], str]:
+def _form(its: AskedFigure) -> Format:
     return rate if its.unit == "1/s" else significant
 
 

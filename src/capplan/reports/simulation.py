@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
-from rich.console import Console
-from rich.text import Text
-
-from capplan.cli.layouts.layout_in_words import layout_in_words
-from capplan.cli.views.figures import Format, given, width
-from capplan.cli.views.lines import fact, paragraph, put
-from capplan.cli.views.tables import heading, section, table
+from capplan.models.language.per_dc import per_dc_text
 from capplan.models.number_words import rate, share, significant
 from capplan.planner.simulate.simulation import (
     EVERY_CLASS,
@@ -23,8 +18,8 @@ from capplan.planner.simulate.simulation import (
     Simulation,
     StationKind,
 )
-
-Cell = Estimate | str
+from capplan.reports.document import Block, Cell, Column, Fact, Line, Paragraph, Table, heading, ruled
+from capplan.reports.numbers import Format, given, percent, two_digits
 
 MOST_ROWS = 15  # of stations and of pools: a screen
 _RISING = 1.7  # 99th percentile over mean of a number that rises evenly from 0: nearly 2
@@ -32,34 +27,54 @@ SMALLEST_GROWTH = 1e-4  # of a backlog; less is shown as "less than"
 LOW_DROP_RATE = 0.001  # share of the requests; it is what a capacity allows
 NONE = "-"  # nothing observed
 LATENCIES = {"mean": "mean", "p50": "p50", "p90": "p90", "p95": "p95", "p99": "p99", "p999": "p99.9"}
+_Figure = Estimate | str
+_Row = tuple[str, Sequence[_Figure], Mapping[int, Format]]
+"""A name, figures, and the formats of columns other than three significant digits."""
 
 
-def render(simulation: Simulation, console: Console) -> None:
-    """Print a simulation on `console`; use `capplan.cli.shell.terminal.Screen` for stdout."""
-    console.print(heading(headline(simulation)))
-    for name, text in _facts(simulation).items():
-        fact(console, f"  {name}", text)
-    _requests(simulation, console)
+def describe(simulation: Simulation) -> Iterator[Block]:
+    """Yield the description of a simulation."""
+    yield Line(headline(simulation), "bold", fill=True)
+    yield from _facts(simulation)
+    yield from _requests(simulation)
     clocks = {"intended": "the intended start"}
     if _clocks_differ(simulation):
         clocks["actual"] = "the actual start"
     for clock, words in clocks.items():
         latencies = {name: getattr(figures.latency_ms, clock) for name, figures in simulation.classes.items()}
-        console.print(section(f"Latency in ms from {words}"))
-        _latency(latencies, console)
-    _stations(simulation.station_kinds, console)
-    _pools(simulation.pool_kinds, console)
-    console.print()
+        yield heading(f"Latency in ms from {words}")
+        yield _latency(latencies)
+    yield from _stations(simulation.station_kinds)
+    yield from _pools(simulation.pool_kinds)
+    yield Line()
     for note in notes(simulation):
-        paragraph(console, note, indent=2)
-    put(console, f"  capplan {simulation.version}, seed {simulation.seed}", "dim")
+        yield Paragraph(note, indent=2)
+    yield Line(f"  capplan {simulation.version}, seed {simulation.seed}", "dim")
 
 
 def headline(simulation: Simulation) -> str:
     """Return what was simulated, for how long and at which rate."""
     layout = simulation.scenario
-    what = f"The network {simulation.network}" if layout is None else layout_in_words(layout)[0]
+    what = f"The network {simulation.network}" if layout is None else _layout(layout)
     return f"{what}: {_duration(simulation.duration_s)} of traffic{_at(simulation)}."
+
+
+def _layout(scenario: Mapping[str, Any]) -> str:
+    """Name the layout."""
+    dcs, nodes = scenario.get("dcs"), scenario.get("cass_nodes", scenario.get("nodes"))
+    if nodes is None:
+        servers = scenario.get("servers")
+        if servers is not None:
+            return "1 server" if servers == 1 else f"{servers} servers"
+        if "virtual_encrypts" in scenario:
+            return f"The virtual network at RF {scenario['rf']} with {scenario['column_bytes']}-byte columns"
+        return "This layout"
+    if isinstance(nodes, (tuple, list)):
+        return f"{dcs} DCs of {per_dc_text(nodes)} nodes"
+    each = "node" if nodes == 1 else "nodes"
+    if dcs is None:
+        return f"{nodes} {'Cassandra ' if 'cass_nodes' in scenario else ''}{each}"
+    return f"1 DC of {nodes} {each}" if dcs == 1 else f"{dcs} DCs x {nodes} {each}"
 
 
 def _at(simulation: Simulation) -> str:
@@ -75,20 +90,18 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60:g} min" if seconds >= 120 and seconds % 60 == 0 else f"{float(f'{seconds:.3g}'):g} s"
 
 
-def _facts(simulation: Simulation) -> dict[str, str]:
+def _facts(simulation: Simulation) -> Iterator[Fact]:
     every = simulation.classes[EVERY_CLASS]
     runs = "one replication" if simulation.replications == 1 else f"{simulation.replications} replications"
-    named = {}
     if simulation.mean_tps is not None and simulation.mean_tps != simulation.offered_tps:
-        named["mean rate"] = f"{rate(simulation.mean_tps)} TPS: the peak rate comes in bursts"
-    named["measured"] = f"{every.started:,} requests in {runs}{_left_out(simulation)}"
+        yield Fact("  mean rate", f"{rate(simulation.mean_tps)} TPS: the peak rate comes in bursts")
+    yield Fact("  measured", f"{every.started:,} requests in {runs}{_left_out(simulation)}")
     number, rates, response = every.little.number, every.little.rate_per_s, every.little.response_s
-    named["in flight"] = (
-        f"{_both(number)} requests; rate x response is {significant(rates.value * response.value)} (Little's law)"
-    )
+    beside = "" if number.half_width is None else f" ± {two_digits(number.half_width)}"
+    law = f"rate x response is {significant(rates.value * response.value)} (Little's law)"
+    yield Fact("  in flight", f"{significant(number.value)}{beside} requests; {law}")
     if simulation.backlog is not None:
-        named["backlog"] = _backlog(simulation.backlog)
-    return named
+        yield Fact("  backlog", _backlog(simulation.backlog))
 
 
 def _left_out(simulation: Simulation) -> str:
@@ -104,9 +117,8 @@ def _backlog(backlog: Backlog) -> str:
         return f"{backlog.verdict}: the run is too short to tell whether it grows"
     if abs(backlog.growth.value) + (backlog.growth.half_width or 0) < SMALLEST_GROWTH:
         return f"{backlog.verdict}: grows by less than 0.01 % of the offered rate"
-    growth = f"{backlog.growth.value:.2%}".replace("%", " %")
-    width = "" if backlog.growth.half_width is None else f" ± {backlog.growth.half_width:.2%}".replace("%", " %")
-    return f"{backlog.verdict}: grows by {growth}{width} of the offered rate"
+    width = "" if backlog.growth.half_width is None else f" ± {percent(backlog.growth.half_width)}"
+    return f"{backlog.verdict}: grows by {percent(backlog.growth.value)}{width} of the offered rate"
 
 
 def _clocks_differ(simulation: Simulation) -> bool:
@@ -114,101 +126,91 @@ def _clocks_differ(simulation: Simulation) -> bool:
     return any(each.intended is not each.actual and each.intended != each.actual for each in latencies)
 
 
-class _Table:
-    """A table in which a row of figures is followed by one of their half-widths."""
-
-    def __init__(self, columns: Iterable[str]) -> None:
-        self.table = table(("  ", "left"), *((name, "right") for name in columns))
-
-    def add(self, name: str, cells: Sequence[Cell], form: Mapping[int, Format] | None = None) -> None:
-        """Add a row; `form` has the formats of columns other than three significant digits."""
-        forms = [(form or {}).get(place, significant) for place in range(len(cells))]
-        shown = [_cell(cell, each) for cell, each in zip(cells, forms, strict=True)]
-        self.table.add_row(f"  {name}", *shown)
-        widths = [_width(cell, each) for cell, each in zip(cells, forms, strict=True)]
-        if any(widths):
-            self.table.add_row("    ±", *widths, style="dim")
+def _table(heads: Iterable[str], rows: Iterable[_Row]) -> Table:
+    """Return a table in which a row of figures is followed by one of their half-widths."""
+    columns = (Column("  "), *(Column(name, right=True) for name in heads))
+    return ruled(columns, (cells for row in rows for cells in _rows(*row)))
 
 
-def _cell(cell: Cell, form: Format) -> str:
-    if isinstance(cell, str):
-        return cell
-    return NONE if math.isnan(cell.value) else form(cell.value)
+def _rows(name: str, figures: Sequence[_Figure], form: Mapping[int, Format]) -> Iterator[list[Cell]]:
+    forms = [form.get(place, significant) for place in range(len(figures))]
+    yield [Cell(f"  {name}"), *(Cell(_shown(each, form)) for each, form in zip(figures, forms, strict=True))]
+    widths = [_width(each, form) for each, form in zip(figures, forms, strict=True)]
+    if any(widths):
+        yield [Cell(each, style="dim") for each in ("    ±", *widths)]
 
 
-def _width(cell: Cell, form: Format) -> str:
-    if isinstance(cell, str) or cell.half_width is None:
+def _shown(figure: _Figure, form: Format) -> str:
+    if isinstance(figure, str):
+        return figure
+    return NONE if math.isnan(figure.value) else form(figure.value)
+
+
+def _width(figure: _Figure, form: Format) -> str:
+    if isinstance(figure, str) or figure.half_width is None:
         return ""
-    return width(100 * cell.half_width if form is _percent else cell.half_width)
-
-
-def _requests(simulation: Simulation, console: Console) -> None:
-    every = simulation.classes[EVERY_CLASS]
-    counts = [name for name in ("dropped", "timed_out", "unfinished", "retries") if getattr(every, name)]
-    console.print(section("Requests"))
-    listed = _Table(("offered/s", "throughput/s", "drop rate %", *(name.replace("_", " ") for name in counts)))
-    for name, figures in simulation.classes.items():
-        cells = (figures.offered_per_s, figures.throughput_per_s, figures.drop_rate)
-        listed.add(
-            _named(name), [*cells, *(f"{getattr(figures, each):,}" for each in counts)], {0: rate, 1: rate, 2: _percent}
-        )
-    console.print(listed.table)
-
-
-def _latency(latencies: Mapping[str, LatencyFigures], console: Console) -> None:
-    listed = _Table((*LATENCIES.values(), "max"))
-    for name, figures in latencies.items():
-        listed.add(_named(name), [getattr(figures, each) for each in (*LATENCIES, "max")])
-    console.print(listed.table)
-
-
-def _stations(kinds: Mapping[str, StationKind], console: Console) -> None:
-    if not kinds:
-        return
-    seen = {
-        "paused %": any(kind.paused_share.value for kind in kinds.values()),
-        "drops": any(kind.drops for kind in kinds.values()),
-    }
-    columns = ("count", "busy %", "least", "most", "queue", "wait ms", *(name for name, there in seen.items() if there))
-    console.print(section("Stations (busy: mean, least and most loaded; queue: of each)"))
-    listed = _Table(columns)
-    for name, kind in list(kinds.items())[:MOST_ROWS]:
-        spread: tuple[Cell, Cell] = ("", "") if kind.count == 1 else (kind.least_utilisation, kind.most_utilisation)
-        cells: list[Cell] = [str(kind.count), kind.utilisation, *spread, kind.mean_queue, kind.mean_wait_ms]
-        cells += [kind.paused_share] * seen["paused %"] + [f"{kind.drops:,}"] * seen["drops"]
-        listed.add(name, cells, dict.fromkeys((1, 2, 3), _percent) | ({6: _percent} if seen["paused %"] else {}))
-    console.print(listed.table)
-    _more(len(kinds), "stations", console)
-
-
-def _pools(kinds: Mapping[str, PoolKind], console: Console) -> None:
-    if not kinds:
-        return
-    console.print(section("Pools (size, busy units and queue: of each)"))
-    listed = _Table(("count", "size", "busy", "p99 busy", "queue", "wait ms", "drops"))
-    for name, kind in list(kinds.items())[:MOST_ROWS]:
-        cells = (kind.mean_busy, kind.most_p99_busy, kind.mean_queue, kind.mean_wait_ms)
-        listed.add(name, [str(kind.count), f"{kind.size:,g}", *cells, f"{kind.drops:,}"])
-    console.print(listed.table)
-    _more(len(kinds), "pools", console)
-
-
-def _more(count: int, what: str, console: Console) -> None:
-    if count > MOST_ROWS:
-        console.print(Text(f"  The {MOST_ROWS} most loaded of {count} kinds of {what}; --json has all.", style="dim"))
-
-
-def _named(name: str) -> str:
-    return "all" if name == EVERY_CLASS else name
-
-
-def _both(estimate: Estimate) -> str:
-    beside = "" if estimate.half_width is None else f" ± {width(estimate.half_width)}"
-    return f"{significant(estimate.value)}{beside}"
+    return two_digits(100 * figure.half_width if form is _percent else figure.half_width)
 
 
 def _percent(part: float) -> str:
     return share(part).removesuffix(" %")
+
+
+def _requests(simulation: Simulation) -> Iterator[Block]:
+    every = simulation.classes[EVERY_CLASS]
+    counts = [name for name in ("dropped", "timed_out", "unfinished", "retries") if getattr(every, name)]
+    yield heading("Requests")
+    heads = ("offered/s", "throughput/s", "drop rate %", *(name.replace("_", " ") for name in counts))
+    forms: dict[int, Format] = {0: rate, 1: rate, 2: _percent}
+    rows: list[_Row] = []
+    for name, its in simulation.classes.items():
+        figures = (its.offered_per_s, its.throughput_per_s, its.drop_rate)
+        rows.append((_named(name), [*figures, *(f"{getattr(its, each):,}" for each in counts)], forms))
+    yield _table(heads, rows)
+
+
+def _latency(latencies: Mapping[str, LatencyFigures]) -> Table:
+    heads = (*LATENCIES, "max")
+    rows: list[_Row] = [(_named(name), [getattr(its, each) for each in heads], {}) for name, its in latencies.items()]
+    return _table((*LATENCIES.values(), "max"), rows)
+
+
+def _stations(kinds: Mapping[str, StationKind]) -> Iterator[Block]:
+    if not kinds:
+        return
+    paused = any(kind.paused_share.value for kind in kinds.values())
+    drops = any(kind.drops for kind in kinds.values())
+    forms: dict[int, Format] = dict.fromkeys((1, 2, 3, 6) if paused else (1, 2, 3), _percent)
+    heads = ["count", "busy %", "least", "most", "queue", "wait ms", *["paused %"] * paused, *["drops"] * drops]
+    rows: list[_Row] = []
+    for name, kind in list(kinds.items())[:MOST_ROWS]:
+        spread: list[_Figure] = ["", ""] if kind.count == 1 else [kind.least_utilisation, kind.most_utilisation]
+        figures: list[_Figure] = [str(kind.count), kind.utilisation, *spread, kind.mean_queue, kind.mean_wait_ms]
+        rows.append((name, [*figures, *[kind.paused_share] * paused, *[f"{kind.drops:,}"] * drops], forms))
+    yield heading("Stations (busy: mean, least and most loaded; queue: of each)")
+    yield _table(heads, rows)
+    yield from _more(len(kinds), "stations")
+
+
+def _pools(kinds: Mapping[str, PoolKind]) -> Iterator[Block]:
+    if not kinds:
+        return
+    rows: list[_Row] = []
+    for name, kind in list(kinds.items())[:MOST_ROWS]:
+        figures = (kind.mean_busy, kind.most_p99_busy, kind.mean_queue, kind.mean_wait_ms)
+        rows.append((name, [str(kind.count), f"{kind.size:,g}", *figures, f"{kind.drops:,}"], {}))
+    yield heading("Pools (size, busy units and queue: of each)")
+    yield _table(("count", "size", "busy", "p99 busy", "queue", "wait ms", "drops"), rows)
+    yield from _more(len(kinds), "pools")
+
+
+def _more(count: int, what: str) -> Iterator[Block]:
+    if count > MOST_ROWS:
+        yield Line(f"  The {MOST_ROWS} most loaded of {count} kinds of {what}; --json has all.", "dim", fill=True)
+
+
+def _named(name: str) -> str:
+    return "all" if name == EVERY_CLASS else name
 
 
 def notes(simulation: Simulation) -> Iterator[str]:
@@ -304,7 +306,7 @@ def _controls_note(simulation: Simulation) -> str:
 
 def _precision_note(simulation: Simulation, precision: PrecisionReached) -> str:
     name, runs = precision.asked.partition("<")[0].strip(), simulation.replications
-    known = "is known to within " + f"{precision.relative:.2%}".replace("%", " %")
+    known = f"is known to within {percent(precision.relative)}"
     if not math.isfinite(precision.relative):
         known = "has no interval"
     if precision.reached:

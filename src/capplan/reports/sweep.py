@@ -7,43 +7,28 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
 from capplan.calibration.system import System
-from capplan.cli.views.figures import Format, given
-from capplan.cli.views.lines import paragraph, put
-from capplan.cli.views.tables import table
 from capplan.models.number_words import rate, share, significant
 from capplan.models.solver.operating_point import MAX_DROP_RATE
 from capplan.planner.explore.sweep_closed import CLIENTS
 from capplan.planner.explore.sweep_table import SweepPoint, band_columns, column_of, layout_options
+from capplan.reports.document import Block, Cell, Column, Line, Paragraph, Table, ruled, texts
+from capplan.reports.numbers import Format, given
 
-MAX_WIDTH = 500  # columns
 HEADING = 9  # columns of a line of a heading
 
 
-def render(points: Sequence[SweepPoint], system: System[Any], screen: Console) -> None:
-    """Print the points of a sweep."""
+def describe(points: Sequence[SweepPoint], system: System[Any]) -> Iterator[Block]:
+    """Yield the description of the points of a sweep."""
     answered = [point for point in points if point["refused"] is None]
     columns = {column_of(name, option): option.label for name, option in layout_options(system.scenario).items()}
     swept = {name: label for name, label in columns.items() if len({str(point[name]) for point in points}) > 1}
-    narrow = screen.width
     classes = [name for name in system.reported if any(point[f"{name}_p99_ms"] is not None for point in answered)]
-    lines = _lines(answered, swept, classes, banded=True)
-    if _width(lines, screen) > screen.width:
-        lines = _lines(answered, swept, classes, banded=False)
-    screen.width = max(screen.width, _width(lines, screen))  # a table that is wrapped or cut cannot be read
-    with screen.capture() as printed:
-        screen.print(lines)
-    screen.width = narrow
-    for line in Text.from_ansi(printed.get()).split():
-        line.rstrip()
-        screen.print(line, soft_wrap=True)
-    put(screen)
+    lines = _closed_lines if _closed(answered) else _lines
+    yield lines(answered, swept, classes, banded=True)
+    yield Line()
     for text in _notes(points, answered):
-        paragraph(screen, text)
+        yield Paragraph(text)
 
 
 def _notes(points: Sequence[SweepPoint], answered: Sequence[SweepPoint]) -> Iterator[str]:
@@ -59,7 +44,12 @@ def _notes(points: Sequence[SweepPoint], answered: Sequence[SweepPoint]) -> Iter
             "Done: mean rate of completed requests, which latencies count. A percentage is the share dropped; if "
             "nothing is dropped, the queue grows without limit."
         )
-    yield _engine(answered)
+    parts = [point["simulation"] for point in answered if point["simulation"] is not None]
+    if not parts:
+        yield "Latencies are those of the analytic solver."
+    else:
+        most = f"{max(parts):.1%}".replace("%", " %")
+        yield f"Latencies are simulated; at most {most} of a figure is the simulation's part of its band."
 
 
 def _fails(point: SweepPoint) -> bool:
@@ -68,67 +58,61 @@ def _fails(point: SweepPoint) -> bool:
     return bool(point["drop_rate"] > MAX_DROP_RATE) or unbounded
 
 
-def _engine(points: Sequence[SweepPoint]) -> str:
-    parts = [point["simulation"] for point in points if point["simulation"] is not None]
-    if not parts:
-        return "Latencies are those of the analytic solver."
-    most = f"{max(parts):.1%}".replace("%", " %")
-    return f"Latencies are simulated; at most {most} of a figure is the simulation's part of its band."
-
-
-def _width(lines: Table, screen: Console) -> int:
-    """Return the columns of the terminal that a table takes when it takes what it needs."""
-    return screen.measure(lines, options=screen.options.update(width=MAX_WIDTH)).maximum
-
-
 def _closed(points: Sequence[SweepPoint]) -> bool:
     """Whether closed clients determine the rates."""
     return any(point.get(CLIENTS) is not None for point in points)
 
 
-def _closed_lines(points: Sequence[SweepPoint], swept: dict[str, str], classes: Sequence[str], banded: bool) -> Table:
-    """Return a line for each number of clients."""
-    lines = table(
-        *(("\n".join(textwrap.wrap(label, HEADING, break_long_words=False)), "right") for label in swept.values()),
-        *((head, "right") for head in ("clients", "throughput")),
-        *((f"{name}\np99 ms", "right") for name in classes),
-        ("basis", "left"),
-    )
+def _heads(swept: dict[str, str]) -> list[Column]:
+    """Return the columns of what was swept."""
+    return [
+        Column("\n".join(textwrap.wrap(label, HEADING, break_long_words=False)), right=True) for label in swept.values()
+    ]
+
+
+def _p99(classes: Sequence[str]) -> list[Column]:
+    return [Column(f"{name}\np99 ms", right=True) for name in classes]
+
+
+def _closed_lines(
+    points: Sequence[SweepPoint], swept: dict[str, str], classes: Sequence[str], *, banded: bool
+) -> Table:
+    """Return a line for each number of clients, without bands where they do not fit."""
+    heads = [Column(head, right=True) for head in ("clients", "throughput")]
+    rows = []
     for point in points:
         bands = [
             _band(point, "throughput_tps", rate),
             *(_band(point, f"{name}_p99_ms", significant) for name in classes),
         ]
         cells = (" ".join(each) if banded else each[0] for each in bands)
-        lines.add_row(*(_cell(point[column]) for column in swept), given(point[CLIENTS]), *cells, point["basis"])
-    return lines
+        rows.append([*(_cell(point[column]) for column in swept), given(point[CLIENTS]), *cells, point["basis"]])
+    narrow = [_closed_lines(points, swept, classes, banded=False)] if banded else None
+    return ruled([*_heads(swept), *heads, *_p99(classes), Column("basis")], texts(rows), whole=True, narrow=narrow)
 
 
 def _lines(points: Sequence[SweepPoint], swept: dict[str, str], classes: Sequence[str], *, banded: bool) -> Table:
-    """Return a line for each point; or two, with what completes, the basis and the bands on the second."""
-    if _closed(points):
-        return _closed_lines(points, swept, classes, banded)
+    """Return a line for each point; where that is too wide two, what completes, the basis and bands on the second."""
     done = ("done",) if any(_fails(point) for point in points) else ()
     both = [",\n".join(each) for each in (("TPS", *done), ("carried", "basis"))]
     heads = ("TPS", *done, "carried", "basis") if banded else both
-    lines = table(
-        *(("\n".join(textwrap.wrap(label, HEADING, break_long_words=False)), "right") for label in swept.values()),
-        *((head, "right" if head.startswith(("TPS", "done")) else "left") for head in heads),
-        ("capacity", "right"),
-        *((f"{name}\np99 ms", "right") for name in classes),
-    )
+    columns = [*_heads(swept), *(Column(head, right=head.startswith(("TPS", "done"))) for head in heads)]
+    rows: list[list[Cell]] = []
     for point in points:
         own = [_cell(point[column]) for column in swept]
         rates = (given(point["offered_tps"]), *([rate(point["throughput_tps"])] if done else []))
         answer, dropped, basis = _cell(point["answer"]), _dropped(point), point["basis"]
         bands = [_band(point, "capacity_tps", rate), *(_band(point, f"{name}_p99_ms", significant) for name in classes)]
         if banded:
-            lines.add_row(*own, *rates, f"{answer} {dropped}".rstrip(), basis, *(" ".join(each) for each in bands))
+            first = [*own, *rates, f"{answer} {dropped}".rstrip(), basis, *(" ".join(each) for each in bands)]
+            rows.append(list(map(Cell, first)))
         else:
             pairs = [rates, (answer, f"{basis}\n{dropped}".rstrip()), *bands]
-            lines.add_row(*own, *(cells[0] for cells in pairs))
-            lines.add_row(*("" for _ in own), *(cells[1] if len(cells) > 1 else "" for cells in pairs), style="dim")
-    return lines
+            second = [*("" for _ in own), *(cells[1] if len(cells) > 1 else "" for cells in pairs)]
+            rows.append(list(map(Cell, [*own, *(cells[0] for cells in pairs)])))
+            rows.append([Cell(each, style="dim") for each in second])
+    narrow = [_lines(points, swept, classes, banded=False)] if banded else None
+    return ruled([*columns, Column("capacity", right=True), *_p99(classes)], rows, whole=True, narrow=narrow)
 
 
 def _dropped(point: SweepPoint) -> str:

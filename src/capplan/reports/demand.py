@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from itertools import groupby
 
-from rich.console import Console
-
-from capplan.cli.views.lines import fact, paragraph, put, table
 from capplan.models.language.scenario import Scenario
 from capplan.models.number_words import rate, share, significant, tenths_of_percent
 from capplan.models.results import Band
@@ -16,13 +14,15 @@ from capplan.planner.demand.demand import Demand
 from capplan.planner.demand.forecast import Fit, Forecast, Layout, Month
 from capplan.planner.demand.sources import GUESS
 from capplan.planner.demand.volume import disk_gib_per_node, months_until, volume
+from capplan.reports.document import Block, Fact, Line, Paragraph, Table, more, stacked, table, title
+from capplan.reports.numbers import Format, per_second, to_ends
 
 _PER_YEAR = 12
 _TIMES = 6  # rows of a table of the time after an outage
 
 
-def render(found: Forecast, name: str, console: Console, explain: bool = False) -> None:
-    """Print a forecast.
+def describe(found: Forecast, name: str, explain: bool = False) -> Iterator[Block]:
+    """Yield the description of a forecast.
 
     Parameters
     ----------
@@ -30,24 +30,23 @@ def render(found: Forecast, name: str, console: Console, explain: bool = False) 
         The answer.
     name : str
         The file of the demand.
-    console : Console
-        The screen.
     explain : bool
         Show every assumption with its source, too.
     """
-    paragraph(console, f"{name}: {_subscribers(found)}", style="bold")
-    put(console)
+    yield title(f"{name}: {_subscribers(found)}")
+    yield Line()
     if found.layout is not None:
-        fact(console, "Answer", _answer(found))
-    _busy_hour(found, console)
-    _reattach(found, console)
-    _layout(found, console)
-    put(console)
-    _over_time(found, console)
-    put(console)
-    _assumptions(found, console, explain)
-    more = [] if explain else ["--explain"]
-    paragraph(console, f"More: {', '.join([*more, '--plot FILE', '--json'])}", hanging=6, style="dim")
+        yield Fact("Answer", _answer(found))
+    yield from _busy_hour(found)
+    yield from _reattach(found)
+    if found.layout is not None:
+        yield Line()
+        yield from _layout(found, found.layout)
+    yield Line()
+    yield _over_time(found)
+    yield Line()
+    yield from _assumptions(found, explain)
+    yield more([*([] if explain else ["--explain"]), "--plot FILE", "--json"])
 
 
 def _subscribers(found: Forecast) -> str:
@@ -61,45 +60,43 @@ def _subscribers(found: Forecast) -> str:
     return f"{words}, {_count(found.subscribers_today)} today, growth {yearly} a year"
 
 
-def _busy_hour(found: Forecast, console: Console) -> None:
+def _busy_hour(found: Forecast) -> Iterator[Fact]:
     each, usual = found.session, found.busy_hour
     classes = f"auth {rate(usual.auth_per_s)}, acct {rate(usual.acct_per_s)}"
-    fact(console, "Busy hour", f"{_per_s(usual.total_per_s)} requests: {classes}")
+    yield Fact("Busy hour", f"{per_second(usual.total_per_s)} requests: {classes}")
     requests = f"{significant(each.auth)} auth, 1 start, {significant(each.interim)} interim, 1 stop"
-    fact(console, "Session", f"{significant(each.total)} requests: {requests}")
-    fact(console, "Sessions", f"{_per_s(found.starts_per_s)} start, {_count(found.open_sessions)} open at once")
+    yield Fact("Session", f"{significant(each.total)} requests: {requests}")
+    yield Fact("Sessions", f"{per_second(found.starts_per_s)} start, {_count(found.open_sessions)} open at once")
     if usual.handshakes_per_s:
         often = tenths_of_percent(usual.handshakes_per_request)
-        fact(console, "Handshakes", f"{_per_s(usual.handshakes_per_s)} of TLS, {often} of the requests")
+        yield Fact("Handshakes", f"{per_second(usual.handshakes_per_s)} of TLS, {often} of the requests")
 
 
-def _reattach(found: Forecast, console: Console) -> None:
-    storm = found.reattach
-    window = storm.peak.to_s - storm.peak.from_s
+def _reattach(found: Forecast) -> Iterator[Fact]:
+    storm, start = found.reattach, found.reattach.peak.from_s
     again = f"{_count(storm.sessions)} sessions start again after an outage"
-    peak = f"peak {_per_s(storm.peak.rates.total_per_s)} over {window:g} s, {storm.peak.from_s:g} s after its end"
-    fact(console, "Re-attach", f"{again}: {peak}, {significant(storm.times_busy_hour)} times the busy hour")
+    peak = (
+        f"peak {per_second(storm.peak.rates.total_per_s)} over {storm.peak.to_s - start:g} s, {start:g} s after its end"
+    )
+    yield Fact("Re-attach", f"{again}: {peak}, {significant(storm.times_busy_hour)} times the busy hour")
     if storm.updates_after_s is not None and storm.updates_peak_per_s is not None:
-        updates = f"up to {_per_s(storm.updates_peak_per_s)} interim updates"
-        fact(console, "", f"{storm.updates_after_s:g} s later {updates} of these sessions at once")
+        updates = f"up to {per_second(storm.updates_peak_per_s)} interim updates"
+        yield Fact("", f"{storm.updates_after_s:g} s later {updates} of these sessions at once")
     if storm.handshakes_peak_per_s > found.busy_hour.handshakes_per_s:
-        fact(console, "", f"{_per_s(storm.handshakes_peak_per_s)} TLS handshakes when clients connect again")
+        yield Fact("", f"{per_second(storm.handshakes_peak_per_s)} TLS handshakes when clients connect again")
 
 
-def _layout(found: Forecast, console: Console) -> None:
-    if found.layout is None:
-        return
-    put(console)
-    fact(console, "Layout", found.layout.words)
+def _layout(found: Forecast, layout: Layout) -> Iterator[Fact]:
+    yield Fact("Layout", layout.words)
     for each in found.fits:
-        fact(console, each.what.capitalize(), _fit(each))
-    _served(found, found.layout, console)
+        yield Fact(each.what.capitalize(), _fit(each))
+    yield Fact("Catch-up", _served(found, layout))
     if found.disk_needed_gib is not None and not any(each.what == "disk" for each in found.fits):
-        fact(console, "Disk", f"{_banded(found.disk_needed_gib)} GiB per node, with headroom")
+        yield Fact("Disk", f"{_banded(found.disk_needed_gib)} GiB per node, with headroom")
 
 
-def _served(found: Forecast, layout: Layout, console: Console) -> None:
-    """Print how the layout copes with a mass re-attach."""
+def _served(found: Forecast, layout: Layout) -> str:
+    """Return how the layout copes with a mass re-attach."""
     capacity, served_s = layout.reattach_capacity, found.reattach_served_s
     if found.reattach.peak.rates.total_per_s <= capacity.value:
         words = "the layout keeps up with the re-attach"
@@ -107,7 +104,7 @@ def _served(found: Forecast, layout: Layout, console: Console) -> None:
         words = "the layout never catches up with the re-attach"
     else:
         words = f"the re-attach is served {significant(served_s)} s after the outage at the earliest"
-    fact(console, "Catch-up", f"{words}, with {rate(capacity.value)}/s ({_ends(capacity)}) carried")
+    return f"{words}, with {per_second(capacity.value)} ({to_ends(capacity)}) carried"
 
 
 def _answer(found: Forecast) -> str:
@@ -120,7 +117,7 @@ def _answer(found: Forecast) -> str:
 
 def _fit(each: Fit) -> str:
     if each.what == "rate":
-        words = f"{_per_s(each.needed.value)} needed, {rate(each.limit.value)} ({_ends(each.limit)}) carried"
+        words = f"{per_second(each.needed.value)} needed, {rate(each.limit.value)} ({to_ends(each.limit)}) carried"
     else:
         words = f"{_banded(each.needed)} GiB per node needed with headroom, {each.limit.value:,.0f} there"
     return f"{words}: {until(each.months)}"
@@ -138,76 +135,57 @@ def until(months: Band) -> str:
     return f"fits until month {math.floor(months.value)}{spread}"
 
 
-def _over_time(found: Forecast, console: Console) -> None:
+def _over_time(found: Forecast) -> Table:
     first = found.months[0]
     if not found.years and first.data_gib is None:
-        title, rows = _after_outage(found)
+        heads, rows = _after_outage(found)
     else:
-        title = ["Month", "busy hour", *(["one copy of the data"] if first.data_gib else [])]
-        title += ["fullest node"] if first.node_gib else []
+        heads = ["Month", "busy hour", *(["one copy of the data"] if first.data_gib else [])]
+        heads += ["fullest node"] if first.node_gib else []
         rows = [_month(each) for each in found.months if each.month % _PER_YEAR == 0 or each is found.months[-1]]
-    table(console, title, rows, lambda stacked: _stacked(title, rows, stacked))
+    return table(heads, rows, stacked(heads, [[f"{heads[0]} {row[0]}", *row[1:]] for row in rows]))
 
 
 def _after_outage(found: Forecast) -> tuple[list[str], list[list[str]]]:
     """Return a table of the times with the same rates, without handshakes where there are none."""
     same = [list(each) for _, each in groupby(found.reattach.over_time, lambda each: _rates(each.rates))]
     shown = same[:: max(math.ceil(len(same) / _TIMES), 1)]
-    title = ["After the outage", "auth", "acct"]
+    heads = ["After the outage", "auth", "acct"]
     rows = [[f"{each[0].from_s:g} to {each[-1].to_s:g} s", *_rates(each[0].rates)] for each in shown]
     if not any(each.rates.handshakes_per_s for each in found.reattach.over_time):
-        return title, [row[:-1] for row in rows]
-    return [*title, "TLS handshakes"], rows
+        return heads, [row[:-1] for row in rows]
+    return [*heads, "TLS handshakes"], rows
 
 
 def _rates(rates: ClassRates) -> list[str]:
-    return [_per_s(each) for each in (rates.auth_per_s, rates.acct_per_s, rates.handshakes_per_s)]
+    return [per_second(each) for each in (rates.auth_per_s, rates.acct_per_s, rates.handshakes_per_s)]
 
 
 def _month(each: Month) -> list[str]:
-    cells = [f"{each.month:g}", f"{_banded_rate(each.busy_hour_per_s)}/s"]
+    cells = [f"{each.month:g}", f"{_banded(each.busy_hour_per_s, rate)}/s"]
     return cells + [f"{_banded(gib)} GiB" for gib in (each.data_gib, each.node_gib) if gib is not None]
 
 
-def _stacked(title: list[str], rows: list[list[str]], console: Console) -> None:
-    for row in rows:
-        words = ", ".join(f"{heading} {cell}" for heading, cell in zip(title[1:], row[1:], strict=True))
-        paragraph(console, f"{title[0]} {row[0]}: {words}", hanging=2)
-
-
-def _assumptions(found: Forecast, console: Console, explain: bool) -> None:
+def _assumptions(found: Forecast, explain: bool) -> Iterator[Block]:
     if explain:
         for each in found.assumptions:
-            paragraph(console, f"{each.key} = {each.value}: {each.source}", hanging=4)
-        put(console)
+            yield Paragraph(f"{each.key} = {each.value}: {each.source}", hanging=4)
+        yield Line()
         return
     guessed = [f"{each.key} {each.value}" for each in found.assumptions if each.source == GUESS]
     sourced = [each.key for each in found.assumptions if each.source != GUESS]
     if guessed:
-        fact(console, "Guessed", "; ".join(guessed))
+        yield Fact("Guessed", "; ".join(guessed))
     if sourced:
-        fact(console, "Assumed", ", ".join(sourced))
-
-
-def _per_s(number: float) -> str:
-    return f"{rate(number)}/s"
+        yield Fact("Assumed", ", ".join(sourced))
 
 
 def _count(number: float) -> str:
     return significant(number) if number >= 1000 else f"{number:g}"
 
 
-def _banded(band: Band) -> str:
-    return significant(band.value) if band.low == band.high else f"{significant(band.value)} ({_ends(band)})"
-
-
-def _banded_rate(band: Band) -> str:
-    return rate(band.value) if band.low == band.high else f"{rate(band.value)} ({_ends(band)})"
-
-
-def _ends(band: Band) -> str:
-    low, high = (rate(end) if end >= 1000 else significant(end) for end in (band.low, band.high))
-    return f"{low} to {high}"
+def _banded(band: Band, form: Format = significant) -> str:
+    return form(band.value) if band.low == band.high else f"{form(band.value)} ({to_ends(band)})"
 
 
 def data_in_words(demand: Demand, scenario: Scenario) -> str:

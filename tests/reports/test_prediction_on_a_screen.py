@@ -1,7 +1,6 @@
 """The view of a prediction: 80 columns wide, without colour if the output is not a terminal."""
 
 import io
-import math
 import re
 from dataclasses import replace
 from typing import Any
@@ -9,14 +8,13 @@ from typing import Any
 import pytest
 from tests.planner.predictions import EVIDENCE, SESSIONS, UNBOUNDED, offered, outage, predicted, prediction
 
-from capplan.cli.layouts.prediction_view import MORE, percent, render, render_sessions
 from capplan.cli.shell.terminal import Screen
-from capplan.cli.views import figures
-from capplan.models import number_words
 from capplan.models.results import Band, Latency, SessionNotFound
 from capplan.models.verdict import NORMAL, OVERLOAD, JudgedSituation, verdict
 from capplan.planner.predict.judged_by_bands import judged_by_bands
 from capplan.planner.predict.prediction import EvidenceSummary, Prediction
+from capplan.reports.prediction import MORE, describe, sessions
+from capplan.reports.screen import show
 from capplan.systems.registry import documented_names
 
 MOST_LINES = 25
@@ -29,7 +27,7 @@ def shown(width: int = 80, more: tuple[str, ...] = (), **changed: Any) -> str:
 
 def of(made: Prediction, width: int = 80, more: tuple[str, ...] = ()) -> str:
     screen = Screen(file=io.StringIO(), width=width)
-    render(made, screen, more)
+    show(describe(made, more), screen)
     assert isinstance(screen.file, io.StringIO)
     return screen.file.getvalue()
 
@@ -163,48 +161,9 @@ def test_texts_are_data_not_markup() -> None:
     assert "[red]x" in out
 
 
-@pytest.mark.parametrize(
-    ("number", "text"),
-    [
-        (4.0, "4.00"),
-        (13.14, "13.1"),
-        (99.96, "100"),
-        (123.4, "123"),
-        (17432.6, "17,400"),
-        (0.01234, "0.0123"),
-        (0.0, "0"),
-        (math.inf, "unbounded"),
-    ],
-)
-def test_three_significant_digits(number: float, text: str) -> None:
-    assert number_words.significant(number) == text
-
-
-@pytest.mark.parametrize(
-    ("form", "number", "text"),
-    [
-        (number_words.rate, 17436.2, "17,440"),
-        (number_words.rate, 437.2, "437"),
-        (number_words.rate, math.inf, "unbounded"),
-        (figures.given, 7000.0, "7,000"),
-        (figures.given, 0.5, "0.5"),
-        (number_words.share, 0.797, "80 %"),
-        (number_words.share, 0.0042, "0.4 %"),
-        (number_words.share, 0.0, "0 %"),
-        (number_words.share, math.inf, "unbounded"),
-    ],
-)
-def test_rates_and_shares(form: figures.Format, number: float, text: str) -> None:
-    assert form(number) == text
-
-
-def test_a_band_without_doubt_is_one_number() -> None:
-    assert figures.band(Band.exactly(0.0)) == "0"
-
-
 def sessions_shown(*rows: SessionNotFound) -> list[str]:
     screen = Screen(file=io.StringIO(), width=80)
-    render_sessions(rows, screen)
+    show(sessions(rows), screen)
     assert isinstance(screen.file, io.StringIO)
     return screen.file.getvalue().splitlines()
 
@@ -227,14 +186,3 @@ def test_it_fits_with_the_widest_figures() -> None:
 
 def test_nothing_is_shown_where_there_is_nothing() -> None:
     assert sessions_shown() == []
-
-
-@pytest.mark.parametrize(
-    ("probability", "text"),
-    [
-        *((0.0, "0"), (1e-4, "0.01"), (0.00053, "0.05"), (0.00123, "0.12")),
-        *((0.0314, "3.1"), (0.49, "49"), (0.9949, "99"), (0.996, "100"), (1.0, "100")),
-    ],
-)
-def test_percent(probability: float, text: str) -> None:
-    assert percent(probability) == text

@@ -1,0 +1,24 @@
+"""A check for people: what is said of each objective in each situation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from capplan.models.number_words import rate
+from capplan.planner.situations.check import Checked
+from capplan.reports.document import Block, Fact, Line, Paragraph, title
+
+
+def describe(found: Checked, quiet: bool = False) -> Iterator[Block]:
+    """Yield the description of a check; a quiet one has only what fails."""
+    if not quiet:
+        yield title(f"{found.system}: {found.layout}, {rate(found.offered_tps)} TPS peak")
+        yield Line()
+    for each in found.objectives:
+        if not (quiet and each.answer == "yes"):
+            yield Paragraph(f"{each.answer:9s}  {each.in_words()}", hanging=11)
+    if not quiet:
+        yield Line()
+        yield Fact("Answer", found.verdict.in_words())
+        if found.verdict.not_asked:
+            yield Fact("Not asked", f"loss of {', '.join(found.verdict.not_asked)}")

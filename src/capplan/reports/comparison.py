@@ -1,0 +1,84 @@
+"""A comparison for people: differences of two layouts with their intervals, and what drives one of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from capplan.models.number_words import rate, share, significant
+from capplan.planner.explore.compare import Comparison, Difference, Driver, Interval
+from capplan.reports.document import Block, Fact, Line, Paragraph, more, stacked, table, title
+
+_MOST_DRIVERS = 6
+_NONE = 0.002  # of a figure: a smaller difference is none
+
+
+def describe(found: Comparison, drivers: bool = False) -> Iterator[Block]:
+    """Yield the description of a comparison, with what drives a difference if that is wanted."""
+    yield title(f"{found.system}, two layouts at {rate(found.offered_tps)} TPS peak")
+    yield Line()
+    for label, words in zip(("First", "Second"), found.layouts, strict=True):
+        yield Fact(label, words)
+    yield Fact("Changed", ", ".join(found.changed) or "nothing")
+    for label, name, verdict in zip(("Answer", ""), ("first", "second"), found.verdicts, strict=False):
+        yield Fact(label, f"{name} {verdict.in_words()}")
+    yield Line()
+    heads = ["Figure", "first", "second", "second - first"]
+    rows = [
+        [each.figure, _number(each.first.value, each.unit), _number(each.second.value, each.unit), _gap(each)]
+        for each in found.differences
+    ]
+    yield table(heads, rows, stacked(heads, rows))
+    if drivers:
+        yield Line()
+        yield _drivers(found)
+    yield Line()
+    yield more([*([] if drivers else ["--drivers"]), "--plot FILE", "--json"])
+
+
+def _number(value: float, unit: str) -> str:
+    if not math.isfinite(value):
+        return "unbounded"
+    if unit == "1/s":
+        return f"{rate(value)} TPS"
+    return share(value) if unit == "1" else f"{significant(value)} ms"
+
+
+def _gap(each: Difference) -> str:
+    """Return a difference with its interval, signed; `none` where it is below what matters."""
+    gap, base = each.difference, abs(each.first.value)
+    if not any(math.isfinite(value) for value in (gap.value, gap.low, gap.high)):
+        return "unbounded"
+    if max(abs(gap.low), abs(gap.high)) <= _NONE * base:
+        return "none"
+    value, low, high = (_signed(one, each.unit, _step(gap)) for one in (gap.value, gap.low, gap.high))
+    return f"{value} ({low} to {high})"
+
+
+def _step(gap: Interval) -> float:
+    """Return the last digit to show of a difference: the second one of its larger end."""
+    ends = [abs(end) for end in (gap.value, gap.low, gap.high) if math.isfinite(end)]
+    return 10.0 ** (math.floor(math.log10(max(*ends, 1e-12))) - 1)
+
+
+def _signed(value: float, unit: str, step: float) -> str:
+    if not math.isfinite(value):
+        return f"{'+' if value > 0 else '-'}unbounded"
+    factor = 100 if unit == "1" else 1
+    last = max(-math.floor(math.log10(step * factor) + 1e-9), 0)
+    rounded = round(value / step) * step * factor
+    return f"{rounded:+,.{last}f}{' %' if unit == '1' else ''}"
+
+
+def _drivers(found: Comparison) -> Block:
+    driven = next(each for each in found.differences if each.figure == found.driven)
+    if not found.drivers:
+        return Paragraph(f"No parameter moves the difference of {found.driven}.")
+    rows = [_driver(each, driven) for each in found.drivers[:_MOST_DRIVERS]]
+    heads = [f"What drives {found.driven}", "variance", "difference where it is low, high"]
+    return table(heads, rows, [Paragraph("  ".join(row), hanging=2) for row in rows])
+
+
+def _driver(each: Driver, driven: Difference) -> list[str]:
+    low, high = (_signed(value, driven.unit, _step(driven.difference)) for value in (each.low, each.high))
+    return [each.parameter, share(each.share), f"{low}, {high}"]
