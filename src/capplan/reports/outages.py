@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from capplan.models.number_words import rate, share, significant, tenths_of_percent
 from capplan.models.results import Outage, Relief
@@ -13,10 +15,23 @@ from capplan.planner.outages.answer import (
     OutagesAnswer,
     Phase,
     RecoveryVerdict,
+    SeriesBand,
     Transient,
 )
 from capplan.reports.document import Block, Fact, Line, Paragraph, Table, more, stacked, table, title
+from capplan.reports.later import Later
 from capplan.reports.numbers import NOT_MODELLED, banded, given, plural, two_digits
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from capplan.reports import figure as look
+else:
+    go, look = Later("plotly.graph_objects"), Later("capplan.reports.figure")
+
+_RATES = {"completed_per_s": ("completed", 0), "retries_per_s": ("retries", 4), "unanswered_per_s": ("unanswered", 1)}
+_LATENCIES = {"p99_ms": ("p99", 0), "p50_ms": ("p50", 2)}
+_PANEL, _GAP, _BOTTOM = 240, 96, 60
 
 _PHASES = {"before": "before", "undetected": "unnoticed", "detected": "noticed", "after": "returned"}
 _SHORT_LEVELS = {"LOCAL_ONE": "L_ONE", "LOCAL_QUORUM": "L_QUORUM", "EACH_QUORUM": "E_QUORUM"}
@@ -268,3 +283,117 @@ def _assumed(answer: OutagesAnswer) -> Iterator[Block]:
         yield Fact("Loss", f"others notice after {each.detection_s:g} s (--detection); back {cold} (--cold)")
     if answer.not_modelled:
         yield Fact("Not modelled", ", ".join(answer.not_modelled))
+
+
+def write_plot(found: OutagesAnswer, path: Path) -> None:
+    """Write the plot to a page, an SVG or a PNG; see `capplan.reports.figure.write`."""
+    look.write(path, f"{found.system}: outages", lambda page: plot(found, page))
+
+
+def plot(answer: OutagesAnswer, page: bool = True) -> go.Figure:
+    """Return the figure: for each simulated loss rates and latencies over time, and a table of recoveries."""
+    headings = [f"{each.name} lost: {what}" for each in answer.transients for what in ("requests", "latency")]
+    found = answer.metastability if answer.metastability is not None and answer.metastability.verdicts else None
+    if found is not None:
+        headings.append(f"Recoveries of simulations; trigger: {found.trigger}")
+    rows = len(headings)
+    inner = _PANEL * rows + _GAP * (rows - 1)
+    figure = look.make_subplots(rows=rows, cols=1, subplot_titles=headings, vertical_spacing=_GAP / inner)
+    for place, each in enumerate(answer.transients):
+        _draw_transient(figure, each, 2 * place + 1)
+    if found is not None:
+        _recoveries(figure, found, rows)
+    figure.update_annotations(
+        selector={"xref": "paper"}, font={"size": look.HEADING_SIZE}, x=0, xanchor="left", yshift=22
+    )
+    text: list[str] = []
+    for each in answer.transients[:1]:
+        text = look.wrapped(
+            f"Median of {each.replications} simulations, and the range of nine in ten. Latencies are those of the "
+            "requests that started then. Grey: nobody has noticed the loss yet."
+        )
+    room = {"above": 40, "below": _BOTTOM, "margin_l": 70}
+    look.frame(figure, f"{answer.system}: outages", text, inner, page, **room, showlegend=True)
+    for row in range(1, 2 * len(answer.transients) + 1):
+        y = 1 - (row - 1) * (_PANEL + _GAP) / inner
+        figure.update_layout({_legend(row): look.above(x=1, xanchor="right", y=y)})
+    return figure
+
+
+def _draw_transient(figure: go.Figure, each: Transient, row: int) -> None:
+    for panel, lines in ((row, _RATES), (row + 1, _LATENCIES)):
+        for name, (words, colour) in lines.items():
+            for trace in _band(each, each.series[name], words, look.COLOURS[colour]):
+                figure.add_trace(trace.update(legend=_legend(panel)), row=panel, col=1)
+    figure.update_yaxes(title_text="per second", rangemode="tozero", row=row, col=1)
+    figure.update_yaxes(**look.latency_axis("milliseconds"), row=row + 1, col=1)
+    for panel in (row, row + 1):
+        figure.update_xaxes(title_text="time [s]", range=[0, each.duration_s], row=panel, col=1)
+        for trace in _shade(each):
+            figure.add_shape(**trace, row=panel, col=1)
+        for time, words in ((each.lost_s, "lost"), (each.returned_s, "back")):
+            figure.add_vline(x=time, row=panel, col=1, line={"color": look.NEUTRAL, "width": 1.5, "dash": "dash"})
+            if panel == row:
+                _word(figure, panel, time, words)
+
+
+def _word(figure: go.Figure, row: int, time: float, words: str) -> None:
+    axis = "" if row == 1 else str(row)
+    at = {"x": time, "y": 1, "xref": f"x{axis}", "yref": f"y{axis} domain", "xanchor": "left", "yanchor": "top"}
+    figure.add_annotation(text=words, showarrow=False, font={"size": look.SMALL_SIZE}, **at)
+
+
+def _shade(each: Transient) -> Iterator[dict[str, Any]]:
+    """Yield the time for which the loss is not noticed, shaded."""
+    noticed = min(each.lost_s + each.detection_s, each.returned_s)
+    yield {
+        **{"type": "rect", "x0": each.lost_s, "x1": noticed, "yref": "y domain", "y0": 0, "y1": 1, "layer": "below"},
+        **{"line": {"width": 0}, "fillcolor": look.faint(look.NEUTRAL, 0.2)},
+    }
+
+
+def _band(each: Transient, series: SeriesBand, words: str, colour: str) -> Iterator[go.Scatter]:
+    middles = [(start + end) / 2 for start, end in zip(each.boundaries_s, each.boundaries_s[1:], strict=False)]
+    yield from look.band(middles, (look.drawn(series.low), look.drawn(series.high)), colour)
+    yield go.Scatter(
+        x=middles,
+        y=look.drawn(series.median),
+        name=words,
+        mode="lines",
+        line={"color": colour, "width": 2},
+        hovertemplate=f"{words}: %{{y:,.3~g}}<extra></extra>",
+    )
+
+
+def _recoveries(figure: go.Figure, found: Metastability, row: int) -> None:
+    numbers = list(dict.fromkeys(each.attempts for each in found.verdicts))
+    lengths = list(dict.fromkeys(each.trigger_s for each in found.verdicts))
+    cells = {(each.trigger_s, each.attempts): each for each in found.verdicts}
+    shares = [
+        [cells[length, number].recovered / cells[length, number].replications for number in numbers]
+        for length in lengths
+    ]
+    words = [
+        [f"{cells[length, number].recovered}/{cells[length, number].replications}" for number in numbers]
+        for length in lengths
+    ]
+    scale = [[0.0, look.COLOURS[1]], [0.5, "#F0E442"], [1.0, look.COLOURS[0]]]
+    figure.add_trace(
+        go.Heatmap(
+            x=[str(number) for number in numbers],
+            y=[f"{length:g} s" for length in lengths],
+            z=shares,
+            text=words,
+            texttemplate="%{text}",
+            **{"zmin": 0, "zmax": 1, "colorscale": scale, "showscale": False, "xgap": 3, "ygap": 3},
+            hovertemplate="%{y}, %{x} attempts: %{text}<extra></extra>",
+        ),
+        row=row,
+        col=1,
+    )
+    figure.update_xaxes(title_text="attempts of each request", type="category", row=row, col=1)
+    figure.update_yaxes(title_text="trigger lasts", type="category", row=row, col=1)
+
+
+def _legend(row: int) -> str:
+    return "legend" if row == 1 else f"legend{row}"

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from capplan.calibration.evidence.table import Evidence
+from capplan.calibration.system import Case
 from capplan.models.language.per_dc import pairs_text, per_dc_text
 from capplan.models.number_words import as_given, rate, share, significant
+from capplan.models.objective import Comparison, chance_of_less
 from capplan.models.results import (
     LEAST_PROBABILITY,
     STATISTICS,
@@ -20,11 +27,35 @@ from capplan.models.results import (
     SessionNotFound,
 )
 from capplan.models.solver.known_errors import MEAN, P99
+from capplan.models.verdict import CONFIDENCE
+from capplan.models.verdict import Answer as VerdictWord
+from capplan.models.verdict import answer as answer_at
+from capplan.planner.explore.sweep_analytic import AnalyticPoints
+from capplan.planner.explore.sweep_table import SweepPoint, rate_fields
 from capplan.planner.predict.prediction import Limit, Offered, Prediction, statistics
 from capplan.reports.document import Block, Fact, Line, Paragraph, Table, more, table, title
+from capplan.reports.later import Later
 from capplan.reports.numbers import NOT_MODELLED, Format, banded, ends, given, share_band, two_digits
 from capplan.reports.outages import left_by
 from capplan.reports.screen import LABEL
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from capplan.reports import figure as look
+else:
+    go, look = Later("plotly.graph_objects"), Later("capplan.reports.figure")
+
+LOADS = 25
+DRAWS = 64  # of 512: medians within 1 %, see `sweep`
+_USUAL = ("mean", "p99")  # statistics that are drawn, beside those of objectives
+BEYOND = 1.12  # times the largest rate, where the x axis ends
+_PANEL, _GAP, _ROW, _BOTTOM, _ENTRY = 300, 70, 48, 62, 20
+STEEP, HEADROOM = 0.97, 3.0  # the y axis ends at this many times what is at this share of the capacity
+ROW_LABEL = "row"
+NARROW_ROW = 42  # characters of a row's label that fit beside the axis on a telephone
+_RATIO_ROW = 56  # pixels
+_BESIDE = 1.05  # times the farthest end of a band, where the x axis ends
 
 STATISTIC_NAMES = {"p999": "p99.9"}
 FEW_STATISTICS = ("mean", "p50", "p99", "p999")  # what a screen of 80 columns holds
@@ -418,3 +449,337 @@ def _percent_range(band: Band) -> str:
 
 def _levels(row: SessionNotFound) -> str:
     return f"{row.consistency_read}/{row.consistency_write}"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a prediction says that its plot shows.
+
+    Attributes
+    ----------
+    case : Case
+        The layout.
+    offered_tps : float
+        The asked peak rate, requests per second.
+    capacity : Band
+        The highest peak rate, with its look.band.
+    latency_ms : mapping of Latency
+        Latencies at the asked rate, by request class.
+    outages : sequence of Outage
+        What failures leave.
+    """
+
+    case: Case[Any]
+    offered_tps: float
+    capacity: Band
+    latency_ms: Mapping[str, Latency]
+    outages: Sequence[Outage] = ()
+
+
+def write_plot(answer: Answer, path: Path) -> None:
+    """Write the plot to a page, an SVG or a PNG; see `capplan.reports.figure.write`."""
+    look.write(path, f"{answer.case.system.name}: prediction", lambda page: plot(answer, page))
+
+
+def plot(answer: Answer, page: bool = True) -> go.Figure:
+    """Return the figure: a panel for each request class, and one of the failures."""
+    return _Drawn(answer, page).figure
+
+
+def loads(answer: Answer) -> list[float]:
+    """Return the rates at which curves are solved: closer to each other where latency rises."""
+    end = max(answer.capacity.value, answer.offered_tps, float(np.median(answer.case.solution.capacity)))
+    if answer.case.solution.bounded:
+        end *= BEYOND
+    share = 1 - (1 - np.linspace(0.04, 1.0, LOADS)) ** 1.5
+    return [float(rate) for rate in end * share]
+
+
+class _Drawn:
+    """A figure while it is drawn."""
+
+    def __init__(self, answer: Answer, page: bool) -> None:
+        self.answer, self.page = answer, page
+        self.names = [name for name in answer.case.system.reported if name in answer.latency_ms]
+        self.points = list(AnalyticPoints(replace(answer.case, draws=DRAWS)).at(loads(answer)))
+        self.rows = list(_rows(answer))
+        heights = [_PANEL] * len(self.names) + [_ROW * len(self.rows)] * bool(self.rows)
+        self.inner = sum(heights) + _GAP * (len(heights) - 1)
+        self.figure = look.make_subplots(
+            rows=len(heights),
+            cols=1,
+            row_heights=heights,
+            vertical_spacing=_GAP / self.inner if len(heights) > 1 else 0,
+            subplot_titles=[*self.names, *(["what failures leave of the capacity"] if self.rows else [])],
+        )
+        self.named: set[str] = set()
+        for place, name in enumerate(self.names, start=1):
+            self._curves(place, name)
+        if self.rows:
+            self._failures(len(heights))
+        self._look(len(heights))
+
+    def _add(self, trace: go.Scatter, row: int) -> None:
+        if trace.showlegend is not False and trace.name:
+            trace.update(showlegend=trace.name not in self.named, legendgroup=trace.name)
+            self.named.add(trace.name)
+        self.figure.add_trace(trace, row=row, col=1)
+
+    def _curves(self, row: int, name: str) -> None:
+        rates = [point["offered_tps"] for point in self.points]
+        limits = [each for each in _comparisons(self.answer.case) if each.metric.subject == name]
+        wanted = dict.fromkeys((*_USUAL, *(each.metric.statistic for each in limits)))
+        for place, statistic in enumerate(each for each in STATISTICS if each in wanted):
+            style, column = look.Line.number(place), f"{name}_{statistic}_ms"
+            ends = [[point[f"{column}_{end}"] for point in self.points] for end in ("low", "high")]
+            for edge in look.band(rates, ends, style.colour, legendgroup=_statistic(statistic)):
+                self._add(edge, row)
+            self._add(_curve(rates, self.points, column, _statistic(statistic), style), row)
+            answered = getattr(self.answer.latency_ms[name], statistic)
+            if answered is not None and np.isfinite([answered.low, answered.high]).all():
+                self._add(_answered(self.answer.offered_tps, answered, style), row)
+            for measured in _measured(self.answer.case, name, statistic, style.colour):
+                self._add(measured, row)
+                self._add(look.legend_entry("measured", mode="markers", marker=_diamond(look.NEUTRAL)), row)
+        for limit in limits:
+            for bound in limit.bounds:
+                self.figure.add_shape(look.objective_line(bound * 1e3), row=row, col=1)
+        if limits:
+            line = {"color": look.LIMIT, "width": 2, "dash": "dash"}
+            self._add(look.legend_entry("objective", mode="lines", line=line), row)
+        self.figure.update_yaxes(look.latency_axis("ms"), range=self._range(name, limits), row=row, col=1)
+        self._guides(row)
+
+    def _range(self, name: str, limits: Sequence[Comparison]) -> list[float] | None:
+        """Return the ends of the axis as powers of ten: curves, objectives and measured figures are inside."""
+        traces = [each for each in self.figure.data if each.yaxis == _axis(self.names.index(name) + 1)]
+        steep = STEEP * self.answer.capacity.value
+        near = [(x, value) for each in traces for x, value in zip(each.x, each.y, strict=True) if value is not None]
+        found = [value for _, value in near if 0 < value < np.inf]
+        shown = [value for x, value in near if 0 < value < np.inf and (x <= max(steep, self.answer.offered_tps))]
+        shown += [bound * 1e3 for limit in limits for bound in limit.bounds if 0 < bound < np.inf]
+        if not shown:
+            return None
+        top = min(HEADROOM * max(shown), max(*found, *shown))
+        return [float(np.log10(min(*found, *shown))) - 0.05, float(np.log10(top)) + 0.05]
+
+    def _guides(self, row: int) -> None:
+        """Draw the capacity and the asked rate across a panel."""
+        its = self.answer.capacity
+        for shape in (*look.capacity_lines(its.value, its.low, its.high), look.asked_line(self.answer.offered_tps)):
+            self.figure.add_shape(shape, row=row, col=1)
+        dotted, solid = {"color": look.NEUTRAL, "width": 1.5, "dash": "dot"}, {"color": look.ASKED, "width": 2}
+        self._add(look.legend_entry("capacity, with its band", mode="lines", line=dotted), row)
+        self._add(look.legend_entry("asked rate", mode="lines", line=solid), row)
+
+    def _failures(self, row: int) -> None:
+        for verdict, (symbol, colour) in _VERDICTS.items():
+            those = [each for each in self.rows if each.verdict == verdict]
+            if those:
+                self._add(_capacities(verdict, symbol, look.COLOURS[colour], those), row)
+        for measured in _measured_rates(self.answer.case):
+            self._add(measured, row)
+            self._add(look.legend_entry("measured", mode="markers", marker=_diamond(look.NEUTRAL)), row)
+        for each in self.rows:
+            at = {"x": 0, "y": each.place, "xanchor": "left", "yanchor": "bottom", "yshift": 4, "align": "left"}
+            self.figure.add_annotation(
+                text=each.label, showarrow=False, **at, xref="x domain", name=ROW_LABEL, row=row, col=1
+            )
+        shown = {"tickvals": [each.place for each in self.rows], "showticklabels": False}
+        self.figure.update_yaxes(**shown, range=[0.6 - len(self.rows), 0.75], row=row, col=1)
+        self._guides(row)
+
+    def _look(self, panels: int) -> None:
+        answer = self.answer
+        bottom = _BOTTOM + _ENTRY * len(self.named)
+        end = BEYOND * max(answer.capacity.high, answer.offered_tps, *(each.high for each in self.rows))
+        self.figure.update_xaxes(**{**look.RATE_AXIS, "rangemode": "normal"}, range=[0, end])
+        for row in range(2, panels + 1):
+            self.figure.update_xaxes(matches="x", row=row, col=1)
+        self.figure.update_xaxes(title_text="peak rate [requests per second]", row=panels, col=1)
+        self.figure.update_annotations(font={"size": look.HEADING_SIZE}, x=0, xanchor="left", selector={"name": None})
+        self.figure.update_annotations(font={"size": look.SMALL_SIZE}, selector={"name": ROW_LABEL})
+        its = answer.capacity
+        value, low, high, asked = map(rate, (its.value, its.low, its.high, answer.offered_tps))
+        text = look.wrapped(
+            f"Capacity {value} ({low} to {high}) requests per second at peak, asked {asked}.",
+            "Lines: medians by the analytic solver; shades and bars: 90 % bands; dots: the answer at the asked rate.",
+        )
+        legend = look.above(orientation="v", y=-(_BOTTOM - 8) / self.inner, yanchor="top", tracegroupgap=0)
+        name, room = f"{answer.case.system.name}: latency against load", {"above": 22, "below": bottom, "margin_l": 58}
+        look.frame(self.figure, name, text, self.inner, self.page, **room, legend=legend)
+
+
+def _axis(place: int) -> str:
+    return "y" if place == 1 else f"y{place}"
+
+
+def _comparisons(case: Case[Any]) -> Iterator[Comparison]:
+    for objective in case.objectives:
+        yield from (each for each in objective.comparisons() if each.metric.kind == "duration")
+
+
+def _curve(
+    rates: Sequence[float], points: Sequence[SweepPoint], column: str, name: str, style: look.Line
+) -> go.Scatter:
+    return go.Scatter(
+        x=rates,
+        y=look.drawn(point[column] for point in points),
+        **{"name": name, "mode": "lines", "line": {"color": style.colour, "dash": style.dash, "width": 2}},
+        customdata=[[point[f"{column}_low"], point[f"{column}_high"]] for point in points],
+        hovertemplate="%{y:.3~g} ms (%{customdata[0]:.3~g} to %{customdata[1]:.3~g}) at %{x:,.0f} per second",
+    )
+
+
+def _answered(offered: float, latency: Band, style: look.Line) -> go.Scatter:
+    """Return the latency of the prediction at the asked rate."""
+    return go.Scatter(
+        x=[offered],
+        y=[latency.value],
+        error_y=look.whiskers([latency], style.colour),
+        **{"mode": "markers", "marker": {"color": style.colour, "size": 8}, "showlegend": False},
+        hovertemplate=f"answer: {latency.value:.3g} ms ({latency.low:.3g} to {latency.high:.3g})<extra></extra>",
+    )
+
+
+def _measured(case: Case[Any], name: str, statistic: str, colour: str) -> Iterator[go.Scatter]:
+    """Yield the times that load tests of this layout measured, at the rate of each test."""
+    words = (statistic, "unspecified") if statistic == "mean" else (statistic,)
+    found = [
+        (offered, row)
+        for test in _load_tests(case)
+        for offered in [_rate_of(test)]
+        for row in test.rows
+        if offered is not None and row.unit == "s" and row.request_class in (name, "") and row.statistic in words
+    ]
+    if found:
+        rates, rows = [offered for offered, _ in found], [row for _, row in found]
+        yield _diamonds(rates, [row.value * 1e3 for row in rows], rows, colour)
+
+
+def _measured_rates(case: Case[Any]) -> Iterator[go.Scatter]:
+    """Yield the highest rates that load tests of this layout measured, in the row of the intact layout."""
+    rows = [row for test in _load_tests(case) for row in test.rows if row.unit == "1/s"]
+    if rows:
+        yield _diamonds([row.value for row in rows], [0] * len(rows), rows, look.COLOURS[0])
+
+
+def _diamond(colour: str) -> dict[str, Any]:
+    return {"color": colour, "size": 12, "symbol": "diamond-open", "line": {"width": 2}}
+
+
+def _diamonds(x: Sequence[float], y: Sequence[Any], rows: Sequence[Evidence], colour: str) -> go.Scatter:
+    return go.Scatter(
+        x=x,
+        y=y,
+        **{"mode": "markers", "showlegend": False, "marker": _diamond(colour)},
+        customdata=[[f"{row.id}: {row.statistic}, {row.written}"] for row in rows],
+        hovertemplate="%{customdata[0]}<extra></extra>",
+    )
+
+
+def _load_tests(case: Case[Any]) -> Iterator[Any]:
+    """Yield the load tests of this very layout."""
+    asked = _layout(case.scenario)
+    for test in case.system.observations.load_tests():
+        if _layout(test.scenario) == asked:
+            yield test
+
+
+def _layout(scenario: Any) -> dict[str, Any]:
+    others = {*rate_fields(type(scenario)), "slo"}
+    return {name: value for name, value in scenario.given().items() if name not in others}
+
+
+def _rate_of(test: Any) -> float | None:
+    """Return the rate at which the times of a load test were measured: the offered one, or the highest it reports."""
+    offered = test.scenario.offered_per_s()
+    rates = [row.value for row in test.rows if row.unit == "1/s"] if offered is None else [float(np.max(offered))]
+    return max(rates, default=None)
+
+
+_VERDICTS = {
+    "carries the asked rate": ("circle", 0),
+    "at risk": ("circle-open", 1),
+    "does not carry it": ("x", 1),
+}
+
+
+@dataclass(frozen=True)
+class _Row(Band):
+    """The capacity of a row of failures."""
+
+    label: str = ""
+    verdict: str = ""
+    place: int = 0
+
+
+def _rows(answer: Answer) -> Iterator[_Row]:
+    """Yield the intact layout, then what each failure leaves."""
+    if not answer.outages:
+        return
+    yield _row(answer.capacity, "nothing lost", _judged(answer.capacity, answer.offered_tps), 0)
+    modelled = [(each, each.capacity_tps) for each in answer.outages if each.capacity_tps is not None]
+    for place, (each, capacity) in enumerate(modelled, start=1):
+        label = f"{each.name} lost{'' if each.available and not each.lowered else f', {each.assumed}'}"
+        found = each.answer or _judged(capacity, answer.offered_tps)
+        yield _row(capacity, "<br>".join(textwrap.wrap(label, NARROW_ROW)), found, -place)
+
+
+def _judged(capacity: Band, offered: float) -> VerdictWord:
+    return answer_at(chance_of_less(capacity, offered), CONFIDENCE)
+
+
+def _row(capacity: Band, label: str, answer: VerdictWord, place: int) -> _Row:
+    verdict = {"yes": "carries the asked rate", "uncertain": "uncertain", "no": "does not carry it"}[answer]
+    return _Row(capacity.value, capacity.low, capacity.high, label=label, verdict=verdict, place=place)
+
+
+def _capacities(verdict: str, symbol: str, colour: str, rows: Sequence[_Row]) -> go.Scatter:
+    return go.Scatter(
+        x=[each.value for each in rows],
+        y=[each.place for each in rows],
+        error_x=look.whiskers(rows, colour),
+        **{
+            "name": verdict,
+            "mode": "markers",
+            "marker": {"color": colour, "symbol": symbol, "size": 9},
+            "cliponaxis": False,
+        },
+        customdata=[[each.low, each.high] for each in rows],
+        hovertemplate="%{x:,.0f} (%{customdata[0]:,.0f} to %{customdata[1]:,.0f}) per second",
+    )
+
+
+def write_ratio_plot(prediction: Prediction, path: Path) -> None:
+    """Write the plot of ratios to a page, an SVG or a PNG; see `capplan.reports.figure.write`."""
+    look.write(path, f"{prediction.system}: prediction", lambda page: ratio_plot(prediction, page))
+
+
+def ratio_plot(prediction: Prediction, page: bool = True) -> go.Figure:
+    """Return the figure: a row for each reference, the one that was asked about first."""
+    ratios = prediction.throughput_ratios
+    rows = [-place for place in range(len(ratios))]
+    bands = list(ratios.values())
+    figure = go.Figure(
+        go.Scatter(
+            x=[each.value for each in bands],
+            y=rows,
+            error_x=look.whiskers(bands, look.COLOURS[0]),
+            **{"mode": "markers", "marker": {"color": look.COLOURS[0], "size": 9}, "showlegend": False},
+            customdata=[[each.low, each.high, each.basis or ""] for each in bands],
+            hovertemplate="%{x:.3~g} (%{customdata[0]:.3~g} to %{customdata[1]:.3~g}), %{customdata[2]}<extra></extra>",
+        )
+    )
+    for place, (name, band) in zip(rows, ratios.items(), strict=True):
+        at = {"x": 0, "xref": "x domain", "y": place, "xanchor": "left", "yanchor": "bottom", "yshift": 6}
+        figure.add_annotation(text=f"{name} ({band.basis})", showarrow=False, font={"size": look.SMALL_SIZE}, **at)
+    line = {"color": look.NEUTRAL, "width": 1.5, "dash": "dot"}
+    figure.add_shape({"type": "line", "x0": 1, "x1": 1, "yref": "y domain", "y0": 0, "y1": 1, "line": line})
+    text = look.wrapped(f"{prediction.layout}. Dots: medians; bars: 90 % bands; dotted: as fast as the reference.")
+    end = _BESIDE * max((each.high for each in bands), default=1.0)
+    figure.update_xaxes(title_text="throughput relative to the reference", range=[0, max(end, _BESIDE)])
+    figure.update_yaxes(tickvals=rows, showticklabels=False, range=[0.4 - len(rows), 0.8])
+    inner, name = _RATIO_ROW * len(rows), f"{prediction.system}: ratios of throughput"
+    look.frame(figure, name, text, inner, page, below=_BOTTOM, margin_l=16)
+    return figure

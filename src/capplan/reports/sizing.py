@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -24,8 +26,21 @@ from capplan.planner.size.prices import MACHINES
 from capplan.planner.size.sizing import Safety, SizedLayout, Sizing
 from capplan.reports.demand import until
 from capplan.reports.document import Block, Fact, Line, Table, more, stacked, table, title
+from capplan.reports.later import Later
 from capplan.reports.numbers import listed, plural
 from capplan.systems.registry import documented_names, resolve, scenario, system
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from capplan.reports import figure as look
+else:
+    go, look = Later("plotly.graph_objects"), Later("capplan.reports.figure")
+
+_ROW, _BOTTOM, _ENTRY = 64, 58, 22  # pixels
+_LABEL = 26  # characters of a line
+_SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x", "star")
+_UNSAFE = 0.4  # opacity
 
 MONTHS = 12
 _RELATIONS = {"<": "below", "<=": "at most", ">": "above", ">=": "at least"}
@@ -203,8 +218,7 @@ def sentences(sizing: Sizing, basis: Basis | None = None) -> tuple[str, ...]:
 def layouts(sizing: Sizing) -> pd.DataFrame:
     """Return a row for each layout of a sizing; see `Sizing.to_frame`."""
     its: System[Any] = system(sizing.system)
-    chosen = [] if sizing.chosen is None else [sizing.chosen]
-    every = sorted([*chosen, *sizing.alternatives, *sizing.near_misses], key=lambda each: each.cost)
+    every = sorted(_every(sizing), key=lambda each: each.cost)
     return pd.DataFrame(
         [
             {
@@ -219,6 +233,11 @@ def layouts(sizing: Sizing) -> pd.DataFrame:
             for each in every
         ]
     )
+
+
+def _every(sizing: Sizing) -> list[SizedLayout]:
+    """Return the layouts that were evaluated and are worth a word."""
+    return [*([] if sizing.chosen is None else [sizing.chosen]), *sizing.alternatives, *sizing.near_misses]
 
 
 def _regret(layout: SizedLayout, sizing: Sizing) -> str:
@@ -443,3 +462,56 @@ def _rounded_up(ms: float) -> float:
     """Round to three digits so that an objective with the result holds."""
     unit = 10.0 ** (math.floor(math.log10(ms)) - 2)
     return math.ceil(ms / unit) * unit
+
+
+def write_plot(sizing: Sizing, its: System[Any], path: Path) -> None:
+    """Write the plot to a page, an SVG or a PNG; see `capplan.reports.figure.write`."""
+    look.write(path, f"{sizing.system}: sizing", lambda page: plot(sizing, its, page))
+
+
+def plot(sizing: Sizing, its: System[Any], page: bool = True) -> go.Figure:
+    """Return the figure: a row for each layout, the cheapest on top, and a mark for each situation."""
+    found = sorted(_every(sizing), key=lambda each: each.cost)
+    labels = [_label(each, sizing, its) for each in found]
+    figure = go.Figure()
+    for place, word in enumerate(sizing.conditions):
+        marks = [
+            (label, each.safe, safety)
+            for label, each in zip(labels, found, strict=True)
+            for safety in each.safety
+            if safety.conditions == word
+        ]
+        figure.add_trace(
+            go.Scatter(
+                x=[safety.held_tps for _, _, safety in marks],
+                y=[label for label, _, _ in marks],
+                name=word,
+                mode="markers",
+                marker={
+                    "color": look.COLOURS[place % len(look.COLOURS)],
+                    "symbol": _SYMBOLS[place % len(_SYMBOLS)],
+                    "size": 11,
+                    "opacity": [1.0 if safe else _UNSAFE for _, safe, _ in marks],
+                },
+                customdata=[share(safety.risk) for _, _, safety in marks],
+                hovertemplate=f"{word}: %{{x:,.0f}} per second, risk %{{customdata}}<extra></extra>",
+            )
+        )
+    figure.add_vline(x=sizing.planned_tps, line={"color": look.ASKED, "width": 2}, layer="below")
+    text = look.wrapped(
+        f"Marks: the peak rate held with {share(sizing.confidence)} confidence. Line: "
+        f"{rate(sizing.planned_tps)} per second, which it must carry. Faint: not safe.",
+        ", ".join(sizing.objectives),
+    )
+    figure.update_xaxes(title_text="held peak rate [per second]", **look.RATE_AXIS)
+    figure.update_yaxes(autorange="reversed", automargin=True, tickfont={"size": look.SMALL_SIZE})
+    inner, room = _ROW * max(len(found), 2), _ENTRY * (1 + len(sizing.conditions) // 3)
+    legend = {"showlegend": True, "legend": look.above()}
+    look.frame(figure, f"{sizing.system}: sizing", text, inner, page, room, _BOTTOM, **legend)
+    return figure
+
+
+def _label(layout: SizedLayout, sizing: Sizing, its: System[Any]) -> str:
+    mark = "buy " if layout is sizing.chosen else ""
+    words = textwrap.wrap(f"{mark}{in_words(layout, its)}", _LABEL)
+    return f"{'<br>'.join(words)}<br>{look.small(f'{layout.cost:,.0f} {sizing.currency}')}"

@@ -18,7 +18,7 @@ from capplan.cli.shell.terminal import PLOT_HELP, Json, NoSolvingLimit, Screen, 
 from capplan.models.replaced_file import replace_file
 from capplan.planner.situations.check import CheckEngine, check, read_specification
 from capplan.planner.work import check_layout
-from capplan.reports.check import describe
+from capplan.reports.check import describe, write_plot
 from capplan.reports.screen import show
 
 ENGINES: tuple[CheckEngine, ...] = ("compiled", "analytic")
@@ -53,8 +53,6 @@ def check_(
     if junit is not None:
         replace_file(junit, found.to_junit())
     if plot is not None:
-        from capplan.planner.reports.check_plot import write_plot  # plotly is slow to import
-
         write_plot(found, plot)
     say_what_has_no_effect([asked.scenario])
     if as_json:

@@ -17,7 +17,7 @@ from capplan.cli.shell.terminal import PLOT_HELP, Json, NoSolvingLimit, Screen, 
 from capplan.models.errors import InputError
 from capplan.planner.explore.compare import CompareEngine, compare
 from capplan.planner.work import check_layouts
-from capplan.reports.comparison import describe
+from capplan.reports.comparison import describe, write_plot
 from capplan.reports.screen import show
 from capplan.systems.registry import read_calibration
 
@@ -64,8 +64,6 @@ def compare_(
             drivers=drivers or plot is not None,
         )
     if plot is not None:
-        from capplan.planner.reports.comparison_plot import write_plot  # plotly is slow to import
-
         write_plot(found, plot)
     say_what_has_no_effect((one.scenario, other.scenario))
     if as_json:

@@ -27,7 +27,7 @@ from capplan.planner.outages.transient import Times
 from capplan.planner.predict.predict import PredictionEngine
 from capplan.planner.predict_network.network_question import NetworkQuestion
 from capplan.planner.work import check_layout
-from capplan.reports.outages import describe
+from capplan.reports.outages import describe, write_plot
 from capplan.reports.screen import show
 
 ENGINES: tuple[PredictionEngine, ...] = ("compiled", "analytic")
@@ -154,8 +154,6 @@ def outages_(
 
 
 def _plot(answer: OutagesAnswer, path: Path) -> None:
-    from capplan.planner.reports.outages_plot import write_plot  # plotly is slow to import
-
     write_plot(answer, path)
 
 

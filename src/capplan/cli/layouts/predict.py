@@ -33,7 +33,7 @@ from capplan.models.language.units import parse_duration_s, parse_share
 from capplan.planner.predict.predict import PredictionEngine, predict
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.predict_network.network_question import NetworkQuestion
-from capplan.reports.prediction import describe
+from capplan.reports.prediction import Answer, describe, write_plot, write_ratio_plot
 from capplan.reports.screen import show
 from capplan.systems.registry import resolve
 
@@ -163,9 +163,6 @@ def _refuse_for_network(target: str, plot: Path | None, lose: list[str] | None) 
 
 
 def _plot(prediction: Prediction, case: Case[Any], path: Path) -> None:
-    from capplan.planner.reports.prediction_plot import Answer, write_plot
-    from capplan.planner.reports.ratio_plot import write_ratio_plot
-
     if prediction.throughput_ratios:
         write_ratio_plot(prediction, path)
     elif prediction.peak_tps is not None and prediction.offered is not None:

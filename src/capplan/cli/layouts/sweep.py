@@ -55,7 +55,7 @@ from capplan.planner.explore.sweep_table import (
     write_table,
 )
 from capplan.reports.screen import show
-from capplan.reports.sweep import describe
+from capplan.reports.sweep import describe, write_plot
 from capplan.systems.registry import system
 
 INTERRUPTED = 130
@@ -117,8 +117,6 @@ def sweep_(
         raise InputError(f"all {len(points):,} points are refused; the first: {refused[0]}")
     say_what_has_no_effect(each.scenario for each in sweep.layouts if each.scenario is not None)
     if plot is not None:
-        from capplan.planner.reports.sweep_plot import write_plot  # plotly takes longer to import than a short sweep
-
         write_plot(points, system(sweep.system), target, plot, _objectives(sweep))
     _show(points, sweep, out, as_json, as_csv)
     _check_precision(points, sweep)

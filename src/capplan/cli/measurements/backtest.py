@@ -9,7 +9,7 @@ import typer
 
 from capplan.calibration.evidence.load_tests import LOAD_TESTS
 from capplan.cli.shell.terminal import PLOT_HELP, Json, Screen, check_plot, write_json
-from capplan.reports.backtest import describe
+from capplan.reports.backtest import describe, write_plot
 from capplan.reports.screen import show
 from capplan.systems.registry import table_system
 
@@ -39,8 +39,6 @@ def backtest_(
 
     found = backtest(its, frame, train, table=table.name, seed=seed, displace=displace)
     if plot is not None:
-        from capplan.planner.reports.backtest_plot import write_plot  # plotly is slow to import
-
         write_plot(found, plot)
     if as_json:
         write_json(found.to_json())

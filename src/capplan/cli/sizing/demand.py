@@ -14,7 +14,7 @@ from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, options_of
 from capplan.planner.demand.demand import read_demand
 from capplan.planner.demand.forecast import forecast
-from capplan.reports.demand import describe
+from capplan.reports.demand import describe, write_plot
 from capplan.reports.screen import show
 
 
@@ -49,8 +49,6 @@ def demand_(
         met = layout_of(asked, _scenario(chosen.scenario, texts), chosen.fitted)
     found = forecast(asked, met)
     if plot is not None:
-        from capplan.planner.reports.demand_plot import write_plot  # plotly is slow to import
-
         write_plot(found, file.name, plot)
     if as_json:
         write_json(found.to_json())

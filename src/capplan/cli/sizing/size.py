@@ -35,7 +35,7 @@ from capplan.planner.size.prices import Prices, read_prices
 from capplan.planner.size.shapes import read_shapes
 from capplan.planner.size.size import SizingQuestion, families, size
 from capplan.reports.screen import show
-from capplan.reports.sizing import describe
+from capplan.reports.sizing import describe, write_plot
 from capplan.systems.registry import system
 
 ENGINES: tuple[SizingEngine, ...] = ("compiled", "analytic")
@@ -109,8 +109,6 @@ def size_(
         sizing = size(base, question, workers, chosen.fitted, progress)
     say_what_has_no_effect([base])
     if plot is not None:
-        from capplan.planner.reports.sizing_plot import write_plot  # plotly is slow to import
-
         write_plot(sizing, its, plot)
     if as_json:
         write_json(sizing.to_json())

@@ -18,7 +18,7 @@ from plotly.subplots import make_subplots
 from capplan.calibration.validation.validation import CLOSE, MODEL, Validation
 from capplan.models.number_words import share, significant
 from capplan.planner.reports.validation.page import best_rule
-from capplan.planner.reports.visual_language import COLOURS, faint
+from capplan.reports.figure import COLOURS, faint
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star", "triangle-down")
 GREY = "#555555"

@@ -3,7 +3,7 @@
 import pytest
 
 from capplan.planner.predict.predict import predict
-from capplan.planner.reports.ratio_plot import ratio_plot
+from capplan.reports.prediction import ratio_plot
 from capplan.systems.registry import scenario
 
 MADE = predict(scenario("vcider"))

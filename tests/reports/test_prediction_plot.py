@@ -9,9 +9,8 @@ import pytest
 from tests.planner.predictions import offered_tps
 
 from capplan.planner.predict.predict import Question, predict_case
-from capplan.planner.reports.plot_file import page
-from capplan.planner.reports.prediction_plot import LOADS, Answer, plot
-from capplan.planner.reports.visual_language import ASKED, LIMIT, NEUTRAL
+from capplan.reports.figure import ASKED, LIMIT, NEUTRAL, page
+from capplan.reports.prediction import LOADS, Answer, plot
 from capplan.systems.registry import resolve, scenario
 
 SLO = ("acct.p99<20ms", "acct.p999<60ms")

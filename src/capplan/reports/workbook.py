@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from capplan.models.errors import MissingError
 from capplan.planner.proposal.details import Logo
-from capplan.planner.proposal.formats.document import Bullets, Cell, Code, Document, Paragraph, Picture, Table, Tiles
-from capplan.planner.proposal.formats.sections import document
 from capplan.planner.proposal.proposal import RATE, Proposal
-from capplan.planner.size.in_words import MONTHS, situation
 from capplan.planner.size.prices import MACHINES
+from capplan.reports.document import Bullets, Cell, Code, Document, Paragraph, Picture, Table, Tiles
+from capplan.reports.sizing import MONTHS, situation
 from capplan.systems.registry import system
 
 if TYPE_CHECKING:
@@ -34,12 +33,11 @@ _LETTERS, _LINE = 1.1, 13.5  # letters in the width of a digit, and points of a 
 _BAND = 3  # columns of a figure with its band
 
 
-def workbook(proposal: Proposal, logo: Logo | None = None) -> bytes:
-    """Return the workbook of a proposal."""
+def workbook(proposal: Proposal, made: Document, logo: Logo | None = None) -> bytes:
+    """Return the workbook of a proposal and its document."""
     from xlsxwriter import Workbook
 
     target = io.BytesIO()
-    made = document(proposal)
     with Workbook(target, {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False}) as book:
         book.set_properties({"title": made.title, "created": _MADE})
         writer = _Writer(book, proposal, made)

@@ -1,29 +1,34 @@
-"""A proposal as one page of HTML that holds everything: it asks no network, runs no script, and prints on A4."""
+"""A document as one page of HTML that holds everything: it asks no network, runs no script, and prints on A4."""
 
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from capplan.planner.proposal.details import Logo
-from capplan.planner.proposal.formats.document import MARKS, Document
-from capplan.planner.proposal.formats.drawings import NARROW, WIDE, drawings
-from capplan.planner.proposal.formats.sections import document
-from capplan.planner.proposal.proposal import Proposal
+from capplan.reports.document import MARKS, Document
 
 BREAK = "\u200b"  # where the name of a metric may break
 
 
-def html(proposal: Proposal, logo: Logo | None = None) -> str:
-    """Return the page of a proposal."""
-    made: Document = document(proposal)
+def html(made: Document, wide: Mapping[str, str], narrow: Mapping[str, str], logo: Logo | None = None) -> str:
+    """Return the page of a document.
+
+    Parameters
+    ----------
+    made : Document
+        The document.
+    wide, narrow : mapping of str
+        Its pictures as SVG, by name: for a sheet of paper, and for a telephone.
+    logo : Logo, optional
+        The logo on its cover.
+    """
     pictures = {
-        name: (_data("image/svg+xml", wide.encode()), _data("image/svg+xml", narrow.encode()))
-        for (name, wide), narrow in zip(
-            drawings(proposal, WIDE).items(), drawings(proposal, NARROW).values(), strict=True
-        )
+        name: (_data("image/svg+xml", svg.encode()), _data("image/svg+xml", narrow[name].encode()))
+        for name, svg in wide.items()
     }
     shown = None if logo is None else _data(f"image/{logo.kind}", logo.content)
     return (
@@ -40,7 +45,7 @@ def _data(kind: str, content: bytes) -> str:
 @cache
 def _environment() -> Environment:
     made = Environment(
-        loader=PackageLoader("capplan.planner.proposal.formats"),
+        loader=PackageLoader("capplan.reports"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -2,7 +2,7 @@
 
 from math import inf
 
-from capplan.planner.reports.visual_language import drawn, ends_drawn
+from capplan.reports.figure import drawn, ends_drawn
 
 
 def test_a_line_has_a_gap_where_it_has_no_bound() -> None:

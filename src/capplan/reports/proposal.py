@@ -1,16 +1,24 @@
-"""From a proposal to its document: which sections there are, and what they say."""
+"""A proposal: which sections its document has, what they say, and the files that it is written to."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from capplan.calibration.system import System
-from capplan.models.number_words import share, signed, significant
-from capplan.models.results import Basis, Outage
-from capplan.planner.proposal.formats.cells import band_cell, cost_cell, mark_of, rate_cell, risk_cell, share_cell
-from capplan.planner.proposal.formats.document import (
+from capplan.models.errors import InputError
+from capplan.models.number_words import rate, share, signed, significant, tenths_of_percent
+from capplan.models.results import Band, Basis, Outage
+from capplan.planner.proposal.details import Logo
+from capplan.planner.proposal.proposal import DISKS, RATE, EvidenceUsed, NextLoadTest, Option, Proposal, UnseenRows
+from capplan.planner.rule_names import RULES, statistic
+from capplan.planner.size.prices import MACHINES
+from capplan.planner.size.sizing import Refusal, Safety, SizedLayout
+from capplan.reports import sizing as words
+from capplan.reports.document import (
     MARKS,
     Block,
     Bullets,
@@ -18,23 +26,23 @@ from capplan.planner.proposal.formats.document import (
     Code,
     Column,
     Document,
+    Mark,
     Paragraph,
     Picture,
     Section,
     Table,
     Tiles,
 )
-from capplan.planner.proposal.proposal import DISKS, RATE, EvidenceUsed, NextLoadTest, Option, Proposal, UnseenRows
-from capplan.planner.rule_names import RULES
-from capplan.planner.size import in_words as words
-from capplan.planner.size.prices import MACHINES
-from capplan.planner.size.sentences import sentences
-from capplan.planner.size.sizing import Refusal, Safety, SizedLayout
+from capplan.reports.drawings import CAPACITY, GROWTH, LATENCY, LAYOUT, NARROW, WIDE, check_drawing, drawings
+from capplan.reports.html import html
+from capplan.reports.numbers import capital, listed, plural
+from capplan.reports.pdf import check_typesetting, pdf
+from capplan.reports.sizing import sentences
+from capplan.reports.workbook import check_workbook, workbook
 from capplan.systems.registry import system
 
+ENDINGS = (".html", ".json", ".pdf", ".xlsx")
 TITLE, NOTHING = "Sizing proposal", "-"
-LAYOUT, CAPACITY, GROWTH, LATENCY = "layout", "capacity", "growth", "latency"
-"""Names of the pictures."""
 _STATISTICS_SHOWN = ("mean", "p50", "p95", "p99")
 
 
@@ -98,7 +106,7 @@ class _Document:
             )
         held = [words.clause(each, self.its) for each in sizing.conditions[1:]]
         parts = [rate, *map(words.objective, sizing.objectives)]
-        parts += [f"also {words.listed(held)}"] if held else []
+        parts += [f"also {listed(held)}"] if held else []
         return f"{'; '.join(parts)}; {share(sizing.confidence)} confidence"
 
     @property
@@ -149,7 +157,7 @@ class _Document:
         priced = self.sizing.currency != MACHINES
         rows = [
             (
-                Cell(_capital(f"{each.name}, {each.shape}" if each.shape else each.name)),
+                Cell(capital(f"{each.name}, {each.shape}" if each.shape else each.name)),
                 Cell(f"{each.count:,}", each.count, key=f"count.{each.kind}"),
                 *(
                     (
@@ -176,7 +184,7 @@ class _Document:
         yield Paragraph("The answer holds for these values. The third column says what the load tests had.")
         rows = [
             (
-                Cell(_capital(f"{each.label}{self._of_cell if each.field == 'rate' else ''}")),
+                Cell(capital(f"{each.label}{self._of_cell if each.field == 'rate' else ''}")),
                 Cell(each.value),
                 Cell(each.tested),
                 Cell(_COMPARED.get(each.basis, "")),
@@ -267,7 +275,7 @@ class _Document:
     def _fits_until(self) -> Table:
         until = [
             (
-                Cell(_capital(_RUNS_OUT.get(each.what, each.what))),
+                Cell(capital(_RUNS_OUT.get(each.what, each.what))),
                 Cell(words.situation(each.conditions, self.its)),
                 Cell(
                     words.fits_for(each.months),
@@ -303,12 +311,12 @@ class _Document:
             rows.append((Cell(name), *cells))
         columns = (
             Column("Requests", 2),
-            *(Column(f"{_capital(words.statistic(each))}, ms", 3, right=True) for each in _STATISTICS_SHOWN),
+            *(Column(f"{capital(statistic(each))}, ms", 3, right=True) for each in _STATISTICS_SHOWN),
         )
         yield _table(columns, rows, "latency")
         guessed = prediction.tails_guessed
         if guessed:
-            yield Paragraph(f"{_capital(words.listed(guessed))} are in the percentiles as a guess.")
+            yield Paragraph(f"{capital(listed(guessed))} are in the percentiles as a guess.")
 
     # Failures
 
@@ -370,7 +378,7 @@ class _Document:
             words.thing(kind, self.its) if count == 1 else f"{count} {'data centres' if kind == 'dc' else f'of {kind}'}"
             for kind, count in outage.lost.items()
         ]
-        return f"Loss of {words.listed(each)}"
+        return f"Loss of {listed(each)}"
 
     def _options(self, options: tuple[Option, ...], name: str, by_survival: bool) -> Table:
         rows = []
@@ -400,7 +408,7 @@ class _Document:
 
     def _survived(self, option: Option) -> str:
         each = [words.inside_sentence(words.situation(one, self.its)) for one in option.survive]
-        return _capital(", or ".join(each)) if each else "Nothing: normal operation only"
+        return capital(", or ".join(each)) if each else "Nothing: normal operation only"
 
     # Cost
 
@@ -413,7 +421,7 @@ class _Document:
         yield Bullets(tuple(self._regrets()))
         rows = [
             (
-                Cell(_capital(self._differs(each))),
+                Cell(capital(self._differs(each))),
                 Cell(words.counted(each.machines, self.its, each.shapes)),
                 self._cost_cell(each.cost),
             )
@@ -456,11 +464,11 @@ class _Document:
     def _differs(self, layout: SizedLayout) -> str:
         """Return in what a layout differs besides numbers of machines."""
         cells = [f"{layout.cells} cells"] if layout.cells > 1 else []
-        return words.listed([*cells, *_fields(words.own_fields(layout, self.its))] or ["numbers of machines"])
+        return listed([*cells, *_fields(words.own_fields(layout, self.its))] or ["numbers of machines"])
 
     def _family(self, refusal: Refusal) -> str:
         named = {name: value for name, value in refusal.fields.items() if name not in self.its.sized}
-        return words.listed(_fields(named) or ["every layout"])
+        return listed(_fields(named) or ["every layout"])
 
     def _why(self, refusal: Refusal) -> str:
         if not refusal.conditions:
@@ -507,7 +515,7 @@ class _Document:
         if not its.scenarios:  # a table of load tests
             return (
                 f"The model of {self.sizing.system} was fitted to {its.rows} rows of load tests in {its.load_tests} "
-                f"{words.plural('layout', its.load_tests)}."
+                f"{plural('layout', its.load_tests)}."
             )
         return (
             f"The model of {self.sizing.system} rests on {its.rows} documented figures, {its.fitted_rows} of them "
@@ -568,7 +576,7 @@ def _backtest(its: UnseenRows) -> Iterator[Block]:
         )
         yield _table(columns, rows, "backtest")
     if its.undecided:
-        count = f"{its.undecided} {words.plural('figure', its.undecided)}"
+        count = f"{its.undecided} {plural('figure', its.undecided)}"
         yield Paragraph(f"{count} more {'is' if its.undecided == 1 else 'are'} not scored: {its.why_undecided}.")
     for each in its.better_rules:
         yield Paragraph(
@@ -599,8 +607,7 @@ def _next_test(its: NextLoadTest) -> str:
 def _fields(fields: Mapping[str, Any]) -> list[str]:
     """Return fields in words, such as `3 data centres`."""
     return [
-        words.plural(f"{value} data centre", value) if name == "dcs" else f"{name} {value}"
-        for name, value in fields.items()
+        plural(f"{value} data centre", value) if name == "dcs" else f"{name} {value}" for name, value in fields.items()
     ]
 
 
@@ -625,9 +632,117 @@ _COMPARED: dict[Basis | None, str] = {
 }
 
 
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
 def _half_width_cell(half_width: float) -> Cell:
     return Cell(f"±{share(half_width)}", float(f"{half_width:.3f}"), "1")
+
+
+# Cells
+
+
+_MARK_OF: Mapping[Basis | None, Mark] = {
+    "measured": "measured",
+    "interpolated": "predicted",
+    "extrapolated": "extrapolated",
+    "model only": "extrapolated",
+    None: "",
+}
+
+
+def mark_of(basis: Basis | None) -> Mark:
+    """Return the mark of a basis."""
+    return _MARK_OF[basis]
+
+
+def rate_cell(number: float, key: str = "", mark: Mark = "") -> Cell:
+    """Return a rate, requests per second."""
+    return Cell(text := rate(number), shown(text), "1/s", mark=mark, key=key)
+
+
+def band_cell(band: Band, unit: str, key: str = "", mark: Mark = "") -> Cell:
+    """Return a figure with its band."""
+    said = rate if unit == "1/s" else significant
+    texts = [said(each) for each in (band.value, band.low, band.high)]
+    whole = texts[0] if band.low == band.high else f"{texts[0]} ({texts[1]} to {texts[2]})"
+    value, low, high = map(shown, texts)
+    return Cell(whole, value, unit, low, high, mark, key)
+
+
+def risk_cell(number: float, key: str = "", mark: Mark = "") -> Cell:
+    """Return a probability in tenths of a per cent."""
+    text = tenths_of_percent(number)
+    return Cell(text, float(f"{number:.3f}") if not text.startswith("<") else 0.0, "1", mark=mark, key=key)
+
+
+def share_cell(number: float, key: str = "", mark: Mark = "") -> Cell:
+    """Return a share in per cent."""
+    text = share(number)
+    return Cell(
+        text, round(shown(text.removesuffix(" %")) / 100, 6) if text[:1].isdigit() else None, "1", mark=mark, key=key
+    )
+
+
+def cost_cell(number: float, currency: str, key: str = "", signed: bool = False) -> Cell:
+    """Return a cost; machines where no prices are given."""
+    return Cell(words.cost_in_words(number, currency, signed), float(f"{number:.0f}"), currency, key=key)
+
+
+def shown(text: str) -> float:
+    """Return the number that a text shows."""
+    return math.inf if text == "unbounded" else float(text.replace(",", ""))
+
+
+# Files
+
+
+def check_installed(ending: str) -> None:
+    """Refuse a format whose libraries are not installed, before anything is computed.
+
+    Raises
+    ------
+    MissingError
+        If one is missing; the message says what to install.
+    """
+    needs: dict[str, tuple[Callable[[], None], ...]] = {
+        ".html": (check_drawing,),
+        ".pdf": (check_typesetting, check_drawing),
+        ".xlsx": (check_workbook,),
+    }
+    for check in needs.get(ending, ()):
+        check()
+
+
+def render_proposal(proposal: Proposal, ending: str, logo: Logo | None = None) -> bytes:
+    """Return a proposal as the content of a file.
+
+    Parameters
+    ----------
+    proposal : Proposal
+        The proposal.
+    ending : str
+        Ending of the file's name: `.html`, `.pdf`, `.xlsx` or `.json`.
+    logo : Logo, optional
+        The logo of who makes it; JSON has none.
+
+    Returns
+    -------
+    bytes
+        The same for the same proposal.
+
+    Raises
+    ------
+    InputError
+        If the ending is none of these.
+    MissingError
+        If a library of the format is not installed.
+    """
+    if ending == ".json":
+        return (json.dumps(proposal.to_json(), indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    check_installed(ending)
+    made = document(proposal)
+    if ending == ".html":
+        return html(made, drawings(proposal, WIDE), drawings(proposal, NARROW), logo).encode()
+    if ending == ".pdf":
+        return pdf(made, drawings(proposal, WIDE), logo)
+    if ending == ".xlsx":
+        return workbook(proposal, made, logo)
+    raise InputError(f"a proposal is not written as {ending!r}: give one of {', '.join(ENDINGS)}")

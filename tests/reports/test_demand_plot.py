@@ -7,7 +7,7 @@ import pytest
 from capplan.models.results import Band
 from capplan.planner.demand.demand import read_demand
 from capplan.planner.demand.forecast import Forecast, Layout, forecast
-from capplan.planner.reports.demand_plot import plot, write_plot
+from capplan.reports.demand import plot, write_plot
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "demand.toml"
 LAYOUT = Layout(words="", cass_nodes=(6,), rf=(3,), capacity=Band(9e3, 8e3, 1e4), reattach_capacity=Band(2e4, 1e4, 3e4))

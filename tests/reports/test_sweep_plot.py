@@ -10,8 +10,8 @@ import pytest
 from capplan.models.language.scenario import Scenario
 from capplan.planner.explore.sweep import OfferedRates, Sweep, SweepTask, layouts_of, points_of
 from capplan.planner.explore.sweep_table import SweepPoint
-from capplan.planner.reports.sweep_plot import MOST_LINES, plot
-from capplan.planner.reports.visual_language import LIMIT
+from capplan.reports.figure import LIMIT
+from capplan.reports.sweep import MOST_LINES, plot
 from capplan.systems.registry import scenario, system
 
 LOADS = OfferedRates("load", (0.3, 0.6, 0.9))

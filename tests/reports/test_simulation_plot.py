@@ -10,9 +10,9 @@ from tests.simulator.small_networks import arrivals, hold, ms, network, timeline
 
 from capplan.models.language.network import Network
 from capplan.models.language.station import Background, Pauses, Station
-from capplan.planner.reports.simulation_plot import FINEST, PANELS, merged_times, plot
-from capplan.planner.reports.visual_language import COLOURS, LIMIT
 from capplan.planner.simulate.simulate import Design, observed, of_network, of_scenario, summed_up
+from capplan.reports.figure import COLOURS, LIMIT
+from capplan.reports.simulation import FINEST, PANELS, merged_times, plot
 from capplan.simulator.analysis.sample import Sample
 from capplan.simulator.experiments.replications import ReplicationPlan
 from capplan.simulator.results.run import Mark

@@ -1,8 +1,9 @@
-"""A proposal as a PDF, set by typst: what people wrote reaches it as JSON, never as markup, and bytes repeat."""
+"""A document as a PDF, set by typst: what people wrote reaches it as JSON, never as markup, and bytes repeat."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
@@ -11,25 +12,21 @@ from typing import Any
 
 from capplan.models.errors import MissingError
 from capplan.planner.proposal.details import Logo
-from capplan.planner.proposal.formats.document import Block, Document
-from capplan.planner.proposal.formats.drawings import WIDE, drawings
-from capplan.planner.proposal.formats.html import breakable
-from capplan.planner.proposal.formats.sections import document
-from capplan.planner.proposal.proposal import Proposal
+from capplan.reports.document import Block, Document
+from capplan.reports.html import breakable
 
 _EUROPEAN = 0x0530  # letters below it are in the fonts that typst brings: Latin, Greek and Cyrillic
 
 
-def pdf(proposal: Proposal, logo: Logo | None = None) -> bytes:
-    """Return the PDF of a proposal."""
+def pdf(made: Document, pictures: Mapping[str, str], logo: Logo | None = None) -> bytes:
+    """Return the PDF of a document with its pictures, SVG by name."""
     import typst
 
-    made = document(proposal)
     with TemporaryDirectory() as name:
         folder = Path(name)
         template = files(__package__).joinpath("templates", "proposal.typ").read_text(encoding="utf-8")
         (folder / "proposal.typ").write_text(template, encoding="utf-8")
-        for picture, svg in drawings(proposal, WIDE).items():
+        for picture, svg in pictures.items():
             (folder / f"{picture}.svg").write_text(svg, encoding="utf-8")
         content = _content(made, logo)
         if logo is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,17 +15,7 @@ from capplan.calibration.audit.load_tests.measured_row import LAYOUT, MeasuredRo
 from capplan.calibration.evidence.load_tests import LATENCIES, LOAD_TESTS
 from capplan.models.errors import InputError
 from capplan.models.language.per_dc import per_dc_text
-from capplan.planner.reports.plot_file import is_page, write_figure
-from capplan.planner.reports.visual_language import (
-    LIGHT,
-    NARROW,
-    RATE_AXIS,
-    TOOLBAR_PIXELS,
-    Line,
-    latency_axis,
-    title,
-    title_pixels,
-)
+from capplan.reports import figure as look
 
 STATISTICS = {name.removeprefix("latency_").removesuffix("_ms"): name for name in LATENCIES}
 """Columns of latencies by the names of their statistics."""
@@ -52,18 +41,18 @@ _SHORT = {
 }
 
 
-def write_load_test_plot(frame: pd.DataFrame, name: str, path: Path, statistic: str | None = None) -> None:
-    """Write the plot of a table to a page, an SVG or a PNG, which is there in full or not at all.
+def write_plot(frame: pd.DataFrame, name: str, path: Path, statistic: str | None = None) -> None:
+    """Write the plot to a page, an SVG or a PNG; see `capplan.reports.figure.write`.
 
     Raises
     ------
     InputError
         When no row has a throughput and a latency, the file cannot be written, or the picture cannot be drawn.
     """
-    write_figure(load_test_plot(frame, name, statistic, page=is_page(path)), f"{name}: load tests", path)
+    look.write(path, f"{name}: load tests", lambda page: plot(frame, name, statistic, page))
 
 
-def load_test_plot(frame: pd.DataFrame, name: str, statistic: str | None = None, page: bool = True) -> go.Figure:
+def plot(frame: pd.DataFrame, name: str, statistic: str | None = None, page: bool = True) -> go.Figure:
     """Return the figure.
 
     The 99th percentile is drawn if at least half of the rows that have any latency have it, or else the mean, the 95th
@@ -74,7 +63,7 @@ def load_test_plot(frame: pd.DataFrame, name: str, statistic: str | None = None,
     frame : pandas.DataFrame
         A table as `LOAD_TESTS.read` returns it.
     name : str
-        Name of the table, for the title.
+        Name of the table, for the look.title.
     statistic : str, optional
         A key of `STATISTICS`.
     page : bool
@@ -94,22 +83,16 @@ def load_test_plot(frame: pd.DataFrame, name: str, statistic: str | None = None,
     names = _names(list(series))
     drawn = list(zip(names, series.values(), strict=True))[:_MOST_LINES]
     for place, (label, points) in enumerate(drawn):
-        figure.add_trace(_line(label, sorted(points, key=_by_load), column, audit, Line.number(place)))
+        figure.add_trace(_line(label, sorted(points, key=_by_load), column, audit, look.Line.number(place)))
     left = f" {len(series) - _MOST_LINES} more series are not drawn." if len(series) > _MOST_LINES else ""
     unit = "longest" if chosen == "max" else chosen
-    below = textwrap.wrap(f"Open circles: more offered than sustained. Crosses: refused by the audit.{left}", NARROW)
-    toolbar = TOOLBAR_PIXELS if page else 0
-    top, legend = toolbar + title_pixels(below), _LEGEND_PIXELS * len(drawn)
-    height = top + _PANEL_PIXELS + _BOTTOM_PIXELS + legend
-    figure.update_xaxes(title_text="completed requests per second", **RATE_AXIS)
-    figure.update_yaxes(**latency_axis(f"{unit} latency, ms"))
-    figure.update_layout(
-        template=LIGHT,
-        height=height,
-        margin={"l": 64, "r": 16, "t": top, "b": _BOTTOM_PIXELS + legend},
-        legend={"orientation": "v", "x": 0, "y": -_BOTTOM_PIXELS / _PANEL_PIXELS, "yanchor": "top", "xanchor": "left"},
-        title=title(f"{name}: load tests", below, height, toolbar),
-    )
+    text = look.wrapped(f"Open circles: more offered than sustained. Crosses: refused by the audit.{left}")
+    figure.update_xaxes(title_text="completed requests per second", **look.RATE_AXIS)
+    figure.update_yaxes(**look.latency_axis(f"{unit} latency, ms"))
+    legend = look.above(orientation="v", y=-_BOTTOM_PIXELS / _PANEL_PIXELS, yanchor="top")
+    del legend["font"]
+    room = {"below": _BOTTOM_PIXELS + _LEGEND_PIXELS * len(drawn), "margin_l": 64}
+    look.frame(figure, f"{name}: load tests", text, _PANEL_PIXELS, page, **room, legend=legend)
     return figure
 
 
@@ -124,7 +107,7 @@ def _by_load(measured: MeasuredRow) -> tuple[float, float]:
     return row.offered_tps or row.clients or 0.0, row.throughput_tps or 0.0
 
 
-def _line(label: str, points: Sequence[MeasuredRow], column: str, audit: Audit, look: Line) -> go.Scatter:
+def _line(label: str, points: Sequence[MeasuredRow], column: str, audit: Audit, style: look.Line) -> go.Scatter:
     verdicts = [audit.rows[each.line - 1] for each in points]
     symbols = [
         "x" if not each.believed else ("circle-open" if each.saturation in ("overloaded", "backlogged") else "circle")
@@ -135,8 +118,8 @@ def _line(label: str, points: Sequence[MeasuredRow], column: str, audit: Audit, 
         y=[getattr(each.row, column) for each in points],
         name=label,
         showlegend=True,
-        **{"mode": "lines+markers", "line": {"color": look.colour, "dash": look.dash, "width": 1.5}},
-        marker={"symbol": symbols, "size": 9, "color": look.colour, "line": {"color": look.colour, "width": 1.5}},
+        **{"mode": "lines+markers", "line": {"color": style.colour, "dash": style.dash, "width": 1.5}},
+        marker={"symbol": symbols, "size": 9, "color": style.colour, "line": {"color": style.colour, "width": 1.5}},
         customdata=[[each.row.run_id or "", _load(each), _said(audit, each.line)] for each in points],
         hovertemplate="%{customdata[0]}: %{x:,.4~g}/s, %{y:.3~g} ms<br>%{customdata[1]}%{customdata[2]}<extra></extra>",
     )

@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING, Any
 from capplan.calibration.system import System
 from capplan.models.errors import MissingError
 from capplan.models.number_words import as_given, rate
-from capplan.planner.proposal.formats.sections import CAPACITY, GROWTH, LATENCY, LAYOUT
 from capplan.planner.proposal.proposal import LatencyCurve, Proposal
-from capplan.planner.reports.visual_language import (
+from capplan.planner.rule_names import statistic
+from capplan.planner.size.disks import DATA
+from capplan.planner.size.sizing import SizedLayout
+from capplan.reports import sizing as words
+from capplan.reports.figure import (
     ASKED,
     BAND_OPACITY,
     BOX,
@@ -28,15 +31,14 @@ from capplan.planner.reports.visual_language import (
     NEUTRAL,
     TICKS_MS,
 )
-from capplan.planner.size import in_words as words
-from capplan.planner.size.disks import DATA
-from capplan.planner.size.sizing import SizedLayout
 from capplan.systems.registry import system
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+LAYOUT, CAPACITY, GROWTH, LATENCY = "layout", "capacity", "growth", "latency"
+"""Names of the pictures."""
 WIDE, NARROW = 6.7, 3.6  # inches: the text of an A4 page, and of a telephone
 MOST_SQUARES = 120  # machines of a kind in a data centre that are drawn one by one
 _LINES = {"solid": "-", "dash": "--", "dashdot": "-.", "longdash": (0, (8, 3))}
@@ -318,7 +320,7 @@ def _curve(axes: Axes, proposal: Proposal, curve: LatencyCurve, colour: str) -> 
     low = [nothing if each is None else each for each in curve.low_ms]
     top = 1e6
     high = [top if each is None else each for each in curve.high_ms]
-    axes.plot(curve.offered_tps, value, color=colour, lw=1.8, label=words.statistic(curve.statistic))
+    axes.plot(curve.offered_tps, value, color=colour, lw=1.8, label=statistic(curve.statistic))
     axes.fill_between(curve.offered_tps, low, high, color=colour, alpha=BAND_OPACITY, lw=0)
     answered = getattr(proposal.prediction.latency_ms.get(curve.request_class), curve.statistic, None)
     if answered is not None and math.isfinite(answered.high):

@@ -8,7 +8,7 @@ from capplan.planner.outages.answer import OutagesAnswer
 from capplan.planner.outages.effort import Effort
 from capplan.planner.outages.outages import OutagesQuestion, outages_of_network
 from capplan.planner.outages.transient import Times
-from capplan.planner.reports.outages_plot import plot
+from capplan.reports.outages import plot
 
 
 @pytest.fixture(scope="module")

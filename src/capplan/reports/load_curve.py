@@ -1,0 +1,69 @@
+"""The plot of one latency against load, with its band, for a what-if."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from capplan.models.number_words import rate
+from capplan.models.results import Band
+from capplan.reports import figure as look
+
+HEIGHT = 420
+
+
+def one_latency(
+    name: str, curve: pd.DataFrame, capacity: Band, offered_tps: float, limits: Sequence[float]
+) -> go.Figure:
+    """Return the curve with its band, the capacity, the offered rate and the objectives.
+
+    Parameters
+    ----------
+    name : str
+        The latency.
+    curve : DataFrame
+        The latency against the rate, as in `WhatIf.curve`.
+    capacity : Band
+        Requests per second.
+    offered_tps : float
+        Offered peak rate, requests per second.
+    limits : sequence of float
+        Limits of the objectives, ms.
+    """
+    rates, colour = curve["rate_tps"].tolist(), look.COLOURS[0]
+    figure = go.Figure()
+    ends = [curve["low_ms"].tolist(), curve["high_ms"].tolist()]
+    figure.add_traces(list(look.band(rates, ends, colour, middle=curve["value_ms"].tolist())))
+    figure.add_trace(
+        go.Scatter(
+            x=rates,
+            y=look.drawn(curve["value_ms"]),
+            name=f"{name}, 90 % band",
+            mode="lines",
+            line={"color": colour, "shape": "spline"},
+            hovertemplate="%{x:,.0f} per second: %{y:.3g} ms<extra></extra>",
+        )
+    )
+    figure.add_trace(look.legend_entry("capacity", mode="lines", line={"color": look.NEUTRAL, "dash": "dot"}))
+    figure.add_trace(look.legend_entry(f"asked: {rate(offered_tps)}", mode="lines", line={"color": look.ASKED}))
+    shapes = [*look.capacity_lines(capacity.value, capacity.low, capacity.high), look.asked_line(offered_tps)]
+    shapes += [look.objective_line(limit) for limit in limits]
+    if limits:
+        figure.add_trace(look.legend_entry("objective", mode="lines", line={"color": look.LIMIT, "dash": "dash"}))
+    highest = max([*(each for each in ends[1] if math.isfinite(each)), *limits], default=1.0)
+    lowest = min((each for each in ends[0] if each > 0), default=0.1)
+    figure.update_xaxes(title_text="peak rate [per second]", **look.RATE_AXIS)
+    figure.update_yaxes(
+        **look.latency_axis(f"{name} [ms]"), range=[math.log10(lowest / 1.5), math.log10(highest * 1.5)]
+    )
+    figure.update_layout(
+        template=look.LIGHT,
+        height=HEIGHT,
+        shapes=shapes,
+        margin={"l": 60, "r": 16, "t": 40, "b": 56},
+        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": look.SMALL_SIZE}},
+    )
+    return figure
