@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from capplan.planner.proposal.propose import ProposalQuestion, propose
     from capplan.planner.size.prices import Prices
     from capplan.planner.size.size import SizingQuestion, size
-    from capplan.reports.notebook import figure
+    from capplan.reports.load_curve import figure
     from capplan.reports.proposal import render_proposal
     from capplan.reports.sizing import layouts, sentences
     from capplan.simulator.engine import simulate
@@ -51,7 +51,7 @@ _HOMES = {
     "backtest": "calibration.tables.backtest",
     "calibrate": "calibration.fit.calibrate",
     "every_system": "systems.registry",
-    "figure": "reports.notebook",
+    "figure": "reports.load_curve",
     "forecast": "planner.demand.forecast",
     "import_load_tests": "calibration.evidence.import_files",
     "layouts": "reports.sizing",

@@ -11,8 +11,8 @@ from capplan.calibration.tables.backtest import Backtest, Displacement
 from capplan.calibration.tables.scores import MODEL, BacktestRow, TableScore
 from capplan.models.number_words import significant
 from capplan.planner.rule_names import RULES
+from capplan.reports import Later
 from capplan.reports.document import Block, Fact, Line, Paragraph, Table, more, table, title
-from capplan.reports.later import Later
 from capplan.reports.numbers import error
 
 if TYPE_CHECKING:

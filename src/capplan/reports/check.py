@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from capplan.models.number_words import rate, share
 from capplan.planner.situations.check import Checked, CheckedObjective
+from capplan.reports import Later
 from capplan.reports.document import Block, Fact, Line, Paragraph, title
-from capplan.reports.later import Later
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

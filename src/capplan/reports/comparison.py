@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from capplan.models.number_words import rate, share, significant
 from capplan.planner.explore.compare import Comparison, Difference, Driver, Interval
+from capplan.reports import Later
 from capplan.reports.document import Block, Fact, Line, Paragraph, more, stacked, table, title
-from capplan.reports.later import Later
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -16,8 +16,8 @@ from capplan.planner.demand.demand import Demand
 from capplan.planner.demand.forecast import Fit, Forecast, Layout, Month
 from capplan.planner.demand.sources import GUESS
 from capplan.planner.demand.volume import disk_gib_per_node, months_until, volume
+from capplan.reports import Later
 from capplan.reports.document import Block, Fact, Line, Paragraph, Table, more, stacked, table, title
-from capplan.reports.later import Later
 from capplan.reports.numbers import Format, per_second, to_ends
 
 if TYPE_CHECKING:
@@ -279,15 +279,9 @@ def _over_months(found: Forecast, panel: str) -> Iterator[go.Scatter]:
     rates = [each.busy_hour_per_s for each in found.months]
     bands = [used if panel == "busy hour" or gib is None else gib for used, gib in zip(rates, data, strict=True)]
     colour = look.NEUTRAL if panel == "busy hour" else look.COLOURS[2]
-    yield from look.band(months, [[each.low for each in bands], [each.high for each in bands]], colour)
-    yield go.Scatter(
-        x=months,
-        y=[each.value for each in bands],
-        mode="lines",
-        line={"color": colour, "width": 2},
-        showlegend=False,
-        hovertemplate="month %{x:.0f}: %{y:,.0f}<extra></extra>",
-    )
+    middle, *ends = ([getattr(each, end) for each in bands] for end in ("value", "low", "high"))
+    hover = "month %{x:.0f}: %{y:,.0f}<extra></extra>"
+    yield from look.curve(months, middle, ends, {"color": colour, "width": 2}, showlegend=False, hovertemplate=hover)
 
 
 def _held(found: Forecast, layout: Layout, panel: str) -> Band | None:

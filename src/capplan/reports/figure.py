@@ -200,6 +200,20 @@ def band(
         )
 
 
+def pen(style: Line, width: float = 2) -> dict[str, Any]:
+    """Return how a line is drawn."""
+    return {"color": style.colour, "dash": style.dash, "width": width}
+
+
+def curve(
+    x: Sequence[Any], values: Sequence[Any], ends: Sequence[Sequence[Any]], line: dict[str, Any], **more: Any
+) -> Iterator[go.Scatter]:
+    """Yield a curve with its band: its low and its high end, the space between them shaded, then the line."""
+    shared = {name: more[name] for name in ("legendgroup",) if name in more}
+    yield from band(x, ends, line["color"], middle=more.pop("middle", ()), **shared)
+    yield go.Scatter(x=x, y=drawn(values), line=line, **{"mode": "lines", **more})
+
+
 def ends_drawn(low: Sequence[Any], high: Sequence[Any], middle: Sequence[Any] = ()) -> tuple[list[Any], list[Any]]:
     """Return the ends of a band with numbers that can be drawn; nothing where even the low end is not bounded."""
     finite = [each for each in (*low, *high, *middle) if each is not None and math.isfinite(each)]

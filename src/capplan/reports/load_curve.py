@@ -1,4 +1,4 @@
-"""The plot of one latency against load, with its band, for a what-if."""
+"""What a notebook shows of an answer: of a what-if one latency against load, with its band."""
 
 from __future__ import annotations
 
@@ -10,9 +10,33 @@ import plotly.graph_objects as go
 
 from capplan.models.number_words import rate
 from capplan.models.results import Band
+from capplan.planner.explore.what_if import WhatIf
+from capplan.planner.size.sizing import Sizing
 from capplan.reports import figure as look
+from capplan.reports import sizing
+from capplan.systems.registry import system
 
 HEIGHT = 420
+
+
+def figure(answer: WhatIf | Sizing) -> go.Figure:
+    """Return an answer as a plotly figure.
+
+    Parameters
+    ----------
+    answer : WhatIf or Sizing
+        Of a what-if, the latency against the rate with its band, the capacity, the offered rate and the objectives; of
+        a sizing, what each layout holds in each situation, and the rate that it must.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        The figure.
+    """
+    if isinstance(answer, Sizing):
+        return sizing.plot(answer, system(answer.system), page=False)
+    limits = list(answer.limits_ms())
+    return one_latency(answer.metric.name, answer.curve, answer.capacity, answer.offered_tps, limits)
 
 
 def one_latency(
@@ -36,17 +60,10 @@ def one_latency(
     rates, colour = curve["rate_tps"].tolist(), look.COLOURS[0]
     figure = go.Figure()
     ends = [curve["low_ms"].tolist(), curve["high_ms"].tolist()]
-    figure.add_traces(list(look.band(rates, ends, colour, middle=curve["value_ms"].tolist())))
-    figure.add_trace(
-        go.Scatter(
-            x=rates,
-            y=look.drawn(curve["value_ms"]),
-            name=f"{name}, 90 % band",
-            mode="lines",
-            line={"color": colour, "shape": "spline"},
-            hovertemplate="%{x:,.0f} per second: %{y:.3g} ms<extra></extra>",
-        )
-    )
+    values, line = curve["value_ms"].tolist(), {"color": colour, "shape": "spline"}
+    hover = "%{x:,.0f} per second: %{y:.3g} ms<extra></extra>"
+    named = {"name": f"{name}, 90 % band", "hovertemplate": hover}
+    figure.add_traces(list(look.curve(rates, values, ends, line, middle=values, **named)))
     figure.add_trace(look.legend_entry("capacity", mode="lines", line={"color": look.NEUTRAL, "dash": "dot"}))
     figure.add_trace(look.legend_entry(f"asked: {rate(offered_tps)}", mode="lines", line={"color": look.ASKED}))
     shapes = [*look.capacity_lines(capacity.value, capacity.low, capacity.high), look.asked_line(offered_tps)]

@@ -18,8 +18,8 @@ from capplan.planner.outages.answer import (
     SeriesBand,
     Transient,
 )
+from capplan.reports import Later
 from capplan.reports.document import Block, Fact, Line, Paragraph, Table, more, stacked, table, title
-from capplan.reports.later import Later
 from capplan.reports.numbers import NOT_MODELLED, banded, given, plural, two_digits
 
 if TYPE_CHECKING:
@@ -354,15 +354,9 @@ def _shade(each: Transient) -> Iterator[dict[str, Any]]:
 
 def _band(each: Transient, series: SeriesBand, words: str, colour: str) -> Iterator[go.Scatter]:
     middles = [(start + end) / 2 for start, end in zip(each.boundaries_s, each.boundaries_s[1:], strict=False)]
-    yield from look.band(middles, (look.drawn(series.low), look.drawn(series.high)), colour)
-    yield go.Scatter(
-        x=middles,
-        y=look.drawn(series.median),
-        name=words,
-        mode="lines",
-        line={"color": colour, "width": 2},
-        hovertemplate=f"{words}: %{{y:,.3~g}}<extra></extra>",
-    )
+    ends = (look.drawn(series.low), look.drawn(series.high))
+    hover = f"{words}: %{{y:,.3~g}}<extra></extra>"
+    yield from look.curve(middles, series.median, ends, {"color": colour, "width": 2}, name=words, hovertemplate=hover)
 
 
 def _recoveries(figure: go.Figure, found: Metastability, row: int) -> None:

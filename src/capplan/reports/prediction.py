@@ -31,10 +31,10 @@ from capplan.models.verdict import CONFIDENCE
 from capplan.models.verdict import Answer as VerdictWord
 from capplan.models.verdict import answer as answer_at
 from capplan.planner.explore.sweep_analytic import AnalyticPoints
-from capplan.planner.explore.sweep_table import SweepPoint, rate_fields
+from capplan.planner.explore.sweep_table import rate_fields
 from capplan.planner.predict.prediction import Limit, Offered, Prediction, statistics
+from capplan.reports import Later
 from capplan.reports.document import Block, Fact, Line, Paragraph, Table, more, table, title
-from capplan.reports.later import Later
 from capplan.reports.numbers import NOT_MODELLED, Format, banded, ends, given, share_band, two_digits
 from capplan.reports.outages import left_by
 from capplan.reports.screen import LABEL
@@ -53,6 +53,7 @@ BEYOND = 1.12  # times the largest rate, where the x axis ends
 _PANEL, _GAP, _ROW, _BOTTOM, _ENTRY = 300, 70, 48, 62, 20
 STEEP, HEADROOM = 0.97, 3.0  # the y axis ends at this many times what is at this share of the capacity
 ROW_LABEL = "row"
+_HOVER = "%{y:.3~g} ms (%{customdata[0]:.3~g} to %{customdata[1]:.3~g}) at %{x:,.0f} per second"
 NARROW_ROW = 42  # characters of a row's label that fit beside the axis on a telephone
 _RATIO_ROW = 56  # pixels
 _BESIDE = 1.05  # times the farthest end of a band, where the x axis ends
@@ -532,9 +533,11 @@ class _Drawn:
         for place, statistic in enumerate(each for each in STATISTICS if each in wanted):
             style, column = look.Line.number(place), f"{name}_{statistic}_ms"
             ends = [[point[f"{column}_{end}"] for point in self.points] for end in ("low", "high")]
-            for edge in look.band(rates, ends, style.colour, legendgroup=_statistic(statistic)):
-                self._add(edge, row)
-            self._add(_curve(rates, self.points, column, _statistic(statistic), style), row)
+            named = dict.fromkeys(("name", "legendgroup"), _statistic(statistic))
+            shown = {"customdata": list(map(list, zip(*ends, strict=True))), "hovertemplate": _HOVER}
+            values = [point[column] for point in self.points]
+            for trace in look.curve(rates, values, ends, look.pen(style), **named, **shown):
+                self._add(trace, row)
             answered = getattr(self.answer.latency_ms[name], statistic)
             if answered is not None and np.isfinite([answered.low, answered.high]).all():
                 self._add(_answered(self.answer.offered_tps, answered, style), row)
@@ -617,18 +620,6 @@ def _axis(place: int) -> str:
 def _comparisons(case: Case[Any]) -> Iterator[Comparison]:
     for objective in case.objectives:
         yield from (each for each in objective.comparisons() if each.metric.kind == "duration")
-
-
-def _curve(
-    rates: Sequence[float], points: Sequence[SweepPoint], column: str, name: str, style: look.Line
-) -> go.Scatter:
-    return go.Scatter(
-        x=rates,
-        y=look.drawn(point[column] for point in points),
-        **{"name": name, "mode": "lines", "line": {"color": style.colour, "dash": style.dash, "width": 2}},
-        customdata=[[point[f"{column}_low"], point[f"{column}_high"]] for point in points],
-        hovertemplate="%{y:.3~g} ms (%{customdata[0]:.3~g} to %{customdata[1]:.3~g}) at %{x:,.0f} per second",
-    )
 
 
 def _answered(offered: float, latency: Band, style: look.Line) -> go.Scatter:

@@ -25,8 +25,8 @@ from capplan.planner.simulate.simulation import (
     Simulation,
     StationKind,
 )
+from capplan.reports import Later
 from capplan.reports.document import Block, Cell, Column, Fact, Line, Paragraph, Table, heading, ruled
-from capplan.reports.later import Later
 from capplan.reports.numbers import Format, given, percent, two_digits
 from capplan.simulator.analysis.sample import Sample
 from capplan.simulator.results.histogram import Histogram
@@ -407,14 +407,9 @@ def _asked(simulation: Simulation) -> Iterator[go.Scatter]:
     """Yield a line at the mean of the rate that was asked for."""
     rate = simulation.mean_tps if simulation.mean_tps is not None else simulation.offered_tps
     if rate is not None:
+        line = {**look.pen(look.Line(look.ASKED, "longdash")), "shape": "hv"}
         yield go.Scatter(
-            x=[0, simulation.duration_s],
-            y=[rate, rate],
-            **{
-                "name": "asked, all classes",
-                "mode": "lines",
-                "line": {"color": look.ASKED, "width": 2, "dash": "longdash", "shape": "hv"},
-            },
+            x=[0, simulation.duration_s], y=[rate, rate], name="asked, all classes", mode="lines", line=line
         )
 
 
@@ -462,7 +457,7 @@ def _tail_line(name: str, latency: Histogram, style: look.Line) -> go.Scatter:
         y=longer,
         name=name,
         mode="lines",
-        line={"color": style.colour, "dash": style.dash, "width": 2},
+        line=look.pen(style),
         hovertemplate="%{x:.3~g} ms, longer: %{y:.2~g}",
     )
 
@@ -525,7 +520,7 @@ def _steps(name: str, run: Run, values: FloatArray, style: look.Line) -> go.Scat
         y=np.append(values, values[-1:]),
         name=name,
         mode="lines",
-        line={"color": style.colour, "dash": style.dash, "width": 1.8, "shape": "hv"},
+        line={**look.pen(style, 1.8), "shape": "hv"},
         hovertemplate="%{y:.4~g}",
     )
 

@@ -24,9 +24,9 @@ from capplan.planner.size.chosen import chosen_scenario, none_holds, nothing_fou
 from capplan.planner.size.disks import DATA
 from capplan.planner.size.prices import MACHINES
 from capplan.planner.size.sizing import Safety, SizedLayout, Sizing
+from capplan.reports import Later
 from capplan.reports.demand import until
 from capplan.reports.document import Block, Fact, Line, Table, more, stacked, table, title
-from capplan.reports.later import Later
 from capplan.reports.numbers import listed, plural
 from capplan.systems.registry import documented_names, resolve, scenario, system
 

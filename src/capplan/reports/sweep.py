@@ -17,8 +17,8 @@ from capplan.models.results import STATISTICS
 from capplan.models.solver.operating_point import MAX_DROP_RATE
 from capplan.planner.explore.sweep_closed import CLIENTS
 from capplan.planner.explore.sweep_table import SweepPoint, band_columns, column_of, columns_of, layout_options
+from capplan.reports import Later
 from capplan.reports.document import Block, Cell, Column, Line, Paragraph, Table, ruled, texts
-from capplan.reports.later import Later
 from capplan.reports.numbers import Format, given
 
 if TYPE_CHECKING:
@@ -291,41 +291,30 @@ class _Drawn:
     def line(self, panel: int, key: Key, rows: Sequence[SweepPoint], name: str) -> None:
         """Draw a line with its band, and its capacity where rates are along the x axis."""
         style, words = self.looks[key], _words(self.panels.line, key)
-        shared: dict[str, Any] = {
-            "x": [row[self.panels.across] for row in rows],
-            "legendgroup": words,
-            "connectgaps": False,
-        }
         values = [row[name] for row in rows]
         ends = [[row[f"{name}_{end}"] for row in rows] for end in ("low", "high")]
-        for place, shade in enumerate(
-            look.band(shared["x"], ends, style.colour, middle=values, legendgroup=words), start=1
-        ):
-            self._add(shade, panel, rows, place)
-        middle = go.Scatter(
-            **shared,
-            y=look.drawn(values),
+        traces = look.curve(
+            [row[self.panels.across] for row in rows],
+            values,
+            ends,
+            look.pen(style),
+            middle=values,
             name=words or "layout",
+            legendgroup=words,
+            connectgaps=False,
             mode="lines+markers",
-            line={"color": style.colour, "dash": style.dash, "width": 2},
             marker={"size": 5},
             showlegend=bool(words) and key not in self.named,
             customdata=[[row["capacity_tps"], row["bottleneck"]] for row in rows],
             hovertemplate="%{y:.3~g} at %{x:,}<br>capacity %{customdata[0]:,.0f}, %{customdata[1]} first",
         )
-        self._add(middle, panel, rows, 0)
+        for trace, place in zip(traces, (1, 2, 0), strict=True):  # low, high, value: the columns of a band
+            self.figure.add_trace(trace, row=panel, col=1)
+            self.points.append((rows, place))
         self.named.add(key)
         if self.panels.across == "offered_tps":
-            self._capacity(panel, rows[0]["capacity_tps"], style)
-
-    def _add(self, trace: go.Scatter, panel: int, rows: Sequence[SweepPoint], place: int) -> None:
-        self.figure.add_trace(trace, row=panel, col=1)
-        self.points.append((rows, place))
-
-    def _capacity(self, panel: int, capacity: float, style: look.Line) -> None:
-        self.figure.add_vline(
-            x=capacity, row=panel, col=1, line={"color": style.colour, "width": 1.5, "dash": "dot"}, layer="below"
-        )
+            line = {"color": style.colour, "width": 1.5, "dash": "dot"}
+            self.figure.add_vline(x=rows[0]["capacity_tps"], row=panel, col=1, line=line, layer="below")
 
     def frame(self, target: str, text: Sequence[str], page: bool, others: Iterable[str]) -> None:
         """Set axes, title and legend."""
@@ -369,18 +358,21 @@ class _Drawn:
         for words, points in lines.items():
             style = known.setdefault(words, look.Line.number(len(known)) if words else look.Line(look.NEUTRAL, "solid"))
             x = [point[field] for point in points]
-            if len(lines) <= MOST_LINES:
-                ends = [[point[f"capacity_tps_{end}"] for point in points] for end in ("low", "high")]
-                self.figure.add_traces(list(look.band(x, ends, style.colour, legendgroup=words)), rows=row, cols=1)
-            line = go.Scatter(
-                x=x,
-                y=[point["capacity_tps"] for point in points],
-                **{"name": words or "layout", "legendgroup": words, "mode": "lines+markers", "marker": {"size": 5}},
-                line={"color": style.colour, "dash": style.dash, "width": 2},
+            ends = [[point[f"capacity_tps_{end}"] for point in points] for end in ("low", "high")]
+            traces = look.curve(
+                x,
+                [point["capacity_tps"] for point in points],
+                ends,
+                look.pen(style),
+                name=words or "layout",
+                legendgroup=words,
+                mode="lines+markers",
+                marker={"size": 5},
                 showlegend=bool(words) and words not in {_words(self.panels.line, key) for key in self.named},
                 hovertemplate="capacity %{y:,.0f} at %{x}",
             )
-            self.figure.add_trace(line, row=row, col=1)
+            for trace in list(traces)[0 if len(lines) <= MOST_LINES else -1 :]:  # bands of more lines hide each other
+                self.figure.add_trace(trace, row=row, col=1)
         self.figure.update_xaxes(title_text=self.panels.labels[field], **_whole_ticks(x), row=row, col=1)
         self.figure.update_yaxes(title_text=CAPACITY, **look.RATE_AXIS, row=row, col=1)
 

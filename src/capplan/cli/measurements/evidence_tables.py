@@ -135,12 +135,10 @@ def _constants(options: Sequence[str]) -> dict[str, str]:
 
 def plot_table(table: Path, plot_file: Path, statistic: str) -> None:
     """Write the plot of a table, and print its path."""
-    from capplan.reports.load_tests import STATISTICS, write_plot  # slow to import
-
     check_plot(plot_file)
-    if statistic and statistic not in STATISTICS:
-        raise InputError(f"--statistic {statistic!r} is unknown{nearest(statistic, STATISTICS)}")
-    write_plot(LOAD_TESTS.read(table), table.name, plot_file, statistic or None)
+    if statistic and statistic not in evidence.STATISTICS:
+        raise InputError(f"--statistic {statistic!r} is unknown{nearest(statistic, evidence.STATISTICS)}")
+    evidence.write_plot(LOAD_TESTS.read(table), table.name, plot_file, statistic or None)
     sys.stdout.write(f"{plot_file}\n")
 
 
