@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from capplan.calibration.system import System
 from capplan.models.errors import InputError
 from capplan.models.number_words import rate, share, signed, significant, tenths_of_percent
-from capplan.models.results import Band, Basis, Outage
+from capplan.models.results import Band, Basis, Latency, Outage
 from capplan.planner.proposal.details import Logo
-from capplan.planner.proposal.proposal import DISKS, RATE, EvidenceUsed, NextLoadTest, Option, Proposal, UnseenRows
+from capplan.planner.proposal.proposal import (
+    DISKS,
+    RATE,
+    EvidenceUsed,
+    FitsUntil,
+    MeasuredInput,
+    NextLoadTest,
+    Option,
+    Proposal,
+    UnseenFigures,
+    UnseenRows,
+)
 from capplan.planner.rule_names import RULES, statistic
 from capplan.planner.size.prices import MACHINES
 from capplan.planner.size.sizing import Refusal, Safety, SizedLayout
@@ -43,7 +55,6 @@ from capplan.systems.registry import system
 
 ENDINGS = (".html", ".json", ".pdf", ".xlsx")
 TITLE, NOTHING = "Sizing proposal", "-"
-_STATISTICS_SHOWN = ("mean", "p50", "p95", "p99")
 
 
 def document(proposal: Proposal) -> Document:
@@ -139,8 +150,8 @@ class _Document:
         ]
         return tuple(tiles)
 
-    def _mark(self, safety: Safety) -> Any:
-        return self.normal if safety.conditions == "normal" else "extrapolated"
+    def _mark(self, each: Safety | FitsUntil) -> Mark:
+        return self.normal if each.conditions == "normal" else "extrapolated"
 
     def _cost_text(self, cost: float) -> str:
         return cost_cell(cost, self.sizing.currency).text
@@ -155,26 +166,19 @@ class _Document:
         yield Paragraph(f"{cells}{self.chosen.layout}.")
         yield Picture(LAYOUT, f"The layout: {words.counted(self.chosen.machines, self.its)}")
         priced = self.sizing.currency != MACHINES
-        rows = [
-            (
-                Cell(capital(f"{each.name}, {each.shape}" if each.shape else each.name)),
-                Cell(f"{each.count:,}", each.count, key=f"count.{each.kind}"),
-                *(
-                    (
-                        self._cost_cell(each.price, f"price.{each.kind}"),
-                        self._cost_cell(each.price * each.count, f"total.{each.kind}"),
-                    )
-                    if priced
-                    else ()
-                ),
-            )
-            for each in self.proposal.bill
-        ]
-        columns = [Column("Machine", 4), Column("Number", 2, right=True)]
-        if priced:
-            columns += [Column("Price of one", 2, right=True), Column("Price", 2, right=True)]
-            rows.append((Cell("Total"), Cell(""), Cell(""), self._cost_cell(self.chosen.cost, "total")))
-        yield _table(columns, rows, "bill")
+        prices = (
+            _right("Price of one", 2, lambda each: self._cost_cell(each.price, f"price.{each.kind}")),
+            _right("Price", 2, lambda each: self._cost_cell(each.price * each.count, f"total.{each.kind}")),
+        )
+        bill = _table(
+            "bill",
+            self.proposal.bill,
+            _column("Machine", 4, lambda each: capital(f"{each.name}, {each.shape}" if each.shape else each.name)),
+            _right("Number", 2, lambda each: Cell(f"{each.count:,}", each.count, key=f"count.{each.kind}")),
+            *(prices if priced else ()),
+        )
+        total = (Cell("Total"), Cell(""), Cell(""), self._cost_cell(self.chosen.cost, "total"))
+        yield replace(bill, rows=(*bill.rows, total)) if priced else bill
         if not priced:
             yield Paragraph("No prices were given, so the layout with the fewest machines was chosen.")
 
@@ -182,17 +186,14 @@ class _Document:
 
     def _assumptions(self) -> Iterator[Block]:
         yield Paragraph("The answer holds for these values. The third column says what the load tests had.")
-        rows = [
-            (
-                Cell(capital(f"{each.label}{self._of_cell if each.field == 'rate' else ''}")),
-                Cell(each.value),
-                Cell(each.tested),
-                Cell(_COMPARED.get(each.basis, "")),
-            )
-            for each in self.proposal.assumptions
-        ]
-        columns = (Column("Assumption", 4), Column("Value", 3), Column("Tested", 3), Column("The value is", 2))
-        yield _table(columns, rows, "assumptions")
+        yield _table(
+            "assumptions",
+            self.proposal.assumptions,
+            _column("Assumption", 4, lambda each: capital(f"{each.label}{self._of_cell * (each.field == 'rate')}")),
+            _column("Value", 3, lambda each: each.value),
+            _column("Tested", 3, lambda each: each.tested),
+            _column("The value is", 2, lambda each: _COMPARED.get(each.basis, "")),
+        )
 
     def _inputs(self) -> Iterator[Block]:
         yield Paragraph(
@@ -200,16 +201,17 @@ class _Document:
             "answer."
         )
         sources = list(dict.fromkeys(one.source for each in self.proposal.inputs for one in each.metrics))
-        rows = [
-            (
-                Cell(each.name),
-                Cell(each.how),
-                Cell("\n".join(f"{one.name} [{sources.index(one.source) + 1}]" for one in each.metrics)),
-            )
-            for each in self.proposal.inputs
-        ]
-        columns = (Column("Input", 2), Column("How to measure it", 4), Column("Metrics", 5, code=True))
-        yield _table(columns, rows, "inputs")
+
+        def named(each: MeasuredInput) -> str:
+            return "\n".join(f"{one.name} [{sources.index(one.source) + 1}]" for one in each.metrics)
+
+        yield _table(
+            "inputs",
+            self.proposal.inputs,
+            _column("Input", 2, lambda each: each.name),
+            _column("How to measure it", 4, lambda each: each.how),
+            _column("Metrics", 5, named, code=True),
+        )
         yield Bullets(tuple(f"[{place}] {source}" for place, source in enumerate(sources, 1)))
 
     # Capacity and growth
@@ -223,24 +225,13 @@ class _Document:
             "not hold."
         )
         yield Picture(CAPACITY, "Capacity with its 90 % band in each situation, and the planned rate")
-        rows = [
-            (
-                Cell(words.guess(words.situation(each.conditions, self.its), each)),
-                rate_cell(each.held_tps, f"held.{each.conditions}", self._mark(each)),
-                band_cell(each.capacity_tps, "1/s", f"capacity.{each.conditions}", self._mark(each)),
-                risk_cell(each.risk, f"risk.{each.conditions}", self._mark(each)),
-                Cell(words.limited_by(each.limit)),
-            )
-            for each in self.chosen.safety
-        ]
-        columns = (
-            Column("Situation", 3),
-            Column("Held per second", 3, right=True),
-            Column("Capacity per second, with band", 4, right=True),
-            Column("Risk", 2, right=True),
-            Column("Limited by", 3),
+        yield _table(
+            "capacity",
+            self.chosen.safety,
+            _column("Situation", 3, self._situation),
+            *self._safety("held capacity risk", (3, 2)),
+            _column("Limited by", 3, lambda each: words.limited_by(each.limit)),
         )
-        yield _table(columns, rows, "capacity")
         if any(each.capacity_tps.low == 0 for each in self.chosen.safety):
             yield Paragraph(
                 "A band that starts at 0 says that one load test in twenty would miss an objective at any rate. More "
@@ -255,40 +246,31 @@ class _Document:
 
     def _growth(self) -> Iterator[Block]:
         yield Picture(GROWTH, "Offered rate year by year, and the rate that is held in each situation")
-        rows = [
-            (
-                Cell(f"{each.year:.0f}", each.year),
-                rate_cell(each.offered_tps, f"offered.{each.year:.0f}", "given"),
-                share_cell(each.of_held, f"share.{each.year:.0f}", self._mark(self.chosen.binding)),
-                Cell("yes" if each.fits else "no"),
-            )
-            for each in self.proposal.growth
-        ]
-        columns = (
-            Column("Years from now", 2),
-            Column("Offered per second", 3, right=True),
-            Column("Of the held rate", 3, right=True),
-            Column("Fits", 2),
+        mark = self._mark(self.chosen.binding)
+        yield _table(
+            "growth",
+            self.proposal.growth,
+            _column("Years from now", 2, lambda each: Cell(f"{each.year:.0f}", each.year)),
+            _right(
+                "Offered per second", 3, lambda each: rate_cell(each.offered_tps, f"offered.{each.year:.0f}", "given")
+            ),
+            _right("Of the held rate", 3, lambda each: share_cell(each.of_held, f"share.{each.year:.0f}", mark)),
+            _column("Fits", 2, lambda each: "yes" if each.fits else "no"),
         )
-        yield _table(columns, rows, "growth")
 
     def _fits_until(self) -> Table:
-        until = [
-            (
-                Cell(capital(_RUNS_OUT.get(each.what, each.what))),
-                Cell(words.situation(each.conditions, self.its)),
-                Cell(
-                    words.fits_for(each.months),
-                    None if each.months is None else float(f"{each.months.value:.1f}"),
-                    "months",
-                    mark="extrapolated" if each.conditions != "normal" else self.normal,
-                    key=f"until.{each.what}.{each.conditions}",
-                ),
-            )
-            for each in self.proposal.fits_until
-        ]
-        heads = (Column("What runs out", 2), Column("Situation", 4), Column("Fits for", 4, right=True))
-        return _table(heads, until, "fits until")
+        return _table(
+            "fits until",
+            self.proposal.fits_until,
+            _column("What runs out", 2, lambda each: capital(_RUNS_OUT.get(each.what, each.what))),
+            _column("Situation", 4, lambda each: words.situation(each.conditions, self.its)),
+            _right("Fits for", 4, self._months),
+        )
+
+    def _months(self, each: FitsUntil) -> Cell:
+        number = None if each.months is None else float(f"{each.months.value:.1f}")
+        mark, key = self._mark(each), f"until.{each.what}.{each.conditions}"
+        return Cell(words.fits_for(each.months), number, "months", mark=mark, key=key)
 
     # Latency
 
@@ -300,20 +282,15 @@ class _Document:
             "of what a load test would measure. The curves come from the analytic solver."
         )
         yield Picture(LATENCY, "Latency against load with its 90 % band, the objective and the planned rate")
-        rows = []
-        for name, latency in prediction.latency_ms.items():
-            cells = [
-                Cell(NOTHING)
-                if (band := getattr(latency, statistic)) is None
-                else band_cell(band, "ms", f"latency.{name}.{statistic}", mark_of(band.basis))
-                for statistic in _STATISTICS_SHOWN
-            ]
-            rows.append((Cell(name), *cells))
-        columns = (
-            Column("Requests", 2),
-            *(Column(f"{capital(statistic(each))}, ms", 3, right=True) for each in _STATISTICS_SHOWN),
+        yield _table(
+            "latency",
+            prediction.latency_ms.items(),
+            _column("Requests", 2, lambda each: each[0]),
+            *(
+                _right(f"{capital(statistic(one))}, ms", 3, partial(_latency_cell, one))
+                for one in ("mean", "p50", "p95", "p99")
+            ),
         )
-        yield _table(columns, rows, "latency")
         guessed = prediction.tails_guessed
         if guessed:
             yield Paragraph(f"{capital(listed(guessed))} are in the percentiles as a guess.")
@@ -328,32 +305,15 @@ class _Document:
             "What the proposed layout still does after each failure, at the consistency levels of the answer and with "
             "all clients served by what is left."
         )
-        rows = [
-            (
-                Cell(words.guess(words.situation(each.conditions, self.its), each)),
-                Cell("yes" if each.risk <= 1 - self.sizing.confidence else "not with this confidence"),
-                *(
-                    (Cell(NOTHING), Cell("none"), Cell(NOTHING))
-                    if each.bottleneck is None
-                    else (
-                        rate_cell(each.held_tps, f"after.{each.conditions}", "extrapolated"),
-                        band_cell(each.capacity_tps, "1/s", f"left.{each.conditions}", "extrapolated"),
-                        risk_cell(each.risk, f"failing.{each.conditions}", "extrapolated"),
-                    )
-                ),
-                Cell(words.limited_by(each.limit)),
-            )
-            for each in self.proposal.failures
-        ]
-        columns = (
-            Column("Failure", 3),
-            Column("Carries the plan", 2),
-            Column("Held per second", 2, right=True),
-            Column("Capacity per second, with band", 4, right=True),
-            Column("Risk", 1, right=True),
-            Column("Limited by", 3),
+        accepted = 1 - self.sizing.confidence
+        yield _table(
+            "failures",
+            self.proposal.failures,
+            _column("Failure", 3, self._situation),
+            _column("Carries the plan", 2, lambda each: "yes" if each.risk <= accepted else "not with this confidence"),
+            *self._safety("after left failing", (2, 1), "extrapolated"),
+            _column("Limited by", 3, lambda each: words.limited_by(each.limit)),
         )
-        yield _table(columns, rows, "failures")
         trades = tuple(self._trade_offs())
         if trades:
             yield Bullets(trades)
@@ -362,6 +322,25 @@ class _Document:
             "searched with fewer draws than the proposal, so their numbers of machines are within a few per cent."
         )
         yield self._options(self.proposal.survival_options, "survival options", by_survival=True)
+
+    def _situation(self, each: Safety) -> str:
+        return words.guess(words.situation(each.conditions, self.its), each)
+
+    def _safety(self, keys: str, widths: tuple[int, int], lost: Mark = "") -> Iterator[_Column]:
+        """Yield the columns of what a layout carries in a situation; a loss has a mark, and may leave no service."""
+        (held, capacity, risk), (first, last) = keys.split(), widths
+
+        def cell(made: Callable[[Any, str, Mark], Cell], figure: str, key: str) -> Callable[[Safety], Cell]:
+            def made_of(each: Safety) -> Cell:
+                if lost and each.bottleneck is None:
+                    return Cell("none" if key == capacity else NOTHING)
+                return made(getattr(each, figure), f"{key}.{each.conditions}", lost or self._mark(each))
+
+            return made_of
+
+        yield _right("Held per second", first, cell(rate_cell, "held_tps", held))
+        yield _right("Capacity per second, with band", 4, cell(partial(band_cell, "1/s"), "capacity_tps", capacity))
+        yield _right("Risk", last, cell(risk_cell, "risk", risk))
 
     def _trade_offs(self) -> Iterator[str]:
         """Yield what fails at the chosen levels, and what lower levels restore and cost."""
@@ -381,30 +360,30 @@ class _Document:
         return f"Loss of {listed(each)}"
 
     def _options(self, options: tuple[Option, ...], name: str, by_survival: bool) -> Table:
-        rows = []
-        for each in options:
-            key = "+".join(each.survive) or "nothing" if by_survival else f"{each.confidence:g}"
+        def what(each: Option) -> str:
             said = self._survived(each) if by_survival else share(each.confidence)
-            first = Cell(f"{said} (proposed)" if each.proposed else said)
-            if each.cost is None:
-                rows.append((first, Cell(each.why_not), Cell(NOTHING), Cell(NOTHING)))
-                continue
-            more = each.cost - self.chosen.cost
-            rows.append(
-                (
-                    first,
-                    Cell(words.counted(each.machines, self.its)),
-                    self._cost_cell(each.cost, f"option.{name}.{key}"),
-                    cost_cell(more, self.sizing.currency, signed=True) if abs(more) >= 1 else Cell(NOTHING),
-                )
-            )
-        columns = (
-            Column("Survives" if by_survival else "Confidence", 3),
-            Column("Cheapest layout", 5),
-            self._price_column(),
-            Column("Compared with the proposal", 3, right=True),
+            return f"{said} (proposed)" if each.proposed else said
+
+        def price(each: Option) -> Cell:
+            key = "+".join(each.survive) or "nothing" if by_survival else f"{each.confidence:g}"
+            return Cell(NOTHING) if each.cost is None else self._cost_cell(each.cost, f"option.{name}.{key}")
+
+        def compared(each: Option) -> Cell:
+            more = 0.0 if each.cost is None else each.cost - self.chosen.cost
+            return cost_cell(more, self.sizing.currency, signed=True) if abs(more) >= 1 else Cell(NOTHING)
+
+        return _table(
+            name,
+            options,
+            _column("Survives" if by_survival else "Confidence", 3, what),
+            _column(
+                "Cheapest layout",
+                5,
+                lambda each: each.why_not if each.cost is None else words.counted(each.machines, self.its),
+            ),
+            _right(self._price, 2, price),
+            _right("Compared with the proposal", 3, compared),
         )
-        return _table(columns, rows, name)
 
     def _survived(self, option: Option) -> str:
         each = [words.inside_sentence(words.situation(one, self.its)) for one in option.survive]
@@ -419,18 +398,15 @@ class _Document:
         )
         yield self._options(self.proposal.confidence_options, "confidence options", by_survival=False)
         yield Bullets(tuple(self._regrets()))
-        rows = [
-            (
-                Cell(capital(self._differs(each))),
-                Cell(words.counted(each.machines, self.its, each.shapes)),
-                self._cost_cell(each.cost),
-            )
-            for each in self.sizing.alternatives
-        ]
-        if rows:
+        if self.sizing.alternatives:
             yield Paragraph("Other layouts that are safe:")
-            columns = (Column("Differs in", 3), Column("Cheapest layout", 5), self._price_column())
-            yield _table(columns, rows, "alternatives")
+            yield _table(
+                "alternatives",
+                self.sizing.alternatives,
+                _column("Differs in", 3, lambda each: capital(self._differs(each))),
+                _column("Cheapest layout", 5, lambda each: words.counted(each.machines, self.its, each.shapes)),
+                _right(self._price, 2, lambda each: self._cost_cell(each.cost)),
+            )
         ruled_out = [
             f"Ruled out: {self._family(each)}; {words.inside_sentence(self._why(each))}."
             for each in self.sizing.impossible
@@ -475,8 +451,9 @@ class _Document:
             return refusal.reason
         return f"{words.situation(refusal.conditions, self.its)}: {refusal.reason}"
 
-    def _price_column(self) -> Column:
-        return Column("Machines" if self.sizing.currency == MACHINES else "Price", 2, right=True)
+    @property
+    def _price(self) -> str:
+        return "Machines" if self.sizing.currency == MACHINES else "Price"
 
     def _worth(self, cost: float) -> str:
         text = self._cost_text(cost)
@@ -501,12 +478,12 @@ class _Document:
             yield Paragraph(_next_test(its.next_test))
         if its.narrower:
             yield Paragraph("What would narrow the bands:")
-            rows = [
-                (Cell(each.what), Cell("not known") if each.half_width is None else _half_width_cell(each.half_width))
-                for each in its.narrower
-            ]
-            columns = (Column("Measurement", 8), Column("Capacity without objectives, afterwards", 4, right=True))
-            yield _table(columns, rows, "narrower")
+            yield _table(
+                "narrower",
+                its.narrower,
+                _column("Measurement", 8, lambda each: each.what),
+                _right("Capacity without objectives, afterwards", 4, lambda each: _half_width_cell(each.half_width)),
+            )
         if its.defects:
             yield Paragraph("Known defects of the sources:")
             yield Bullets(its.defects)
@@ -556,25 +533,18 @@ def _backtest(its: UnseenRows) -> Iterator[Block]:
         yield Paragraph("Backtest: none, as the load tests have too few loads to leave one out.")
         return
     yield Paragraph(f"Backtest: a refit without {its.left_out} predicted what it had not seen.")
-    rows = [
-        (
-            Cell(_quantity(each.quantity)),
-            Cell(f"{each.figures}", each.figures),
-            share_cell(each.median_error, f"unseen.{each.quantity}.median_error"),
-            share_cell(each.worst_error, f"unseen.{each.quantity}.worst_error"),
-            Cell(f"{each.held} of {each.figures}"),
+    if its.figures:
+        yield _table(
+            "backtest",
+            its.figures,
+            _column("Quantity", 4, lambda each: _quantity(each.quantity)),
+            _right("Figures", 2, lambda each: Cell(f"{each.figures}", each.figures)),
+            _right(
+                "Median error", 2, lambda each: share_cell(each.median_error, f"unseen.{each.quantity}.median_error")
+            ),
+            _right("Worst error", 2, lambda each: share_cell(each.worst_error, f"unseen.{each.quantity}.worst_error")),
+            _right("In the 90 % band", 3, lambda each: f"{each.held} of {each.figures}"),
         )
-        for each in its.figures
-    ]
-    if rows:
-        columns = (
-            Column("Quantity", 4),
-            Column("Figures", 2, right=True),
-            Column("Median error", 2, right=True),
-            Column("Worst error", 2, right=True),
-            Column("In the 90 % band", 3, right=True),
-        )
-        yield _table(columns, rows, "backtest")
     if its.undecided:
         count = f"{its.undecided} {plural('figure', its.undecided)}"
         yield Paragraph(f"{count} more {'is' if its.undecided == 1 else 'are'} not scored: {its.why_undecided}.")
@@ -583,8 +553,12 @@ def _backtest(its: UnseenRows) -> Iterator[Block]:
             f"The rule {RULES[each.rule]} did better on {_quantity(each.quantity)}: {share(each.median_error)} against "
             f"{share(each.model_median_error)} in the median, on the figures that it estimates."
         )
-    if rows and not its.better_rules:
+    if its.figures and not its.better_rules:
         yield Paragraph("No simple rule did better.")
+
+
+def _unseen_error(name: str, each: UnseenFigures) -> Cell:
+    return share_cell(getattr(each, name), f"unseen.{each.quantity}.{name}")
 
 
 def _next_test(its: NextLoadTest) -> str:
@@ -611,16 +585,38 @@ def _fields(fields: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], name: str) -> Table:
-    """Return a table; where the marked cells of each row have one mark, it stands once, in the last column."""
+_Column = tuple[Column, Callable[[Any], Cell | str]]
+"""A column, and its cell in the row of an item."""
+
+
+def _column(title: str, width: int, cell: Callable[[Any], Cell | str], code: bool = False) -> _Column:
+    return Column(title, width, code=code), cell
+
+
+def _right(title: str, width: int, cell: Callable[[Any], Cell | str]) -> _Column:
+    return Column(title, width, right=True), cell
+
+
+def _table(name: str, items: Iterable[Any], *made: _Column) -> Table:
+    """Return a row for each item; a mark that all marked cells of a row share stands once, in the last column."""
+    columns = tuple(column for column, _ in made)
+    rows = [[cell if isinstance(cell := make(each), Cell) else Cell(cell) for _, make in made] for each in items]
     marks = [{cell.mark for cell in row if cell.mark} for row in rows]
     if not any(marks) or max(map(len, marks)) > 1:
-        return Table(tuple(columns), tuple(map(tuple, rows)), name)
+        return Table(columns, tuple(map(tuple, rows)), name)
     marked = tuple(
         (*(replace(cell, mark="") for cell in row), Cell("", mark=next(iter(found), "")))
         for row, found in zip(rows, marks, strict=True)
     )
     return Table((*columns, Column("", 2, right=True)), marked, name)
+
+
+def _latency_cell(statistic: str, named: tuple[str, Latency]) -> Cell:
+    name, latency = named
+    band = getattr(latency, statistic)
+    if band is None:
+        return Cell(NOTHING)
+    return band_cell("ms", band, f"latency.{name}.{statistic}", mark_of(band.basis))
 
 
 _RUNS_OUT = {RATE: "requests per second", DISKS: "space on the disks"}
@@ -632,7 +628,9 @@ _COMPARED: dict[Basis | None, str] = {
 }
 
 
-def _half_width_cell(half_width: float) -> Cell:
+def _half_width_cell(half_width: float | None) -> Cell:
+    if half_width is None:
+        return Cell("not known")
     return Cell(f"±{share(half_width)}", float(f"{half_width:.3f}"), "1")
 
 
@@ -658,7 +656,7 @@ def rate_cell(number: float, key: str = "", mark: Mark = "") -> Cell:
     return Cell(text := rate(number), shown(text), "1/s", mark=mark, key=key)
 
 
-def band_cell(band: Band, unit: str, key: str = "", mark: Mark = "") -> Cell:
+def band_cell(unit: str, band: Band, key: str = "", mark: Mark = "") -> Cell:
     """Return a figure with its band."""
     said = rate if unit == "1/s" else significant
     texts = [said(each) for each in (band.value, band.low, band.high)]
