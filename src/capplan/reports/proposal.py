@@ -23,7 +23,6 @@ from capplan.planner.proposal.proposal import (
     NextLoadTest,
     Option,
     Proposal,
-    UnseenFigures,
     UnseenRows,
 )
 from capplan.planner.rule_names import RULES, statistic
@@ -555,10 +554,6 @@ def _backtest(its: UnseenRows) -> Iterator[Block]:
         )
     if its.figures and not its.better_rules:
         yield Paragraph("No simple rule did better.")
-
-
-def _unseen_error(name: str, each: UnseenFigures) -> Cell:
-    return share_cell(getattr(each, name), f"unseen.{each.quantity}.{name}")
 
 
 def _next_test(its: NextLoadTest) -> str:
