@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from capplan.calibration.tables.backtest import Backtest, Displacement
 from capplan.calibration.tables.scores import MODEL, BacktestRow, TableScore
 from capplan.models.number_words import significant
+from capplan.models.results import Band
 from capplan.planner.rule_names import RULES
 from capplan.reports import Later
 from capplan.reports.document import Block, Fact, Line, Paragraph, Table, more, table, title
@@ -163,7 +164,8 @@ def plot(found: Backtest, page: bool = True) -> go.Figure:
     )
     inner, name = _LINE * max(len(names), 6), f"{found.table}: backtest of {found.system}"
     legend = {"orientation": "h", "x": 0, "xanchor": "left", "yanchor": "bottom", "y": 1}
-    look.frame(figure, name, text, inner, page, above=30, below=_BOTTOM, showlegend=True, legend=legend)
+    figure.update_layout(showlegend=True)
+    look.frame(figure, name, text, inner, page, above=30, below=_BOTTOM, legend=legend)
     return figure
 
 
@@ -177,21 +179,17 @@ def _column(quantity: str) -> str:
 
 
 def _trace(name: str, rows: list[tuple[str, BacktestRow]], colour: str) -> go.Scatter:
-    ratios = [row.predicted.value / row.measured for _, row in rows]
+    bands = [
+        Band(its.value / row.measured, its.low / row.measured, its.high / row.measured)
+        for _, row in rows
+        for its in [row.predicted]
+    ]
     return go.Scatter(
-        x=ratios,
+        x=[each.value for each in bands],
         y=[each for each, _ in rows],
         name=name,
         mode="markers",
         marker={"color": colour, "size": 7},
-        error_x={
-            "type": "data",
-            "symmetric": False,
-            "array": [row.predicted.high / row.measured - at for at, (_, row) in zip(ratios, rows, strict=True)],
-            "arrayminus": [at - row.predicted.low / row.measured for at, (_, row) in zip(ratios, rows, strict=True)],
-            "color": colour,
-            "thickness": 1.5,
-            "width": 3,
-        },
+        error_x=look.whiskers(bands, colour, width=3),
         hovertemplate="%{y}: %{x:.3f}<extra></extra>",
     )

@@ -74,7 +74,7 @@ def plot(found: Checked, page: bool = True) -> go.Figure:
         automargin=True,
         tickfont={"size": look.SMALL_SIZE},
     )
-    legend = look.above(font={"size": look.SMALL_SIZE, "color": look.NEUTRAL})
+    legend = look.above(y=1, yanchor="bottom", font={"size": look.SMALL_SIZE, "color": look.NEUTRAL})
     inner, bars = _ROW * max(len(found.objectives), 3), {"bargap": 0.25, "barmode": "overlay"}
     look.frame(figure, f"{found.system}: check", text, inner, page, above=24, below=_BOTTOM, legend=legend, **bars)
     return figure

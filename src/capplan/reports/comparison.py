@@ -128,7 +128,7 @@ def plot(found: Comparison, page: bool = True) -> go.Figure:
     )
     figure.update_yaxes(autorange="reversed", automargin=True, tickfont={"size": look.SMALL_SIZE})
     figure.update_annotations(font={"size": look.HEADING_SIZE}, x=0, xanchor="left")
-    legend = look.above(x=1, xanchor="right", y=0.0)
+    legend = look.above(x=1, xanchor="right", y=0.0, yanchor="bottom")
     look.frame(figure, f"{found.system}: comparison", text, inner, page, above=34, below=56, legend=legend)
     return figure
 

@@ -161,8 +161,8 @@ def frame(
 
 def above(**changed: Any) -> dict[str, Any]:
     """Return a legend in lines above the panels."""
-    look = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom", "font": {"size": SMALL_SIZE}}
-    return {**look, **changed}
+    look = {"orientation": "h", "x": 0, "xanchor": "left", "font": {"size": SMALL_SIZE}}
+    return {**look, **({} if "y" in changed else {"yanchor": "bottom", "y": 1}), **changed}
 
 
 def whiskers(bands: Sequence[Band], colour: str, **look: Any) -> dict[str, Any]:

@@ -316,7 +316,7 @@ def plot(answer: OutagesAnswer, page: bool = True) -> go.Figure:
     look.frame(figure, f"{answer.system}: outages", text, inner, page, **room, showlegend=True)
     for row in range(1, 2 * len(answer.transients) + 1):
         y = 1 - (row - 1) * (_PANEL + _GAP) / inner
-        figure.update_layout({_legend(row): look.above(x=1, xanchor="right", y=y)})
+        figure.update_layout({_legend(row): look.above(x=1, xanchor="right", y=y, yanchor="bottom")})
     return figure
 
 

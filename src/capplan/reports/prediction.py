@@ -608,7 +608,7 @@ class _Drawn:
             f"Capacity {value} ({low} to {high}) requests per second at peak, asked {asked}.",
             "Lines: medians by the analytic solver; shades and bars: 90 % bands; dots: the answer at the asked rate.",
         )
-        legend = look.above(orientation="v", y=-(_BOTTOM - 8) / self.inner, yanchor="top", tracegroupgap=0)
+        legend = look.above(orientation="v", yanchor="top", y=-(_BOTTOM - 8) / self.inner, tracegroupgap=0)
         name, room = f"{answer.case.system.name}: latency against load", {"above": 22, "below": bottom, "margin_l": 58}
         look.frame(self.figure, name, text, self.inner, self.page, **room, legend=legend)
 

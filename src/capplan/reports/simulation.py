@@ -619,8 +619,9 @@ def _finish(figure: go.Figure, simulation: Simulation, sizes: tuple[int, int, in
     bottom = inner
     for row, panel in enumerate(HEIGHTS, start=1):
         bottom -= panel
-        place = look.above(y=(bottom - AXIS_PIXELS) / inner, yanchor="top", tracegroupgap=0)
-        figure.update_layout({_legend(row): place})
+        line = {"orientation": "h", "font": {"size": look.SMALL_SIZE}, "tracegroupgap": 0}
+        at = {"x": 0, "xanchor": "left", "y": (bottom - AXIS_PIXELS) / inner, "yanchor": "top"}
+        figure.update_layout({_legend(row): {**line, **at}})
         bottom -= gap
 
 

@@ -335,7 +335,7 @@ class _Drawn:
         inner = _inner(panels)
         self.menu_height = 1 + top / inner
         y = 1 + (legend + HEADING_PIXELS) / inner if above else -BOTTOM_PIXELS / inner
-        place = look.above(y=y, yanchor="top", tracegroupgap=0)
+        place = look.above(yanchor="top", y=y, tracegroupgap=0)
         room = {"above": top, "below": bottom, "margin_l": 62}
         look.frame(self.figure, target, text, inner, page, **room, legend=place)
 
