@@ -264,8 +264,8 @@ def _(asked, capplan, fitted, its, usual):
 
 
 @app.cell
-def _(capacity, controls, found, go, mo):
-    curve = go.FigureWidget(found.figure())  # the widget brings plotly along; mo.ui.plotly would load from a CDN
+def _(capacity, capplan, controls, found, go, mo):
+    curve = go.FigureWidget(capplan.figure(found))  # the widget brings plotly; mo.ui.plotly would load from a CDN
     latency = found.latency
     mo.vstack(
         [

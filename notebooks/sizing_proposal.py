@@ -213,15 +213,15 @@ def _(capplan, mo, question, scenario):
 
 
 @app.cell
-def _(mo, sizing):
-    answer = mo.callout(mo.md(" ".join(sizing.sentences)), kind="success" if sizing.chosen else "warn")
+def _(capplan, mo, sizing):
+    answer = mo.callout(mo.md(" ".join(capplan.sentences(sizing))), kind="success" if sizing.chosen else "warn")
     answer
     return (answer,)
 
 
 @app.cell
-def _(sizing):
-    layouts = sizing.to_frame()
+def _(capplan, sizing):
+    layouts = capplan.layouts(sizing)
     layouts["cost"] = layouts["cost"].map("{:,.0f}".format)
     layouts["risk"] = layouts["risk"].map("{:.1%}".format)
     layouts["held_tps"] = layouts["held_tps"].map("{:,.0f}".format)
@@ -231,8 +231,8 @@ def _(sizing):
 
 
 @app.cell
-def _(go, sizing):
-    figure = go.FigureWidget(sizing.figure())  # the widget brings plotly along; mo.ui.plotly would load from a CDN
+def _(capplan, go, sizing):
+    figure = go.FigureWidget(capplan.figure(sizing))  # the widget brings plotly; mo.ui.plotly would load from a CDN
     return (figure,)
 
 
@@ -276,7 +276,7 @@ def _(capplan, mo, sizing, wanted, whole):
         files = {ending: capplan.render_proposal(proposal, ending) for ending in (".html", ".pdf", ".xlsx", ".json")}
     mo.vstack(
         [
-            mo.callout(mo.md(" ".join(proposal.sizing.sentences)), kind="success"),
+            mo.callout(mo.md(" ".join(capplan.sentences(proposal.sizing))), kind="success"),
             mo.hstack(
                 [mo.download(data=content, filename=f"proposal{ending}") for ending, content in files.items()],
                 wrap=True,

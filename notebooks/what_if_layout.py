@@ -112,10 +112,10 @@ def _(found, mo):
 
 
 @app.cell
-def _(found):
+def _(capplan, found):
     import plotly.graph_objects as go
 
-    figure = go.FigureWidget(found.figure())  # the widget brings plotly along; mo.ui.plotly would load from a CDN
+    figure = go.FigureWidget(capplan.figure(found))  # the widget brings plotly; mo.ui.plotly would load from a CDN
     return (figure,)
 
 

@@ -21,8 +21,9 @@ from capplan.calibration.evidence.load_tests import LOAD_TESTS
 from capplan.calibration.evidence.row_choice import chosen_rows
 from capplan.calibration.tables.backtest import Backtest, backtest
 from capplan.calibration.tables.scores import MODEL, BacktestRow, TableScore, summary
-from capplan.cli.measurements.backtest import error_cell, in_words, percent
 from capplan.planner.rule_names import RULES
+from capplan.reports.backtest import error_cell, in_words
+from capplan.reports.numbers import error as percent
 from capplan.systems.registry import table_system
 
 DOCS = Path(__file__).resolve().parents[1]

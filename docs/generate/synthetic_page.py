@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from capplan.cli.measurements.backtest import in_words
+from capplan.reports.backtest import in_words
 
 RESULT = Path(__file__).resolve().parents[1] / "reference" / "synthetic-systems.json"
 LOW, HIGH, MOST = 0.87, 0.93, 0.05

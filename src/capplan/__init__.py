@@ -4,8 +4,8 @@ The front door: ask about a `scenario` with `predict`, or with `what_if` if it m
 `forecast`, `size` a layout for it with a `SizingQuestion` and `Prices`, and `propose` it to a customer (`Details`,
 `ProposalQuestion`, `render_proposal`). Take your own load tests with `import_load_tests`, `audit`, `calibrate` and
 `backtest`. Describe a system of your own as a `Network` and `simulate` it or solve it with `Analysis`. Look at the
-documented systems with `audit`, `calibrate` and `validate`. Names are imported when they are used, so that
-`import capplan` is fast.
+documented systems with `audit`, `calibrate` and `validate`. Show an answer by its `figure`, and a sizing by its
+`sentences` and its table of `layouts`. Names are imported when they are used, so that `import capplan` is fast.
 """
 
 from importlib import import_module
@@ -28,10 +28,12 @@ if TYPE_CHECKING:
     from capplan.planner.predict.predict import predict
     from capplan.planner.predict.prediction import Prediction
     from capplan.planner.proposal.details import Details
-    from capplan.planner.proposal.formats.render import render_proposal
     from capplan.planner.proposal.propose import ProposalQuestion, propose
     from capplan.planner.size.prices import Prices
     from capplan.planner.size.size import SizingQuestion, size
+    from capplan.reports.load_curve import figure
+    from capplan.reports.proposal import render_proposal
+    from capplan.reports.sizing import layouts, sentences
     from capplan.simulator.engine import simulate
     from capplan.systems.registry import every_system, scenario
 
@@ -49,14 +51,17 @@ _HOMES = {
     "backtest": "calibration.tables.backtest",
     "calibrate": "calibration.fit.calibrate",
     "every_system": "systems.registry",
+    "figure": "reports.load_curve",
     "forecast": "planner.demand.forecast",
     "import_load_tests": "calibration.evidence.import_files",
+    "layouts": "reports.sizing",
+    "sentences": "reports.sizing",
     "SizingQuestion": "planner.size.size",
     "predict": "planner.predict.predict",
     "propose": "planner.proposal.propose",
     "read_demand": "planner.demand.demand",
     "read_network": "models.language.document",
-    "render_proposal": "planner.proposal.formats.render",
+    "render_proposal": "reports.proposal",
     "scenario": "systems.registry",
     "simulate": "simulator.engine",
     "size": "planner.size.size",
@@ -80,14 +85,17 @@ __all__ = [
     "backtest",
     "calibrate",
     "every_system",
+    "figure",
     "forecast",
     "import_load_tests",
+    "layouts",
     "predict",
     "propose",
     "read_demand",
     "read_network",
     "render_proposal",
     "scenario",
+    "sentences",
     "simulate",
     "size",
     "validate",

@@ -302,17 +302,6 @@ def test_csv_has_a_row_for_each_figure(capsys: pytest.CaptureFixture[str], plain
     assert all(float(row["low"]) <= float(row["value"]) <= float(row["high"]) for row in rows)
 
 
-def test_people_read_it_in_eighty_columns(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    out = ran(capsys, "--dcs", "3", "--cass-nodes", "6", "--tps", "20000", "--engine", "analytic", code=1)
-
-    assert max(map(len, out.splitlines())) <= 80
-    assert "\x1b" not in out
-    assert "…" not in out
-    for part in ("3 DCs x 6 nodes", "extrapolated", "Outage", "20,000 TPS", "auth", "acct", "TPS"):
-        assert part in out
-
-
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """The command predicts with few draws: an objective is searched for in each of them."""

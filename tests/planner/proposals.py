@@ -68,7 +68,7 @@ def of_a_table() -> Proposal:
     asked = ProposalQuestion(
         Details("Example Ltd", "Store", date="2026-11-22"), base, sizing, prior_draws(CASSANDRA, rows)
     )
-    with patch("capplan.planner.proposal.unseen_rows.fit_table", _without_a_fit):
+    with patch("capplan.planner.proposal.evidence.fit_table", _without_a_fit):
         return propose(asked)
 
 

@@ -29,7 +29,7 @@ from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import FloatArray
 from capplan.planner.explore.compare import CAPACITY, MODEL_ERROR, CompareEngine, Comparison, Difference, compare
 from capplan.planner.predict.predict import predict
-from capplan.planner.reports.comparison_plot import plot
+from capplan.reports.comparison import plot
 from capplan.systems.registry import scenario, system
 
 SIX, EIGHT = (scenario("fedora4", nodes=nodes, tps=300.0) for nodes in (6, 8))

@@ -20,16 +20,13 @@ from capplan.models.errors import InputError
 from capplan.models.results import plain
 from capplan.planner.demand.demand import read_demand
 from capplan.planner.proposal.details import Details, Logo, checked, read_details, read_logo
-from capplan.planner.proposal.formats.drawings import drawings
-from capplan.planner.proposal.formats.html import html
-from capplan.planner.proposal.formats.pdf import pdf
-from capplan.planner.proposal.formats.sections import document
-from capplan.planner.proposal.formats.workbook import workbook
 from capplan.planner.proposal.proposal import DISKS, RATE, Proposal
 from capplan.planner.proposal.propose import NoLayoutError, asked, propose
 from capplan.planner.proposal.verify import compared, question_of, read_proposal, verify
-from capplan.planner.reports import visual_language as visual
 from capplan.planner.schemas import proposal_schema
+from capplan.reports import figure as visual
+from capplan.reports.drawings import drawings
+from capplan.reports.proposal import document, render_proposal
 from capplan.simulator.experiments.workers import in_process
 
 ROOT = Path(__file__).parents[2]
@@ -37,6 +34,18 @@ PNG = (
     b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89\x00\x00\x00\nIDAT"
     b"x\x9cc\x00\x01\x00\x00\x05\x00\x01\r\n-\xb4\x00\x00\x00\x00IEND\xaeB`\x82"
 )
+
+
+def html(proposal: Proposal, logo: Logo | None = None) -> str:
+    return render_proposal(proposal, ".html", logo).decode()
+
+
+def pdf(proposal: Proposal, logo: Logo | None = None) -> bytes:
+    return render_proposal(proposal, ".pdf", logo)
+
+
+def workbook(proposal: Proposal, logo: Logo | None = None) -> bytes:
+    return render_proposal(proposal, ".xlsx", logo)
 
 
 class Page(HTMLParser):

@@ -15,9 +15,8 @@ from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.tables.fit_table import predict_table
 from capplan.models.language.scenario import changed
 from capplan.planner.next_test.next_test import next_test
-from capplan.planner.proposal.next_load_test import next_load_test
+from capplan.planner.proposal.evidence import fold_of, next_load_test, predicted_unseen, unseen_rows
 from capplan.planner.proposal.proposal import UnseenRows
-from capplan.planner.proposal.unseen_rows import fold_of, predicted_unseen, unseen_rows
 from capplan.systems.cassandra import SYSTEM
 from capplan.systems.registry import resolve
 
@@ -55,7 +54,7 @@ def test_a_refit_sees_none_of_the_rows_that_it_predicts(monkeypatch: pytest.Monk
         seen.extend(trained)
         return prior_draws(its, trained)
 
-    monkeypatch.setattr("capplan.planner.proposal.unseen_rows.fit_table", refit)
+    monkeypatch.setattr("capplan.planner.proposal.evidence.fit_table", refit)
     fold = fold_of(SYSTEM, rows)
     assert fold is not None
     found = predicted_unseen(SYSTEM, rows, fold, 1)

@@ -21,13 +21,14 @@ from rich.console import Console
 from tests.planner.random_questions import Question, few_draws, question
 
 from capplan.calibration.system import Case
-from capplan.cli.layouts.prediction_view import MORE, render
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.results import STATISTICS, Band, Latency, Outage
 from capplan.models.verdict import answer
 from capplan.planner.predict.predict import PredictionEngine, predict
 from capplan.planner.predict.prediction import Prediction
+from capplan.reports.prediction import MORE, describe
+from capplan.reports.screen import show
 from capplan.systems.registry import system
 
 QUESTIONS = int(os.environ.get("CAPPLAN_TRUST_QUESTIONS", "40"))
@@ -202,7 +203,7 @@ def _assert_slower(outage: Outage, found: Prediction) -> None:
 @pytest.mark.parametrize("columns", [60, 80])
 def test_the_screen_fits_and_says_the_answer(number: int, columns: int) -> None:
     found, screen = answered(number), io.StringIO()
-    render(found, Console(file=screen, width=columns, markup=False, highlight=False), MORE)
+    show(describe(found, MORE), Console(file=screen, width=columns, markup=False, highlight=False))
     lines = screen.getvalue().splitlines()
 
     assert max(map(len, lines)) <= columns

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser
 from tests.planner.proposals import small
 from tests.system import pages
 
-from capplan.planner.proposal.formats.html import html
+from capplan.reports.proposal import render_proposal
 
 pytestmark = pytest.mark.system
 LONG = "Extraordinarilylongnamewithoutasingleblank" * 4
@@ -17,7 +17,7 @@ LONG = "Extraordinarilylongnamewithoutasingleblank" * 4
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("proposal") / "proposal.html"
-    path.write_text(html(small(LONG)), encoding="utf-8")
+    path.write_bytes(render_proposal(small(LONG), ".html"))
     return path
 
 

@@ -1,4 +1,4 @@
-"""What the simple rules beside a backtest are called in words."""
+"""What the simple rules beside a backtest, and statistics, are called in words."""
 
 from __future__ import annotations
 
@@ -14,3 +14,16 @@ RULES = {
     "usl": "USL",
 }
 """The rules in words, in the order of tables."""
+_STATISTICS = {
+    "mean": "mean",
+    "p50": "median",
+    "p90": "90th percentile",
+    "p95": "95th percentile",
+    "p99": "99th percentile",
+    "p999": "99.9th percentile",
+}
+
+
+def statistic(name: str) -> str:
+    """Return a statistic in words."""
+    return _STATISTICS.get(name, name)

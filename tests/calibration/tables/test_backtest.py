@@ -16,8 +16,8 @@ from capplan.calibration.evidence.load_tests import LOAD_TESTS
 from capplan.calibration.tables.backtest import Backtest, backtest, split_table
 from capplan.cli.main import main
 from capplan.models.errors import InputError
-from capplan.planner.reports.backtest_plot import plot
 from capplan.planner.schemas import backtest_schema
+from capplan.reports.backtest import plot
 from capplan.systems.two_tier import SYSTEM
 
 TRAIN = "clients in (2, 16, 64, 256) and front_nodes <= 2"

@@ -122,7 +122,7 @@ def _write_csv(reports: Sequence[Validation]) -> None:
 
 
 def _show(reports: Sequence[Validation]) -> None:
-    from capplan.cli.views.markdown import TerminalMarkdown
     from capplan.planner.reports.validation.page import page
+    from capplan.reports.screen import TerminalMarkdown
 
     Screen().print(TerminalMarkdown(page(reports, terminal=True)))

@@ -15,11 +15,11 @@ from capplan.cli.shell.engines import chosen_engine
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import say_what_has_no_effect, with_demand_of
 from capplan.cli.shell.terminal import PLOT_HELP, Json, NoSolvingLimit, Screen, check_output, check_plot, write_json
-from capplan.cli.views.lines import fact, paragraph, put
-from capplan.models.number_words import rate
 from capplan.models.replaced_file import replace_file
-from capplan.planner.situations.check import Checked, CheckEngine, check, read_specification
+from capplan.planner.situations.check import CheckEngine, check, read_specification
 from capplan.planner.work import check_layout
+from capplan.reports.check import describe, write_plot
+from capplan.reports.screen import show
 
 ENGINES: tuple[CheckEngine, ...] = ("compiled", "analytic")
 
@@ -53,28 +53,11 @@ def check_(
     if junit is not None:
         replace_file(junit, found.to_junit())
     if plot is not None:
-        from capplan.planner.reports.check_plot import write_plot  # plotly is slow to import
-
         write_plot(found, plot)
     say_what_has_no_effect([asked.scenario])
     if as_json:
         write_json(found.to_json())
     else:
-        _show(found, quiet)
+        show(describe(found, quiet), Screen())
+        sys.stdout.flush()
     exit_by(found.verdict.answer)
-
-
-def _show(found: Checked, quiet: bool) -> None:
-    console = Screen()
-    if not quiet:
-        paragraph(console, f"{found.system}: {found.layout}, {rate(found.offered_tps)} TPS peak", style="bold")
-        put(console)
-    for each in found.objectives:
-        if not (quiet and each.answer == "yes"):
-            paragraph(console, f"{each.answer:9s}  {each.in_words()}", hanging=11)
-    if not quiet:
-        put(console)
-        fact(console, "Answer", found.verdict.in_words())
-        if found.verdict.not_asked:
-            fact(console, "Not asked", f"loss of {', '.join(found.verdict.not_asked)}")
-    sys.stdout.flush()

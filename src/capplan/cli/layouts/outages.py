@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from capplan.cli.layouts.outages_view import render
 from capplan.cli.shell.confidence import DEFAULT_CONFIDENCE, Confidence, exit_by
 from capplan.cli.shell.engines import chosen_engine
 from capplan.cli.shell.progress import counting
@@ -28,6 +27,8 @@ from capplan.planner.outages.transient import Times
 from capplan.planner.predict.predict import PredictionEngine
 from capplan.planner.predict_network.network_question import NetworkQuestion
 from capplan.planner.work import check_layout
+from capplan.reports.outages import describe, write_plot
+from capplan.reports.screen import show
 
 ENGINES: tuple[PredictionEngine, ...] = ("compiled", "analytic")
 _STEPS = (1.0, 3.0)  # of a range of times, in each power of ten
@@ -146,15 +147,13 @@ def outages_(
     if as_json:
         write_json(answer.to_json())
     else:
-        render(answer, Screen())
+        show(describe(answer), Screen())
     exit_by(None if answer.verdict is None else answer.verdict.answer)
     if not answer.recovers:
         raise typer.Exit(1)
 
 
 def _plot(answer: OutagesAnswer, path: Path) -> None:
-    from capplan.planner.reports.outages_plot import write_plot  # plotly is slow to import
-
     write_plot(answer, path)
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from capplan.calibration.system import Case
-from capplan.cli.layouts.prediction_view import render
 from capplan.cli.shell.confidence import DEFAULT_CONFIDENCE, Confidence, exit_by
 from capplan.cli.shell.engines import chosen_engine
 from capplan.cli.shell.messages import say
@@ -34,6 +33,8 @@ from capplan.models.language.units import parse_duration_s, parse_share
 from capplan.planner.predict.predict import PredictionEngine, predict
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.predict_network.network_question import NetworkQuestion
+from capplan.reports.prediction import Answer, describe, write_plot, write_ratio_plot
+from capplan.reports.screen import show
 from capplan.systems.registry import resolve
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ def _of_demand(demand: Demand | None, scenario: Scenario) -> str:
     """Return what a demand says of the data of a layout, in words."""
     if demand is None:
         return ""
-    from capplan.cli.sizing.demand_view import data_in_words  # most predictions have no demand
+    from capplan.reports.demand import data_in_words  # most predictions have no demand
 
     return data_in_words(demand, scenario)
 
@@ -162,9 +163,6 @@ def _refuse_for_network(target: str, plot: Path | None, lose: list[str] | None) 
 
 
 def _plot(prediction: Prediction, case: Case[Any], path: Path) -> None:
-    from capplan.planner.reports.prediction_plot import Answer, write_plot
-    from capplan.planner.reports.ratio_plot import write_ratio_plot
-
     if prediction.throughput_ratios:
         write_ratio_plot(prediction, path)
     elif prediction.peak_tps is not None and prediction.offered is not None:
@@ -209,4 +207,4 @@ def _show(prediction: Prediction, as_json: bool, as_csv: bool, more: Sequence[st
     elif as_csv:
         write_frame(prediction.to_frame())
     else:
-        render(prediction, Screen(), more, data)
+        show(describe(prediction, more, data), Screen())

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 
 import typer
 
-from capplan.cli.layouts.simulation_view import render
 from capplan.cli.shell.messages import say
 from capplan.cli.shell.progress import simulating
 from capplan.cli.shell.scenario_command import given, say_what_has_no_effect, with_options
@@ -44,6 +43,8 @@ from capplan.planner.simulate.simulate import (
 )
 from capplan.planner.simulate.simulation import Horizon, Simulation
 from capplan.planner.work import check_layout
+from capplan.reports.screen import show
+from capplan.reports.simulation import describe, write_plot
 from capplan.simulator.analysis.sample import Observation, Sample
 from capplan.simulator.engine import check_engine
 from capplan.simulator.experiments.replications import ReplicationPlan
@@ -109,8 +110,6 @@ def simulate_(
     simulation = summed_up(target, subject, plan, design, seen)
     say_what_has_no_effect(layouts)
     if plot is not None:
-        from capplan.planner.reports.simulation_plot import write_plot  # plotly takes longer to import than a short run
-
         write_plot(Sample(tuple(seen), design.horizon), simulation, plot)
     _show(simulation, as_json, as_csv)
     if simulation.precision is not None and not simulation.precision.reached:
@@ -123,7 +122,7 @@ def _show(simulation: Simulation, as_json: bool, as_csv: bool) -> None:
     elif as_csv:
         write_frame(simulation.to_frame())
     else:
-        render(simulation, Screen())
+        show(describe(simulation), Screen())
 
 
 def _horizon(name: str | None) -> Horizon | None:

@@ -12,7 +12,6 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from capplan.cli.layouts.sweep_view import render
 from capplan.cli.shell.engines import chosen_engine
 from capplan.cli.shell.messages import say
 from capplan.cli.shell.progress import counting
@@ -55,6 +54,8 @@ from capplan.planner.explore.sweep_table import (
     rate_fields,
     write_table,
 )
+from capplan.reports.screen import show
+from capplan.reports.sweep import describe, write_plot
 from capplan.systems.registry import system
 
 INTERRUPTED = 130
@@ -116,8 +117,6 @@ def sweep_(
         raise InputError(f"all {len(points):,} points are refused; the first: {refused[0]}")
     say_what_has_no_effect(each.scenario for each in sweep.layouts if each.scenario is not None)
     if plot is not None:
-        from capplan.planner.reports.sweep_plot import write_plot  # plotly takes longer to import than a short sweep
-
         write_plot(points, system(sweep.system), target, plot, _objectives(sweep))
     _show(points, sweep, out, as_json, as_csv)
     _check_precision(points, sweep)
@@ -224,7 +223,7 @@ def _show(points: list[SweepPoint], sweep: Sweep, out: Path | None, as_json: boo
     elif as_csv:
         sys.stdout.write(csv_text(points, sweep.columns))
     elif out is None:
-        render(points, system(sweep.system), Screen())
+        show(describe(points, system(sweep.system)), Screen())
     else:
         refused = sum(point["refused"] is not None for point in points)
         note = f", {refused:,} of them refused" if refused else ""

@@ -6,17 +6,15 @@ import re
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from capplan.cli.shell.groups import Commands
 from capplan.cli.shell.progress import working
 from capplan.cli.shell.terminal import Json, Screen, write_json
-from capplan.cli.views.tables import heading, table
 from capplan.models.errors import InputError
 from capplan.models.language.units import parse_duration_s, parse_size_bytes
 
 if TYPE_CHECKING:
-    from capplan.lab.cluster import LabStatus, NodeStatus
+    from capplan.lab.cluster import LabStatus
 
 INCOMPLETE = 1  # exit code: a node is down
 _JAVA_SIZE = re.compile(r"(\d+)([MmGg])")
@@ -125,12 +123,15 @@ def down() -> None:
 
 
 def _show(found: LabStatus, as_json: bool) -> None:
+    from capplan.reports.live import status as described
+    from capplan.reports.screen import show
+
     if as_json:
         from capplan.lab.cluster import SCHEMA
 
         write_json({"schema": SCHEMA, **vars(found)})
     else:
-        view(found, Screen())
+        show(described(found), Screen())
 
 
 def _time_s(text: str) -> float:
@@ -147,39 +148,3 @@ def read_heap(text: str) -> int:
     if not 0 <= size < _LARGEST_HEAP:
         raise InputError(f"--heap {text} is not possible: give less than 1 TiB")
     return int(size)
-
-
-def view(found: LabStatus, console: Console) -> None:
-    """Print a lab and its nodes."""
-    dcs = f"{found.dcs} data centre{'s' if found.dcs > 1 else ''} of {found.cass_nodes}"
-    parts = [f"Cassandra {found.release}", dcs, f"RF {found.rf}", f"heap {found.heap_bytes / 2**20:.0f} MiB"]
-    if found.dcs > 1:
-        parts.append(f"round trip {found.rtt_s * 1000:g} ms")
-    used = {"clients": found.client_tls, "between nodes": found.internode_tls}
-    if tls := [name for name, wanted in used.items() if wanted]:
-        parts.append(f"TLS {' and '.join(tls)}")
-    console.print(heading(", ".join(parts)))
-    shown = table(
-        ("node", "left"), ("address", "left"), ("state", "left"), ("pid", "right"), ("memory", "right"),
-        ("CPU time", "right"),
-    )  # fmt: skip
-    for each in found.nodes:
-        shown.add_row(each.name, f"{each.address}:9042", _state(each), *_use(each))
-    console.print(shown)
-    down = [each.name for each in found.nodes if not each.up]
-    if down:
-        console.print(f"Start a node that is down with 'capplan lab start {down[0]}'.")
-    elif not found.complete:
-        console.print("The lab is incomplete: end it with 'capplan lab down'.")
-
-
-def _state(node: NodeStatus) -> str:
-    if not node.up:
-        return "down"
-    return "up" if node.answers else "starting"
-
-
-def _use(node: NodeStatus) -> tuple[str, str, str]:
-    if not node.up:
-        return "", "", ""
-    return str(node.pid), f"{node.memory_bytes / 2**20:,.0f} MiB", f"{node.cpu_s:,.1f} s"

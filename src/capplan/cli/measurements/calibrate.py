@@ -10,15 +10,15 @@ import typer
 from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
 from capplan.calibration.evidence.row_choice import chosen_rows
 from capplan.calibration.fit.calibrate import calibrate, stages_of
-from capplan.calibration.fit.fitted_file import Fitted, to_json, write
+from capplan.calibration.fit.fitted_file import to_json, write
 from capplan.calibration.tables.fit_table import TableSystem, fit_table
-from capplan.cli.measurements.table_fit_view import show_fit
 from capplan.cli.shell.progress import stages
 from capplan.cli.shell.target import read_target
 from capplan.cli.shell.terminal import Json, Screen, check_output, write_json
-from capplan.cli.views.tables import facts, heading
 from capplan.models.errors import InputError
 from capplan.models.user_cache import writable_cache
+from capplan.reports.fit import of_documents, of_table
+from capplan.reports.screen import show
 from capplan.systems.registry import DEFAULT
 from capplan.systems.registry import system as find_system
 
@@ -62,7 +62,7 @@ def calibrate_(
     if as_json:
         write_json(to_json(fitted))
     else:
-        _show(fitted, path)
+        show(of_documents(fitted, path.name), Screen())
 
 
 def _rows(system: TableSystem[Any], evidence: Path | None, train: str | None) -> list[LoadTestRow]:
@@ -95,24 +95,10 @@ def _from_table(
     if as_json:
         write_json(to_json(fitted))
     else:
-        show_fit(system, fitted, output.name)
+        show(of_table(system, fitted, output.name), Screen())
 
 
 def _in_cache(system: str) -> Path | None:
     """Return where stages are kept if they are not beside an output: never in the installed package."""
     cache = writable_cache()
     return cache and cache / f"{system}-calibration.json"
-
-
-def _show(fitted: Fitted, path: Path) -> None:
-    screen = Screen()
-    screen.print(heading(f"{fitted.system} is calibrated: {path.name}"))
-    values = dict(zip(fitted.names, fitted.most_probable, strict=True))
-    screen.print(facts({name: f"{value:.4g}" for name, value in values.items()}))
-    its = fitted.posterior
-    screen.print(
-        f"{fitted.fitted_parameters} fitted parameters, {fitted.effective_parameters:.1f} determined by the evidence. "
-        f"{len(fitted.draws)} draws, resampled from an effective {its.effective_sample_size:.0f} and moved by "
-        f"{its.steps} steps of emcee (accepted {its.acceptance:.0%}, means shifted by at most {its.shift:.2f} standard "
-        f"deviations); at most {its.laplace:.2f} from a normal distribution (Kolmogorov-Smirnov). Seed {fitted.seed}."
-    )

@@ -14,13 +14,12 @@ from capplan.calibration.evidence.import_files import import_files
 from capplan.calibration.evidence.importers.server_metrics import recent
 from capplan.calibration.evidence.load_tests import LOAD_TESTS
 from capplan.cli.shell.terminal import Json, Screen, write_json
-from capplan.cli.views.lines import paragraph, put
 from capplan.models.errors import InputError
 from capplan.models.language.units import parse_duration_s
 from capplan.planner.drift.answer import read_answer
-from capplan.planner.drift.drift import Drift, drift
-
-_MARKS = {"worse": "WORSE", "better": "better", "held": "held", "untested": "untested"}
+from capplan.planner.drift.drift import drift
+from capplan.reports.saved_answer import drift as described
+from capplan.reports.screen import show
 
 
 def drift_(
@@ -57,7 +56,7 @@ def drift_(
     if as_json:
         write_json(found.to_json())
     else:
-        _show(found)
+        show(described(found), Screen())
     if not found.answer:
         raise typer.Exit(1)
 
@@ -79,25 +78,3 @@ def _measured(files: Sequence[Path], url: str, histograms: Sequence[str], last: 
     if files:
         tables.append(import_files(files).load_tests)
     return concat(tables, ignore_index=True)
-
-
-def _show(found: Drift) -> None:
-    console = Screen()
-    paragraph(console, f"{found.system}: {found.layout}", style="bold")
-    put(console)
-    tested = [each for each in found.claims if each.status != "untested"]
-    for each in sorted(tested, key=lambda each: list(_MARKS).index(each.status)):
-        paragraph(console, f"{_MARKS[each.status]:<7} {each.sentence}", hanging=8)
-    put(console)
-    worse = sum(each.status == "worse" for each in tested)
-    paragraph(
-        console,
-        f"{worse} of {len(tested)} tested claims {'is' if worse == 1 else 'are'} worse than the answer says; "
-        f"{len(found.claims) - len(tested)} untested.",
-    )
-    for count, why in (
-        (found.rows_refused, "refused by the audit"),
-        (found.rows_of_other_layouts, "of another layout or number of clients"),
-    ):
-        if count:
-            paragraph(console, f"{count} {'row' if count == 1 else 'rows'} {why}, and left out.")

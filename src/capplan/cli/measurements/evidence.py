@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import typer
 
 from capplan.calibration.evidence.table import Evidence, by_id, layout_text
-from capplan.cli.measurements import evidence_view as view
 from capplan.cli.shell.groups import Commands, hint
 from capplan.cli.shell.terminal import (
     PLOT_HELP,
@@ -21,6 +20,8 @@ from capplan.cli.shell.terminal import (
     write_json,
 )
 from capplan.models.errors import InputError
+from capplan.reports import evidence
+from capplan.reports.screen import show as display
 from capplan.systems.registry import DEFAULT, names, system
 
 COLUMNS = tuple(field.name for field in fields(Evidence))
@@ -51,7 +52,7 @@ def list_(target: System = DEFAULT, as_json: Json = False, as_csv: Csv = False) 
     elif as_csv:
         write_csv(COLUMNS, [_cells(row) for row in rows])
     else:
-        view.rows(rows, Screen())
+        display(evidence.rows(rows), Screen())
 
 
 @app.command()
@@ -75,7 +76,7 @@ def show(
     elif as_csv:
         write_csv(COLUMNS, [_cells(found)])
     else:
-        view.row(found, source, Screen())
+        display(evidence.one_row(found, source), Screen())
 
 
 def _find(row: str, target: str | None) -> Evidence:

@@ -22,8 +22,6 @@ from capplan.calibration.evidence.importers.mapped_table import read_mapping
 from capplan.calibration.evidence.load_tests import LOAD_TESTS, load_tests_schema
 from capplan.calibration.evidence.microbenchmarks import MICROBENCHMARKS, microbench_schema
 from capplan.calibration.evidence.table import Evidence
-from capplan.cli.measurements import load_tests_view as view
-from capplan.cli.measurements.evidence_view import documents
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.terminal import (
     TABLE_ENDINGS,
@@ -36,6 +34,8 @@ from capplan.cli.shell.terminal import (
 )
 from capplan.models.errors import InputError, nearest
 from capplan.planner.audit import audit, is_table
+from capplan.reports import evidence
+from capplan.reports.screen import show
 from capplan.systems.registry import names, system
 
 _INTERVALS = ("expected", "documented")
@@ -62,7 +62,7 @@ def print_audit(target: str, as_json: bool, as_csv: bool) -> None:
     elif as_csv:
         write_csv(AUDITED, [_cells(each) for each in found.findings])
     else:
-        (view.audit if is_table(target) else documents)(found, Screen())
+        show((evidence.audit if is_table(target) else evidence.documents)(found), Screen())
     if found.refused:
         raise typer.Exit(REFUSED)
 
@@ -89,7 +89,7 @@ def import_tables(
     with counting("importing files") as progress:
         found = import_files(sources, mapping, constants, progress, documented)
     if out is None:
-        view.imported(found, {}, Screen(stderr=True))
+        show(evidence.imported(found, {}), Screen(stderr=True))
         write_frame(found.load_tests)
         return
     written = write_tables(found.load_tests, found.microbenchmarks, out)
@@ -98,7 +98,7 @@ def import_tables(
         report = ImportReport(paths.get("load_tests"), paths.get("microbenchmarks"), found.files)
         write_json({"schema": IMPORT_SCHEMA, **vars(report)})
     else:
-        view.imported(found, written, Screen())
+        show(evidence.imported(found, written), Screen())
 
 
 def _sources(files: Sequence[Path]) -> tuple[list[Path], dict[str, tuple[Evidence, ...]]]:
@@ -135,12 +135,10 @@ def _constants(options: Sequence[str]) -> dict[str, str]:
 
 def plot_table(table: Path, plot_file: Path, statistic: str) -> None:
     """Write the plot of a table, and print its path."""
-    from capplan.planner.reports.load_test_plot import STATISTICS, write_load_test_plot  # slow to import
-
     check_plot(plot_file)
-    if statistic and statistic not in STATISTICS:
-        raise InputError(f"--statistic {statistic!r} is unknown{nearest(statistic, STATISTICS)}")
-    write_load_test_plot(LOAD_TESTS.read(table), table.name, plot_file, statistic or None)
+    if statistic and statistic not in evidence.STATISTICS:
+        raise InputError(f"--statistic {statistic!r} is unknown{nearest(statistic, evidence.STATISTICS)}")
+    evidence.write_plot(LOAD_TESTS.read(table), table.name, plot_file, statistic or None)
     sys.stdout.write(f"{plot_file}\n")
 
 

@@ -6,12 +6,13 @@ from typing import Annotated, Any
 
 import typer
 
-from capplan.cli.measurements.next_test_view import render
 from capplan.cli.shell.scenario_command import given, with_options
 from capplan.cli.shell.target import DEFAULT_TARGET, TargetText, read_target
 from capplan.cli.shell.terminal import Json, NoSolvingLimit, Screen, write_json
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.units import parse_duration_s
+from capplan.reports.next_test import describe
+from capplan.reports.screen import show
 from capplan.systems.registry import resolve
 
 _RANKS = ("band", "decision")
@@ -63,7 +64,7 @@ def next_test_(
     if as_json:
         write_json(found.to_json())
     else:
-        render(found, Screen())
+        show(describe(found), Screen())
     if not found.answer:
         raise typer.Exit(1)
 

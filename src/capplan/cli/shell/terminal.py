@@ -90,7 +90,7 @@ def check_plot(path: Path | None) -> None:
     """
     check_output(path, PLOT_ENDINGS)
     if path is not None and path.suffix.lower() != ".html":
-        from capplan.planner.reports.plot_file import check_drawing  # slow to import
+        from capplan.reports.figure import check_drawing  # slow to import
 
         check_drawing(path)
 

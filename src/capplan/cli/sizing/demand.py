@@ -10,11 +10,12 @@ import typer
 from capplan.cli.shell.scenario_command import flag, with_options
 from capplan.cli.shell.target import DEFAULT_TARGET, read_target
 from capplan.cli.shell.terminal import PLOT_HELP, Json, Screen, check_plot, write_json
-from capplan.cli.sizing.demand_view import render
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, options_of
 from capplan.planner.demand.demand import read_demand
 from capplan.planner.demand.forecast import forecast
+from capplan.reports.demand import describe, write_plot
+from capplan.reports.screen import show
 
 
 def demand_(
@@ -48,13 +49,11 @@ def demand_(
         met = layout_of(asked, _scenario(chosen.scenario, texts), chosen.fitted)
     found = forecast(asked, met)
     if plot is not None:
-        from capplan.planner.reports.demand_plot import write_plot  # plotly is slow to import
-
         write_plot(found, file.name, plot)
     if as_json:
         write_json(found.to_json())
     else:
-        render(found, file.name, Screen(), explain)
+        show(describe(found, file.name, explain), Screen())
     if not found.answer:
         raise typer.Exit(1)
 

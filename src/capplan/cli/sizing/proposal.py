@@ -34,12 +34,12 @@ from capplan.cli.sizing.size import (
 from capplan.models.errors import InputError
 from capplan.models.replaced_file import replace_file
 from capplan.planner.proposal.details import read_details
-from capplan.planner.proposal.formats.render import ENDINGS, check_installed, render_proposal
 from capplan.planner.proposal.proposal import Proposal
 from capplan.planner.proposal.propose import STAGES, TASKS, NoLayoutError, ProposalQuestion, Stage, propose
 from capplan.planner.size.prices import Prices
 from capplan.planner.size.size import families
 from capplan.planner.work import check_sizing
+from capplan.reports.proposal import ENDINGS, check_installed, render_proposal
 from capplan.simulator.experiments.workers import Workers
 from capplan.systems.registry import system
 

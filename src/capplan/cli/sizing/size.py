@@ -25,7 +25,6 @@ from capplan.cli.shell.scenario_command import (
 from capplan.cli.shell.target import DEFAULT_TARGET, Target, TargetText, read_target
 from capplan.cli.shell.terminal import PLOT_HELP, Json, NoTimeLimit, Screen, check_plot, write_json
 from capplan.cli.shell.workers import workers_for
-from capplan.cli.sizing.sizing_view import render
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import parse_share
@@ -35,6 +34,8 @@ from capplan.planner.size.confirm import SizingEngine
 from capplan.planner.size.prices import Prices, read_prices
 from capplan.planner.size.shapes import read_shapes
 from capplan.planner.size.size import SizingQuestion, families, size
+from capplan.reports.screen import show
+from capplan.reports.sizing import describe, write_plot
 from capplan.systems.registry import system
 
 ENGINES: tuple[SizingEngine, ...] = ("compiled", "analytic")
@@ -108,13 +109,11 @@ def size_(
         sizing = size(base, question, workers, chosen.fitted, progress)
     say_what_has_no_effect([base])
     if plot is not None:
-        from capplan.planner.reports.sizing_plot import write_plot  # plotly is slow to import
-
         write_plot(sizing, its, plot)
     if as_json:
         write_json(sizing.to_json())
     else:
-        render(sizing, its, Screen(), explain)
+        show(describe(sizing, its, explain), Screen())
     if sizing.answer != "yes":
         raise typer.Exit(1)
 

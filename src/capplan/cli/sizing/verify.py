@@ -13,15 +13,13 @@ from capplan.cli.shell.messages import say
 from capplan.cli.shell.progress import stages
 from capplan.cli.shell.terminal import Json, Screen, write_json
 from capplan.cli.shell.workers import workers_for
-from capplan.cli.views.lines import paragraph, put
 from capplan.planner.proposal.propose import STAGES, TASKS, NoLayoutError, Stage
-from capplan.planner.proposal.verify import Change, Verification, question_of, read_proposal, verify
+from capplan.planner.proposal.verify import Verification, question_of, read_proposal, verify
 from capplan.planner.size.size import families
+from capplan.reports.saved_answer import verification
+from capplan.reports.screen import show
 from capplan.simulator.experiments.workers import Workers
 from capplan.systems.registry import read_calibration, system
-
-SHOWN = 12
-"""Figures that are named on the screen; --json names all."""
 
 
 def verify_(
@@ -49,7 +47,7 @@ def verify_(
     if as_json:
         write_json(found.to_json())
     else:
-        _render(found, file)
+        show(verification(found, file), Screen())
     if not found.verified:
         raise typer.Exit(1)
 
@@ -60,39 +58,3 @@ def _verified(content: Mapping[str, Any], workers: Workers, calibration: Fitted 
     except NoLayoutError as error:
         say(f"the proposal has no layout any more: {error}")
         raise typer.Exit(1) from None
-
-
-def _render(found: Verification, file: Path) -> None:
-    console = Screen()
-    if found.verified:
-        paragraph(console, f"{file}: verified. All {found.figures} values are what this version computes.")
-        return
-    paragraph(console, f"{file}: not verified", style="bold")
-    if not found.intact:
-        paragraph(console, "- The file was changed after it was written: its digest does not match.", hanging=2)
-    for each in found.origins:
-        paragraph(
-            console,
-            f"- Another {each.figure}: it was made with {_short(each.stored)}, here is {_short(each.computed)}.",
-            hanging=2,
-        )
-    if not found.changes:
-        paragraph(console, f"All {found.figures} values are the same all the same.")
-        return
-    put(console)
-    paragraph(console, f"{len(found.changes)} of {found.figures} values differ:")
-    for each in found.changes[:SHOWN]:
-        paragraph(console, f"- {_line(each)}", hanging=4)
-    if len(found.changes) > SHOWN:
-        paragraph(console, f"and {len(found.changes) - SHOWN} more: --json names all")
-
-
-def _line(change: Change) -> str:
-    return f"{change.figure}: {_short(change.stored)} in the file, {_short(change.computed)} now"
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, dict | list):
-        return f"{len(value)} values"
-    text = f"{value:.4g}" if isinstance(value, float) else "nothing" if value is None else str(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

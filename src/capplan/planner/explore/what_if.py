@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,9 +28,6 @@ from capplan.planner.predict.capacity import default_rate
 from capplan.planner.situations.conditions import Conditions
 from capplan.planner.situations.judged import Judged
 from capplan.systems.registry import resolve, system
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 FEW_DRAWS = 16
 LOADS = (0.05, 0.2, 0.4, 0.6, 0.7, 0.8, 0.88, 0.94, 0.98)
@@ -175,12 +172,6 @@ class WhatIf:
         band = self.case.uncertainty.of_rate(draws)
         risk = self.case.uncertainty.chance_of_less(draws, self.offered_tps)
         return left.name, left.assumed, band.value, band.low, band.high, risk
-
-    def figure(self) -> go.Figure:
-        """Return the curve with its band, the capacity, the offered rate and the objectives, as a plotly figure."""
-        from capplan.planner.reports.what_if_plot import plot  # plotly is slow to import
-
-        return plot(self.metric.name, self.curve, self.capacity, self.offered_tps, list(self.limits_ms()))
 
     def limits_ms(self) -> Iterator[float]:
         """Yield the limits of the objectives that are about the latency, ms."""

@@ -14,16 +14,17 @@ from capplan.models.replaced_file import replace_file
 from capplan.planner.live import answer as words
 from capplan.planner.live.answer import LiveFigure, LiveValidation
 from capplan.planner.live.folder import Folder
-from capplan.planner.reports.backtest_plot import ratio_axes
-from capplan.planner.reports.plot_file import check_drawing, write_figure
-from capplan.planner.reports.visual_language import (
+from capplan.reports.figure import (
     COLOURS,
     LIGHT,
     NEUTRAL,
     band,
+    check_drawing,
     latency_axis,
+    ratio_axes,
     title,
     title_pixels,
+    write_figure,
 )
 
 PAGE = "live-validation.md"

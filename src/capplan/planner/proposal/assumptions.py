@@ -1,8 +1,11 @@
-"""What an answer assumes of the layout and the load, and what the load tests had of it."""
+"""What an answer assumes, how a customer measures its inputs himself, and what it does not cover."""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from capplan.calibration.observations import LoadTest
@@ -12,7 +15,9 @@ from capplan.models.language.scenario import Scenario, axes_of, options_of
 from capplan.models.number_words import rate
 from capplan.models.results import Basis
 from capplan.planner.explore.sweep_table import rate_fields
-from capplan.planner.proposal.proposal import Assumption
+from capplan.planner.predict.prediction import Prediction
+from capplan.planner.proposal.proposal import Assumption, MeasuredInput, MetricName
+from capplan.planner.size.sizing import Sizing
 
 NEVER = "never tested"
 
@@ -102,3 +107,72 @@ def _text(value: Any) -> str:
         rows = [each if isinstance(each, tuple) else (each,) for each in value]
         return per_dc_text(value) if all(len(row) == 1 for row in rows) else "; ".join("/".join(row) for row in rows)
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def measured_inputs(its: System[Any], scenario: Scenario) -> tuple[MeasuredInput, ...]:
+    """Return the inputs of a layout that a customer can measure, each with names of metrics and their sources.
+
+    Parameters
+    ----------
+    its : System
+        The system.
+    scenario : Scenario
+        The layout.
+    """
+    tables = _tables()
+    in_cassandra = its.name == "cassandra" or "consistency_read" in vars(scenario) or "cass_nodes" in vars(scenario)
+    return tuple(
+        MeasuredInput(
+            each["name"],
+            each["how"],
+            tuple(MetricName(one["name"], tables["sources"][one["source"]]) for one in each["metrics"]),
+        )
+        for each in tables["inputs"]
+        if its.name in each.get("systems", (its.name,))
+        and (in_cassandra or not each.get("cassandra", False))
+        and _matters(each.get("fields", ()), scenario)
+    )
+
+
+def _matters(fields: list[str], scenario: Scenario) -> bool:
+    """Whether an input says something about a layout: one of its fields is in use."""
+    given = scenario.given()
+    used = [name for name in fields if name == "rate" or given.get(name, False) is not False]
+    between_dcs = set(fields) <= {"rtt", "distance"}
+    return not fields or (bool(used) and not (between_dcs and getattr(scenario, "dcs", 1) == 1))
+
+
+@cache
+def _tables() -> dict[str, Any]:
+    return tomllib.loads(files(__package__).joinpath("inputs.toml").read_text(encoding="utf-8"))
+
+
+def limits(its: System[Any], sizing: Sizing, prediction: Prediction) -> tuple[str, ...]:
+    """Return what the answer leaves out or guesses, and what documents only claim.
+
+    Parameters
+    ----------
+    its : System
+        The system.
+    sizing : Sizing
+        The sizing.
+    prediction : Prediction
+        The prediction of the layout.
+    """
+    found = [*prediction.evidence.cautions, *prediction.evidence.claims]
+    if sizing.guesses:
+        found.append(f"Guesses without a source: {', '.join(sizing.guesses)}.")
+    if prediction.tails_not_modelled:
+        found.append(f"Slow requests by {_listed(prediction.tails_not_modelled)} are not in the percentiles.")
+    if sizing.not_asked:
+        losses = _listed(tuple(its.losses[word] for word in sizing.not_asked))
+        found.append(
+            f"The layout was not asked to survive the loss of {losses}; failures and options show what happens."
+        )
+    found.append("A confidence holds in each situation on its own. How often a situation occurs is not part of it.")
+    return tuple(dict.fromkeys(found))
+
+
+def _listed(words: tuple[str, ...]) -> str:
+    *most, last = words
+    return f"{', '.join(most)} and {last}" if most else last

@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import Any, cast
 
 import numpy as np
 
 from capplan.calibration.case.extrapolation import RATE, Extrapolation
+from capplan.calibration.evidence.load_tests import LoadTestRow
 from capplan.calibration.fit.fitted_file import FittedTable
 from capplan.calibration.system import Case
+from capplan.calibration.tables.backtest import CLOSE
+from capplan.calibration.tables.fit_table import RowPrediction, TableSystem, fit_table, predict_table, unloaded
+from capplan.calibration.tables.rows import TableRow, rate_per_s, rows_of, with_mix
+from capplan.calibration.tables.scores import MODEL, BacktestRow, backtest_row, summary
+from capplan.calibration.validation.simple_rules import IntervalEstimate
 from capplan.calibration.validation.validate import report
-from capplan.planner.proposal.proposal import EvidenceUsed, Narrower
-from capplan.planner.size.in_words import statistic
+from capplan.models.errors import InputError
+from capplan.models.language.parameter import defaults
+from capplan.models.language.scenario import Scenario, fields_of
+from capplan.models.number_words import rate
+from capplan.models.results import rounded
+from capplan.planner.next_test.figures import CAPACITY
+from capplan.planner.next_test.next_test import CandidateTest, NextTest, next_test
+from capplan.planner.proposal.proposal import (
+    BetterRule,
+    EvidenceUsed,
+    Narrower,
+    NextLoadTest,
+    UnseenFigures,
+    UnseenRows,
+)
+from capplan.planner.rule_names import statistic
 from capplan.planner.size.sizing import steady
 
 _LEAST = 0.1  # of the band: what must be gained to be worth a line
@@ -110,3 +133,234 @@ def _narrower(case: Case[Any]) -> Iterator[Narrower]:
                 yield Narrower(f"A load test that covers: {way.words}", half_width)
     if (certain := _half_width(case, far, certain=True)) < now * (1 - _LEAST):
         yield Narrower("Parameters measured on the customer's own nodes", certain)
+
+
+_SHARE = 0.25  # of the loads of a single layout: the highest ones are left out
+_FEWEST_LOADS = 3
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Rows that a refit leaves out, in words and by their places in the table."""
+
+    words: str
+    unseen: tuple[int, ...]
+
+
+def fold_of(system: TableSystem[Any], rows: Sequence[LoadTestRow]) -> Fold | None:
+    """Return what a refit leaves out: a layout, or else the highest loads; None if too little would be left.
+
+    Of several layouts, it is the one with the highest throughput: a proposal asks for more than was tested. Of one
+    layout, it is the quarter of its loads that is highest. One refit takes seconds, each further one as long.
+
+    Parameters
+    ----------
+    system : TableSystem
+        The system.
+    rows : sequence of LoadTestRow
+        The fitted rows.
+    """
+    read = system.read(rows)
+    places: dict[Any, list[int]] = defaultdict(list)
+    for place, row in enumerate(read):
+        places[row.layout].append(place)
+    if len(places) == 1:
+        return _highest_loads(read)
+    fastest = max(places, key=lambda layout: max(_speed(read[place]) for place in places[layout]))
+    return Fold(f"the layout with the highest throughput ({_in_words(system, fastest)})", tuple(places[fastest]))
+
+
+def _in_words(system: TableSystem[Any], layout: Any) -> str:
+    return system.layout(layout, defaults(system.parameters))
+
+
+def _highest_loads(rows: Sequence[TableRow]) -> Fold | None:
+    loads = sorted({_load(row) for row in rows})
+    if len(loads) < _FEWEST_LOADS:
+        return None
+    last = set(loads[-max(round(_SHARE * len(loads)), 1) :])
+    words = f"the {len(last)} highest loads" if len(last) > 1 else "the highest load"
+    return Fold(words, tuple(place for place, row in enumerate(rows) if _load(row) in last))
+
+
+def _load(row: TableRow) -> tuple[str, int, float]:
+    return row.load.kind, row.load.clients, row.load.rate_per_s
+
+
+def _speed(row: TableRow) -> float:
+    """Return the rate of a row; where none is known, how short its latencies are."""
+    return rate_per_s(row) or 1 / max(min(row.measured.values(), default=1e9), 1e-9)
+
+
+def predicted_unseen(
+    system: TableSystem[Any], rows: Sequence[LoadTestRow], fold: Fold, seed: int
+) -> tuple[BacktestRow, ...]:
+    """Refit without the rows of a fold, and predict their figures.
+
+    Parameters
+    ----------
+    system : TableSystem
+        The system.
+    rows : sequence of LoadTestRow
+        The fitted rows.
+    fold : Fold
+        What to leave out.
+    seed : int
+        Seed of the refit's ensemble.
+    """
+    completed = with_mix(rows)
+    trained = [row for place, row in enumerate(completed) if place not in fold.unseen]
+    unseen = {str(place): replace(completed[place], run_id=str(place)) for place in fold.unseen}
+    predicted = predict_table(system, fit_table(system, trained, seed=seed), tuple(unseen.values()))
+    return tuple(
+        backtest_row(unseen[str(each.run_id)], str(each.run_id), each, _estimate(each), trained)
+        for each in predicted
+        if each.measured
+    )
+
+
+def _estimate(figure: RowPrediction) -> IntervalEstimate:
+    band = figure.predicted
+    return IntervalEstimate(band.value, band.low, band.high)
+
+
+def unseen_rows(fold: Fold | None, rows: Sequence[BacktestRow]) -> UnseenRows:
+    """Return the scores of predictions without their rows; those that the other rows do not decide only count."""
+    decided = [row for row in rows if row.identifiable]
+    by_quantity: dict[str, list[BacktestRow]] = defaultdict(list)
+    for row in decided:
+        by_quantity[row.quantity].append(row)
+    return UnseenRows(
+        left_out="" if fold is None else fold.words,
+        figures=tuple(_scored(name, each) for name, each in by_quantity.items()),
+        undecided=len(rows) - len(decided),
+        why_undecided=next((row.reason for row in rows if not row.identifiable), ""),
+        better_rules=tuple(_better_rules(decided)),
+    )
+
+
+def _scored(quantity: str, rows: Sequence[BacktestRow]) -> UnseenFigures:
+    errors = [abs(row.error) for row in rows]
+    return UnseenFigures(
+        quantity=quantity,
+        figures=len(rows),
+        median_error=steady(median(errors)),
+        worst_error=steady(max(errors)),
+        held=sum(row.predicted.low <= row.measured <= row.predicted.high for row in rows),
+    )
+
+
+def _better_rules(rows: Sequence[BacktestRow]) -> Iterator[BetterRule]:
+    """Yield the simple rule that is best on a quantity, where it beats the model."""
+    for quantity, scores in summary(rows).items():
+        better = {
+            name: (each.median_abs_error, each.capplan_median_abs_error)
+            for name, each in scores.items()
+            if name != MODEL and each.median_abs_error is not None and each.capplan_median_abs_error is not None
+        }
+        better = {name: (rule, own) for name, (rule, own) in better.items() if rule + CLOSE < own}
+        if better:
+            name = min(better, key=lambda each: better[each][0])
+            rule, own = better[name]
+            yield BetterRule(quantity, name, steady(rule), steady(own))
+
+
+_HELPS = 0.01  # probability of another decision, or share by which a band is narrower, from which a test helps
+_MORE = (1, 2)  # times the clients that drove the tested layouts hardest
+_NEAR = (0.8, 0.95)  # of the capacity, for tables of offered rates
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    words: str
+    fields: Mapping[str, Any]
+
+
+def next_load_test(case: Case[Any]) -> NextLoadTest | None:
+    """Return the most useful of a few load tests for the first objective of a proposal, or for its capacity.
+
+    The candidates are the proposed layout and the one with most rows, each at the highest tested load and at twice
+    that, in proportion to their capacities; at 80 and 95 % of the capacity where no clients were tested.
+
+    Parameters
+    ----------
+    case : Case
+        The proposed layout at its planned rate.
+
+    Returns
+    -------
+    NextLoadTest or None
+        None if none of them helps.
+    """
+    candidates = list(_candidates(case))
+    found = _ranked(case, [each.fields for each in candidates])
+    if found is None:
+        return None
+    for gain in ("chance_of_change", "narrowing"):  # what may change the decision comes first
+        helping = [each for each in found.tests if (getattr(each, gain) or 0.0) >= _HELPS]
+        if helping:
+            best = max(helping, key=lambda each: getattr(each, gain) / each.hours)
+            words = next(each.words for each in candidates if dict(each.fields) == dict(best.changes))
+            return _advice(found, best, words)
+    return None
+
+
+def _ranked(case: Case[Any], candidates: list[Mapping[str, Any]]) -> NextTest | None:
+    """Return what the candidates tell of the first objective's figure; of the capacity where that is unbounded."""
+    for figure in (None, CAPACITY):
+        try:
+            return next_test(case, candidates, figure=figure)
+        except InputError:  # the latency is unbounded in some draw
+            continue
+    return None
+
+
+def _advice(found: NextTest, best: CandidateTest, words: str) -> NextLoadTest:
+    return NextLoadTest(
+        what=words,
+        hours=best.hours,
+        new_layout=best.new_layout,
+        figure=found.figure.name,
+        unit=found.figure.unit,
+        value=rounded(found.figure.value),
+        low=rounded(found.figure.low),
+        high=rounded(found.figure.high),
+        low_after=rounded(best.low_after),
+        high_after=rounded(best.high_after),
+        narrowing=rounded(best.narrowing),
+        chance_of_change=None if best.chance_of_change is None else rounded(best.chance_of_change),
+    )
+
+
+def _candidates(case: Case[Any]) -> Iterator[_Candidate]:
+    system = cast("TableSystem[Any]", case.system)
+    rows = system.read(rows_of(case.fitted))
+    own, tested = unloaded(case.scenario), system.usual_scenario(case.fitted)
+    capacity = float(np.median(case.solution.capacity))
+    known = replace(case, scenario=tested, offered_per_s=None)
+    layouts = [("the proposed layout", own, capacity)]
+    if tested != own:
+        words = f"the layout with most rows ({system.layout(tested, case.values)})"
+        layouts.append((words, tested, float(np.median(known.solution.capacity))))
+    for words, layout, highest in layouts:
+        fields = _differences(own, layout)
+        for load, amount in _loads(rows, highest):
+            unit = f"{amount:,} clients" if load == "clients" else f"{rate(amount)} requests per second"
+            yield _Candidate(f"{unit} on {words}", {**fields, load: amount})
+
+
+def _differences(own: Any, layout: Any) -> dict[str, Any]:
+    kind: type[Scenario] = type(own)
+    names = [name for name in fields_of(kind) if name not in ("tps", "clients", "slo")]
+    return {name: getattr(layout, name) for name in names if getattr(layout, name) != getattr(own, name)}
+
+
+def _loads(rows: tuple[TableRow, ...], capacity: float) -> Iterator[tuple[str, Any]]:
+    """Yield loads that drive a layout of some capacity as hard as the hardest row, and harder."""
+    closed = [row for row in rows if row.load.kind == "closed" and rate_per_s(row)]
+    if not closed:
+        yield from (("tps", float(round(share * capacity))) for share in _NEAR)
+        return
+    hardest = max(closed, key=lambda row: row.load.clients)
+    clients = hardest.load.clients * max(capacity / max(map(rate_per_s, closed)), 1.0)
+    yield from (("clients", math.ceil(times * clients)) for times in _MORE)

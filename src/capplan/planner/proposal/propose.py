@@ -25,12 +25,16 @@ from capplan.planner.demand.volume import months_until_rate
 from capplan.planner.explore.sweep_analytic import AnalyticPoints
 from capplan.planner.predict.predict import predict
 from capplan.planner.predict.prediction import Prediction
-from capplan.planner.proposal.assumptions import assumptions
+from capplan.planner.proposal.assumptions import assumptions, limits, measured_inputs
 from capplan.planner.proposal.details import Details
-from capplan.planner.proposal.evidence import evidence_used
-from capplan.planner.proposal.inputs import measured_inputs
-from capplan.planner.proposal.limits import limits
-from capplan.planner.proposal.next_load_test import next_load_test
+from capplan.planner.proposal.evidence import (
+    Fold,
+    evidence_used,
+    fold_of,
+    next_load_test,
+    predicted_unseen,
+    unseen_rows,
+)
 from capplan.planner.proposal.options import Survival, confidence_options, survival
 from capplan.planner.proposal.proposal import (
     DISKS,
@@ -48,10 +52,8 @@ from capplan.planner.proposal.proposal import (
     Provenance,
     YearOfGrowth,
 )
-from capplan.planner.proposal.unseen_rows import Fold, fold_of, predicted_unseen, unseen_rows
+from capplan.planner.size.chosen import chosen_scenario, nothing_found
 from capplan.planner.size.disks import DATA, disks_of
-from capplan.planner.size.in_words import inside_sentence
-from capplan.planner.size.sentences import chosen_scenario, nothing_found
 from capplan.planner.size.size import SizingQuestion, size_families
 from capplan.planner.size.sizing import Safety, SizedLayout, Sizing, steady
 from capplan.simulator.experiments.workers import Workers, run_all
@@ -127,7 +129,8 @@ def propose(question: ProposalQuestion, workers: Workers | None = None, stage: S
     its: System[Any] = system(question.base.system)
     sizing, results = size_families(question.base, question.sizing, workers, question.fitted)
     if sizing.chosen is None:
-        raise NoLayoutError(f"there is nothing to propose: {inside_sentence(nothing_found(sizing)).rstrip('.')}")
+        why = nothing_found(sizing).rstrip(".")
+        raise NoLayoutError(f"there is nothing to propose: {why[:1].lower()}{why[1:]}")
     stage(STAGES[1])
     scenario = chosen_scenario(question.base, sizing, sizing.chosen)
     fitted = question.fitted or its.fitted()

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from capplan.models.results import Band, plain
 from capplan.models.verdict import Answer
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import plotly.graph_objects as go
 
 SCHEMA = "capplan.sizing/1"
 
@@ -238,26 +233,3 @@ class Sizing:
     def to_json(self) -> dict[str, Any]:
         """Return the value as JSON has it: plain tables, lists and finite numbers."""
         return {"schema": SCHEMA, **plain(self)}
-
-    @cached_property
-    def sentences(self) -> tuple[str, ...]:
-        """What to buy, what it does and how sure that is; one sentence that says why if there is no layout."""
-        from capplan.planner.size.sentences import sentences  # these import this module
-
-        return sentences(self)
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return a row for each layout, the cheapest first: what it costs, its risk, and what is regretted with it.
-
-        Columns: `layout`, `cost`, `risk`, `held_tps`, `binding`, `limit`, `regret`.
-        """
-        from capplan.planner.size.sentences import layouts
-
-        return layouts(self)
-
-    def figure(self) -> go.Figure:
-        """Return what each layout sustains in each situation, and the rate that it must, as a plotly figure."""
-        from capplan.planner.reports.sizing_plot import plot
-        from capplan.systems.registry import system
-
-        return plot(self, system(self.system), page=False)

@@ -23,7 +23,7 @@ from capplan.models.errors import InputError
 from capplan.models.number_words import share, significant
 from capplan.models.replaced_file import replace_file
 from capplan.planner.reports.validation.page import ALL, TITLE, best_rule, environment, page
-from capplan.planner.reports.visual_language import COLOURS, faint
+from capplan.reports.figure import COLOURS, faint
 
 MARKDOWN, HTML = "validation.md", "validation.html"
 _ID = re.compile(r'(?<=<td style="text-align:left">)[a-z][\w.-]*(?=</td>)')  # breaks where it is narrow

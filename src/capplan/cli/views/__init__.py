@@ -1,1 +1,0 @@
-"""How answers are shown to people: tables and sentences on a terminal."""

@@ -1,0 +1,192 @@
+"""A backtest for people: errors of capplan beside those of simple rules, and what the rows do not decide."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from capplan.calibration.tables.backtest import Backtest, Displacement
+from capplan.calibration.tables.scores import MODEL, BacktestRow, TableScore
+from capplan.models.number_words import significant
+from capplan.models.results import Band
+from capplan.planner.rule_names import RULES
+from capplan.reports import Later
+from capplan.reports.document import Block, Fact, Line, Paragraph, Table, more, table, title
+from capplan.reports.numbers import error
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from capplan.reports import figure as look
+else:
+    go, look = Later("plotly.graph_objects"), Later("capplan.reports.figure")
+
+_LINE, _BOTTOM = 18, 60  # pixels
+_RATIOS = (0.1, 0.2, 0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 5.0, 10.0)
+
+_WORST = 3  # figures that the screen shows
+_Scores = Mapping[str, Mapping[str, TableScore]]
+
+
+def describe(found: Backtest) -> Iterator[Block]:
+    """Yield the description of a backtest."""
+    decided = bool(found.identifiable_summary)
+    scores = found.identifiable_summary or found.summary
+    rows = f"{found.trained_rows} rows fitted, {found.unseen_rows} predicted"
+    yield title(f"{found.system} on {found.table or 'a table'}, {found.train}: {rows}")
+    yield Line()
+    yield Fact("Answer", "yes: no simple rule is better, and the bands hold" if found.answer else "no")
+    for reason in found.reasons:
+        yield Paragraph(_plain(reason), indent=13)
+    for sentence in found.assumed:
+        yield Fact("Assumed", sentence)
+    yield Line()
+    which = "of figures that the fitted rows decide" if decided else "of figures that the fitted rows do not decide"
+    yield Line(f"Median absolute error (worst) {which}", "bold")
+    yield _errors(scores)
+    yield Line()
+    parts = [
+        f"{in_words(quantity)}: {error(own.coverage)} hold, high/low {own.high_over_low:.2f}"
+        for quantity, by_name in scores.items()
+        if (own := by_name[MODEL]).coverage is not None and own.high_over_low is not None
+    ]
+    yield Fact("90 % bands", "; ".join(parts))
+    known = sorted((row for row in found.rows if row.identifiable or not decided), key=lambda row: -abs(row.error))
+    for number, row in enumerate(known[:_WORST]):
+        yield Fact("Worst" if not number else "", _figure(row))
+    yield from _undecided(found)
+    if found.displacement is not None:
+        yield from _displacement(found.displacement)
+    yield Line()
+    yield more(["--displace", "--plot FILE", "--json"])
+
+
+def _plain(reason: str) -> str:
+    """Return a reason with the words of the table below it for columns and rules."""
+    quantity, colon, rest = reason.partition(": ")
+    if not colon:
+        return reason
+    for name, words in RULES.items():
+        rest = rest.replace(f"the rule {name} ", f"{words} ")
+    return f"{in_words(quantity)}: {rest}"
+
+
+def _errors(scores: _Scores) -> Table:
+    """Return a row for each quantity; where that is too wide one for each rule, and then medians alone."""
+    names = [name for name in RULES if any(each[name].figures for each in scores.values() if name in each)]
+    rows = [
+        [in_words(quantity), str(by_name[MODEL].figures), *(error_cell(by_name[name]) for name in names)]
+        for quantity, by_name in scores.items()
+    ]
+    heads = ["", *map(in_words, scores)]
+    with_worst = [[RULES[name], *(error_cell(each[name]) for each in scores.values())] for name in names]
+    medians = [[RULES[name], *(error_cell(each[name], worst=False) for each in scores.values())] for name in names]
+    by_rule = table(heads, with_worst, [table(heads, medians)])
+    return table(["", "figures", *(RULES[name] for name in names)], rows, [by_rule])
+
+
+def in_words(quantity: str) -> str:
+    """Return a column of the table in words: `throughput`, `p99`."""
+    return quantity.removeprefix("latency_").removesuffix("_ms").removesuffix("_tps").replace("_percent", "")
+
+
+def error_cell(score: TableScore, worst: bool = True) -> str:
+    """Return the median error of figures, and the worst: `3.1 % (12 %)`."""
+    if score.median_abs_error is None or (worst and score.worst_abs_error is None):
+        return "-"
+    beside = f" ({error(score.worst_abs_error)})" if worst and score.worst_abs_error is not None else ""
+    return f"{error(score.median_abs_error)}{beside}"
+
+
+def _figure(row: BacktestRow) -> str:
+    value, low, high = (significant(each) for each in (row.predicted.value, row.predicted.low, row.predicted.high))
+    return (
+        f"{row.run_id}: {in_words(row.quantity)} {value} ({low} to {high}), measured {significant(row.measured)}: "
+        f"{100 * row.error:+.0f} %"
+    )
+
+
+def _undecided(found: Backtest) -> Iterator[Block]:
+    by_reason: dict[str, list[BacktestRow]] = {}
+    for row in found.rows:
+        if not row.identifiable:
+            by_reason.setdefault(row.reason, []).append(row)
+    for reason, rows in list(by_reason.items())[:_WORST]:
+        runs = len({row.run_id for row in rows})
+        yield Fact("Undecided", f"{len(rows)} figures of {runs} {'run' if runs == 1 else 'runs'}: {reason}")
+    if len(by_reason) > _WORST:
+        yield Paragraph(f"and {len(by_reason) - _WORST} more reasons (--json has them)", indent=13)
+
+
+def _displacement(found: Displacement) -> Iterator[Block]:
+    if found.median_move is None or found.worst_move is None:
+        return
+    moved = f"{found.moved} of {found.figures} figures move by more than 5 %"
+    most = f"the median by {error(found.median_move)}, the most by {error(found.worst_move)}"
+    yield Line()
+    yield Fact("Priors", f"moved by a standard deviation, {found.fits} fits: {moved}, {most}")
+    for each in found.most_moved[:_WORST]:
+        move = f"{100 * each.low:+.0f} to {100 * each.high:+.0f} %"
+        yield Paragraph(f"{each.run_id}: {in_words(each.quantity)} {move}", indent=13)
+
+
+def write_plot(found: Backtest, path: Path) -> None:
+    """Write the plot to a page, an SVG or a PNG; see `capplan.reports.figure.write`."""
+    look.write(path, f"{found.table}: backtest", lambda page: plot(found, page))
+
+
+def plot(found: Backtest, page: bool = True) -> go.Figure:
+    """Return the figure: a line for each figure of an unseen row; those that the rows do not decide are grey."""
+    figure = go.Figure()
+    drawn = [row for row in found.rows if math.isfinite(row.predicted.high) and row.predicted.low > 0]
+    names = [_name(row) for row in drawn]
+    for place, quantity in enumerate(dict.fromkeys(row.quantity for row in drawn)):
+        own = [each for each in zip(names, drawn, strict=True) if each[1].quantity == quantity and each[1].identifiable]
+        if own:
+            figure.add_trace(_trace(_column(quantity), own, look.COLOURS[place % 6]))
+    if undecided := [each for each in zip(names, drawn, strict=True) if not each[1].identifiable]:
+        figure.add_trace(_trace("not decided by the fitted rows", undecided, look.NEUTRAL))
+    figure.add_vline(x=1.0, line={"color": look.NEUTRAL, "width": 1.5, "dash": "dot"})
+    text = [f"Fitted: {found.train}. {found.trained_rows} rows, {found.unseen_rows} others predicted."]
+    medians = {
+        name: each[MODEL].median_abs_error for name, each in (found.identifiable_summary or found.summary).items()
+    }
+    known = {name: each for name, each in medians.items() if each is not None and math.isfinite(each)}
+    if known:
+        text.append(
+            f"Median error: {', '.join(f'{_column(name)} {100 * each:.2g} %' for name, each in known.items())}."
+        )
+    look.ratio_axes(figure, names, _RATIOS)
+    inner, name = _LINE * max(len(names), 6), f"{found.table}: backtest of {found.system}"
+    legend = {"orientation": "h", "x": 0, "xanchor": "left", "yanchor": "bottom", "y": 1}
+    figure.update_layout(showlegend=True)
+    look.frame(figure, name, text, inner, page, above=30, below=_BOTTOM, legend=legend)
+    return figure
+
+
+def _name(row: BacktestRow) -> str:
+    name = row.request_class or ""
+    return " ".join(each for each in (row.run_id, "" if name in row.run_id else name, _column(row.quantity)) if each)
+
+
+def _column(quantity: str) -> str:
+    return quantity.removeprefix("latency_").removesuffix("_ms").removesuffix("_tps")
+
+
+def _trace(name: str, rows: list[tuple[str, BacktestRow]], colour: str) -> go.Scatter:
+    bands = [
+        Band(its.value / row.measured, its.low / row.measured, its.high / row.measured)
+        for _, row in rows
+        for its in [row.predicted]
+    ]
+    return go.Scatter(
+        x=[each.value for each in bands],
+        y=[each for each, _ in rows],
+        name=name,
+        mode="markers",
+        marker={"color": colour, "size": 7},
+        error_x=look.whiskers(bands, colour, width=3),
+        hovertemplate="%{y}: %{x:.3f}<extra></extra>",
+    )

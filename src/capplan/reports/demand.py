@@ -1,0 +1,300 @@
+"""The answer of `demand` for people: rates, a re-attach storm, data, and until when they fit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from capplan.models.language.scenario import Scenario
+from capplan.models.number_words import rate, share, significant, tenths_of_percent
+from capplan.models.results import Band
+from capplan.planner.demand.busy_hour import ClassRates
+from capplan.planner.demand.demand import Demand
+from capplan.planner.demand.forecast import Fit, Forecast, Layout, Month
+from capplan.planner.demand.sources import GUESS
+from capplan.planner.demand.volume import disk_gib_per_node, months_until, volume
+from capplan.reports import Later
+from capplan.reports.document import Block, Fact, Line, Paragraph, Table, more, stacked, table, title
+from capplan.reports.numbers import Format, per_second, to_ends
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from capplan.reports import figure as look
+else:
+    go, look = Later("plotly.graph_objects"), Later("capplan.reports.figure")
+
+_PANEL, _PANEL_GAP, _BOTTOM, _ENTRY = 260, 80, 58, 24  # pixels
+_SEEN = 0.01  # of the peak rate: lower rates of handshakes cannot be told from 0
+
+_PER_YEAR = 12
+_TIMES = 6  # rows of a table of the time after an outage
+
+
+def describe(found: Forecast, name: str, explain: bool = False) -> Iterator[Block]:
+    """Yield the description of a forecast.
+
+    Parameters
+    ----------
+    found : Forecast
+        The answer.
+    name : str
+        The file of the demand.
+    explain : bool
+        Show every assumption with its source, too.
+    """
+    yield title(f"{name}: {_subscribers(found)}")
+    yield Line()
+    if found.layout is not None:
+        yield Fact("Answer", _answer(found))
+    yield from _busy_hour(found)
+    yield from _reattach(found)
+    if found.layout is not None:
+        yield Line()
+        yield from _layout(found, found.layout)
+    yield Line()
+    yield _over_time(found)
+    yield Line()
+    yield from _assumptions(found, explain)
+    yield more([*([] if explain else ["--explain"]), "--plot FILE", "--json"])
+
+
+def _subscribers(found: Forecast) -> str:
+    if not found.years:
+        return f"{_count(found.subscribers)} subscribers"
+    growth = found.growth_per_year
+    yearly = share(growth.value)
+    if growth.low != growth.high:
+        yearly += f" ({share(growth.low)} to {share(growth.high)})"
+    words = f"{_count(found.subscribers)} subscribers in {found.years:g} years"
+    return f"{words}, {_count(found.subscribers_today)} today, growth {yearly} a year"
+
+
+def _busy_hour(found: Forecast) -> Iterator[Fact]:
+    each, usual = found.session, found.busy_hour
+    classes = f"auth {rate(usual.auth_per_s)}, acct {rate(usual.acct_per_s)}"
+    yield Fact("Busy hour", f"{per_second(usual.total_per_s)} requests: {classes}")
+    requests = f"{significant(each.auth)} auth, 1 start, {significant(each.interim)} interim, 1 stop"
+    yield Fact("Session", f"{significant(each.total)} requests: {requests}")
+    yield Fact("Sessions", f"{per_second(found.starts_per_s)} start, {_count(found.open_sessions)} open at once")
+    if usual.handshakes_per_s:
+        often = tenths_of_percent(usual.handshakes_per_request)
+        yield Fact("Handshakes", f"{per_second(usual.handshakes_per_s)} of TLS, {often} of the requests")
+
+
+def _reattach(found: Forecast) -> Iterator[Fact]:
+    storm, start = found.reattach, found.reattach.peak.from_s
+    again = f"{_count(storm.sessions)} sessions start again after an outage"
+    peak = (
+        f"peak {per_second(storm.peak.rates.total_per_s)} over {storm.peak.to_s - start:g} s, {start:g} s after its end"
+    )
+    yield Fact("Re-attach", f"{again}: {peak}, {significant(storm.times_busy_hour)} times the busy hour")
+    if storm.updates_after_s is not None and storm.updates_peak_per_s is not None:
+        updates = f"up to {per_second(storm.updates_peak_per_s)} interim updates"
+        yield Fact("", f"{storm.updates_after_s:g} s later {updates} of these sessions at once")
+    if storm.handshakes_peak_per_s > found.busy_hour.handshakes_per_s:
+        yield Fact("", f"{per_second(storm.handshakes_peak_per_s)} TLS handshakes when clients connect again")
+
+
+def _layout(found: Forecast, layout: Layout) -> Iterator[Fact]:
+    yield Fact("Layout", layout.words)
+    for each in found.fits:
+        yield Fact(each.what.capitalize(), _fit(each))
+    yield Fact("Catch-up", _served(found, layout))
+    if found.disk_needed_gib is not None and not any(each.what == "disk" for each in found.fits):
+        yield Fact("Disk", f"{_banded(found.disk_needed_gib)} GiB per node, with headroom")
+
+
+def _served(found: Forecast, layout: Layout) -> str:
+    """Return how the layout copes with a mass re-attach."""
+    capacity, served_s = layout.reattach_capacity, found.reattach_served_s
+    if found.reattach.peak.rates.total_per_s <= capacity.value:
+        words = "the layout keeps up with the re-attach"
+    elif served_s is None or math.isinf(served_s):
+        words = "the layout never catches up with the re-attach"
+    else:
+        words = f"the re-attach is served {significant(served_s)} s after the outage at the earliest"
+    return f"{words}, with {per_second(capacity.value)} ({to_ends(capacity)}) carried"
+
+
+def _answer(found: Forecast) -> str:
+    if found.answer:
+        return "yes"
+    missed = [f"the {each.what} {until(each.months)}" for each in found.fits if not each.fits]
+    planned = f"; planned are {_PER_YEAR * found.years:g} months" if found.years else ""
+    return f"no: {', '.join(missed)}{planned}"
+
+
+def _fit(each: Fit) -> str:
+    if each.what == "rate":
+        words = f"{per_second(each.needed.value)} needed, {rate(each.limit.value)} ({to_ends(each.limit)}) carried"
+    else:
+        words = f"{_banded(each.needed)} GiB per node needed with headroom, {each.limit.value:,.0f} there"
+    return f"{words}: {until(each.months)}"
+
+
+def until(months: Band) -> str:
+    """Return until when something fits."""
+    if math.isinf(months.value):
+        return "fits" if math.isinf(months.low) else f"fits, at worst until month {months.low:.0f}"
+    if not months.value:
+        best = "at best it does" if math.isinf(months.high) else f"at best until month {months.high:.0f}"
+        return "does not fit today" if not months.high else f"does not fit today, {best}"
+    ends = f"{months.low:.0f} or later" if math.isinf(months.high) else f"{months.low:.0f} to {months.high:.0f}"
+    spread = "" if months.low == months.high else f" ({ends})"
+    return f"fits until month {math.floor(months.value)}{spread}"
+
+
+def _over_time(found: Forecast) -> Table:
+    first = found.months[0]
+    if not found.years and first.data_gib is None:
+        heads, rows = _after_outage(found)
+    else:
+        heads = ["Month", "busy hour", *(["one copy of the data"] if first.data_gib else [])]
+        heads += ["fullest node"] if first.node_gib else []
+        rows = [_month(each) for each in found.months if each.month % _PER_YEAR == 0 or each is found.months[-1]]
+    return table(heads, rows, stacked(heads, [[f"{heads[0]} {row[0]}", *row[1:]] for row in rows]))
+
+
+def _after_outage(found: Forecast) -> tuple[list[str], list[list[str]]]:
+    """Return a table of the times with the same rates, without handshakes where there are none."""
+    same = [list(each) for _, each in groupby(found.reattach.over_time, lambda each: _rates(each.rates))]
+    shown = same[:: max(math.ceil(len(same) / _TIMES), 1)]
+    heads = ["After the outage", "auth", "acct"]
+    rows = [[f"{each[0].from_s:g} to {each[-1].to_s:g} s", *_rates(each[0].rates)] for each in shown]
+    if not any(each.rates.handshakes_per_s for each in found.reattach.over_time):
+        return heads, [row[:-1] for row in rows]
+    return [*heads, "TLS handshakes"], rows
+
+
+def _rates(rates: ClassRates) -> list[str]:
+    return [per_second(each) for each in (rates.auth_per_s, rates.acct_per_s, rates.handshakes_per_s)]
+
+
+def _month(each: Month) -> list[str]:
+    cells = [f"{each.month:g}", f"{_banded(each.busy_hour_per_s, rate)}/s"]
+    return cells + [f"{_banded(gib)} GiB" for gib in (each.data_gib, each.node_gib) if gib is not None]
+
+
+def _assumptions(found: Forecast, explain: bool) -> Iterator[Block]:
+    if explain:
+        for each in found.assumptions:
+            yield Paragraph(f"{each.key} = {each.value}: {each.source}", hanging=4)
+        yield Line()
+        return
+    guessed = [f"{each.key} {each.value}" for each in found.assumptions if each.source == GUESS]
+    sourced = [each.key for each in found.assumptions if each.source != GUESS]
+    if guessed:
+        yield Fact("Guessed", "; ".join(guessed))
+    if sourced:
+        yield Fact("Assumed", ", ".join(sourced))
+
+
+def _count(number: float) -> str:
+    return significant(number) if number >= 1000 else f"{number:g}"
+
+
+def _banded(band: Band, form: Format = significant) -> str:
+    return form(band.value) if band.low == band.high else f"{form(band.value)} ({to_ends(band)})"
+
+
+def data_in_words(demand: Demand, scenario: Scenario) -> str:
+    """Return the disk that a node of a layout needs, and until when its own suffices; empty without data or nodes."""
+    nodes = scenario.cassandra_nodes()
+    if demand.data is None or nodes is None:
+        return ""
+    found = volume(demand, demand.data)
+    when = f" in {demand.years:g} years" if demand.years else ""
+    words = f"{_banded(disk_gib_per_node(found, *nodes, demand.months))} GiB of disk per node{when}"
+    if demand.data.disk_gib is None:
+        return words
+    disk_gib = float(demand.data.disk_gib)
+    return f"{words}; {disk_gib:,.0f} GiB: {until(months_until(found, *nodes, disk_gib))}"
+
+
+def write_plot(found: Forecast, name: str, path: Path) -> None:
+    """Write the plot to a page, an SVG or a PNG; see `capplan.reports.figure.write`."""
+    look.write(path, f"{name}: demand", lambda page: plot(found, name, page))
+
+
+def plot(found: Forecast, name: str, page: bool = True) -> go.Figure:
+    """Return the figure: a panel for the time after an outage, one for the rate and one for the data over months."""
+    panels = ["after an outage"]
+    panels += ["busy hour"] if found.years else []
+    panels += ["data"] if found.years and found.months[0].data_gib is not None else []
+    height = _PANEL * len(panels) + _PANEL_GAP * (len(panels) - 1)
+    figure = look.make_subplots(rows=len(panels), cols=1, vertical_spacing=_PANEL_GAP / height)
+    for trace in _rates_after_outage(found):
+        figure.add_trace(trace, row=1, col=1)
+    usual = {"color": look.NEUTRAL, "width": 1.5, "dash": "dot"}
+    figure.add_hline(y=found.busy_hour.total_per_s, line=usual, row=1, col=1)
+    figure.update_xaxes(title_text="time after the end of the outage [s]", row=1, col=1)
+    figure.update_yaxes(title_text="requests per second", **look.RATE_AXIS, row=1, col=1)
+    if found.layout is not None:
+        _limit(figure, found.layout.reattach_capacity, 1)
+    of_data = "data of the fullest node, GiB" if found.layout is not None else "one copy of the data, GiB"
+    for place, panel in enumerate(panels[1:], 2):
+        for trace in _over_months(found, panel):
+            figure.add_trace(trace, row=place, col=1)
+        if found.layout is not None and (limit := _held(found, found.layout, panel)) is not None:
+            _limit(figure, limit, place)
+        words = "requests per second, busy hour" if panel == "busy hour" else of_data
+        figure.update_yaxes(title_text=words, **look.RATE_AXIS, row=place, col=1)
+        figure.update_xaxes(title_text="months from today", dtick=_PER_YEAR, row=place, col=1)
+    text = [f"{significant(found.subscribers)} subscribers. Peak after an outage: {per_second(_peak(found))}."]
+    text.append(f"Dotted: busy hour, {per_second(found.busy_hour.total_per_s)}.")
+    if found.layout is not None:
+        text += look.wrapped(f"Dashed: what the layout holds. {found.layout.words}")
+    figure.update_yaxes(automargin=True)
+    look.frame(figure, f"{name}: demand", text, height, page, above=_ENTRY, below=_BOTTOM, legend=look.above())
+    return figure
+
+
+def _peak(found: Forecast) -> float:
+    return found.reattach.peak.rates.total_per_s
+
+
+def _rates_after_outage(found: Forecast) -> Iterator[go.Scatter]:
+    """Yield the rates by class, stacked; handshakes apart, as they are no requests."""
+    over_time = found.reattach.over_time
+    times = [*(each.from_s for each in over_time), over_time[-1].to_s]
+    auth, acct, tls = (
+        [getattr(each.rates, field) for each in over_time] for field in ("auth_per_s", "acct_per_s", "handshakes_per_s")
+    )
+    shared = {"x": times, "mode": "lines", "line_shape": "hv", "hovertemplate": "%{x:.0f} s: %{y:,.0f}/s"}
+    for name, colour, rates in (("auth", look.COLOURS[0], auth), ("acct", look.COLOURS[1], acct)):
+        line = {"color": colour, "width": 1.5}
+        yield go.Scatter(y=[*rates, rates[-1]], name=name, stackgroup="requests", line=line, **shared)
+    if max(tls) >= _SEEN * _peak(found):
+        line = {"color": look.COLOURS[4], "width": 2, "dash": "dash"}
+        yield go.Scatter(y=[*tls, tls[-1]], name="TLS handshakes", line=line, **shared)
+
+
+def _over_months(found: Forecast, panel: str) -> Iterator[go.Scatter]:
+    months = [each.month for each in found.months]
+    data = [each.node_gib or each.data_gib for each in found.months]
+    rates = [each.busy_hour_per_s for each in found.months]
+    bands = [used if panel == "busy hour" or gib is None else gib for used, gib in zip(rates, data, strict=True)]
+    colour = look.NEUTRAL if panel == "busy hour" else look.COLOURS[2]
+    middle, *ends = ([getattr(each, end) for each in bands] for end in ("value", "low", "high"))
+    hover = "month %{x:.0f}: %{y:,.0f}<extra></extra>"
+    yield from look.curve(months, middle, ends, {"color": colour, "width": 2}, showlegend=False, hovertemplate=hover)
+
+
+def _held(found: Forecast, layout: Layout, panel: str) -> Band | None:
+    """Return the rate that a layout sustains, or the data that its disks hold; None where this is not known."""
+    if panel == "busy hour":
+        return layout.capacity
+    disk = next((each for each in found.fits if each.what == "disk"), None)
+    data = found.months[-1].node_gib
+    return None if disk is None or data is None else Band.exactly(disk.limit.value * data.value / disk.needed.value)
+
+
+def _limit(figure: go.Figure, limit: Band, row: int) -> None:
+    """Draw a limit across a panel: its median dashed, its band shaded."""
+    shade = {"line_width": 0, "fillcolor": look.LIMIT, "opacity": 0.14, "layer": "below"}
+    figure.add_hrect(y0=limit.low, y1=limit.high, **shade, row=row, col=1)
+    figure.add_hline(y=limit.value, line={"color": look.LIMIT, "width": 2, "dash": "dash"}, row=row, col=1)

@@ -1,0 +1,381 @@
+"""Pictures of a proposal, as SVG: the same in the page and in the PDF, and the same bytes in each run.
+
+Text is drawn as outlines, so that it looks the same on every machine and in print.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from capplan.calibration.system import System
+from capplan.models.errors import MissingError
+from capplan.models.number_words import as_given, rate
+from capplan.planner.proposal.proposal import LatencyCurve, Proposal
+from capplan.planner.rule_names import statistic
+from capplan.planner.size.disks import DATA
+from capplan.planner.size.sizing import SizedLayout
+from capplan.reports import sizing as words
+from capplan.reports.figure import (
+    ASKED,
+    BAND_OPACITY,
+    BOX,
+    CAPACITY_OPACITY,
+    COLOURS,
+    DASHES,
+    GRID,
+    INK,
+    LIMIT,
+    NEUTRAL,
+    TICKS_MS,
+)
+from capplan.systems.registry import system
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+LAYOUT, CAPACITY, GROWTH, LATENCY = "layout", "capacity", "growth", "latency"
+"""Names of the pictures."""
+WIDE, NARROW = 6.7, 3.6  # inches: the text of an A4 page, and of a telephone
+MOST_SQUARES = 120  # machines of a kind in a data centre that are drawn one by one
+_LINES = {"solid": "-", "dash": "--", "dashdot": "-.", "longdash": (0, (8, 3))}
+_LOOK: dict[Any, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 8,
+    "axes.edgecolor": NEUTRAL,
+    "axes.labelcolor": INK,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 9,
+    "axes.titlelocation": "left",
+    "axes.titleweight": "bold",
+    "grid.color": GRID,
+    "legend.frameon": False,
+    "legend.fontsize": 7.5,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "capplan",
+}
+
+
+def drawings(proposal: Proposal, width: float = WIDE) -> dict[str, str]:
+    """Return the pictures of a proposal as SVG, by name.
+
+    Parameters
+    ----------
+    proposal : Proposal
+        The proposal.
+    width : float
+        Their width, inches.
+
+    Raises
+    ------
+    MissingError
+        If matplotlib is not installed.
+    """
+    check_drawing()
+    import matplotlib as mpl
+
+    drawn: dict[str, Callable[[Proposal, float], Figure]] = {LAYOUT: _layout, CAPACITY: _capacity, LATENCY: _latency}
+    if proposal.sizing.growth_per_year:
+        drawn[GROWTH] = _growth
+    with mpl.rc_context(_LOOK):
+        return {name: _svg(draw(proposal, width)) for name, draw in drawn.items()}
+
+
+def check_drawing() -> None:
+    """Refuse to draw where matplotlib is missing.
+
+    Raises
+    ------
+    MissingError
+        If it is not installed.
+    """
+    try:
+        import matplotlib as mpl  # noqa: F401 - whether it is there
+    except ImportError:
+        raise MissingError(
+            "the pictures of a proposal are drawn by matplotlib, which is not installed: install capplan[proposal], or "
+            "write .json"
+        ) from None
+
+
+def _svg(figure: Figure) -> str:
+    target = io.StringIO()
+    figure.savefig(target, format="svg", metadata={"Date": None, "Creator": None})
+    return target.getvalue()
+
+
+def _figure(width: float, height: float, rows: int = 1) -> tuple[Figure, list[Axes]]:
+    from matplotlib.figure import Figure
+
+    figure = Figure((width, height), layout="constrained")
+    return figure, list(figure.subplots(rows, 1, squeeze=False)[:, 0])
+
+
+# The layout
+
+
+def _layout(proposal: Proposal, width: float) -> Figure:
+    """Draw data centres as boxes with a square for each machine, in a row, or below each other where it is narrow."""
+    from matplotlib.patches import FancyBboxPatch, Rectangle
+
+    its, places, columns = system(proposal.sizing.system), proposal.places, _boxes_in_a_row(proposal, width)
+    rows = math.ceil(len(places) / columns)
+    box = min((width - 0.1 - 0.5 * (columns - 1)) / columns, 2.6)
+    height = _box_height(places[0].machines, box)
+    deep = max(_box_height(each.machines, box) for each in places)
+    step, gap = deep + 0.42, 0.5
+    figure, (axes,) = _figure(width, rows * step + (0.25 if len(places) > 1 else 0))
+    axes.set(xlim=(0, width), ylim=(-rows * step - (0.25 if len(places) > 1 else 0), 0), aspect="equal")
+    axes.axis("off")
+    centres = []
+    for place, each in enumerate(places):
+        left = 0.05 + (place % columns) * (box + gap)
+        top = -(place // columns) * step - 0.24
+        height = _box_height(each.machines, box)
+        axes.add_patch(
+            FancyBboxPatch(
+                (left, top - height), box, height, boxstyle="round,pad=0,rounding_size=0.06", fc=BOX, ec=NEUTRAL
+            )
+        )
+        axes.text(left, top + 0.06, each.name, fontweight="bold", va="bottom")
+        y = top - 0.12
+        for kind, (name, count) in enumerate(each.machines.items()):
+            axes.text(left + 0.1, y, f"{count} {its.machines[name].name}{'s' * (count != 1)}", va="top")
+            y -= 0.2
+            for square in range(count if count <= MOST_SQUARES else 0):
+                across = _across(box)
+                x = left + 0.1 + (square % across) * 0.13
+                axes.add_patch(
+                    Rectangle(
+                        (x, y - 0.1 - (square // across) * 0.13), 0.1, 0.1, fc=COLOURS[kind % len(COLOURS)], ec="none"
+                    )
+                )
+            y -= 0.13 * (math.ceil(count / _across(box)) if count <= MOST_SQUARES else 0) + 0.1
+        centres.append((left, top, height))
+    if len(places) > 1:
+        _round_trips(axes, proposal, centres, box, columns, -rows * step - 0.05)
+    return figure
+
+
+def _boxes_in_a_row(proposal: Proposal, width: float) -> int:
+    return min(len(proposal.places), 3 if width > NARROW else 1)
+
+
+def _across(box: float) -> int:
+    return max(int((box - 0.2) / 0.13), 1)
+
+
+def _box_height(machines: Mapping[str, int], box: float) -> float:
+    rows = [math.ceil(count / _across(box)) if count <= MOST_SQUARES else 0 for count in machines.values()]
+    return 0.12 + sum(0.3 + 0.13 * each for each in rows)
+
+
+def _round_trips(
+    axes: Axes,
+    proposal: Proposal,
+    boxes: Sequence[tuple[float, float, float]],
+    width: float,
+    columns: int,
+    below: float,
+) -> None:
+    """Draw round trips between neighbours, and write those of all pairs below."""
+    trips = proposal.round_trips_ms
+    if not trips:
+        return
+    for one, other in zip(range(len(boxes)), range(1, len(boxes)), strict=False):
+        if other % columns == 0 and columns > 1:
+            continue
+        (x, top, height), (next_x, next_top, _) = boxes[one], boxes[other]
+        ends = (
+            ((x + width, top - 0.35), (next_x, top - 0.35))
+            if columns > 1
+            else ((x + width / 2, top - height), (x + width / 2, next_top))
+        )
+        axes.annotate(
+            "", ends[1], ends[0], arrowprops={"arrowstyle": "<->", "color": INK, "lw": 1, "shrinkA": 1, "shrinkB": 1}
+        )
+        if columns > 1:
+            axes.text(
+                (ends[0][0] + ends[1][0]) / 2, top - 0.42, _ms(trips[one][other]), ha="center", va="top", fontsize=7
+            )
+    pairs = {_ms(trips[a][b]) for a in range(len(trips)) for b in range(a)}
+    text = (
+        f"Round trip between any two data centres: {pairs.pop()}"
+        if len(pairs) == 1
+        else "Round trips: "
+        + ", ".join(f"{b + 1} to {a + 1}: {_ms(trips[a][b])}" for a in range(len(trips)) for b in range(a))
+    )
+    axes.text(0.05, below, text, va="top", fontsize=7.5)
+
+
+# Capacity and growth
+
+
+def _capacity(proposal: Proposal, width: float) -> Figure:
+    """Draw a row for each situation: the band of its capacity, the median, and the rate held with confidence."""
+    its, chosen = system(proposal.sizing.system), _chosen(proposal)
+    figure, (axes,) = _figure(width, 0.95 + 0.36 * len(chosen.safety) + (0.55 if width <= NARROW else 0.1))
+    end = 1.08 * max(proposal.sizing.planned_tps, *(each.capacity_tps.high for each in chosen.safety))
+    for place, each in enumerate(chosen.safety):
+        band, y = each.capacity_tps, -place
+        axes.barh(
+            y,
+            band.high - band.low,
+            0.34,
+            band.low,
+            color=COLOURS[0],
+            alpha=BAND_OPACITY,
+            lw=0,
+            label="90 % band" * (not place),
+        )
+        axes.plot([band.value] * 2, [y - 0.17, y + 0.17], color=COLOURS[0], lw=2, label="median" * (not place))
+        axes.plot(each.held_tps, y, "D", color=COLOURS[1], ms=5, label="held with confidence" * (not place))
+    axes.axvline(proposal.sizing.planned_tps, color=ASKED, lw=1.6, label="planned rate")
+    names = [words.situation(each.conditions, its) for each in chosen.safety]
+    axes.set_yticks(
+        [-place for place in range(len(names))], [_wrapped(name, 26 if width > NARROW else 16) for name in names]
+    )
+    axes.set(xlim=(0, end), ylim=(-len(names) + 0.4, 0.6), xlabel="peak rate, requests per second")
+    axes.grid(axis="y", visible=False)
+    _rates(axes)
+    _legend_below(figure, axes, width)
+    return figure
+
+
+def _growth(proposal: Proposal, width: float) -> Figure:
+    """Draw the offered rate over the years, and the rate that is held in each situation."""
+    from matplotlib.ticker import MaxNLocator
+
+    sizing, chosen = proposal.sizing, _chosen(proposal)
+    its: System[Any] = system(sizing.system)
+    last = proposal.growth[-1].year
+    figure, (axes,) = _figure(width, 2.9 if width > NARROW else 3.3)
+    years = [last * step / 60 for step in range(61)]
+    offered = [sizing.offered_tps * (1 + sizing.growth_per_year) ** year for year in years]
+    axes.plot(years, offered, color=ASKED, lw=2, label="offered rate")
+    for place, each in enumerate(one for one in chosen.safety if one.conditions != DATA):
+        look = COLOURS[(0, 1, 3, 4, 5, 6)[place % 6]]
+        axes.axhline(
+            each.held_tps,
+            color=look,
+            lw=1.5,
+            ls=_LINES[DASHES[place % len(DASHES)]],
+            label=f"held: {words.inside_sentence(words.situation(each.conditions, its))}",
+        )
+    axes.axvline(sizing.years, color=NEUTRAL, lw=1, ls=":", label="planned time")
+    axes.set(xlim=(0, last), ylim=(0, 1.1 * max(*offered, chosen.safety[0].held_tps)), xlabel="years from now")
+    axes.set_ylabel("requests per second")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    _legend_below(figure, axes, width)
+    return figure
+
+
+# Latency
+
+
+def _latency(proposal: Proposal, width: float) -> Figure:
+    """Draw a panel for each request class: curves with bands, objectives, the planned rate and the answer at it."""
+    classes = list(dict.fromkeys(each.request_class for each in proposal.latency_curves))
+    tall = 2.6 if width > NARROW else 2.4
+    figure, panels = _figure(width, tall * max(len(classes), 1) + 0.4, max(len(classes), 1))
+    for axes, name in zip(panels, classes, strict=False):
+        curves = [each for each in proposal.latency_curves if each.request_class == name]
+        for place, curve in enumerate(curves):
+            _curve(axes, proposal, curve, COLOURS[place])
+        planned = _planned(proposal)
+        axes.axvline(planned, color=ASKED, lw=1.6, label="planned rate")
+        capacity = proposal.prediction.capacity
+        if capacity is not None:
+            axes.axvline(capacity.overload_tps.value, color=NEUTRAL, lw=1.3, ls=":", label="overload, with its band")
+            axes.axvspan(
+                capacity.overload_tps.low, capacity.overload_tps.high, color=NEUTRAL, alpha=CAPACITY_OPACITY, lw=0
+            )
+        axes.set_title(f"{name} requests")
+        axes.set(
+            yscale="log", ylabel="latency, ms", xlim=(0, curves[0].offered_tps[-1]), ylim=_heights(curves, planned)
+        )
+        axes.set_yticks([tick for tick in TICKS_MS if axes.get_ylim()[0] <= tick <= axes.get_ylim()[1]])
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
+        axes.minorticks_off()
+        _rates(axes)
+    of = " of one cell" if _chosen(proposal).cells > 1 else ""
+    panels[-1].set_xlabel(f"peak rate{of}, requests per second")
+    _legend_below(figure, panels[0], width)
+    return figure
+
+
+def _curve(axes: Axes, proposal: Proposal, curve: LatencyCurve, colour: str) -> None:
+    nothing = math.nan
+    value = [nothing if each is None else each for each in curve.value_ms]
+    low = [nothing if each is None else each for each in curve.low_ms]
+    top = 1e6
+    high = [top if each is None else each for each in curve.high_ms]
+    axes.plot(curve.offered_tps, value, color=colour, lw=1.8, label=statistic(curve.statistic))
+    axes.fill_between(curve.offered_tps, low, high, color=colour, alpha=BAND_OPACITY, lw=0)
+    answered = getattr(proposal.prediction.latency_ms.get(curve.request_class), curve.statistic, None)
+    if answered is not None and math.isfinite(answered.high):
+        spread = [[answered.value - answered.low], [answered.high - answered.value]]
+        axes.errorbar(_planned(proposal), answered.value, spread, fmt="o", color=colour, ms=5, capsize=3)
+    for limit in curve.limits_ms:
+        axes.axhline(limit, color=LIMIT, lw=1.6, ls="--", label="objective")
+
+
+def _heights(curves: Sequence[LatencyCurve], planned: float) -> tuple[float, float]:
+    """Return the ends of the axis: what is at the planned rate and the objectives are inside, steep ends are not."""
+    shown = list(_seen(curves, planned))
+    return 0.7 * min(shown), 2.5 * max(shown)
+
+
+def _seen(curves: Sequence[LatencyCurve], planned: float) -> Iterator[float]:
+    for curve in curves:
+        yield from curve.limits_ms
+        for offered, *ends in zip(curve.offered_tps, curve.low_ms, curve.value_ms, curve.high_ms, strict=True):
+            if offered <= 1.02 * planned:
+                yield from (each for each in ends if each is not None)
+    yield 1.0
+
+
+def _rates(axes: Axes) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.xaxis.set_major_formatter(lambda value, _: rate(value) if value else "0")
+
+
+def _legend_below(figure: Figure, axes: Axes, width: float) -> None:
+    handles, labels = axes.get_legend_handles_labels()
+    named = {label: handle for handle, label in zip(handles, labels, strict=True) if label}
+    figure.legend(
+        named.values(), named.keys(), loc="outside lower left", ncols=3 if width > NARROW else 1, handlelength=2.4
+    )
+
+
+def _ms(milliseconds: float) -> str:
+    return f"{as_given(milliseconds)} ms"
+
+
+def _planned(proposal: Proposal) -> float:
+    """Return the planned rate of the layout, or of one of its cells."""
+    return proposal.sizing.planned_tps / _chosen(proposal).cells
+
+
+def _chosen(proposal: Proposal) -> SizedLayout:
+    if proposal.sizing.chosen is None:
+        raise ValueError("a proposal without a layout has no picture")
+    return proposal.sizing.chosen
+
+
+def _wrapped(text: str, width: int) -> str:
+    import textwrap
+
+    return "\n".join(textwrap.wrap(text, width))

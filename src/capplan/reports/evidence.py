@@ -1,0 +1,413 @@
+"""Evidence for people: figures of documents, audits, and what an import of load tests took from where."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from capplan.calibration.audit.audit import Audit, Missing, audit_load_tests
+from capplan.calibration.audit.finding import Finding, shown
+from capplan.calibration.audit.load_tests import LAYOUT, MeasuredRow
+from capplan.calibration.evidence.import_files import FileReport, Import
+from capplan.calibration.evidence.load_tests import LATENCIES, LOAD_TESTS
+from capplan.calibration.evidence.table import UNITS, Evidence, Source, layout_text
+from capplan.models.errors import InputError
+from capplan.models.language.per_dc import per_dc_text
+from capplan.reports import Later
+from capplan.reports.document import Block, Cell, Column, Line, Paragraph, Table, grid, heading, ruled, table, texts
+from capplan.reports.numbers import many
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+    from capplan.reports import figure as look
+else:
+    go, look = Later("plotly.graph_objects"), Later("capplan.reports.figure")
+
+STATISTICS = {name.removeprefix("latency_").removesuffix("_ms"): name for name in LATENCIES}
+"""Columns of latencies by the names of their statistics."""
+_PREFERRED = ("p99", "mean", "p95", "p50", "p90", "p999", "p75", "max")
+_PANEL_PIXELS, _BOTTOM_PIXELS, _LEGEND_PIXELS = 380, 62, 24
+_MOST_LINES = 28
+_FLAGS = {
+    "token_aware": "token awareness",
+    "encryption_client": "TLS of clients",
+    "encryption_internode": "TLS between nodes",
+}
+_SHORT = {
+    "cass_nodes": "{} nodes",
+    "rf": "RF {}",
+    "dcs": "{} DCs",
+    "consistency_read": "reads {}",
+    "consistency_write": "writes {}",
+    "row_bytes": "{} B rows",
+    "version": "version {}",
+    "rtt_ms": "RTT {} ms",
+    "client_share": "clients {}",
+    "think_time_ms": "think {} ms",
+}
+_STYLES = {
+    "contradicted": "bold red",
+    "contradictory": "red",
+    "missing": "magenta",
+    "rounding": "yellow",
+    "consistent": "green",
+}
+_SAVED = ("consistent", "rounding")
+_LEFT_OUT = ("value", "low", "high", "unit", "written", "text", "id")  # shown as one figure with its rounding, or above
+_SHOWN = 4  # rows of one rule, of which there may be thousands
+_MOST_FILES = 40
+
+
+def rows(found: Sequence[Evidence]) -> Iterator[Block]:
+    """Yield rows of evidence, one line each."""
+    columns = (
+        Column("id"),
+        Column("figure", right=True, wrap=True),  # a fact in words may need two lines
+        Column("rounding"),
+        Column("status"),
+        Column("use"),
+    )
+    yield ruled(columns, map(_row, found))
+    uses = ", ".join(f"{count} {use}" for use, count in Counter(row.use for row in found).most_common())
+    one = f"All of one: capplan evidence show {found[0].id} {found[0].system}"
+    yield Line(f"{len(found)} figures: {uses}. {one}", "dim", fill=True)
+
+
+def _row(row: Evidence) -> list[Cell]:
+    status = Cell(row.status, style=_STYLES.get(row.status, ""))
+    return [Cell(row.id), Cell(row.written), Cell(_rounding(row)), status, Cell(row.use)]
+
+
+def _rounding(row: Evidence) -> str:
+    """Return the interval of the rounding in the unit that the figure was written in."""
+    if row.text or row.low == row.high:
+        return ""
+    unit = row.written.partition(" ")[2]
+    scale = float(UNITS[unit][1]) if unit else 1.0
+    if math.isinf(row.high):
+        return "or more"
+    return f"[{row.low / scale:.7g}, {row.high / scale:.7g}]"
+
+
+def one_row(found: Evidence, source: Source) -> Iterator[Block]:
+    """Yield every field of a row, and its source."""
+    yield Line(found.id, "bold", fill=True)
+    figure = found.text or f"{found.written} {_rounding(found)}".strip()
+    cells = {field.name: _field(getattr(found, field.name)) for field in fields(found) if field.name not in _LEFT_OUT}
+    named = {name.replace("_", " "): text for name, text in cells.items() if text}
+    yield facts({"value": figure, **named})
+    yield heading("Source")
+    about = {"title": source.title, "kind": source.kind, "citation": source.citation, "dating": source.dating}
+    yield facts({**about, "measured": source.measured})
+    if source.defects:
+        yield heading("What is known to be wrong with it")
+        yield grid(((Cell("  -"), Cell(text)) for text in source.defects), gap=1)
+
+
+def facts(named: Mapping[str, str]) -> Table:
+    """Return names and texts in two columns, indented."""
+    return grid((Cell(f"  {name}", style="cyan"), Cell(text)) for name, text in named.items())
+
+
+def _field(value: object) -> str:
+    if isinstance(value, Mapping):
+        return layout_text(value)
+    return {True: "yes", False: "no", None: ""}[value] if value is None or isinstance(value, bool) else str(value)
+
+
+def documents(found: Audit) -> Iterator[Block]:
+    """Yield the audit of documents: load tests, laws, worker gaps, the register of contradictions, and readings."""
+    yield Line(f"Audit of the evidence about {found.subject}", "bold", fill=True)
+    laws, claims = (sum(each.verdict == "contradicted" for each in some) for some in (found.laws, found.claims))
+    yield Line(
+        f"The figures contradict {laws} of {len(found.laws)} checks of operational laws and {claims} of "
+        f"{len(found.claims)} claims, however the figures were rounded.",
+        fill=True,
+    )
+    if found.rows:
+        yield heading(f"Load tests: {_rows_and_runs(found)}, by the rules for load-test tables")
+        yield from _by_rules(found)
+    yield heading("Operational laws")
+    yield from _findings(each for each in found.laws if each.verdict != "consistent")
+    for law, count in Counter(each.means for each in found.laws if each.verdict == "consistent").items():
+        yield _verdict("consistent", f"{law}: {many(count, 'check')}")
+    if found.worker_gaps:
+        yield heading("Busy workers of a front node")
+        yield from _worker_gaps(found)
+    yield heading("Register of contradictions: the document against its own figures")
+    yield from _findings(each for each in found.claims if each.verdict == "contradicted")
+    yield heading("Claims that the figures support, at least within rounding")
+    yield from _findings(each for each in found.claims if each.verdict in _SAVED)
+    yield heading("Claims that no figure tests")
+    yield from _findings(each for each in found.claims if each.verdict == "untested")
+    yield heading("Readings that the document leaves open")
+    yield from _findings(found.readings)
+    if found.missing:
+        yield heading("Figures that the document refers to and its text does not have")
+        yield from _missing(found.missing)
+    yield Line(f"data {str(found.data_hash)[:12]}", "dim", fill=True)
+
+
+def _worker_gaps(found: Audit) -> Iterator[Block]:
+    lines = [
+        [
+            f"  {gap.scenario}",
+            *map(shown, (gap.expected, gap.documented, gap.ratio)),
+            shown(gap.extra_hold_s.printed, "s"),
+        ]
+        for gap in found.worker_gaps
+    ]
+    heads = ("  test", "Little's law", "documented", "ratio", "longer hold")
+    yield ruled(map(Column, heads), texts(lines))
+    yield Line(
+        "[ ] shows what the rounding allows. Little's law is applied to the peak rate, so it gives an upper bound of "
+        "the mean number. The gap closes if each request holds its worker longer.",
+        "dim",
+        fill=True,
+        indent=2,
+    )
+
+
+def _findings(found: Iterable[Finding]) -> Iterator[Table]:
+    for each in found:
+        yield _verdict(each.verdict or "", each.sentence, each.rule)
+
+
+def _missing(found: Iterable[Missing]) -> Iterator[Table]:
+    """Yield what is missing, one line for each place in the document."""
+    for place, absent in groupby(found, key=lambda row: row.locator):
+        listed = tuple(absent)
+        kinds = Counter((row.quantity, row.text) for row in listed)
+        what = ", ".join(
+            f"{kind} ({text})" if count == 1 else f"{count} {kind}s ({text})" for (kind, text), count in kinds.items()
+        )
+        yield _verdict("missing", f"{place}: {what}", " ".join(row.id for row in listed))
+
+
+def _verdict(verdict: str, text: str, aside: str = "") -> Table:
+    style = _STYLES.get(verdict, "")
+    return grid([(Cell(f"  {verdict}", style=style), Cell(text, aside=aside))], gap=1, width=14)
+
+
+def imported(found: Import, written: Mapping[str, Path]) -> Iterator[Block]:
+    """Yield what was taken from which file, and what was written."""
+    yield from _files(found)
+    yield Line()
+    rows_found = f"{many(len(found.load_tests), 'row')} of {many(found.load_tests['run_id'].nunique(), 'run')}"
+    if "load_tests" in written:
+        yield Line(f"{rows_found} in {written['load_tests']}")
+    elif not written:
+        yield Line(rows_found)
+    if "microbenchmarks" in written:
+        yield Line(f"{many(len(found.microbenchmarks), 'server figure')} in {written['microbenchmarks']}")
+    if "load_tests" in written:
+        yield Line(f"Next: capplan evidence audit {written['load_tests']}", "dim")
+
+
+def _files(found: Import) -> Iterator[Block]:
+    """Yield what was taken from which file, and what was left out."""
+    taken = [each for each in found.files if each.tool]
+    files = [[Path(each.path).name, each.tool, _count(each)] for each in taken]
+    if len(files) > _MOST_FILES:
+        files = [*files[:_MOST_FILES], [f"and {len(files) - _MOST_FILES} more files", "", ""]]
+    if files:
+        below = [Line(text) for name, tool, count in files for text in (name, f"  {tool}, {count}" if tool else "")]
+        yield table(("file", "from", "taken"), files, below)
+    for each in taken:
+        for remark in each.remarks:
+            yield Paragraph(f"{Path(each.path).name}: {remark}", hanging=2)
+    left: defaultdict[str, list[str]] = defaultdict(list)
+    for each in found.files:
+        if not each.tool:
+            left["; ".join(each.remarks)].append(Path(each.path).name)
+    if left:
+        yield Line()
+        yield Line("Left out", "bold")
+    for reason, names in left.items():
+        yield Paragraph(f"{', '.join(names)}: {reason}", indent=2, hanging=4)
+
+
+def _count(each: FileReport) -> str:
+    parts = [(each.load_tests, "row"), (each.microbenchmarks, "server figure")]
+    return ", ".join(many(count, kind) for count, kind in parts if count)
+
+
+def audit(found: Audit) -> Iterator[Block]:
+    """Yield the audit of a table of load tests."""
+    yield Line(f"{found.subject}: {_rows_and_runs(found)}", "bold")
+    yield Line()
+    yield from _by_rules(found)
+
+
+def _rows_and_runs(found: Audit) -> str:
+    return f"{many(len(found.rows), 'row')} of {many(len({each.run_id for each in found.rows}), 'run')}"
+
+
+def _by_rules(found: Audit) -> Iterator[Block]:
+    """Yield what must not be believed, then what a reader must know, then the verdicts about saturation."""
+    refused = sum(not each.believed for each in found.rows)
+    if refused:
+        yield Line(f"Do not believe {many(refused, 'row')}:", "bold red")
+        yield from _rules([each for each in found.of_load_tests if each.severity == "refused"])
+    else:
+        yield Line("No figure is refused.", "green")
+    cautions = [each for each in found.of_load_tests if each.severity == "caution"]
+    if cautions:
+        yield Line()
+        yield Line("Know before you use them:", "bold")
+        yield from _rules(cautions)
+    yield Line()
+    verdicts = Counter(each.saturation for each in found.rows).most_common()
+    yield Paragraph(f"Saturation   {', '.join(f'{count} {name}' for name, count in verdicts)}", hanging=13)
+    repeats = "none: how much a repeat would differ is unknown"
+    if found.repeated:
+        differ = (
+            "" if found.scatter is None else f"; their throughput differs by {100 * found.scatter:.2g} % in the median"
+        )
+        repeats = f"of {found.repeated} of {many(found.loads, 'load')}{differ}"
+    yield Paragraph(f"Repeats      {repeats}", hanging=13)
+
+
+def _rules(findings: Sequence[Finding]) -> Iterator[Block]:
+    """Yield findings by rule: what it means, the rows, what to do."""
+    by_rule: defaultdict[str, list[Finding]] = defaultdict(list)
+    for each in findings:
+        by_rule[each.rule].append(each)
+    for rule, found in by_rule.items():
+        yield Paragraph(f"{rule}: {found[0].means}", indent=2, hanging=4)
+        for each in found[:_SHOWN]:
+            name = f"row {each.line}, {each.run_id or 'no run_id'} {each.request_class or ''}".rstrip()
+            yield Paragraph(f"{name}: {each.sentence}", indent=4, hanging=6)
+        if len(found) > _SHOWN:
+            yield Paragraph(f"and {len(found) - _SHOWN} more rows: --csv lists them", indent=4)
+        yield Paragraph(f"-> {found[0].action}", indent=4, hanging=7)
+
+
+def write_plot(frame: pd.DataFrame, name: str, path: Path, statistic: str | None = None) -> None:
+    """Write the plot to a page, an SVG or a PNG; see `capplan.reports.figure.write`.
+
+    Raises
+    ------
+    InputError
+        When no row has a throughput and a latency, the file cannot be written, or the picture cannot be drawn.
+    """
+    look.write(path, f"{name}: load tests", lambda page: plot(frame, name, statistic, page))
+
+
+def plot(frame: pd.DataFrame, name: str, statistic: str | None = None, page: bool = True) -> go.Figure:
+    """Return the figure.
+
+    The 99th percentile is drawn if at least half of the rows that have any latency have it, or else the mean, the 95th
+    percentile and so on.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        A table as `LOAD_TESTS.read` returns it.
+    name : str
+        Name of the table, for the look.title.
+    statistic : str, optional
+        A key of `STATISTICS`.
+    page : bool
+        Whether it is for a page with a toolbar.
+    """
+    audit = audit_load_tests(frame)
+    rows = [MeasuredRow(line, row) for line, row in enumerate(LOAD_TESTS.rows(frame), start=1)]
+    chosen = statistic or _most_common(rows)
+    column = STATISTICS[chosen]
+    known = [each for each in rows if each.row.throughput_tps is not None and getattr(each.row, column) is not None]
+    series: defaultdict[tuple[object, ...], list[MeasuredRow]] = defaultdict(list)
+    for each in known:
+        series[each.series].append(each)
+    if not series:
+        raise InputError(f"{name} has no row with throughput_tps and {column}: give --statistic one that it has")
+    figure = go.Figure()
+    names = _names(list(series))
+    drawn = list(zip(names, series.values(), strict=True))[:_MOST_LINES]
+    for place, (label, points) in enumerate(drawn):
+        figure.add_trace(_series(label, sorted(points, key=_by_load), column, audit, look.Line.number(place)))
+    left = f" {len(series) - _MOST_LINES} more series are not drawn." if len(series) > _MOST_LINES else ""
+    unit = "longest" if chosen == "max" else chosen
+    text = look.wrapped(f"Open circles: more offered than carried. Crosses: refused by the audit.{left}")
+    figure.update_xaxes(title_text="completed requests per second", **look.RATE_AXIS)
+    figure.update_yaxes(**look.latency_axis(f"{unit} latency, ms"))
+    legend = look.above(orientation="v", y=-_BOTTOM_PIXELS / _PANEL_PIXELS, yanchor="top")
+    del legend["font"]
+    room = {"below": _BOTTOM_PIXELS + _LEGEND_PIXELS * len(drawn), "margin_l": 64}
+    look.frame(figure, f"{name}: load tests", text, _PANEL_PIXELS, page, **room, legend=legend)
+    return figure
+
+
+def _most_common(rows: Sequence[MeasuredRow]) -> str:
+    counts = {name: sum(getattr(each.row, STATISTICS[name]) is not None for each in rows) for name in _PREFERRED}
+    return next(name for name in _PREFERRED if counts[name] >= max(counts.values()) / 2)
+
+
+def _by_load(measured: MeasuredRow) -> tuple[float, float]:
+    """Order points along a curve: by what was asked for where it is known, which also works beyond the ceiling."""
+    row = measured.row
+    return row.offered_tps or row.clients or 0.0, row.throughput_tps or 0.0
+
+
+def _series(label: str, points: Sequence[MeasuredRow], column: str, audit: Audit, style: look.Line) -> go.Scatter:
+    verdicts = [audit.rows[each.line - 1] for each in points]
+    symbols = [
+        "x" if not each.believed else ("circle-open" if each.saturation in ("overloaded", "backlogged") else "circle")
+        for each in verdicts
+    ]
+    return go.Scatter(
+        x=[each.row.throughput_tps for each in points],
+        y=[getattr(each.row, column) for each in points],
+        name=label,
+        showlegend=True,
+        **{"mode": "lines+markers", "line": {"color": style.colour, "dash": style.dash, "width": 1.5}},
+        marker={"symbol": symbols, "size": 9, "color": style.colour, "line": {"color": style.colour, "width": 1.5}},
+        customdata=[[each.row.run_id or "", _load(each), _said(audit, each.line)] for each in points],
+        hovertemplate="%{customdata[0]}: %{x:,.4~g}/s, %{y:.3~g} ms<br>%{customdata[1]}%{customdata[2]}<extra></extra>",
+    )
+
+
+def _load(measured: MeasuredRow) -> str:
+    row = measured.row
+    parts = [f"{row.clients:,} clients"] if row.clients else []
+    return ", ".join([*parts, f"{row.offered_tps:,.4g}/s offered"] if row.offered_tps else parts)
+
+
+def _said(audit: Audit, line: int) -> str:
+    rules = dict.fromkeys(each.rule for each in audit.findings if each.line == line)
+    return "".join(f"<br>{rule}" for rule in rules)
+
+
+def _names(series: Sequence[tuple[object, ...]]) -> list[str]:
+    """Name each series by the columns in which they differ."""
+    columns = (*LAYOUT, "read_fraction", "request_class")
+    differing = [place for place in range(len(columns)) if len({each[place] for each in series}) > 1]
+    return [
+        ", ".join(text for place in differing if (text := _named(columns[place], each[place]))) or _alone(each)
+        for each in series
+    ]
+
+
+def _named(column: str, value: Any) -> str:
+    """Return a cell as people say it."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return _FLAGS[column] if value else f"no {_FLAGS[column]}"
+    if column == "read_fraction":
+        return f"{100 * value:g} % reads"
+    text = (
+        per_dc_text(value) if isinstance(value, tuple) else (f"{value:g}" if isinstance(value, float) else str(value))
+    )
+    return _SHORT.get(column, "{}").format(text)
+
+
+def _alone(series: tuple[object, ...]) -> str:
+    return f"{series[-1]} requests" if series[-1] == "all" else str(series[-1])

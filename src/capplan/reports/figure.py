@@ -1,0 +1,367 @@
+"""How every picture looks, light and dark, and how it is written: a page without network, SVG, or PNG."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from capplan.models.errors import InputError, MissingError
+from capplan.models.replaced_file import replace_file
+from capplan.models.results import Band
+
+__all__ = ["make_subplots"]
+
+# Colours distinguishable with any colour vision (Okabe and Ito 2008), readable on light and dark, then dashes.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F")
+DASHES = ("solid", "dash", "dashdot", "longdash")
+NEUTRAL = "#7F7F7F"  # of what is no data: capacities, guides
+ASKED, LIMIT = "#009E73", "#CC79A7"  # the asked rate and objectives
+INK, PAPER, GRID, BOX = "#222222", "#FFFFFF", "#E5E5E5", "#F7F8FA"  # on paper
+BAND_OPACITY, CAPACITY_OPACITY = 0.18, 0.14
+TICKS_MS = [digit * 10.0**power for power in range(-3, 6) for digit in (1, 2, 5)]
+RATE_AXIS = {"rangemode": "tozero", "tickformat": "~s"}
+TITLE_SIZE, TEXT_SIZE, SMALL_SIZE, HEADING_SIZE = 17, 13, 12, 15
+LINE_PIXELS = 22  # of the small text below a title
+NARROW = 58  # characters of it that fit into the width of a telephone
+_ABOVE = 10.0  # times the highest end of a band, where one without an end leaves the picture
+TOOLBAR_PIXELS = 30  # above the title of a page's figure
+PICTURES = (".png", ".svg")
+WIDTH = 960  # pixels of a picture
+SHARP = 2  # pixels of a .png in one of those
+_ID = "plot"
+_DARK_SCREEN = """
+const dark = window.matchMedia("(prefers-color-scheme: dark)");
+const looks = {looks};
+function look() {{ Plotly.relayout("{id}", {{template: looks[dark.matches ? 1 : 0]}}); }}
+dark.addEventListener("change", look);
+if (dark.matches) look();
+"""
+_STYLE = (
+    "body {{ margin: 8px; background: {light} }} "
+    "@media (prefers-color-scheme: dark) {{ body {{ background: {dark} }} }}"
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    """How a line looks."""
+
+    colour: str
+    dash: str
+
+    @classmethod
+    def number(cls, place: int) -> Line:
+        """Return the look of the line at a place in the legend."""
+        return cls(COLOURS[place % len(COLOURS)], DASHES[place // len(COLOURS) % len(DASHES)])
+
+
+def faint(colour: str, opacity: float = BAND_OPACITY) -> str:
+    """Return a colour for the shade around a line of that colour."""
+    red, green, blue = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
+    return f"rgba({red}, {green}, {blue}, {opacity:g})"
+
+
+def _template(ink: str, paper: str, grid: str, button: str) -> go.layout.Template:
+    axis = {"showgrid": True, "gridcolor": grid, "zeroline": False, "linecolor": NEUTRAL, "showline": True}
+    axis["title"] = {"font": {"size": TEXT_SIZE}}
+    return go.layout.Template(
+        layout={
+            "font": {"size": TEXT_SIZE, "color": ink, "family": "sans-serif"},
+            "paper_bgcolor": paper,
+            "plot_bgcolor": paper,
+            "xaxis": axis,
+            "yaxis": axis,
+            "hovermode": "closest",
+            "legend": {"bgcolor": faint(paper, 0.0)},
+            "updatemenudefaults": {"bgcolor": button, "bordercolor": NEUTRAL},
+            "modebar": {"bgcolor": faint(paper, 0.0), "color": NEUTRAL, "activecolor": ink},
+        }
+    )
+
+
+LIGHT = _template(INK, PAPER, GRID, PAPER)
+DARK = _template("#DDDDDD", "#16181C", "#34373D", "#16181C")
+"""The look on paper and on a dark screen; a page changes between them, so no figure sets these colours itself."""
+
+
+def small(text: str) -> str:
+    """Return a text in small type, for titles and ticks."""
+    return f"<span style='font-size: {SMALL_SIZE}px'>{text}</span>"
+
+
+def title(text: str, below: Sequence[str], height: int, toolbar: int = 0) -> dict[str, Any]:
+    """Return the title of a figure, with lines of small text below it; `toolbar` pixels above it stay free."""
+    return {
+        "text": text + "".join(f"<br>{small(line)}" for line in below),
+        **{"x": 0.01, "xanchor": "left", "yref": "container", "yanchor": "top", "font": {"size": TITLE_SIZE}},
+        "y": 1 - (toolbar + 18) / height,
+    }
+
+
+def title_pixels(below: Sequence[str]) -> int:
+    """Return how high a title is."""
+    return 46 + LINE_PIXELS * len(below)
+
+
+def wrapped(*captions: str) -> list[str]:
+    """Return texts below a title in lines that fit into the width of a telephone."""
+    return [line for each in captions for line in textwrap.wrap(each, NARROW)]
+
+
+def frame(
+    figure: go.Figure,
+    name: str,
+    lines: Sequence[str],
+    inner: int,
+    page: bool,
+    above: int = 0,
+    below: int = 58,
+    **layout: Any,
+) -> None:
+    """Give a figure its title and its margins.
+
+    Parameters
+    ----------
+    figure : Figure
+        The figure.
+    name : str
+        The title.
+    lines : sequence of str
+        Lines of small text below it.
+    inner : int
+        Height of the panels, pixels.
+    page : bool
+        Whether there is a toolbar above the title.
+    above, below : int
+        Pixels between title and panels, and below the panels.
+    **layout
+        More of the layout, such as its legend.
+    """
+    toolbar = TOOLBAR_PIXELS if page else 0
+    top = toolbar + title_pixels(lines) + above
+    height = top + inner + below
+    figure.update_layout(
+        template=LIGHT,
+        height=height,
+        margin={"l": 20, "r": 16, "t": top, "b": below},
+        title=title(name, lines, height, toolbar),
+        **layout,
+    )
+
+
+def above(**changed: Any) -> dict[str, Any]:
+    """Return a legend in lines above the panels."""
+    look = {"orientation": "h", "x": 0, "xanchor": "left", "font": {"size": SMALL_SIZE}}
+    return {**look, **({} if "y" in changed else {"yanchor": "bottom", "y": 1}), **changed}
+
+
+def whiskers(bands: Sequence[Band], colour: str, **look: Any) -> dict[str, Any]:
+    """Return the bars of a mark from the low to the high end of its band."""
+    return {
+        **{"type": "data", "symmetric": False, "color": colour, "thickness": 1.5, "width": 4},
+        "array": [each.high - each.value for each in bands],
+        "arrayminus": [each.value - each.low for each in bands],
+        **look,
+    }
+
+
+def latency_axis(text: str) -> dict[str, Any]:
+    """Return a logarithmic axis of latencies in milliseconds."""
+    ticks = [f"{tick:,.10g}" for tick in TICKS_MS]
+    return {"title_text": text, "type": "log", "tickvals": TICKS_MS, "ticktext": ticks}
+
+
+def band(
+    x: Sequence[Any],
+    ends: Sequence[Sequence[Any]],
+    colour: str,
+    opacity: float = BAND_OPACITY,
+    middle: Sequence[Any] = (),
+    **more: Any,
+) -> Iterator[go.Scatter]:
+    """Yield the low and the high end of a band; the space between them is shaded, to the top where it has no end."""
+    low, high = ends
+    for edge, fill in zip(ends_drawn(low, high, middle), (None, "tonexty"), strict=True):
+        yield go.Scatter(
+            x=x,
+            y=edge,
+            **{"mode": "lines", "line": {"width": 0}, "fill": fill, "fillcolor": faint(colour, opacity)},
+            **{"showlegend": False, "hoverinfo": "skip", "connectgaps": False, **more},
+        )
+
+
+def pen(style: Line, width: float = 2) -> dict[str, Any]:
+    """Return how a line is drawn."""
+    return {"color": style.colour, "dash": style.dash, "width": width}
+
+
+def curve(
+    x: Sequence[Any], values: Sequence[Any], ends: Sequence[Sequence[Any]], line: dict[str, Any], **more: Any
+) -> Iterator[go.Scatter]:
+    """Yield a curve with its band: its low and its high end, the space between them shaded, then the line."""
+    shared = {name: more[name] for name in ("legendgroup",) if name in more}
+    yield from band(x, ends, line["color"], middle=more.pop("middle", ()), **shared)
+    yield go.Scatter(x=x, y=drawn(values), line=line, **{"mode": "lines", **more})
+
+
+def ends_drawn(low: Sequence[Any], high: Sequence[Any], middle: Sequence[Any] = ()) -> tuple[list[Any], list[Any]]:
+    """Return the ends of a band with numbers that can be drawn; nothing where even the low end is not bounded."""
+    finite = [each for each in (*low, *high, *middle) if each is not None and math.isfinite(each)]
+    top = _ABOVE * max(finite, default=1.0)
+    pairs = [
+        (None, None) if start is None or end is None or not math.isfinite(start) else (start, min(end, top))
+        for start, end in zip(low, high, strict=True)
+    ]
+    return [start for start, _ in pairs], [end for _, end in pairs]
+
+
+def drawn(values: Iterable[Any]) -> list[Any]:
+    """Return values of a line, with a gap where one has no bound."""
+    return [None if value is None or not math.isfinite(value) else value for value in values]
+
+
+def capacity_lines(value: float, low: float, high: float, colour: str = NEUTRAL) -> Iterator[dict[str, Any]]:
+    """Yield the shapes of a capacity across a panel: its median dotted, its band shaded."""
+    across = {"yref": "y domain", "y0": 0, "y1": 1, "layer": "below"}
+    yield {
+        "type": "rect",
+        "x0": low,
+        "x1": high,
+        **across,
+        "line": {"width": 0},
+        "fillcolor": faint(colour, CAPACITY_OPACITY),
+    }
+    yield {"type": "line", "x0": value, "x1": value, **across, "line": {"color": colour, "width": 1.5, "dash": "dot"}}
+
+
+def asked_line(rate: float) -> dict[str, Any]:
+    """Return the shape of the asked rate across a panel."""
+    across = {"yref": "y domain", "y0": 0, "y1": 1, "layer": "below"}
+    return {"type": "line", "x0": rate, "x1": rate, **across, "line": {"color": ASKED, "width": 2}}
+
+
+def objective_line(limit: float) -> dict[str, Any]:
+    """Return the shape of an objective's limit across a panel."""
+    across = {"xref": "x domain", "x0": 0, "x1": 1, "layer": "above"}
+    return {"type": "line", "y0": limit, "y1": limit, **across, "line": {"color": LIMIT, "width": 2, "dash": "dash"}}
+
+
+def legend_entry(name: str, **look: Any) -> go.Scatter:
+    """Return a trace without points that names a shape in the legend."""
+    return go.Scatter(x=[None], y=[None], name=name, hoverinfo="skip", **look)
+
+
+def is_page(path: Path) -> bool:
+    """Whether a file is a page, on which people can hover and choose."""
+    return path.suffix.lower() not in PICTURES
+
+
+def check_drawing(path: Path) -> None:
+    """Refuse a picture that cannot be drawn here.
+
+    Raises
+    ------
+    MissingError
+        When no Chrome or Chromium is installed.
+    """
+    from choreographer.browsers.chromium import Chromium  # slow to import
+
+    if not Chromium.find_browser(skip_local=False):
+        raise MissingError(f"{path} is drawn by Chrome or Chromium, and none is found: install one, or write .html")
+
+
+def write(path: Path, name: str, draw: Callable[[bool], go.Figure]) -> None:
+    """Write a picture to a page, an SVG or a PNG, which is there in full or not at all.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    name : str
+        The title of a page.
+    draw : function
+        Returns the figure; told whether it is for a page, on which people can hover and choose.
+
+    Raises
+    ------
+    InputError
+        When the file cannot be written or the picture cannot be drawn.
+    """
+    write_figure(draw(is_page(path)), name, path)
+
+
+def write_figure(figure: go.Figure, title: str, path: Path) -> None:
+    """Write a figure to a file, which is there in full or not at all; the same figure gives the same bytes.
+
+    Raises
+    ------
+    InputError
+        When the file cannot be written or the picture cannot be drawn.
+    """
+    if is_page(path):
+        replace_file(path, page(figure, title))
+    else:
+        drawn = _drawn(figure, path)
+        replace_file(path, drawn)
+
+
+def page(figure: go.Figure, title: str) -> str:
+    """Return a self-contained page with a figure that fills its width, light or dark as the reader prefers."""
+    looks = json.dumps([each.to_plotly_json() for each in (LIGHT, DARK)], sort_keys=True)
+    text = str(
+        figure.to_html(
+            include_plotlyjs=True,
+            full_html=True,
+            config={"displaylogo": False, "responsive": True},
+            div_id=_ID,
+            post_script=_DARK_SCREEN.format(looks=looks, id=_ID),
+        )
+    )
+    style = _STYLE.format(light=LIGHT.layout.paper_bgcolor, dark=DARK.layout.paper_bgcolor)
+    head = f'<head><title>{escape(title)}</title><meta name="viewport" content="width=device-width">'
+    return text.replace("<head>", f"{head}<style>{style}</style>", 1)
+
+
+def ratio_axes(figure: go.Figure, names: Sequence[str], ticks: Sequence[float]) -> None:
+    """Set the axes of a figure with one line a name, at the ratio of predicted to measured."""
+    figure.update_xaxes(
+        title_text="predicted over measured", type="log", tickvals=ticks, ticktext=[f"{each:g}" for each in ticks]
+    )
+    figure.update_yaxes(
+        categoryorder="array", categoryarray=names[::-1], automargin=True, tickfont={"size": SMALL_SIZE}, dtick=1
+    )
+
+
+def _drawn(figure: go.Figure, path: Path) -> bytes:
+    import kaleido  # slow to import
+    from choreographer.errors import BrowserClosedError, BrowserFailedError, ChromeNotFoundError
+
+    options: dict[str, Any] = {"format": path.suffix.lower()[1:], "width": WIDTH, "height": figure.layout.height}
+    if options["format"] == "png":
+        options["scale"] = SHARP
+    named = go.Figure(figure)
+    for place, trace in enumerate(named.data):
+        trace.uid = str(place)  # plotly draws one by lot otherwise, and writes it into the picture
+    try:
+        found: bytes = kaleido.calc_fig_sync(named, opts=options, kopts={"mathjax": False})
+    except (BrowserClosedError, BrowserFailedError, ChromeNotFoundError) as error:
+        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise InputError(f"{path} cannot be drawn by Chrome or Chromium ({first}): write .html") from None
+    return _with_same_names(found) if options["format"] == "svg" else found
+
+
+def _with_same_names(svg: bytes) -> bytes:
+    """Return an SVG with the random part of plotly's names replaced, so that the same figure has the same bytes."""
+    text = svg.decode()
+    names = re.search(r'<defs id="defs-([0-9a-f]{6})"', text)
+    return (text if names is None else re.sub(rf"(?<=[a-z-]){names[1]}", "", text)).encode()

@@ -1,0 +1,68 @@
+"""A calibration for people: parameters, how far the evidence decides them, what is not promised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from capplan.calibration.fit.fitted_file import Fitted
+from capplan.calibration.tables.fit_table import NOT_PROMISED, TableSystem
+from capplan.calibration.tables.identifiability import DECIDED, decided
+from capplan.calibration.tables.rows import MEAN, THROUGHPUT, rows_of
+from capplan.reports.document import Block, Line, Paragraph, table
+from capplan.reports.evidence import facts
+from capplan.reports.numbers import many
+
+
+def of_documents(fitted: Fitted, file: str) -> Iterator[Block]:
+    """Yield a calibration by documents."""
+    yield Line(f"{fitted.system} is calibrated: {file}", "bold", fill=True)
+    yield facts({name: f"{value:.4g}" for name, value in zip(fitted.names, fitted.most_probable, strict=True)})
+    its = fitted.posterior
+    yield Line(
+        f"{fitted.fitted_parameters} fitted parameters, {fitted.effective_parameters:.1f} determined by the evidence. "
+        f"{len(fitted.draws)} draws, resampled from an effective {its.effective_sample_size:.0f} and moved by "
+        f"{its.steps} steps of emcee (accepted {its.acceptance:.0%}, means shifted by at most {its.shift:.2f} standard "
+        f"deviations); at most {its.laplace:.2f} from a normal distribution (Kolmogorov-Smirnov). Seed {fitted.seed}.",
+        fill=True,
+    )
+
+
+def of_table(system: TableSystem[Any], fitted: Fitted, file: str) -> Iterator[Block]:
+    """Yield a calibration by a load-test table and the next command."""
+    known = fitted.table
+    if known is None:
+        raise ValueError(f"{system.name} is not fitted to a table")
+    yield Line(f"{system.name} is fitted to {many(len(known.rows), 'row')}: {file}", "bold")
+    yield Line()
+    shares, values = decided(fitted), np.array(fitted.draws)
+    units = {each.name: each.unit for each in system.parameters}
+    cells = []
+    for at, name in enumerate(fitted.names):
+        if name not in shares:
+            continue
+        unit = units.get(name.split("[")[0], "1")
+        low, middle, high = (_in_unit(each, unit) for each in np.quantile(values[:, at], (0.05, 0.5, 0.95)).tolist())
+        cells.append((name, middle, f"{low} to {high}", f"{shares[name]:.0%}"))
+    yield table(("parameter", "median", "90 % of draws", "decided"), cells)
+    yield Line()
+    unknown = [name for name, share in shares.items() if share < DECIDED]
+    yield Paragraph(
+        "Decided: how far the rows narrow a parameter, 1 - posterior over prior standard deviation of its logarithm. "
+        f"{len(unknown)} of {len(shares)} are decided to less than half: there, the prior speaks."
+    )
+    scatter = known.scatter
+    yield Paragraph(
+        f"A repeat scatters by {scatter[THROUGHPUT]:.0%} in throughput, {scatter[MEAN]:.0%} in the mean and "
+        f"{scatter['latency_p99_ms']:.0%} in the 99th percentile (standard deviations). {NOT_PROMISED}"
+    )
+    for sentence in system.unstated(rows_of(fitted)):
+        yield Paragraph(sentence)
+    yield Line()
+    yield Line(f"Next: capplan predict {file}", "dim")
+
+
+def _in_unit(value: float, unit: str) -> str:
+    return f"{value * 1e3:.3g} ms" if unit == "s" else f"{value:.3g}"

@@ -1,0 +1,179 @@
+"""Real servers for people: the lab and its nodes, collections, and live validations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+
+from capplan.calibration.evidence.load_tests import LoadTestRow
+from capplan.calibration.evidence.microbenchmarks import MicrobenchRow
+from capplan.lab.cluster import LabStatus, NodeStatus
+from capplan.lab.collectors.collector import Collected, Collector
+from capplan.planner.live import answer as words
+from capplan.planner.live.answer import LiveFigure, LiveValidation
+from capplan.reports.document import Block, Cell, Column, Line, Paragraph, Table, ruled, texts
+from capplan.reports.numbers import capital
+
+_FACTORS = {"s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))}
+_MOST_PARTS = 24
+_CLOCK = "cpu clock"
+_SERVERS = ("nodes", "server")  # all of them together
+_OF_RUNS = (*_SERVERS, "load generator")  # parts whose figures stand beside each run
+_WRITTEN = {"load_tests": "load tests", "microbenchmarks": "figures of parts", "histograms": "all latencies"}
+
+
+def _columns(left: Sequence[str], right: Sequence[str]) -> list[Column]:
+    return [*map(Column, left), *(Column(head, right=True) for head in right)]
+
+
+def status(found: LabStatus) -> Iterator[Block]:
+    """Yield a lab and its nodes."""
+    dcs = f"{found.dcs} data centre{'s' if found.dcs > 1 else ''} of {found.cass_nodes}"
+    parts = [f"Cassandra {found.release}", dcs, f"RF {found.rf}", f"heap {found.heap_bytes / 2**20:.0f} MiB"]
+    if found.dcs > 1:
+        parts.append(f"round trip {found.rtt_s * 1000:g} ms")
+    used = {"clients": found.client_tls, "between nodes": found.internode_tls}
+    if tls := [name for name, wanted in used.items() if wanted]:
+        parts.append(f"TLS {' and '.join(tls)}")
+    yield Line(", ".join(parts), "bold", fill=True)
+    rows = [(each.name, f"{each.address}:9042", _state(each), *_use(each)) for each in found.nodes]
+    yield ruled(_columns(("node", "address", "state"), ("pid", "memory", "CPU time")), texts(rows))
+    down = [each.name for each in found.nodes if not each.up]
+    if down:
+        yield Line(f"Start a node that is down with 'capplan lab start {down[0]}'.", fill=True)
+    elif not found.complete:
+        yield Line("The lab is incomplete: end it with 'capplan lab down'.", fill=True)
+
+
+def _state(node: NodeStatus) -> str:
+    if not node.up:
+        return "down"
+    return "up" if node.answers else "starting"
+
+
+def _use(node: NodeStatus) -> tuple[str, str, str]:
+    if not node.up:
+        return "", "", ""
+    return str(node.pid), f"{node.memory_bytes / 2**20:,.0f} MiB", f"{node.cpu_s:,.1f} s"
+
+
+def collectors(known: Mapping[str, Collector]) -> Iterator[Block]:
+    """Yield every collector and the model parameter that it is for."""
+    for name, each in known.items():
+        yield Line(name, "bold")
+        yield Paragraph(each.about, indent=2)
+        yield Paragraph(each.parameter, indent=2)
+
+
+def collected(found: Collected, written: Mapping[str, Path]) -> Iterator[Block]:
+    """Yield the figures in short, the remarks, and the files."""
+    if found.load_tests:
+        yield from _runs(found)
+    hidden = {_CLOCK, *_OF_RUNS} if found.load_tests else {_CLOCK}
+    parts = [each for each in found.microbenchmarks if each.component not in hidden and each.value]
+    if parts:
+        columns = _columns(("part", "operation", "quantity", ""), ("figure",))
+        yield ruled(columns, texts(map(_part, parts[:_MOST_PARTS])))
+    if len(parts) > _MOST_PARTS:
+        yield Line(f"and {len(parts) - _MOST_PARTS} more figures")
+    yield Line()
+    for remark in found.remarks:
+        yield Paragraph(f"{capital(remark)}.", hanging=2)
+    yield Line()
+    for what, path in written.items():
+        yield Line(f"{_WRITTEN[what]}: {path}")
+    if "load_tests" in written:
+        yield Line(f"Next: capplan evidence audit {written['load_tests']}", "dim")
+
+
+def _runs(found: Collected) -> Iterator[Block]:
+    kinds = list(dict.fromkeys(row.request_class for row in found.load_tests))
+    costs = {each.run_id: each for each in found.microbenchmarks if each.component in _SERVERS}
+    for kind in kinds:
+        if len(kinds) > 1:
+            yield Line(kind or "", "bold")
+        rows = [_run(row, costs.get(row.run_id)) for row in found.load_tests if row.request_class == kind]
+        yield ruled(_columns(("load",), ("completed", "p50", "p99", "node", "client", "CPU/request")), texts(rows))
+    yield Paragraph("node, client: CPU of a node and of the load generator; CPU/request: of all nodes together")
+    yield Line()
+
+
+def _run(row: LoadTestRow, cost: MicrobenchRow | None) -> list[str]:
+    closed = row.load_kind == "closed"
+    return [
+        f"{row.clients} closed" if closed else f"{row.offered_tps or 0:,.0f}/s open",
+        f"{row.throughput_tps or 0:,.0f}/s",
+        *("" if ms is None else f"{_digits(ms, 3)} ms" for ms in (row.latency_p50_ms, row.latency_p99_ms)),
+        *(f"{used or 0:.0f} %" for used in (row.node_cpu_percent, row.client_cpu_percent)),
+        "" if cost is None else _with_error(cost),
+    ]
+
+
+def _part(row: MicrobenchRow) -> list[str]:
+    statistic = None if row.statistic == "constant" else row.statistic
+    quantity = (row.quantity or "").replace("_", " ")
+    return [row.component or "", row.operation or "", quantity, statistic or "", _with_error(row)]
+
+
+def _with_error(row: MicrobenchRow) -> str:
+    """Return a figure with half the width of its interval, in a unit that people use."""
+    value = row.value or 0.0
+    factor, unit = _scale(abs(value), row.unit or "")
+    shown = _digits(value / factor, 3)
+    if row.error_low is not None and row.error_high is not None:
+        shown += f" ± {_digits((row.error_high - row.error_low) / 2 / factor, 2)}"
+    return f"{shown} {unit}".rstrip()
+
+
+def _digits(value: float, count: int) -> str:
+    return f"{value:,.0f}" if abs(value) >= 10**count else f"{value:.{count}g}"
+
+
+def _scale(value: float, unit: str) -> tuple[float, str]:
+    """Return the largest unit that a value has at least one of."""
+    if unit == "1":
+        return 1.0, ""
+    scales = _FACTORS.get(unit, ((1.0, unit),))
+    return next((each for each in scales if value >= each[0]), scales[-1])
+
+
+def validation(found: LiveValidation) -> Iterator[Block]:
+    """Yield the figures of each cluster, why some are not judged, and what all rests on."""
+    for cluster, group in groupby(found.figures, key=lambda each: each.cluster):
+        figures = list(group)
+        yield Line(capital(cluster), "bold")
+        yield _figures(figures)
+        for sentence in [*words.round_trips(figures), *words.sessions(figures), *words.reasons(figures)]:
+            yield Paragraph(sentence, hanging=2)
+        yield Line()
+    yield Paragraph(words.LEGEND)
+    yield Line()
+    counts = [f"{found.count(verdict)} {verdict}" for verdict in words.VERDICTS]
+    yield Paragraph(f"{len(found.figures)} figures: {', '.join(counts)}.")
+    yield Paragraph(
+        f"Fitted to {found.fitted_runs} runs. Left out, as the load generator was the bottleneck: "
+        f"{found.left_out_runs}. Disturbed by other processes: {found.disturbed_runs}.",
+        hanging=2,
+    )
+    if found.audit:
+        yield Paragraph(f"Audit of the fitted runs: {', '.join(found.audit)}.", hanging=2)
+    yield Line(f"Predicted at {found.predicted_at}, measured from {found.measured_from}.")
+    yield Line(f"Predictions: {found.predictions}")
+    yield Line(f"SHA-256: {found.sha256}")
+
+
+def _figures(figures: Sequence[LiveFigure]) -> Table:
+    """Return a table, with a line before the figures of each statement; a list where it is too wide."""
+    rows: list[tuple[Cell, ...]] = []
+    below: list[Block] = []
+    for said, group in groupby(figures, key=words.statement):
+        rows.append((Cell(said, style="cyan"),))
+        for each in group:
+            load, quantity, predicted, measured, error, verdict = words.cells(each)
+            rows.append(tuple(map(Cell, (load, quantity, predicted, measured, error, verdict))))
+            below.append(Line(f"{said}, {load}, {quantity}"))
+            gap = f"measured {measured or '-'}, error {error or '-'}: {verdict}"
+            below.append(Line(f"    predicted {predicted}, {gap}"))
+    heads = ("load", "quantity", "predicted (band)", "measured", "error", "right")
+    return Table(tuple(map(Column, heads)), tuple(rows), narrow=tuple(below))

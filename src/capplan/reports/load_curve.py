@@ -1,0 +1,86 @@
+"""What a notebook shows of an answer: of a what-if one latency against load, with its band."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from capplan.models.number_words import rate
+from capplan.models.results import Band
+from capplan.planner.explore.what_if import WhatIf
+from capplan.planner.size.sizing import Sizing
+from capplan.reports import figure as look
+from capplan.reports import sizing
+from capplan.systems.registry import system
+
+HEIGHT = 420
+
+
+def figure(answer: WhatIf | Sizing) -> go.Figure:
+    """Return an answer as a plotly figure.
+
+    Parameters
+    ----------
+    answer : WhatIf or Sizing
+        Of a what-if, the latency against the rate with its band, the capacity, the offered rate and the objectives; of
+        a sizing, what each layout holds in each situation, and the rate that it must.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        The figure.
+    """
+    if isinstance(answer, Sizing):
+        return sizing.plot(answer, system(answer.system), page=False)
+    limits = list(answer.limits_ms())
+    return one_latency(answer.metric.name, answer.curve, answer.capacity, answer.offered_tps, limits)
+
+
+def one_latency(
+    name: str, curve: pd.DataFrame, capacity: Band, offered_tps: float, limits: Sequence[float]
+) -> go.Figure:
+    """Return the curve with its band, the capacity, the offered rate and the objectives.
+
+    Parameters
+    ----------
+    name : str
+        The latency.
+    curve : DataFrame
+        The latency against the rate, as in `WhatIf.curve`.
+    capacity : Band
+        Requests per second.
+    offered_tps : float
+        Offered peak rate, requests per second.
+    limits : sequence of float
+        Limits of the objectives, ms.
+    """
+    rates, colour = curve["rate_tps"].tolist(), look.COLOURS[0]
+    figure = go.Figure()
+    ends = [curve["low_ms"].tolist(), curve["high_ms"].tolist()]
+    values, line = curve["value_ms"].tolist(), {"color": colour, "shape": "spline"}
+    hover = "%{x:,.0f} per second: %{y:.3g} ms<extra></extra>"
+    named = {"name": f"{name}, 90 % band", "hovertemplate": hover}
+    figure.add_traces(list(look.curve(rates, values, ends, line, middle=values, **named)))
+    figure.add_trace(look.legend_entry("capacity", mode="lines", line={"color": look.NEUTRAL, "dash": "dot"}))
+    figure.add_trace(look.legend_entry(f"asked: {rate(offered_tps)}", mode="lines", line={"color": look.ASKED}))
+    shapes = [*look.capacity_lines(capacity.value, capacity.low, capacity.high), look.asked_line(offered_tps)]
+    shapes += [look.objective_line(limit) for limit in limits]
+    if limits:
+        figure.add_trace(look.legend_entry("objective", mode="lines", line={"color": look.LIMIT, "dash": "dash"}))
+    highest = max([*(each for each in ends[1] if math.isfinite(each)), *limits], default=1.0)
+    lowest = min((each for each in ends[0] if each > 0), default=0.1)
+    figure.update_xaxes(title_text="peak rate [per second]", **look.RATE_AXIS)
+    figure.update_yaxes(
+        **look.latency_axis(f"{name} [ms]"), range=[math.log10(lowest / 1.5), math.log10(highest * 1.5)]
+    )
+    figure.update_layout(
+        template=look.LIGHT,
+        height=HEIGHT,
+        shapes=shapes,
+        margin={"l": 60, "r": 16, "t": 40, "b": 56},
+        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": look.SMALL_SIZE}},
+    )
+    return figure

@@ -1,0 +1,67 @@
+"""Which load test to run next, for people: the candidates as a table, the most useful first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from capplan.models.number_words import rate, significant
+from capplan.models.verdict import CONFIDENCE
+from capplan.planner.next_test.next_test import AskedFigure, CandidateTest, NextTest
+from capplan.reports.document import Block, Fact, Line, Paragraph, more, table, title
+from capplan.reports.numbers import Format
+
+_SHOWN = 10
+
+
+def describe(found: NextTest) -> Iterator[Block]:
+    """Yield the description of ranked tests."""
+    its = found.figure
+    form, unit = _form(its), "/s" if its.unit == "1/s" else " ms"
+    yield title(f"{found.system}: {found.layout}")
+    yield Line()
+    yield Fact("Figure", f"{its.name} {form(its.value)}{unit} ({form(its.low)} to {form(its.high)})")
+    if its.objective is not None and its.chance_met is not None:
+        met = f"a repeat meets {its.objective} with a probability of {_percent(its.chance_met)}"
+        yield Fact("Objective", f"{met}; the answer is yes from {_percent(CONFIDENCE)} on")
+    yield Fact("Next test", _advice(found))
+    yield Line()
+    decision = found.figure.objective is not None
+    heads = ["test", "hours", "expected band", "narrower", *(["answer changes"] if decision else []), "layout"]
+    yield table(heads, [_cells(each, found.figure, decision) for each in found.tests[:_SHOWN]])
+    if len(found.tests) > _SHOWN:
+        yield Line(f"and {len(found.tests) - _SHOWN} more (--json has them)")
+    for refused in found.refused[:3]:
+        yield Paragraph(f"Left out: {refused}", hanging=2)
+    if len(found.refused) > 3:
+        yield Line(f"and {len(found.refused) - 3} more")
+    yield Line()
+    yield more(["--figure NAME", "--rank NAME", "--run TIME", "--setup TIME", "--json"])
+
+
+def _advice(found: NextTest) -> str:
+    best = found.tests[0]
+    if not found.answer:
+        return "none helps: no candidate changes the answer or narrows the band by 1 % or more"
+    if found.rank == "decision" and best.chance_of_change is not None:
+        return f"{best.words}: changes the answer with a probability of {_percent(best.chance_of_change)}"
+    return f"{best.words}: narrows the band by {_percent(best.narrowing)}, in {best.hours:.3g} h"
+
+
+def _cells(each: CandidateTest, its: AskedFigure, decision: bool) -> list[str]:
+    chance = [] if not decision else ["-" if each.chance_of_change is None else _percent(each.chance_of_change)]
+    return [
+        each.words,
+        f"{each.hours:.3g}",
+        f"{_form(its)(each.low_after)} to {_form(its)(each.high_after)}",
+        _percent(each.narrowing),
+        *chance,
+        "new" if each.new_layout else "tested",
+    ]
+
+
+def _form(its: AskedFigure) -> Format:
+    return rate if its.unit == "1/s" else significant
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %" if share >= 0.095 or share == 0 else f"{100 * share:.2g} %"

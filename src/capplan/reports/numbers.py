@@ -1,0 +1,80 @@
+"""Figures with bands and units, and words that are counted; single numbers are in `capplan.models.number_words`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from capplan.models.number_words import rate, share, significant, to_digits
+from capplan.models.results import Band
+
+Format = Callable[[float], str]
+NOT_MODELLED = "not modelled"
+
+
+def given(number: float) -> str:
+    """Return a rate as it was given: `12,345`, `0.5`."""
+    return f"{number:,.10g}"
+
+
+def two_digits(number: float) -> str:
+    """Return two significant digits, of latencies with bands and half-widths: `0.31`, `57`, `1,200`."""
+    return to_digits(number, 2)
+
+
+def ends(figure: Band, form: Format = significant, to: str = "-") -> str:
+    """Return a band in parentheses: `(17,500-26,500)`; empty where it has no width."""
+    value, low, high = (form(number) for number in (figure.value, figure.low, figure.high))
+    return "" if low == value == high else f"({low}{to}{high})"
+
+
+def banded(figure: Band | None, form: Format = two_digits, to: str = "-") -> str:
+    """Return a figure with its band: `2.3 (1.5-3.7)`; one number where the band has no width."""
+    return NOT_MODELLED if figure is None else f"{form(figure.value)} {ends(figure, form, to)}".rstrip()
+
+
+def share_band(figure: Band, to: str = " to ") -> str:
+    """Return a share with its band, the unit once: `80 % (71 to 93 %)`."""
+    return banded(figure, share, " to ").replace(" % to ", " to ").replace(" to ", to)
+
+
+def to_ends(figure: Band) -> str:
+    """Return the ends of a band of rates or sizes: `950 to 1,240`."""
+    return " to ".join(rate(end) if end >= 1000 else significant(end) for end in (figure.low, figure.high))
+
+
+def per_second(number: float) -> str:
+    """Return a rate with its unit: `7,200/s`."""
+    return f"{rate(number)}/s"
+
+
+def percent(part: float) -> str:
+    """Return a share in percent, with a decimal as in probabilities: `3.14 %`."""
+    return f"{part:.2%}".replace("%", " %")
+
+
+def error(part: float, least: float = 5e-5) -> str:
+    """Return an absolute error in percent: `3.1 %`, `unbounded`; errors of floating-point numbers are none."""
+    part = part if part >= least else 0.0
+    return f"{100 * part:.2g} %" if part < 0.995 else (f"{100 * part:.0f} %" if math.isfinite(part) else "unbounded")
+
+
+def many(count: int, noun: str) -> str:
+    """Return a count with its noun: `1 row`, `1,204 rows`."""
+    return f"{count:,} {plural(noun, count)}"
+
+
+def plural(noun: str, count: int) -> str:
+    """Return a noun in the number of its count."""
+    return f"{noun}{'s' * (count != 1)}"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return a list in words: `a, b and c`."""
+    *most, last = words
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def capital(text: str) -> str:
+    """Return a phrase as it starts a sentence."""
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,395 @@
+"""Outages for people: what is left in the long run, the minutes around a loss, and whether it recovers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from capplan.models.number_words import rate, share, significant, tenths_of_percent
+from capplan.models.results import Outage, Relief
+from capplan.planner.outages.answer import (
+    Duration,
+    LevelAvailability,
+    Metastability,
+    OutagesAnswer,
+    Phase,
+    RecoveryVerdict,
+    SeriesBand,
+    Transient,
+)
+from capplan.reports import Later
+from capplan.reports.document import Block, Fact, Line, Paragraph, Table, more, stacked, table, title
+from capplan.reports.numbers import NOT_MODELLED, banded, given, plural, two_digits
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from capplan.reports import figure as look
+else:
+    go, look = Later("plotly.graph_objects"), Later("capplan.reports.figure")
+
+_RATES = {"completed_per_s": ("completed", 0), "retries_per_s": ("retries", 4), "unanswered_per_s": ("unanswered", 1)}
+_LATENCIES = {"p99_ms": ("p99", 0), "p50_ms": ("p50", 2)}
+_PANEL, _GAP, _BOTTOM = 240, 96, 60
+
+_PHASES = {"before": "before", "undetected": "unnoticed", "detected": "noticed", "after": "returned"}
+_SHORT_LEVELS = {"LOCAL_ONE": "L_ONE", "LOCAL_QUORUM": "L_QUORUM", "EACH_QUORUM": "E_QUORUM"}
+_RELIEFS: Mapping[Relief, str] = {
+    "fewer replicas": "lost replicas get no writes",
+    "nearer replicas": "the farthest replicas are lost",
+}
+
+
+def describe(answer: OutagesAnswer) -> Iterator[Block]:
+    """Yield the description of an answer of `outages`."""
+    rated = "" if answer.offered_tps is None else f", {_offered(answer)} TPS{_peak(answer)}"
+    yield title(f"{answer.system}: {answer.layout}{rated}")
+    if answer.verdict is not None:
+        yield Line()
+        yield Fact("Answer", answer.verdict.in_words())
+        if answer.verdict.not_asked:
+            yield Fact("Not asked", f"loss of {', '.join(answer.verdict.not_asked)} (--lose)")
+    if answer.outages:
+        yield from _long_run(answer)
+    for each in answer.transients:
+        yield from _transient(each)
+    if answer.metastability is not None:
+        yield from _metastability(answer.metastability, answer)
+    yield Line()
+    yield from _assumed(answer)
+    options = [*([] if answer.metastability else ["--trigger 1s..60s --attempts 1..5"]), "--plot FILE", "--json"]
+    yield more([*([] if len(answer.transients) != 1 or not answer.outages else ["--lose WHAT"]), *options])
+
+
+def _offered(answer: OutagesAnswer) -> str:
+    found = answer.offered_tps or 0.0
+    return rate(found) if answer.offered_source == "default" else given(float(f"{found:.6g}"))
+
+
+def _peak(answer: OutagesAnswer) -> str:
+    return "" if answer.offered_tps == answer.mean_tps else f" peak, {rate(answer.mean_tps or 0.0)} on average"
+
+
+def _long_run(answer: OutagesAnswer) -> Iterator[Block]:
+    figures = {name: each for outage in answer.outages for name, each in outage.latency_ms.items()}
+    p99 = {name: 0.0 if each.p99 is None else each.p99.value for name, each in figures.items()}
+    yield Line()
+    yield from left_by(
+        answer.outages, list(figures), max(p99, key=lambda name: p99[name], default=""), _offered(answer)
+    )
+    if answer.levels:
+        yield Line()
+        yield _levels(answer.levels)
+
+
+def left_by(outages: Sequence[Outage], classes: Sequence[str], slowest: str, asked: str) -> Iterator[Block]:
+    """Yield a row for each outage, with the latency of the slowest class alone where the screen is narrow.
+
+    Parameters
+    ----------
+    outages : sequence of Outage
+        What is lost, and what that leaves.
+    classes : sequence of str
+        The request classes.
+    slowest : str
+        The one with the highest 99th percentile.
+    asked : str
+        The offered rate in words.
+    """
+    each = [Line("Outage", "bold")]
+    rows = [_left(outage, [slowest]) for outage in outages]
+    sentences = [
+        Paragraph(f"{name.strip()}: {_left_in_words(outage, asked, slowest)}", indent=depth, hanging=depth + 2)
+        for outage, (name, *_) in zip(outages, rows, strict=True)
+        for depth in [len(name) - len(name.lstrip())]
+    ]
+    narrow = table(_heads(asked, [slowest]), rows, [*each, *sentences])
+    yield table(_heads(asked, classes), [_left(outage, classes) for outage in outages], [narrow])
+    costs = [text for each in outages for text in (f"{each.assumed}: {each.cost}" if each.cost else "", _relief(each))]
+    for text in dict.fromkeys(filter(None, costs)):
+        yield Paragraph(text, indent=2, hanging=4)
+
+
+def _heads(asked: str, classes: Sequence[str]) -> list[str]:
+    return ["Outage", "capacity left", f"{asked} TPS?", *(f"p99 {name}, ms" for name in classes), "busy"]
+
+
+def _left_in_words(outage: Outage, asked: str, slowest: str) -> str:
+    if not outage.available:
+        return outage.assumed
+    left = NOT_MODELLED if outage.capacity_tps is None else f"{banded(outage.capacity_tps, significant)} TPS left"
+    latency = outage.latency_ms.get(slowest)
+    p99 = [] if latency is None else [f"p99 {slowest} {banded(latency.p99)} ms"]
+    verdict = NOT_MODELLED if outage.answer is None else f"carried: {outage.answer}"
+    busy = _busiest(outage)
+    return ", ".join([left, f"{asked} TPS {verdict}", *p99, *([f"{busy} busy"] if busy else [])])
+
+
+def _left(outage: Outage, classes: Sequence[str]) -> list[str]:
+    name = f"    at {'/'.join(dict.fromkeys(outage.lowered.values()))}" if outage.lowered else f"  {outage.name}"
+    if not outage.available:
+        return [name, outage.assumed, "no"]
+    p99 = ["-" if latency is None else banded(latency.p99) for latency in map(outage.latency_ms.get, classes)]
+    return [name, banded(outage.capacity_tps, significant), outage.answer or NOT_MODELLED, *p99, _busiest(outage)]
+
+
+def _busiest(outage: Outage) -> str:
+    return share(max(band.value for band in outage.utilisation.values())) if outage.utilisation else ""
+
+
+def _relief(outage: Outage) -> str:
+    """Say why an outage at the same levels is better in a figure than none."""
+    reasons = " and ".join(_RELIEFS[each] for each in outage.eased if each in _RELIEFS)
+    if not reasons or outage.lowered:
+        return ""
+    return f"{outage.name}: faster, or more, than without the loss, as {reasons}"
+
+
+def _levels(levels: Sequence[LevelAvailability]) -> Table:
+    """Return which levels a loss leaves: r for reads, w for writes."""
+    names = list(dict.fromkeys(name for each in levels for name in (*each.read, *each.write)))
+    heads = ["Levels left", *(_SHORT_LEVELS.get(name, name) for name in names)]
+    rows = [[f"  {each.name}", *(_mark(each, name) for name in names)] for each in levels]
+    narrow = [Line("Levels left (r: reads, w: writes)", "bold"), *stacked(heads, rows, hanging=4)]
+    return table(heads, rows, narrow)
+
+
+def _mark(each: LevelAvailability, level: str) -> str:
+    """Return the operations of the traffic that a loss leaves at a level; a hyphen for each that fails."""
+    asked = {letter: levels for letter, levels in (("r", each.read), ("w", each.write)) if levels}
+    marks = [letter if levels.get(level, False) else "-" for letter, levels in asked.items()]
+    return "-" if set(marks) == {"-"} else " ".join(marks)
+
+
+def _transient(each: Transient) -> Iterator[Block]:
+    yield Line()
+    yield title(f"{each.name} lost from {each.lost_s:g} to {each.returned_s:g} s; {each.replications} simulations")
+    heads = ["completed/s", "unanswered/s", "retries/s", "p50, ms", "p99, ms"]
+    rows = [_phase(phase) for phase in each.phases]
+    narrow = stacked(
+        ["", *heads], [[f"{time.strip()} s, {name}", *rest] for time, name, *rest in rows], indent=2, hanging=4
+    )
+    yield table(["  time, s", "", *heads], rows, narrow)
+    yield Fact("Back", f"{_back(each)}, within {share(each.within)} of before")
+    yield Fact("Unanswered", f"{tenths_of_percent(each.unanswered_share)} of the requests from the loss on")
+    if each.shortened:
+        yield Fact("Shortened", each.shortened)
+
+
+def _phase(phase: Phase) -> list[str]:
+    rates = (phase.completed_per_s, phase.unanswered_per_s, phase.retries_per_s)
+    return [
+        f"  {round(phase.from_s, 1):g}-{round(phase.to_s, 1):g}",
+        _PHASES[phase.name],
+        *(rate(each) if each >= 1 or each == 0 else "< 1" for each in rates),
+        *("-" if each is None else significant(each) for each in (phase.p50_ms, phase.p99_ms)),
+    ]
+
+
+def _back(each: Transient) -> str:
+    loss = _duration(each.back_after_loss_s, each.replications, each.duration_s - each.lost_s)
+    back = _duration(each.back_after_return_s, each.replications, each.duration_s - each.returned_s)
+    return f"{loss} after the loss, {back} after the return"
+
+
+def _duration(found: Duration, replications: int, seen_s: float) -> str:
+    if found.value is None:
+        return f"not within {seen_s:.0f} s"
+    width = "" if not found.half_width else f" ± {two_digits(found.half_width)}"
+    rest = "" if found.ended == replications else f" in {found.ended} of {replications} simulations"
+    return f"{two_digits(found.value)}{width} s{rest}"
+
+
+def _metastability(found: Metastability, answer: OutagesAnswer) -> Iterator[Block]:
+    yield Line()
+    yield title(f"Does it recover? Trigger: {found.trigger}")
+    if found.verdicts:
+        yield _verdicts(found)
+        yield Fact("Verdict", _how(found))
+    screens = {each.attempts: each.expected for each in found.screens}
+    for words in dict.fromkeys(each for each in screens.values() if each != "not known"):
+        which = [each.attempts for each in found.screens if screens[each.attempts] == words]
+        label = "Fixed point" if words == next(iter(screens.values())) else ""
+        yield Fact(label, f"{', '.join(map(str, which))} {plural('attempt', which[-1])}: {words}")
+    if found.searched:
+        yield Fact("Safe", _safe(found, answer))
+    if found.shortened:
+        yield Fact("Shortened", found.shortened)
+
+
+def _verdicts(found: Metastability) -> Table:
+    numbers = list(dict.fromkeys(each.attempts for each in found.verdicts))
+    lengths = list(dict.fromkeys(each.trigger_s for each in found.verdicts))
+    cells = {(each.trigger_s, each.attempts): each for each in found.verdicts}
+    heads = ["  lasts", *map(_attempts, numbers)]
+    rows = [[f"  {length:g} s", *(_verdict(cells[length, number]) for number in numbers)] for length in lengths]
+    below = stacked([f"{each}:" for each in heads], [[row[0].strip(), *row[1:]] for row in rows], indent=2, hanging=4)
+    return table(heads, rows, below)
+
+
+def _verdict(each: RecoveryVerdict) -> str:
+    counted = f"{each.recovered}/{each.replications}"
+    if each.always:
+        return f"yes {counted}"
+    if not each.long_enough:
+        return f"too short {counted}"
+    return counted if each.recovered else f"no {counted}"
+
+
+def _how(found: Metastability) -> str:
+    first = found.verdicts[0]
+    least, most = (significant(end(each.horizon_s for each in found.verdicts)) for end in (min, max))
+    horizon = f"{least} s" if least == most else f"{least} to {most} s"
+    words = (
+        f"recoveries of {first.replications} simulations: {share(found.required_share)} of the requests complete in "
+        f"most of the second half of the {horizon} after the trigger"
+    )
+    sure = next((each for each in found.verdicts if each.always), None)
+    if sure is None:
+        return words
+    return f"{words}; yes means a probability of at least {share(sure.low)} (95 % confidence)"
+
+
+def _safe(found: Metastability, answer: OutagesAnswer) -> str:
+    longest = max(each.trigger_s for each in found.verdicts)
+    if found.safe_attempts is None:
+        attempts = "not even 1 attempt"
+    else:
+        beyond = " and more" if found.safe_attempts >= found.most_attempts > 1 else ""
+        attempts = f"{_attempts(found.safe_attempts)}{beyond}"
+    surge = found.safe_surge
+    if surge is None:
+        reconnect = f"no surge of {two_digits(found.least_surge)} times the traffic"
+    else:
+        beyond = " and more" if surge >= found.most_surge else ""
+        reconnect = f"a surge of {two_digits(surge)} times the traffic{beyond}"
+    return f"{attempts} after {longest:g} s; {reconnect} for {longest:g} s with {_attempts(answer.clients.attempts)}"
+
+
+def _attempts(number: int) -> str:
+    return f"{number} attempt{'s' * (number > 1)}"
+
+
+def _assumed(answer: OutagesAnswer) -> Iterator[Block]:
+    clients = answer.clients
+    if clients.timeout_s is None:
+        words = "wait for every answer"
+    else:
+        starts = ", ".join(two_digits(each) if each else "0" for each in clients.starts_s())
+        tries = "try once" if clients.attempts == 1 else f"try after {starts} s"
+        words = f"time out after {clients.timeout_s:g} s and {tries}"
+    yield Fact("Clients", f"{words}; late attempts still use the servers")
+    for each in answer.transients[:1]:
+        cold = "at full speed" if each.cold_s == 0 else f"at {share(each.cold_speed)} speed for {each.cold_s:g} s"
+        yield Fact("Loss", f"others notice after {each.detection_s:g} s (--detection); back {cold} (--cold)")
+    if answer.not_modelled:
+        yield Fact("Not modelled", ", ".join(answer.not_modelled))
+
+
+def write_plot(found: OutagesAnswer, path: Path) -> None:
+    """Write the plot to a page, an SVG or a PNG; see `capplan.reports.figure.write`."""
+    look.write(path, f"{found.system}: outages", lambda page: plot(found, page))
+
+
+def plot(answer: OutagesAnswer, page: bool = True) -> go.Figure:
+    """Return the figure: for each simulated loss rates and latencies over time, and a table of recoveries."""
+    headings = [f"{each.name} lost: {what}" for each in answer.transients for what in ("requests", "latency")]
+    found = answer.metastability if answer.metastability is not None and answer.metastability.verdicts else None
+    if found is not None:
+        headings.append(f"Recoveries of simulations; trigger: {found.trigger}")
+    rows = len(headings)
+    inner = _PANEL * rows + _GAP * (rows - 1)
+    figure = look.make_subplots(rows=rows, cols=1, subplot_titles=headings, vertical_spacing=_GAP / inner)
+    for place, each in enumerate(answer.transients):
+        _draw_transient(figure, each, 2 * place + 1)
+    if found is not None:
+        _recoveries(figure, found, rows)
+    figure.update_annotations(
+        selector={"xref": "paper"}, font={"size": look.HEADING_SIZE}, x=0, xanchor="left", yshift=22
+    )
+    text: list[str] = []
+    for each in answer.transients[:1]:
+        text = look.wrapped(
+            f"Median of {each.replications} simulations, and the range of nine in ten. Latencies are those of the "
+            "requests that started then. Grey: nobody has noticed the loss yet."
+        )
+    room = {"above": 40, "below": _BOTTOM, "margin_l": 70}
+    look.frame(figure, f"{answer.system}: outages", text, inner, page, **room, showlegend=True)
+    for row in range(1, 2 * len(answer.transients) + 1):
+        y = 1 - (row - 1) * (_PANEL + _GAP) / inner
+        figure.update_layout({_legend(row): look.above(x=1, xanchor="right", y=y, yanchor="bottom")})
+    return figure
+
+
+def _draw_transient(figure: go.Figure, each: Transient, row: int) -> None:
+    for panel, lines in ((row, _RATES), (row + 1, _LATENCIES)):
+        for name, (words, colour) in lines.items():
+            for trace in _band(each, each.series[name], words, look.COLOURS[colour]):
+                figure.add_trace(trace.update(legend=_legend(panel)), row=panel, col=1)
+    figure.update_yaxes(title_text="per second", rangemode="tozero", row=row, col=1)
+    figure.update_yaxes(**look.latency_axis("milliseconds"), row=row + 1, col=1)
+    for panel in (row, row + 1):
+        figure.update_xaxes(title_text="time [s]", range=[0, each.duration_s], row=panel, col=1)
+        for trace in _shade(each):
+            figure.add_shape(**trace, row=panel, col=1)
+        for time, words in ((each.lost_s, "lost"), (each.returned_s, "back")):
+            figure.add_vline(x=time, row=panel, col=1, line={"color": look.NEUTRAL, "width": 1.5, "dash": "dash"})
+            if panel == row:
+                _word(figure, panel, time, words)
+
+
+def _word(figure: go.Figure, row: int, time: float, words: str) -> None:
+    axis = "" if row == 1 else str(row)
+    at = {"x": time, "y": 1, "xref": f"x{axis}", "yref": f"y{axis} domain", "xanchor": "left", "yanchor": "top"}
+    figure.add_annotation(text=words, showarrow=False, font={"size": look.SMALL_SIZE}, **at)
+
+
+def _shade(each: Transient) -> Iterator[dict[str, Any]]:
+    """Yield the time for which the loss is not noticed, shaded."""
+    noticed = min(each.lost_s + each.detection_s, each.returned_s)
+    yield {
+        **{"type": "rect", "x0": each.lost_s, "x1": noticed, "yref": "y domain", "y0": 0, "y1": 1, "layer": "below"},
+        **{"line": {"width": 0}, "fillcolor": look.faint(look.NEUTRAL, 0.2)},
+    }
+
+
+def _band(each: Transient, series: SeriesBand, words: str, colour: str) -> Iterator[go.Scatter]:
+    middles = [(start + end) / 2 for start, end in zip(each.boundaries_s, each.boundaries_s[1:], strict=False)]
+    ends = (look.drawn(series.low), look.drawn(series.high))
+    hover = f"{words}: %{{y:,.3~g}}<extra></extra>"
+    yield from look.curve(middles, series.median, ends, {"color": colour, "width": 2}, name=words, hovertemplate=hover)
+
+
+def _recoveries(figure: go.Figure, found: Metastability, row: int) -> None:
+    numbers = list(dict.fromkeys(each.attempts for each in found.verdicts))
+    lengths = list(dict.fromkeys(each.trigger_s for each in found.verdicts))
+    cells = {(each.trigger_s, each.attempts): each for each in found.verdicts}
+    shares = [
+        [cells[length, number].recovered / cells[length, number].replications for number in numbers]
+        for length in lengths
+    ]
+    words = [
+        [f"{cells[length, number].recovered}/{cells[length, number].replications}" for number in numbers]
+        for length in lengths
+    ]
+    scale = [[0.0, look.COLOURS[1]], [0.5, "#F0E442"], [1.0, look.COLOURS[0]]]
+    figure.add_trace(
+        go.Heatmap(
+            x=[str(number) for number in numbers],
+            y=[f"{length:g} s" for length in lengths],
+            z=shares,
+            text=words,
+            texttemplate="%{text}",
+            **{"zmin": 0, "zmax": 1, "colorscale": scale, "showscale": False, "xgap": 3, "ygap": 3},
+            hovertemplate="%{y}, %{x} attempts: %{text}<extra></extra>",
+        ),
+        row=row,
+        col=1,
+    )
+    figure.update_xaxes(title_text="attempts of each request", type="category", row=row, col=1)
+    figure.update_yaxes(title_text="trigger lasts", type="category", row=row, col=1)
+
+
+def _legend(row: int) -> str:
+    return "legend" if row == 1 else f"legend{row}"

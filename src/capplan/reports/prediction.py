@@ -1,0 +1,778 @@
+"""A prediction for people: one screen that decides, and more where it is asked for."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from capplan.calibration.evidence.table import Evidence
+from capplan.calibration.system import Case
+from capplan.models.language.per_dc import pairs_text, per_dc_text
+from capplan.models.number_words import as_given, rate, share, significant
+from capplan.models.objective import Comparison, chance_of_less
+from capplan.models.results import (
+    LEAST_PROBABILITY,
+    STATISTICS,
+    Band,
+    Capacity,
+    Latency,
+    ObjectiveVerdict,
+    Outage,
+    SessionNotFound,
+)
+from capplan.models.solver.known_errors import MEAN, P99
+from capplan.models.verdict import CONFIDENCE
+from capplan.models.verdict import Answer as VerdictWord
+from capplan.models.verdict import answer as answer_at
+from capplan.planner.explore.sweep_analytic import AnalyticPoints
+from capplan.planner.explore.sweep_table import rate_fields
+from capplan.planner.predict.prediction import Limit, Offered, Prediction, statistics
+from capplan.reports import Later
+from capplan.reports.document import Block, Fact, Line, Paragraph, Table, more, table, title
+from capplan.reports.numbers import NOT_MODELLED, Format, banded, ends, given, share_band, two_digits
+from capplan.reports.outages import left_by
+from capplan.reports.screen import LABEL
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from capplan.reports import figure as look
+else:
+    go, look = Later("plotly.graph_objects"), Later("capplan.reports.figure")
+
+LOADS = 25
+DRAWS = 64  # of 512: medians within 1 %, see `sweep`
+_USUAL = ("mean", "p99")  # statistics that are drawn, beside those of objectives
+BEYOND = 1.12  # times the largest rate, where the x axis ends
+_PANEL, _GAP, _ROW, _BOTTOM, _ENTRY = 300, 70, 48, 62, 20
+STEEP, HEADROOM = 0.97, 3.0  # the y axis ends at this many times what is at this share of the capacity
+ROW_LABEL = "row"
+_HOVER = "%{y:.3~g} ms (%{customdata[0]:.3~g} to %{customdata[1]:.3~g}) at %{x:,.0f} per second"
+NARROW_ROW = 42  # characters of a row's label that fit beside the axis on a telephone
+_RATIO_ROW = 56  # pixels
+_BESIDE = 1.05  # times the farthest end of a band, where the x axis ends
+
+STATISTIC_NAMES = {"p999": "p99.9"}
+FEW_STATISTICS = ("mean", "p50", "p99", "p999")  # what a screen of 80 columns holds
+_UNITS = {"1": "", "1/s": " TPS", "ms": " ms"}
+_SPOKEN_GAP_MS = 5.0  # the document says "a few milliseconds"
+_LESS = f"{LEAST_PROBABILITY * 100:g}"  # per cent, the lowest reported
+MORE = ("explain", "sources", "staleness")
+"""What else there is to show, by option."""
+
+
+def describe(prediction: Prediction, wanted: Sequence[str] = (), data: str = "") -> Iterator[Block]:
+    """Yield the description of a prediction.
+
+    Parameters
+    ----------
+    prediction : Prediction
+        The prediction.
+    wanted : sequence of str
+        What else to show; of `MORE`.
+    data : str
+        What a demand says of the data of the layout, in words.
+    """
+    yield title(f"{prediction.system}: {prediction.layout}")
+    yield Line()
+    yield from _facts(prediction, data)
+    if prediction.throughput_ratios:
+        yield Line()
+        rows = [
+            (f"  {reference}", banded(ratio, significant), ratio.basis or "")
+            for reference, ratio in prediction.throughput_ratios.items()
+        ]
+        yield _table(("Throughput relative to", "ratio", "basis"), rows)
+    yield from _latency(prediction)
+    if prediction.outages and prediction.latency_ms:
+        asked = "" if prediction.offered is None else _offered_rate(prediction.offered)
+        yield Line()
+        shown = [each if _is_better(each, prediction) else replace(each, eased=()) for each in prediction.outages]
+        yield from left_by(shown, list(prediction.latency_ms), _slowest(prediction), asked)
+    parts: Mapping[str, Callable[[], Iterable[Block]]] = {
+        "explain": lambda: _explanation(prediction),
+        "sources": lambda: _sources(prediction),
+        "staleness": lambda: sessions(prediction.session_not_found),
+    }
+    for name in wanted:
+        yield from parts[name]()
+    there = {"explain": True, "sources": prediction.evidence.sources, "staleness": prediction.session_not_found}
+    figures = prediction.latency_ms or prediction.throughput_ratios
+    files = ["--plot FILE"] if figures and prediction.evidence.basis != "model only" else []
+    hidden = [f"--{name}" for name in MORE if name not in wanted and there[name]]
+    yield more([*hidden, *files, "--json", "--csv"])
+
+
+def _facts(prediction: Prediction, data: str) -> Iterator[Block]:
+    capacity, offered = prediction.capacity, prediction.offered
+    if (verdict := prediction.verdict) is not None:
+        yield Fact("Answer", verdict.in_words())
+    if verdict is not None and verdict.not_asked:
+        yield Fact("Not asked", f"loss of {', '.join(verdict.not_asked)} (--lose)")
+    if capacity is not None:
+        label = "Throughput" if offered is None else "Capacity"  # that of closed clients
+        yield Fact(label, _capacity(capacity), capacity.peak_tps.basis or "")
+        if prediction.limits:
+            yield Fact("Bottleneck", _limits(prediction.limits))
+    if offered is not None:
+        yield Fact("Offered", _offered(offered, capacity), f"overload risk {share(offered.overload_risk)}")
+    if data:
+        yield Fact("Data", data)
+    if capacity is not None:
+        risk = 0.0 if prediction.offered is None else prediction.offered.overload_risk
+        said = [_verdict(each, risk) for each in prediction.objectives] or [f"none given{_example(prediction)}"]
+        for number, text in enumerate(said):
+            yield Fact("" if number else "Objectives", text)
+    times = {band.basis for latency in prediction.latency_ms.values() for _, band in statistics(latency)}
+    elsewhere = prediction.evidence.basis != "extrapolated" and "extrapolated" in times
+    why = prediction.evidence.why + (" Times only at other loads." if elsewhere else "")
+    yield Fact(prediction.evidence.basis.capitalize(), why)
+    for caution in prediction.evidence.cautions:
+        yield Fact("Caution", caution)
+
+
+def _capacity(capacity: Capacity) -> str:
+    peak, mean = capacity.peak_tps, capacity.mean_tps
+    bursty = capacity.burst_ratio.value > 1
+    words = f"{significant(peak.value)} TPS{' peak' if bursty else ''} {ends(peak)}".rstrip()
+    if bursty:
+        words += f", {significant(mean.value)} mean"
+    if peak.value < capacity.overload_tps.value:
+        words += f" with the objectives met; overload from {significant(capacity.overload_tps.value)}"
+    return words
+
+
+def _limits(limits: Sequence[Limit]) -> str:
+    first, *others = limits
+    words = f"{first.name}{' (assumed)' if first.assumed else ''}"
+    if others:
+        busy = others[0].utilisation_at_capacity
+        at = f" ({share(busy.value)} at capacity)" if busy is not None else ""
+        words += f", then {others[0].name}{at}"
+    return words
+
+
+def _offered(offered: Offered, capacity: Capacity | None) -> str:
+    bursty = capacity is not None and capacity.burst_ratio.value > 1
+    words = f"{_offered_rate(offered)} TPS{' peak' if bursty else ''}"
+    if bursty and offered.source == "given":
+        words += f", {significant(offered.mean_tps)} mean"
+    if offered.source == "default":
+        words += " (default: 80 %)"
+    return words
+
+
+def _offered_rate(offered: Offered) -> str:
+    peak = float(f"{offered.peak_tps:.6g}")
+    computed = offered.source == "default" or (peak > 1000 and not peak.is_integer())  # from a mean rate
+    return rate(peak) if computed else given(peak)
+
+
+def _example(prediction: Prediction) -> str:
+    """Return an objective to try: a round limit above the highest 99th percentile."""
+    name = _slowest(prediction) if prediction.latency_ms else ""
+    band = prediction.latency_ms[name].p99 if name else None
+    if band is None or not 0 < band.value < math.inf:
+        return ""
+    least = 1.5 * band.value
+    power = 10.0 ** math.floor(math.log10(least))
+    limit = next(step * power for step in (1, 2, 5, 10) if step * power >= least)
+    return f"; try --slo '{name}.p99<{limit:g}ms'"
+
+
+def _verdict(verdict: ObjectiveVerdict, overload_risk: float) -> str:
+    figures = {}
+    for each in verdict.comparisons:
+        if each.value is None:
+            figures[each.metric] = NOT_MODELLED
+        elif each.metric.endswith((".utilisation", "drop_rate")):
+            figures[each.metric] = share_band(each.value)
+        else:
+            figures[each.metric] = f"{banded(each.value, significant)}{_UNITS[each.unit]}"
+    compared = ", ".join(f"{metric} {figure}" for metric, figure in figures.items())
+    if verdict.risk is None:
+        return f"{verdict.text}: {NOT_MODELLED} ({compared})"
+    why = f"; {share(overload_risk)} risk of overload" if overload_risk > verdict.risk / 2 > 0 else ""
+    return f"{verdict.text}: {verdict.answer} ({compared}, {share(1 - verdict.risk)} sure{why})"
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """Return a table that is shown row by row where it is too wide, each cell with its heading."""
+    below: list[Block] = [Line(heads[0], "bold")]
+    for first, *cells in rows:
+        named = [
+            f"{head} {cell}".strip() if cell[0].isdigit() or head.endswith("?") else cell
+            for head, cell in zip(heads[1:], cells, strict=False)
+            if cell
+        ]
+        indent = len(first) - len(first.lstrip())
+        below.append(Paragraph(f"{first.strip()}: {', '.join(named)}", indent=indent, hanging=indent + 2))
+    return table(heads, rows, below)
+
+
+def _slowest(prediction: Prediction) -> str:
+    """Return the request class with the highest 99th percentile."""
+
+    def p99(name: str) -> float:
+        found = prediction.latency_ms[name].p99
+        return -1.0 if found is None else found.value
+
+    return max(prediction.latency_ms, key=p99)
+
+
+def _latency(prediction: Prediction) -> Iterator[Block]:
+    latencies = {name: each for name, each in prediction.latency_ms.items() if vars(each) != vars(Latency())}
+    if not latencies:
+        return
+    yield Line()
+    few = _latency_table(latencies, FEW_STATISTICS, _latency_by_statistic(latencies))
+    yield _latency_table(latencies, STATISTICS, few)
+    guessed, missing = (", ".join(each) for each in (prediction.tails_guessed, prediction.tails_not_modelled))
+    if guessed and missing:
+        yield Fact("  tails", f"{guessed} guessed; without {missing}")
+    elif guessed or missing:
+        yield Fact("  tails", f"{guessed} guessed" if guessed else f"not modelled: {missing}")
+    if errors := prediction.solver_errors:  # larger than usual
+        worst = {
+            name: max((figure for each in errors if (figure := getattr(each, name)) is not None), default=None)
+            for name in ("mean", "p99")
+        }
+        within = ", ".join(
+            f"{name} within {figure * 100:.0f} %" for name, figure in worst.items() if figure is not None
+        )
+        yield Fact("  solver", f"nine of ten such layouts: {within} ({', '.join(each.where for each in errors)})")
+
+
+def _latency_table(latencies: Mapping[str, Latency], names: Sequence[str], narrow: Block) -> Table:
+    """Return a row for each class."""
+    rows = [
+        [f"  {name}", *(banded(getattr(each, statistic)) for statistic in names)] for name, each in latencies.items()
+    ]
+    bases = {name: tuple(_basis(each, statistic) for statistic in names) for name, each in latencies.items()}
+    for basis in dict.fromkeys(each for each in bases.values() if any(each)):
+        whose = [name for name, its in bases.items() if its == basis]
+        rows.append(["  basis" if len(whose) == len(bases) else f"  basis {', '.join(whose)}", *_once(basis)])
+    return table((f"{'Latency, ms':<{LABEL - 2}}", *map(_statistic, names)), rows, [narrow])
+
+
+def _statistic(name: str) -> str:
+    return STATISTIC_NAMES.get(name, name)
+
+
+def _basis(latency: Latency, statistic: str) -> str:
+    band: Band | None = getattr(latency, statistic)
+    return "" if band is None else band.basis or ""
+
+
+def _once(words: Sequence[str]) -> list[str]:
+    """Return words without those that repeat the one before, and say what `model only` means if it comes last."""
+    found = [word if not place or words[place - 1] != word else "" for place, word in enumerate(words)]
+    while found and not found[-1]:
+        found.pop()
+    if found[-1:] == ["model only"] and 1 < len(found) < len(words):
+        found[-1] = "model only: no percentile was measured"
+    return found
+
+
+def _latency_by_statistic(latencies: Mapping[str, Latency]) -> Table:
+    """Return a row for each statistic, or for each figure where even those are too wide."""
+    bases = {s: list(dict.fromkeys(_basis(each, s) for each in latencies.values())) for s in FEW_STATISTICS}
+    rows = [
+        [f"  {_statistic(s)}", *(banded(getattr(each, s)) for each in latencies.values()), "/".join(bases[s])]
+        for s in FEW_STATISTICS
+    ]
+    single = [
+        [f"  {name}", _statistic(s), banded(getattr(each, s)), _basis(each, s)]
+        for name, each in latencies.items()
+        for s in FEW_STATISTICS
+    ]
+    alone = _table(("Latency, ms", "", "", "basis"), single)
+    return table((f"{'Latency, ms':<{LABEL - 2}}", *latencies, "basis"), rows, [alone])
+
+
+def _is_better(outage: Outage, prediction: Prediction) -> bool:
+    """Whether a figure in the row of an outage is better than that of the whole layout."""
+    pairs = [(prediction.latency_ms[name].p99, each.p99) for name, each in outage.latency_ms.items()]
+    if prediction.capacity is not None:
+        pairs.append((outage.capacity_tps, prediction.capacity.peak_tps))
+    return any(a is not None and b is not None and a.value > b.value for a, b in pairs)
+
+
+def _section(name: str) -> tuple[Block, Block]:
+    return Line(), Paragraph(name, hanging=2, style="bold")
+
+
+def _explanation(prediction: Prediction) -> Iterator[Block]:
+    yield from _section("Question")
+    asked = {name: value for name, value in prediction.scenario.items() if value is not None and value is not False}
+    words = ", ".join(f"{name.replace('_', ' ')} {_plainly(value)}" for name, value in asked.items())
+    yield Paragraph(words, indent=2)
+    if prediction.capacity is not None:
+        yield Paragraph(f"Capacity: {prediction.capacity.criterion}.", indent=2)
+    yield from _section("Figures, and half-widths of their 90 % bands by parameters, model error, simulation")
+    figures = [
+        [f"  {name}", banded(band, form), *_widths(band), band.basis or ""] for name, band, form in _every(prediction)
+    ]
+    yield _table(("  figure", "90 % band", "param", "model", "sim", "basis"), figures)
+    yield from _resources(prediction)
+    texts = {outage.name: outage.assumed for outage in prediction.outages if not outage.lowered and outage.available}
+    if texts:
+        yield from _section("Outages assume")
+    for name, text in texts.items():
+        yield Paragraph(f"{name}: {text}", indent=2, hanging=4)
+    yield from _errors_by_condition(prediction)
+    notes = [*(f"Claimed: {text}" for text in prediction.evidence.claims), *prediction.evidence.notes]
+    if notes:
+        yield from _section("Notes")
+    for text in notes:
+        yield Paragraph(f"- {text}", indent=2, hanging=4)
+    yield Line(f"  capplan {prediction.version}, {prediction.engine} engine, seed {prediction.seed}", "dim")
+
+
+def _errors_by_condition(prediction: Prediction) -> Iterator[Block]:
+    """Yield the errors of the solver under each condition that holds here."""
+    if not prediction.solver_errors:
+        return
+    yield from _section("Errors of the analytic solver in nine of ten random layouts with the same condition")
+    for each in prediction.solver_errors:
+        figures = (("mean", each.mean, MEAN), ("p99", each.p99, P99))
+        within = ", ".join(f"{name} within {(figure or usual) * 100:.0f} %" for name, figure, usual in figures)
+        yield Paragraph(f"{each.where}: {within}", indent=2, hanging=4)
+    usual = f"the mean is within {MEAN * 100:.0f} % and p99 within {P99 * 100:.0f} %"
+    yield Paragraph(f"Elsewhere, {usual} in 49 of 50.", indent=2, hanging=4)
+
+
+def _every(prediction: Prediction) -> Iterator[tuple[str, Band, Format]]:
+    """Yield the figures that have parts, with their names and formats."""
+    capacity = prediction.capacity
+    if capacity is not None:
+        yield "peak, TPS", capacity.peak_tps, rate
+        yield "mean, TPS", capacity.mean_tps, rate
+        yield "overload from, TPS", capacity.overload_tps, rate
+        yield "peak over mean", capacity.burst_ratio, significant
+    for reference, ratio in prediction.throughput_ratios.items():
+        yield reference, ratio, significant
+    for name, latency in prediction.latency_ms.items():
+        for statistic, band in statistics(latency):
+            yield f"{name} {_statistic(statistic)}, ms", band, significant
+
+
+def _widths(band: Band) -> list[str]:
+    return ["-" if part is None else two_digits(part) for part in vars(band.parts).values()]
+
+
+def _resources(prediction: Prediction) -> Iterator[Block]:
+    if not prediction.utilisation and not prediction.busy_workers:
+        return
+    yield from _section("Resources at the offered rate")
+    rows = [
+        [f"  {name}", share_band(band, "-"), band.basis or "", "utilisation"]
+        for name, band in prediction.utilisation.items()
+    ]
+    rows += [
+        [f"  {name}", banded(band), band.basis or "", "busy workers per node"]
+        for name, band in prediction.busy_workers.items()
+    ]
+    yield _table(("  ", "", "basis", ""), rows)
+
+
+def _sources(prediction: Prediction) -> Iterator[Block]:
+    if prediction.evidence.sources:
+        yield from _section("Sources")
+    for text in prediction.evidence.sources:
+        yield Paragraph(f"- {text}", indent=2, hanging=4)
+
+
+def _plainly(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:,g}"
+    if isinstance(value, (list, tuple)) and all(isinstance(each, (int, float)) for each in value):
+        return per_dc_text(value)
+    if isinstance(value, (list, tuple)) and all(isinstance(each, (list, tuple)) for each in value):
+        return pairs_text(value).replace(",", ", ")
+    if isinstance(value, (list, tuple)):
+        return "; ".join(map(_plainly, value))
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
+def sessions(rows: Sequence[SessionNotFound]) -> Iterator[Block]:
+    """Yield the probabilities that a session is not found, levels by gap; nothing where there are none."""
+    if not rows:
+        return
+    yield from _section("Sessions not found in another DC just after the start")
+    yield Paragraph(_sessions_sentence(rows), indent=2)
+    gaps = dict.fromkeys(row.gap_ms for row in rows)
+    heads = [f"{'' if number else 'gap '}{gap:.3g} ms" for number, gap in enumerate(gaps)]
+    lines: list[list[str]] = []
+    for name in dict.fromkeys(map(_levels, rows)):
+        bands = [row.probability for row in rows if _levels(row) == name]
+        lines.append([f"  {name}", *map(_percent_of, bands)])
+        if name == _levels(rows[0]) and any(each.high > LEAST_PROBABILITY for each in bands):
+            lines.append(["    90 % band", *map(_percent_range, bands)])
+    yield _table(("  % not found, reads/writes", *heads), lines)
+
+
+def percent(probability: float) -> str:
+    """Return a probability in percent without the sign: `3.1`, `0.14`, `100`, `0`."""
+    if probability >= 0.995:
+        return "100"
+    return f"{100 * probability:.2g}" if probability >= 1e-3 or not probability else f"{probability:.2%}".rstrip("%")
+
+
+def _sessions_sentence(rows: Sequence[SessionNotFound]) -> str:
+    own = [row for row in rows if _levels(row) == _levels(rows[0])]
+    at_once, spoken = own[0], min(own, key=lambda row: abs(row.gap_ms - _SPOKEN_GAP_MS))
+    later = f"; {spoken.gap_ms:g} ms after it, {_percent_band(spoken.probability)}" if spoken is not at_once else ""
+    return (
+        f"{_percent_band(at_once.probability)} of the messages that arrive {at_once.gap_ms:g} ms after the answer to "
+        f"the start find no session{later}. The RTT is {as_given(spoken.rtt_ms)} ms."
+    )
+
+
+def _percent_of(band: Band) -> str:
+    """Return the value of a band in percent; `<0.01` below the lowest reported, `0` for never."""
+    return f"<{_LESS}" if band.high and not band.value else percent(band.value)
+
+
+def _percent_band(band: Band) -> str:
+    if band.high <= LEAST_PROBABILITY:
+        return f"less than {_LESS} %" if band.high else "0 %"
+    return f"{_percent_of(band)} % ({percent(band.low)} to {percent(band.high)})"
+
+
+def _percent_range(band: Band) -> str:
+    return f"{percent(band.low)}-{percent(band.high)}" if band.high > LEAST_PROBABILITY else ""
+
+
+def _levels(row: SessionNotFound) -> str:
+    return f"{row.consistency_read}/{row.consistency_write}"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a prediction says that its plot shows.
+
+    Attributes
+    ----------
+    case : Case
+        The layout.
+    offered_tps : float
+        The asked peak rate, requests per second.
+    capacity : Band
+        The highest peak rate, with its look.band.
+    latency_ms : mapping of Latency
+        Latencies at the asked rate, by request class.
+    outages : sequence of Outage
+        What failures leave.
+    """
+
+    case: Case[Any]
+    offered_tps: float
+    capacity: Band
+    latency_ms: Mapping[str, Latency]
+    outages: Sequence[Outage] = ()
+
+
+def write_plot(answer: Answer, path: Path) -> None:
+    """Write the plot to a page, an SVG or a PNG; see `capplan.reports.figure.write`."""
+    look.write(path, f"{answer.case.system.name}: prediction", lambda page: plot(answer, page))
+
+
+def plot(answer: Answer, page: bool = True) -> go.Figure:
+    """Return the figure: a panel for each request class, and one of the failures."""
+    return _Drawn(answer, page).figure
+
+
+def loads(answer: Answer) -> list[float]:
+    """Return the rates at which curves are solved: closer to each other where latency rises."""
+    end = max(answer.capacity.value, answer.offered_tps, float(np.median(answer.case.solution.capacity)))
+    if answer.case.solution.bounded:
+        end *= BEYOND
+    share = 1 - (1 - np.linspace(0.04, 1.0, LOADS)) ** 1.5
+    return [float(rate) for rate in end * share]
+
+
+class _Drawn:
+    """A figure while it is drawn."""
+
+    def __init__(self, answer: Answer, page: bool) -> None:
+        self.answer, self.page = answer, page
+        self.names = [name for name in answer.case.system.reported if name in answer.latency_ms]
+        self.points = list(AnalyticPoints(replace(answer.case, draws=DRAWS)).at(loads(answer)))
+        self.rows = list(_rows(answer))
+        heights = [_PANEL] * len(self.names) + [_ROW * len(self.rows)] * bool(self.rows)
+        self.inner = sum(heights) + _GAP * (len(heights) - 1)
+        self.figure = look.make_subplots(
+            rows=len(heights),
+            cols=1,
+            row_heights=heights,
+            vertical_spacing=_GAP / self.inner if len(heights) > 1 else 0,
+            subplot_titles=[*self.names, *(["what failures leave of the capacity"] if self.rows else [])],
+        )
+        self.named: set[str] = set()
+        for place, name in enumerate(self.names, start=1):
+            self._curves(place, name)
+        if self.rows:
+            self._failures(len(heights))
+        self._look(len(heights))
+
+    def _add(self, trace: go.Scatter, row: int) -> None:
+        if trace.showlegend is not False and trace.name:
+            trace.update(showlegend=trace.name not in self.named, legendgroup=trace.name)
+            self.named.add(trace.name)
+        self.figure.add_trace(trace, row=row, col=1)
+
+    def _curves(self, row: int, name: str) -> None:
+        rates = [point["offered_tps"] for point in self.points]
+        limits = [each for each in _comparisons(self.answer.case) if each.metric.subject == name]
+        wanted = dict.fromkeys((*_USUAL, *(each.metric.statistic for each in limits)))
+        for place, statistic in enumerate(each for each in STATISTICS if each in wanted):
+            style, column = look.Line.number(place), f"{name}_{statistic}_ms"
+            ends = [[point[f"{column}_{end}"] for point in self.points] for end in ("low", "high")]
+            named = dict.fromkeys(("name", "legendgroup"), _statistic(statistic))
+            shown = {"customdata": list(map(list, zip(*ends, strict=True))), "hovertemplate": _HOVER}
+            values = [point[column] for point in self.points]
+            for trace in look.curve(rates, values, ends, look.pen(style), **named, **shown):
+                self._add(trace, row)
+            answered = getattr(self.answer.latency_ms[name], statistic)
+            if answered is not None and np.isfinite([answered.low, answered.high]).all():
+                self._add(_answered(self.answer.offered_tps, answered, style), row)
+            for measured in _measured(self.answer.case, name, statistic, style.colour):
+                self._add(measured, row)
+                self._add(look.legend_entry("measured", mode="markers", marker=_diamond(look.NEUTRAL)), row)
+        for limit in limits:
+            for bound in limit.bounds:
+                self.figure.add_shape(look.objective_line(bound * 1e3), row=row, col=1)
+        if limits:
+            line = {"color": look.LIMIT, "width": 2, "dash": "dash"}
+            self._add(look.legend_entry("objective", mode="lines", line=line), row)
+        self.figure.update_yaxes(look.latency_axis("ms"), range=self._range(name, limits), row=row, col=1)
+        self._guides(row)
+
+    def _range(self, name: str, limits: Sequence[Comparison]) -> list[float] | None:
+        """Return the ends of the axis as powers of ten: curves, objectives and measured figures are inside."""
+        traces = [each for each in self.figure.data if each.yaxis == _axis(self.names.index(name) + 1)]
+        steep = STEEP * self.answer.capacity.value
+        near = [(x, value) for each in traces for x, value in zip(each.x, each.y, strict=True) if value is not None]
+        found = [value for _, value in near if 0 < value < np.inf]
+        shown = [value for x, value in near if 0 < value < np.inf and (x <= max(steep, self.answer.offered_tps))]
+        shown += [bound * 1e3 for limit in limits for bound in limit.bounds if 0 < bound < np.inf]
+        if not shown:
+            return None
+        top = min(HEADROOM * max(shown), max(*found, *shown))
+        return [float(np.log10(min(*found, *shown))) - 0.05, float(np.log10(top)) + 0.05]
+
+    def _guides(self, row: int) -> None:
+        """Draw the capacity and the asked rate across a panel."""
+        its = self.answer.capacity
+        for shape in (*look.capacity_lines(its.value, its.low, its.high), look.asked_line(self.answer.offered_tps)):
+            self.figure.add_shape(shape, row=row, col=1)
+        dotted, solid = {"color": look.NEUTRAL, "width": 1.5, "dash": "dot"}, {"color": look.ASKED, "width": 2}
+        self._add(look.legend_entry("capacity, with its band", mode="lines", line=dotted), row)
+        self._add(look.legend_entry("asked rate", mode="lines", line=solid), row)
+
+    def _failures(self, row: int) -> None:
+        for verdict, (symbol, colour) in _VERDICTS.items():
+            those = [each for each in self.rows if each.verdict == verdict]
+            if those:
+                self._add(_capacities(verdict, symbol, look.COLOURS[colour], those), row)
+        for measured in _measured_rates(self.answer.case):
+            self._add(measured, row)
+            self._add(look.legend_entry("measured", mode="markers", marker=_diamond(look.NEUTRAL)), row)
+        for each in self.rows:
+            at = {"x": 0, "y": each.place, "xanchor": "left", "yanchor": "bottom", "yshift": 4, "align": "left"}
+            self.figure.add_annotation(
+                text=each.label, showarrow=False, **at, xref="x domain", name=ROW_LABEL, row=row, col=1
+            )
+        shown = {"tickvals": [each.place for each in self.rows], "showticklabels": False}
+        self.figure.update_yaxes(**shown, range=[0.6 - len(self.rows), 0.75], row=row, col=1)
+        self._guides(row)
+
+    def _look(self, panels: int) -> None:
+        answer = self.answer
+        bottom = _BOTTOM + _ENTRY * len(self.named)
+        end = BEYOND * max(answer.capacity.high, answer.offered_tps, *(each.high for each in self.rows))
+        self.figure.update_xaxes(**{**look.RATE_AXIS, "rangemode": "normal"}, range=[0, end])
+        for row in range(2, panels + 1):
+            self.figure.update_xaxes(matches="x", row=row, col=1)
+        self.figure.update_xaxes(title_text="peak rate [requests per second]", row=panels, col=1)
+        self.figure.update_annotations(font={"size": look.HEADING_SIZE}, x=0, xanchor="left", selector={"name": None})
+        self.figure.update_annotations(font={"size": look.SMALL_SIZE}, selector={"name": ROW_LABEL})
+        its = answer.capacity
+        value, low, high, asked = map(rate, (its.value, its.low, its.high, answer.offered_tps))
+        text = look.wrapped(
+            f"Capacity {value} ({low} to {high}) requests per second at peak, asked {asked}.",
+            "Lines: medians by the analytic solver; shades and bars: 90 % bands; dots: the answer at the asked rate.",
+        )
+        legend = look.above(orientation="v", yanchor="top", y=-(_BOTTOM - 8) / self.inner, tracegroupgap=0)
+        name, room = f"{answer.case.system.name}: latency against load", {"above": 22, "below": bottom, "margin_l": 58}
+        look.frame(self.figure, name, text, self.inner, self.page, **room, legend=legend)
+
+
+def _axis(place: int) -> str:
+    return "y" if place == 1 else f"y{place}"
+
+
+def _comparisons(case: Case[Any]) -> Iterator[Comparison]:
+    for objective in case.objectives:
+        yield from (each for each in objective.comparisons() if each.metric.kind == "duration")
+
+
+def _answered(offered: float, latency: Band, style: look.Line) -> go.Scatter:
+    """Return the latency of the prediction at the asked rate."""
+    return go.Scatter(
+        x=[offered],
+        y=[latency.value],
+        error_y=look.whiskers([latency], style.colour),
+        **{"mode": "markers", "marker": {"color": style.colour, "size": 8}, "showlegend": False},
+        hovertemplate=f"answer: {latency.value:.3g} ms ({latency.low:.3g} to {latency.high:.3g})<extra></extra>",
+    )
+
+
+def _measured(case: Case[Any], name: str, statistic: str, colour: str) -> Iterator[go.Scatter]:
+    """Yield the times that load tests of this layout measured, at the rate of each test."""
+    words = (statistic, "unspecified") if statistic == "mean" else (statistic,)
+    found = [
+        (offered, row)
+        for test in _load_tests(case)
+        for offered in [_rate_of(test)]
+        for row in test.rows
+        if offered is not None and row.unit == "s" and row.request_class in (name, "") and row.statistic in words
+    ]
+    if found:
+        rates, rows = [offered for offered, _ in found], [row for _, row in found]
+        yield _diamonds(rates, [row.value * 1e3 for row in rows], rows, colour)
+
+
+def _measured_rates(case: Case[Any]) -> Iterator[go.Scatter]:
+    """Yield the highest rates that load tests of this layout measured, in the row of the intact layout."""
+    rows = [row for test in _load_tests(case) for row in test.rows if row.unit == "1/s"]
+    if rows:
+        yield _diamonds([row.value for row in rows], [0] * len(rows), rows, look.COLOURS[0])
+
+
+def _diamond(colour: str) -> dict[str, Any]:
+    return {"color": colour, "size": 12, "symbol": "diamond-open", "line": {"width": 2}}
+
+
+def _diamonds(x: Sequence[float], y: Sequence[Any], rows: Sequence[Evidence], colour: str) -> go.Scatter:
+    return go.Scatter(
+        x=x,
+        y=y,
+        **{"mode": "markers", "showlegend": False, "marker": _diamond(colour)},
+        customdata=[[f"{row.id}: {row.statistic}, {row.written}"] for row in rows],
+        hovertemplate="%{customdata[0]}<extra></extra>",
+    )
+
+
+def _load_tests(case: Case[Any]) -> Iterator[Any]:
+    """Yield the load tests of this very layout."""
+    asked = _layout(case.scenario)
+    for test in case.system.observations.load_tests():
+        if _layout(test.scenario) == asked:
+            yield test
+
+
+def _layout(scenario: Any) -> dict[str, Any]:
+    others = {*rate_fields(type(scenario)), "slo"}
+    return {name: value for name, value in scenario.given().items() if name not in others}
+
+
+def _rate_of(test: Any) -> float | None:
+    """Return the rate at which the times of a load test were measured: the offered one, or the highest it reports."""
+    offered = test.scenario.offered_per_s()
+    rates = [row.value for row in test.rows if row.unit == "1/s"] if offered is None else [float(np.max(offered))]
+    return max(rates, default=None)
+
+
+_VERDICTS = {
+    "carries the asked rate": ("circle", 0),
+    "at risk": ("circle-open", 1),
+    "does not carry it": ("x", 1),
+}
+
+
+@dataclass(frozen=True)
+class _Row(Band):
+    """The capacity of a row of failures."""
+
+    label: str = ""
+    verdict: str = ""
+    place: int = 0
+
+
+def _rows(answer: Answer) -> Iterator[_Row]:
+    """Yield the intact layout, then what each failure leaves."""
+    if not answer.outages:
+        return
+    yield _row(answer.capacity, "nothing lost", _judged(answer.capacity, answer.offered_tps), 0)
+    modelled = [(each, each.capacity_tps) for each in answer.outages if each.capacity_tps is not None]
+    for place, (each, capacity) in enumerate(modelled, start=1):
+        label = f"{each.name} lost{'' if each.available and not each.lowered else f', {each.assumed}'}"
+        found = each.answer or _judged(capacity, answer.offered_tps)
+        yield _row(capacity, "<br>".join(textwrap.wrap(label, NARROW_ROW)), found, -place)
+
+
+def _judged(capacity: Band, offered: float) -> VerdictWord:
+    return answer_at(chance_of_less(capacity, offered), CONFIDENCE)
+
+
+def _row(capacity: Band, label: str, answer: VerdictWord, place: int) -> _Row:
+    verdict = {"yes": "carries the asked rate", "uncertain": "uncertain", "no": "does not carry it"}[answer]
+    return _Row(capacity.value, capacity.low, capacity.high, label=label, verdict=verdict, place=place)
+
+
+def _capacities(verdict: str, symbol: str, colour: str, rows: Sequence[_Row]) -> go.Scatter:
+    return go.Scatter(
+        x=[each.value for each in rows],
+        y=[each.place for each in rows],
+        error_x=look.whiskers(rows, colour),
+        **{
+            "name": verdict,
+            "mode": "markers",
+            "marker": {"color": colour, "symbol": symbol, "size": 9},
+            "cliponaxis": False,
+        },
+        customdata=[[each.low, each.high] for each in rows],
+        hovertemplate="%{x:,.0f} (%{customdata[0]:,.0f} to %{customdata[1]:,.0f}) per second",
+    )
+
+
+def write_ratio_plot(prediction: Prediction, path: Path) -> None:
+    """Write the plot of ratios to a page, an SVG or a PNG; see `capplan.reports.figure.write`."""
+    look.write(path, f"{prediction.system}: prediction", lambda page: ratio_plot(prediction, page))
+
+
+def ratio_plot(prediction: Prediction, page: bool = True) -> go.Figure:
+    """Return the figure: a row for each reference, the one that was asked about first."""
+    ratios = prediction.throughput_ratios
+    rows = [-place for place in range(len(ratios))]
+    bands = list(ratios.values())
+    figure = go.Figure(
+        go.Scatter(
+            x=[each.value for each in bands],
+            y=rows,
+            error_x=look.whiskers(bands, look.COLOURS[0]),
+            **{"mode": "markers", "marker": {"color": look.COLOURS[0], "size": 9}, "showlegend": False},
+            customdata=[[each.low, each.high, each.basis or ""] for each in bands],
+            hovertemplate="%{x:.3~g} (%{customdata[0]:.3~g} to %{customdata[1]:.3~g}), %{customdata[2]}<extra></extra>",
+        )
+    )
+    for place, (name, band) in zip(rows, ratios.items(), strict=True):
+        at = {"x": 0, "xref": "x domain", "y": place, "xanchor": "left", "yanchor": "bottom", "yshift": 6}
+        figure.add_annotation(text=f"{name} ({band.basis})", showarrow=False, font={"size": look.SMALL_SIZE}, **at)
+    line = {"color": look.NEUTRAL, "width": 1.5, "dash": "dot"}
+    figure.add_shape({"type": "line", "x0": 1, "x1": 1, "yref": "y domain", "y0": 0, "y1": 1, "line": line})
+    text = look.wrapped(f"{prediction.layout}. Dots: medians; bars: 90 % bands; dotted: as fast as the reference.")
+    end = _BESIDE * max((each.high for each in bands), default=1.0)
+    figure.update_xaxes(title_text="throughput relative to the reference", range=[0, max(end, _BESIDE)])
+    figure.update_yaxes(tickvals=rows, showticklabels=False, range=[0.4 - len(rows), 0.8])
+    inner, name = _RATIO_ROW * len(rows), f"{prediction.system}: ratios of throughput"
+    look.frame(figure, name, text, inner, page, below=_BOTTOM, margin_l=16)
+    return figure

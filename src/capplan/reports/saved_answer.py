@@ -1,0 +1,66 @@
+"""A saved answer for people: whether its claims still hold, and whether it is computed again the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from capplan.planner.drift.drift import Drift
+from capplan.planner.proposal.verify import Verification
+from capplan.reports.document import Block, Line, Paragraph, title
+from capplan.reports.numbers import many
+
+SHOWN = 12
+"""Figures that are named on the screen; --json names all."""
+_MARKS = {"worse": "WORSE", "better": "better", "held": "held", "untested": "untested"}
+
+
+def drift(found: Drift) -> Iterator[Block]:
+    """Yield which claims of an answer hold by what was measured since."""
+    yield title(f"{found.system}: {found.layout}")
+    yield Line()
+    tested = [each for each in found.claims if each.status != "untested"]
+    for each in sorted(tested, key=lambda each: list(_MARKS).index(each.status)):
+        yield Paragraph(f"{_MARKS[each.status]:<7} {each.sentence}", hanging=8)
+    yield Line()
+    worse = sum(each.status == "worse" for each in tested)
+    yield Paragraph(
+        f"{worse} of {len(tested)} tested claims {'is' if worse == 1 else 'are'} worse than the answer says; "
+        f"{len(found.claims) - len(tested)} untested."
+    )
+    for count, why in (
+        (found.rows_refused, "refused by the audit"),
+        (found.rows_of_other_layouts, "of another layout or number of clients"),
+    ):
+        if count:
+            yield Paragraph(f"{many(count, 'row')} {why}, and left out.")
+
+
+def verification(found: Verification, file: Path) -> Iterator[Block]:
+    """Yield which figures of a proposal differ when it is computed again."""
+    if found.verified:
+        yield Paragraph(f"{file}: verified. All {found.figures} values are what this version computes.")
+        return
+    yield title(f"{file}: not verified")
+    if not found.intact:
+        yield Paragraph("- The file was changed after it was written: its digest does not match.", hanging=2)
+    for each in found.origins:
+        made = f"it was made with {_short(each.stored)}, here is {_short(each.computed)}"
+        yield Paragraph(f"- Another {each.figure}: {made}.", hanging=2)
+    if not found.changes:
+        yield Paragraph(f"All {found.figures} values are the same all the same.")
+        return
+    yield Line()
+    yield Paragraph(f"{len(found.changes)} of {found.figures} values differ:")
+    for each in found.changes[:SHOWN]:
+        yield Paragraph(f"- {each.figure}: {_short(each.stored)} in the file, {_short(each.computed)} now", hanging=4)
+    if len(found.changes) > SHOWN:
+        yield Paragraph(f"and {len(found.changes) - SHOWN} more: --json names all")
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, dict | list):
+        return f"{len(value)} values"
+    text = f"{value:.4g}" if isinstance(value, float) else "nothing" if value is None else str(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

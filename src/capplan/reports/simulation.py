@@ -1,0 +1,635 @@
+"""A simulation for people: requests, latency, stations and pools, in 80 columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from capplan.calibration.case.solution import kind_of
+from capplan.models.language.per_dc import per_dc_text
+from capplan.models.language.units import FloatArray
+from capplan.models.number_words import rate, share, significant
+from capplan.models.objective import parse
+from capplan.planner.simulate.reported import report
+from capplan.planner.simulate.simulation import (
+    EVERY_CLASS,
+    Backlog,
+    Estimate,
+    LatencyFigures,
+    PoolKind,
+    PrecisionReached,
+    Simulation,
+    StationKind,
+)
+from capplan.reports import Later
+from capplan.reports.document import Block, Cell, Column, Fact, Line, Paragraph, Table, heading, ruled
+from capplan.reports.numbers import Format, given, percent, two_digits
+from capplan.simulator.analysis.sample import Sample
+from capplan.simulator.results.histogram import Histogram
+from capplan.simulator.results.run import Mark, Run
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from capplan.reports import figure as look
+else:
+    go, look = Later("plotly.graph_objects"), Later("capplan.reports.figure")
+
+SHADES = {"pause": "rgba(213, 94, 0, 0.30)", "background": "rgba(86, 180, 233, 0.25)"}
+MOST_LINES = 6  # of kinds of stations and pools
+FINEST = 1500  # shaded times in the width of a panel: closer ones are drawn as one
+SHORTEST = 0.001  # share of the requests that the axis of latencies leaves out on its left
+MARGIN = 0.05  # powers of ten beside them
+PANELS = (
+    "Latency: share of the requests that take longer",
+    "Traffic over time",
+    "Queues over time: mean and range of each kind",
+    "Utilisation over time: mean and range of each kind",
+)
+HEIGHTS = (330, 250, 250, 250)  # pixels of the panels
+AXIS_PIXELS, HEADING_PIXELS, ENTRY_PIXELS = 52, 34, 20
+NARROW_PIXELS = 330  # of a legend that fits into the width of a telephone
+TAIL = {1: "all", 0.5: "p50", 0.1: "p90", 0.01: "p99", 1e-3: "p99.9", 1e-4: "p99.99", 1e-5: "p99.999", 1e-6: "p99.9999"}
+
+
+_LONGER = {"p50": 0.5, "p90": 0.1, "p95": 0.05, "p99": 0.01, "p999": 0.001}  # share of the requests beyond each
+
+MOST_ROWS = 15  # of stations and of pools: a screen
+_RISING = 1.7  # 99th percentile over mean of a number that rises evenly from 0: nearly 2
+SMALLEST_GROWTH = 1e-4  # of a backlog; less is shown as "less than"
+LOW_DROP_RATE = 0.001  # share of the requests; it is what a capacity allows
+NONE = "-"  # nothing observed
+LATENCIES = {"mean": "mean", "p50": "p50", "p90": "p90", "p95": "p95", "p99": "p99", "p999": "p99.9"}
+_Figure = Estimate | str
+_Row = tuple[str, Sequence[_Figure], Mapping[int, Format]]
+"""A name, figures, and the formats of columns other than three significant digits."""
+
+
+def describe(simulation: Simulation) -> Iterator[Block]:
+    """Yield the description of a simulation."""
+    yield Line(headline(simulation), "bold", fill=True)
+    yield from _facts(simulation)
+    yield from _requests(simulation)
+    clocks = {"intended": "the intended start"}
+    if _clocks_differ(simulation):
+        clocks["actual"] = "the actual start"
+    for clock, words in clocks.items():
+        latencies = {name: getattr(figures.latency_ms, clock) for name, figures in simulation.classes.items()}
+        yield heading(f"Latency in ms from {words}")
+        yield _latency(latencies)
+    yield from _stations(simulation.station_kinds)
+    yield from _pools(simulation.pool_kinds)
+    yield Line()
+    for note in notes(simulation):
+        yield Paragraph(note, indent=2)
+    yield Line(f"  capplan {simulation.version}, seed {simulation.seed}", "dim")
+
+
+def headline(simulation: Simulation) -> str:
+    """Return what was simulated, for how long and at which rate."""
+    layout = simulation.scenario
+    what = f"The network {simulation.network}" if layout is None else _layout(layout)
+    return f"{what}: {_duration(simulation.duration_s)} of traffic{_at(simulation)}."
+
+
+def _layout(scenario: Mapping[str, Any]) -> str:
+    """Name the layout."""
+    dcs, nodes = scenario.get("dcs"), scenario.get("cass_nodes", scenario.get("nodes"))
+    if nodes is None:
+        servers = scenario.get("servers")
+        if servers is not None:
+            return "1 server" if servers == 1 else f"{servers} servers"
+        if "virtual_encrypts" in scenario:
+            return f"The virtual network at RF {scenario['rf']} with {scenario['column_bytes']}-byte columns"
+        return "This layout"
+    if isinstance(nodes, (tuple, list)):
+        return f"{dcs} DCs of {per_dc_text(nodes)} nodes"
+    each = "node" if nodes == 1 else "nodes"
+    if dcs is None:
+        return f"{nodes} {'Cassandra ' if 'cass_nodes' in scenario else ''}{each}"
+    return f"1 DC of {nodes} {each}" if dcs == 1 else f"{dcs} DCs x {nodes} {each}"
+
+
+def _at(simulation: Simulation) -> str:
+    offered = simulation.offered_tps
+    if offered is None:
+        return " from closed-loop clients"
+    kind = "" if simulation.mean_tps == offered else "a peak rate of "
+    source = {"given": ", as given", "default": ", 80 % of capacity", "network": ""}[simulation.offered_source]
+    return f" at {kind}{given(offered)} TPS{source}"
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds / 60:g} min" if seconds >= 120 and seconds % 60 == 0 else f"{float(f'{seconds:.3g}'):g} s"
+
+
+def _facts(simulation: Simulation) -> Iterator[Fact]:
+    every = simulation.classes[EVERY_CLASS]
+    runs = "one replication" if simulation.replications == 1 else f"{simulation.replications} replications"
+    if simulation.mean_tps is not None and simulation.mean_tps != simulation.offered_tps:
+        yield Fact("  mean rate", f"{rate(simulation.mean_tps)} TPS: the peak rate comes in bursts")
+    yield Fact("  measured", f"{every.started:,} requests in {runs}{_left_out(simulation)}")
+    number, rates, response = every.little.number, every.little.rate_per_s, every.little.response_s
+    beside = "" if number.half_width is None else f" ± {two_digits(number.half_width)}"
+    law = f"rate x response is {significant(rates.value * response.value)} (Little's law)"
+    yield Fact("  in flight", f"{significant(number.value)}{beside} requests; {law}")
+    if simulation.backlog is not None:
+        yield Fact("  backlog", _backlog(simulation.backlog))
+
+
+def _left_out(simulation: Simulation) -> str:
+    found = simulation.warmup_source == "mser"
+    if not simulation.warmup_s:
+        return ", no warm-up detected (MSER)" if found else ""
+    runs = " each" if simulation.replications > 1 else ""
+    return f", the first {_duration(simulation.warmup_s)}{runs} discarded{' as warm-up (MSER)' if found else ''}"
+
+
+def _backlog(backlog: Backlog) -> str:
+    if math.isnan(backlog.growth.value):
+        return f"{backlog.verdict}: the run is too short to tell whether it grows"
+    if abs(backlog.growth.value) + (backlog.growth.half_width or 0) < SMALLEST_GROWTH:
+        return f"{backlog.verdict}: grows by less than 0.01 % of the offered rate"
+    width = "" if backlog.growth.half_width is None else f" ± {percent(backlog.growth.half_width)}"
+    return f"{backlog.verdict}: grows by {percent(backlog.growth.value)}{width} of the offered rate"
+
+
+def _clocks_differ(simulation: Simulation) -> bool:
+    latencies = (figures.latency_ms for figures in simulation.classes.values() if figures.completed)
+    return any(each.intended is not each.actual and each.intended != each.actual for each in latencies)
+
+
+def _table(heads: Iterable[str], rows: Iterable[_Row]) -> Table:
+    """Return a table in which a row of figures is followed by one of their half-widths."""
+    columns = (Column("  "), *(Column(name, right=True) for name in heads))
+    return ruled(columns, (cells for row in rows for cells in _rows(*row)))
+
+
+def _rows(name: str, figures: Sequence[_Figure], form: Mapping[int, Format]) -> Iterator[list[Cell]]:
+    forms = [form.get(place, significant) for place in range(len(figures))]
+    yield [Cell(f"  {name}"), *(Cell(_shown(each, form)) for each, form in zip(figures, forms, strict=True))]
+    widths = [_width(each, form) for each, form in zip(figures, forms, strict=True)]
+    if any(widths):
+        yield [Cell(each, style="dim") for each in ("    ±", *widths)]
+
+
+def _shown(figure: _Figure, form: Format) -> str:
+    if isinstance(figure, str):
+        return figure
+    return NONE if math.isnan(figure.value) else form(figure.value)
+
+
+def _width(figure: _Figure, form: Format) -> str:
+    if isinstance(figure, str) or figure.half_width is None:
+        return ""
+    return two_digits(100 * figure.half_width if form is _percent else figure.half_width)
+
+
+def _percent(part: float) -> str:
+    return share(part).removesuffix(" %")
+
+
+def _requests(simulation: Simulation) -> Iterator[Block]:
+    every = simulation.classes[EVERY_CLASS]
+    counts = [name for name in ("dropped", "timed_out", "unfinished", "retries") if getattr(every, name)]
+    yield heading("Requests")
+    heads = ("offered/s", "throughput/s", "drop rate %", *(name.replace("_", " ") for name in counts))
+    forms: dict[int, Format] = {0: rate, 1: rate, 2: _percent}
+    rows: list[_Row] = []
+    for name, its in simulation.classes.items():
+        figures = (its.offered_per_s, its.throughput_per_s, its.drop_rate)
+        rows.append((_named(name), [*figures, *(f"{getattr(its, each):,}" for each in counts)], forms))
+    yield _table(heads, rows)
+
+
+def _latency(latencies: Mapping[str, LatencyFigures]) -> Table:
+    heads = (*LATENCIES, "max")
+    rows: list[_Row] = [(_named(name), [getattr(its, each) for each in heads], {}) for name, its in latencies.items()]
+    return _table((*LATENCIES.values(), "max"), rows)
+
+
+def _stations(kinds: Mapping[str, StationKind]) -> Iterator[Block]:
+    if not kinds:
+        return
+    paused = any(kind.paused_share.value for kind in kinds.values())
+    drops = any(kind.drops for kind in kinds.values())
+    forms: dict[int, Format] = dict.fromkeys((1, 2, 3, 6) if paused else (1, 2, 3), _percent)
+    heads = ["count", "busy %", "least", "most", "queue", "wait ms", *["paused %"] * paused, *["drops"] * drops]
+    rows: list[_Row] = []
+    for name, kind in list(kinds.items())[:MOST_ROWS]:
+        spread: list[_Figure] = ["", ""] if kind.count == 1 else [kind.least_utilisation, kind.most_utilisation]
+        figures: list[_Figure] = [str(kind.count), kind.utilisation, *spread, kind.mean_queue, kind.mean_wait_ms]
+        rows.append((name, [*figures, *[kind.paused_share] * paused, *[f"{kind.drops:,}"] * drops], forms))
+    yield heading("Stations (busy: mean, least and most loaded; queue: of each)")
+    yield _table(heads, rows)
+    yield from _more(len(kinds), "stations")
+
+
+def _pools(kinds: Mapping[str, PoolKind]) -> Iterator[Block]:
+    if not kinds:
+        return
+    rows: list[_Row] = []
+    for name, kind in list(kinds.items())[:MOST_ROWS]:
+        figures = (kind.mean_busy, kind.most_p99_busy, kind.mean_queue, kind.mean_wait_ms)
+        rows.append((name, [str(kind.count), f"{kind.size:,g}", *figures, f"{kind.drops:,}"], {}))
+    yield heading("Pools (size, busy units and queue: of each)")
+    yield _table(("count", "size", "busy", "p99 busy", "queue", "wait ms", "drops"), rows)
+    yield from _more(len(kinds), "pools")
+
+
+def _more(count: int, what: str) -> Iterator[Block]:
+    if count > MOST_ROWS:
+        yield Line(f"  The {MOST_ROWS} most loaded of {count} kinds of {what}; --json has all.", "dim", fill=True)
+
+
+def _named(name: str) -> str:
+    return "all" if name == EVERY_CLASS else name
+
+
+def notes(simulation: Simulation) -> Iterator[str]:
+    """Yield the notes below the tables."""
+    if simulation.scenario is None:
+        yield "One set of parameters, from the file: this result does not cover their uncertainty."
+    else:
+        yield "One set of parameters, the calibrated median: `capplan predict` covers their uncertainty."
+    yield _intervals_note(simulation)
+    overloaded = simulation.backlog is not None and simulation.backlog.verdict == "overloaded"
+    if not simulation.settled and not overloaded:
+        yield "MSER found no end of the warm-up, so figures may include some of it. Simulate longer (--duration)."
+    if simulation.backlog is not None and simulation.backlog.verdict != "steady":
+        yield _overload_note(simulation.backlog.verdict)
+    if simulation.scenario is not None and _clocks_differ(simulation):
+        yield (
+            "The clients of this layout wait for their answers, so they fall behind the offered rate: latency from the "
+            "intended start grows with the simulated time. `capplan predict` counts from the actual start."
+        )
+    if overloaded and (filling := _filling(simulation)):
+        yield filling
+    lost = simulation.classes[EVERY_CLASS].drop_rate.value
+    if lost > LOW_DROP_RATE:
+        yield (
+            f"{lost:.1%}".replace("%", " %")
+            + " of the requests were dropped or timed out; latencies are of the rest. A"
+            " failed request ends its session, whose remaining requests never arrive."
+        )
+    if simulation.left_out:
+        yield f"Without {', '.join(simulation.left_out)}: `capplan predict` adds them to percentiles."
+    if simulation.controls:
+        yield _controls_note(simulation)
+    if simulation.precision is not None:
+        yield _precision_note(simulation, simulation.precision)
+
+
+def _filling(simulation: Simulation) -> str:
+    """Return that the units of a pool run out later than the run lasts; empty where no pool fills up."""
+    found = [
+        (name, kind.size, kind.most_p99_busy.value)
+        for name, kind in simulation.pool_kinds.items()
+        if kind.mean_queue.value == 0 and kind.most_p99_busy.value > max(_RISING * kind.mean_busy.value, 1)
+    ]
+    if not found:
+        return ""
+    name, size, busy = max(found, key=lambda each: each[2] / each[1])
+    return (
+        f"Pool {name} is still filling: {significant(busy)} of {significant(size)} units. More requests fail once "
+        "it is full: simulate longer (--duration), or ask `capplan predict`, which answers for that time."
+    )
+
+
+def _intervals_note(simulation: Simulation) -> str:
+    count = simulation.replications
+    if simulation.horizon == "finite":
+        if count == 1:
+            return "A single finite-horizon replication has no interval: use --replications 10, for example."
+        return (
+            f"Figures are means over {count} replications, including the longest latency; ± is the half-width of the "
+            "95 % confidence interval."
+        )
+    if count >= 5:
+        return (
+            f"± is the half-width of the 95 % confidence interval between the {count} replications. The longest "
+            "latency is the observed one and has no interval."
+        )
+    return (
+        "± is the half-width of the 95 % confidence interval from batches of simulated time; it is missing where "
+        "there are too few observations. The longest latency is the observed one and has no interval."
+    )
+
+
+def _overload_note(verdict: str) -> str:
+    if verdict == "overloaded":
+        return (
+            "The offered rate exceeds the capacity: there is no steady state. Latencies and queues describe the "
+            "simulated time and grow with it."
+        )
+    return "The run is too short to tell whether the backlog grows without bound: simulate longer (--duration)."
+
+
+def _controls_note(simulation: Simulation) -> str:
+    latency = simulation.classes[EVERY_CLASS].latency_ms.intended
+    ratios = {"mean": latency.mean.variance_ratio, "p99": latency.p99.variance_ratio}
+    if latency.mean.variance_ratio is None:
+        return "There was no latency to correct by control variates."
+    shown = ", ".join(f"{ratio:.2f} ({name})" for name, ratio in ratios.items() if ratio is not None)
+    return (
+        f"Control variates with exactly known means ({' and '.join(simulation.controls)}) reduce the variance of "
+        f"latencies by these factors: {shown}."
+    )
+
+
+def _precision_note(simulation: Simulation, precision: PrecisionReached) -> str:
+    name, runs = precision.asked.partition("<")[0].strip(), simulation.replications
+    known = f"is known to within {percent(precision.relative)}"
+    if not math.isfinite(precision.relative):
+        known = "has no interval"
+    if precision.reached:
+        return f"Asked for {precision.asked}: {name} {known} after {runs} replications."
+    if simulation.backlog is not None and simulation.backlog.verdict == "overloaded":
+        return f"Asked for {precision.asked}, stopped after {runs} replications: more would not help in overload."
+    return (
+        f"Asked for {precision.asked}, not reached: {name} {known} after {runs} replications. "
+        "Allow more or longer ones."
+    )
+
+
+def write_plot(seen: Sample, simulation: Simulation, path: Path) -> None:
+    """Write the plot to a page, an SVG or a PNG; see `capplan.reports.figure.write`."""
+    look.write(path, simulation.target, lambda page: plot(seen, simulation, page))
+
+
+def plot(seen: Sample, simulation: Simulation, page: bool = True) -> go.Figure:
+    """Return the plots of a simulation as a figure of four panels, one below the other."""
+    run = seen.runs[0]
+    traces = [
+        list(_tail(seen, simulation)),
+        [*_traffic(run, simulation), *_asked(simulation)],
+        list(_queues(run)),
+        list(_utilisation(run)),
+    ]
+    limits = list(_limits(simulation))
+    legend = max(map(_legend_pixels, [[*traces[0], *limits], *traces[1:]])) + (ENTRY_PIXELS if run.marks else 0)
+    gap = AXIS_PIXELS + legend + HEADING_PIXELS
+    inner = sum(HEIGHTS) + gap * (len(HEIGHTS) - 1)
+    figure = look.make_subplots(
+        rows=4,
+        cols=1,
+        subplot_titles=PANELS,
+        row_heights=HEIGHTS,
+        vertical_spacing=gap / inner,
+        specs=[[{}], *[[{"secondary_y": True}]] * 3],
+    )
+    for row, drawn in enumerate(traces, start=1):
+        for trace in drawn:
+            figure.add_trace(trace.update(legend=_legend(row)), row=row, col=1)
+    for row in (2, 3, 4):
+        for trace in _shades(run, legend=_legend(4), shown=row == 4):
+            figure.add_trace(trace, row=row, col=1, secondary_y=True)
+    for mark in limits:
+        figure.add_trace(mark, row=1, col=1)
+    _axes(figure, seen)
+    _events(figure, run)
+    _finish(figure, simulation, (inner, legend, gap), page)
+    return figure
+
+
+def _legend_pixels(traces: Sequence[go.Scatter]) -> int:
+    """Return how high the legend of a panel is on a narrow screen."""
+    names = [len(trace.name) * 7 + 50 for trace in traces if trace.showlegend is not False]
+    a_row = max(1, NARROW_PIXELS // max(names, default=1))
+    return ENTRY_PIXELS * -(-len(names) // a_row)
+
+
+def _asked(simulation: Simulation) -> Iterator[go.Scatter]:
+    """Yield a line at the mean of the rate that was asked for."""
+    rate = simulation.mean_tps if simulation.mean_tps is not None else simulation.offered_tps
+    if rate is not None:
+        line = {**look.pen(look.Line(look.ASKED, "longdash")), "shape": "hv"}
+        yield go.Scatter(
+            x=[0, simulation.duration_s], y=[rate, rate], name="asked, all classes", mode="lines", line=line
+        )
+
+
+def _limits(simulation: Simulation) -> Iterator[go.Scatter]:
+    """Yield a mark at the limit of each objective about a percentile: the curve of its class must pass left of it."""
+    for text in (simulation.scenario or {}).get("slo", ()):
+        for each in parse(text).comparisons():
+            share = _LONGER.get(each.metric.statistic)
+            for bound in each.bounds if share is not None else ():
+                yield go.Scatter(
+                    x=[bound * 1e3],
+                    y=[share],
+                    **{"name": each.text, "mode": "markers"},
+                    marker={"color": look.LIMIT, "size": 13, "symbol": "line-ns-open", "line": {"width": 3}},
+                    hovertemplate=f"{each.text}<extra></extra>",
+                )
+
+
+def _legend(row: int) -> str:
+    return "legend" if row == 1 else f"legend{row}"
+
+
+def _classes(simulation: Simulation) -> dict[str, tuple[str, ...]]:
+    return {name: simulation.reported.get(name, (name,)) for name in simulation.classes if name != EVERY_CLASS}
+
+
+def _tail(seen: Sample, simulation: Simulation) -> Iterator[go.Scatter]:
+    classes = _classes(simulation)
+    for place, name in enumerate(classes):
+        found = report(seen.together, classes, name)
+        differ = not np.array_equal(found.intended.counts, found.actual.counts)
+        yield _tail_line(name + (", intended start" if differ else ""), found.intended, look.Line.number(place))
+        if differ:
+            actual = look.Line(look.Line.number(place).colour, "dot")
+            yield _tail_line(f"{name}, actual start", found.actual, actual)
+
+
+def _tail_line(name: str, latency: Histogram, style: look.Line) -> go.Scatter:
+    seconds, share = latency.cdf()
+    longer = 1 - share
+    if len(longer):
+        longer[-1] = 1 / latency.count  # the longest one is as long as that
+    return go.Scatter(
+        x=seconds * 1e3,
+        y=longer,
+        name=name,
+        mode="lines",
+        line=look.pen(style),
+        hovertemplate="%{x:.3~g} ms, longer: %{y:.2~g}",
+    )
+
+
+def _traffic(run: Run, simulation: Simulation) -> Iterator[go.Scatter]:
+    series = run.series
+    for place, (name, parts) in enumerate(_classes(simulation).items()):
+        colour, columns = look.Line.number(place).colour, [run.classes.index(part) for part in parts]
+        throughput, offered = (each[:, columns].sum(axis=1) for each in (series.throughput_per_s, series.offered_per_s))
+        yield _steps(f"{name}, throughput", run, throughput, look.Line(colour, "solid"))
+        yield _steps(f"{name}, offered", run, offered, look.Line(colour, "dot"))
+    lost = series.drops_per_s.sum(axis=1)
+    if lost.any():
+        yield _steps("lost, all classes", run, lost, look.Line(look.NEUTRAL, "dash"))
+
+
+def _queues(run: Run) -> Iterator[go.Scatter]:
+    series = run.series
+    return _kinds(run, _by_kind(run, series.station_queue, series.pool_queue))
+
+
+def _utilisation(run: Run) -> Iterator[go.Scatter]:
+    series, sizes = run.series, np.array([pool.size for pool in run.pools.values()])
+    return _kinds(run, _by_kind(run, series.station_utilisation * 100, series.pool_busy / sizes * 100))
+
+
+def _kinds(run: Run, kinds: Mapping[str, FloatArray]) -> Iterator[go.Scatter]:
+    """Yield a line for each kind of station and pool, those with the largest values, and a shade for its members."""
+    largest = sorted(kinds, key=lambda kind: -float(kinds[kind].mean(axis=0).max()))[:MOST_LINES]
+    for kind in largest:
+        style, values = look.Line.number(list(kinds).index(kind)), kinds[kind]  # a kind looks the same in every panel
+        if values.shape[1] > 1:
+            yield from _spread(kind, run, values, style)
+        yield _steps(kind, run, values.mean(axis=1), style).update(legendgroup=kind)
+
+
+def _by_kind(run: Run, stations: FloatArray, pools: FloatArray) -> dict[str, FloatArray]:
+    """Return the columns of stations and pools by their kind."""
+    found: dict[str, list[FloatArray]] = {}
+    for name, column in zip(run.stations, stations.T, strict=True):
+        found.setdefault(kind_of(name), []).append(column)
+    for name, column in zip(run.pools, pools.T, strict=True):
+        found.setdefault(f"{kind_of(name)} (pool)", []).append(column)
+    return {kind: np.stack(columns, axis=1) for kind, columns in found.items()}
+
+
+def _spread(kind: str, run: Run, used: FloatArray, style: look.Line) -> Iterator[go.Scatter]:
+    for edge, fill in ((used.min(axis=1), None), (used.max(axis=1), "tonexty")):
+        line = _steps(kind, run, edge, style)
+        line.update(
+            line={"width": 0}, fill=fill, fillcolor=look.faint(style.colour), legendgroup=kind, showlegend=False
+        )
+        yield line.update(hoverinfo="skip", hovertemplate=None)
+
+
+def _steps(name: str, run: Run, values: FloatArray, style: look.Line) -> go.Scatter:
+    """Return a line of the means of intervals, each held over its interval."""
+    return go.Scatter(
+        x=run.series.boundaries_s,
+        y=np.append(values, values[-1:]),
+        name=name,
+        mode="lines",
+        line={**look.pen(style, 1.8), "shape": "hv"},
+        hovertemplate="%{y:.4~g}",
+    )
+
+
+def _shades(run: Run, legend: str, shown: bool) -> Iterator[go.Scatter]:
+    """Yield the times of pauses and of background work as areas over the whole height."""
+    for kind, colour in SHADES.items():
+        times = merged_times([mark for mark in run.marks if mark.kind == kind], run.duration_s)
+        if not times:
+            continue
+        yield go.Scatter(
+            x=[x for start, end in times for x in (start, start, end, end, None)],
+            y=[0, 1, 1, 0, None] * len(times),
+            name=f"{kind} of a station",
+            mode="lines",
+            fill="toself",
+            fillcolor=colour,
+            line={"color": colour, "width": 1},
+            hoverinfo="skip",
+            legend=legend,
+            legendgroup=kind,
+            showlegend=shown,
+        )
+
+
+def merged_times(marks: list[Mark], duration_s: float) -> list[tuple[float, float]]:
+    """Return when at least one of the marks lasts; times too close to be seen apart are one."""
+    gap, found = duration_s / FINEST, list[tuple[float, float]]()
+    for mark in sorted(marks):
+        end = min(mark.end_s, duration_s)
+        if found and mark.start_s <= found[-1][1] + gap:
+            found[-1] = found[-1][0], max(found[-1][1], end)
+        else:
+            found.append((mark.start_s, end))
+    return found
+
+
+def _events(figure: go.Figure, run: Run) -> None:
+    """Draw a line at each event of the timeline, with its words in the first of the panels over time."""
+    events = [mark for mark in run.marks if mark.kind not in SHADES and mark.start_s <= run.duration_s]
+    for place, mark in enumerate(events):
+        for row in (2, 3, 4):
+            figure.add_vline(x=mark.start_s, row=row, col=1, line={"color": look.NEUTRAL, "width": 1.2, "dash": "dash"})
+        figure.add_annotation(
+            x=mark.start_s,
+            y=1 - 0.09 * (place % 3),  # three heights, so that neighbours do not hide each other
+            xref="x2",
+            yref="y2 domain",
+            text=f"{mark.kind.replace('_', ' ')} {mark.name}",
+            showarrow=False,
+            xanchor="left",
+            yanchor="top",
+            font={"size": look.SMALL_SIZE},
+        )
+
+
+def _axes(figure: go.Figure, seen: Sample) -> None:
+    run = seen.runs[0]
+    figure.update_xaxes(type="log", title_text="latency [ms]", dtick="D2", range=_latency_range(seen), row=1, col=1)
+    figure.update_yaxes(
+        type="log",
+        title_text="share that takes longer",
+        tickvals=list(TAIL),
+        ticktext=list(TAIL.values()),
+        row=1,
+        col=1,
+    )
+    titles = ("requests per second", "mean number waiting", "busy [%]")
+    for row, words in enumerate(titles, start=2):
+        figure.update_yaxes(title_text=words, rangemode="tozero", row=row, col=1, secondary_y=False)
+        figure.update_yaxes(range=[0, 1], visible=False, fixedrange=True, row=row, col=1, secondary_y=True)
+        figure.update_xaxes(
+            title_text="time [s]", range=[0, run.duration_s], matches="x2" if row > 2 else None, row=row, col=1
+        )
+        figure.add_vrect(
+            x0=0, x1=run.warmup_s, row=row, col=1, fillcolor=look.NEUTRAL, opacity=0.15, line_width=0, layer="below"
+        )
+
+
+def _latency_range(seen: Sample) -> list[float] | None:
+    """Return the powers of ten between which the axis of latencies reaches: nothing is to be seen below the tail."""
+    reports = seen.together.reports.values()
+    clocks = [clock for report in reports for clock in (report.intended, report.actual) if clock.count]
+    shortest = min((clock.quantile_s(SHORTEST) for clock in clocks), default=0.0)
+    if shortest == 0:
+        return None
+    return [np.log10(shortest * 1e3) - MARGIN, np.log10(max(clock.max_s for clock in clocks) * 1e3) + MARGIN]
+
+
+def _finish(figure: go.Figure, simulation: Simulation, sizes: tuple[int, int, int], page: bool) -> None:
+    """Set title and legends; a legend is below its panel, and so as wide on a telephone as on any screen."""
+    inner, legend, gap = sizes
+    room = {"above": HEADING_PIXELS, "below": AXIS_PIXELS + legend + 16, "margin_l": 66}
+    look.frame(figure, Path(simulation.target).name, _below(simulation), inner, page, **room)
+    figure.update_annotations(selector={"xref": "paper"}, font={"size": look.HEADING_SIZE}, x=0, xanchor="left")
+    bottom = inner
+    for row, panel in enumerate(HEIGHTS, start=1):
+        bottom -= panel
+        line = {"orientation": "h", "font": {"size": look.SMALL_SIZE}, "tracegroupgap": 0}
+        at = {"x": 0, "xanchor": "left", "y": (bottom - AXIS_PIXELS) / inner, "yanchor": "top"}
+        figure.update_layout({_legend(row): {**line, **at}})
+        bottom -= gap
+
+
+def _below(simulation: Simulation) -> list[str]:
+    offered = simulation.offered_tps
+    rate = "closed clients" if offered is None else f"{offered:,.10g} requests/s offered"
+    if simulation.mean_tps is not None and simulation.mean_tps != offered:
+        rate += f" at peak, {simulation.mean_tps:,.0f} on average"
+    first = "" if simulation.replications == 1 else f" (over time: the first of {simulation.replications} replications)"
+    text = f"{rate}; {simulation.duration_s:g} s of traffic, grey: left out as warm-up; seed {simulation.seed}{first}"
+    return look.wrapped(text)

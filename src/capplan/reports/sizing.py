@@ -1,0 +1,517 @@
+"""A sizing in words: what to buy, what binds it, how sure that is, and why nothing smaller does."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from capplan.calibration.system import System
+from capplan.models.errors import InputError
+from capplan.models.language.scenario import Scenario, changed
+from capplan.models.number_words import as_given, rate, share, tenths_of_percent
+from capplan.models.objective import parse
+from capplan.models.results import Band, Basis
+from capplan.models.verdict import NORMAL, OVERLOAD
+from capplan.planner.explore.sweep_table import rate_fields
+from capplan.planner.rule_names import statistic
+from capplan.planner.size.chosen import chosen_scenario, none_holds, nothing_found
+from capplan.planner.size.disks import DATA
+from capplan.planner.size.prices import MACHINES
+from capplan.planner.size.sizing import Safety, SizedLayout, Sizing
+from capplan.reports import Later
+from capplan.reports.demand import until
+from capplan.reports.document import Block, Fact, Line, Table, more, stacked, table, title
+from capplan.reports.numbers import listed, plural
+from capplan.systems.registry import documented_names, resolve, scenario, system
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from capplan.reports import figure as look
+else:
+    go, look = Later("plotly.graph_objects"), Later("capplan.reports.figure")
+
+_ROW, _BOTTOM, _ENTRY = 64, 58, 22  # pixels
+_LABEL = 26  # characters of a line
+_SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x", "star")
+_UNSAFE = 0.4  # opacity
+
+MONTHS = 12
+_RELATIONS = {"<": "below", "<=": "at most", ">": "above", ">=": "at least"}
+_BASIS = {
+    "measured": "such a layout was load-tested",
+    "interpolated": "the layout lies between load-tested ones",
+    "extrapolated": "the layout lies beyond the load tests",
+}
+
+
+def in_words(layout: SizedLayout, its: System[Any]) -> str:
+    """Return the fields that a family shares, and the machines: `3 DCs: 27 Cassandra nodes, 6 RADIUS servers`.
+
+    Parameters
+    ----------
+    layout : SizedLayout
+        The layout.
+    its : System
+        Its system.
+    """
+    fixed = fields_in_words(own_fields(layout, its))
+    fixed = " of ".join([f"{layout.cells} cells"] * (layout.cells > 1) + [fixed] * bool(fixed))
+    machines = ", ".join(
+        f"{count} {layout.shapes.get(kind) or plural(its.machines[kind].name, count)}"
+        for kind, count in layout.machines.items()
+    )
+    return f"{fixed}: {machines}" if fixed else machines
+
+
+def own_fields(layout: SizedLayout, its: System[Any]) -> dict[str, Any]:
+    """Return the fields of a layout that neither numbers of machines nor their shapes decide."""
+    hidden = {*its.sized, *(name for kind in layout.shapes for name in _of_shape(its, kind))}
+    return {name: value for name, value in layout.fields.items() if name not in hidden}
+
+
+def fields_in_words(fields: Mapping[str, Any]) -> str:
+    """Return fields in words, such as `3 DCs, consistency_write LOCAL_QUORUM`."""
+    words = [f"{value} {plural('DC', value)}" if name == "dcs" else f"{name} {value}" for name, value in fields.items()]
+    return ", ".join(words)
+
+
+def _of_shape(its: System[Any], kind: str) -> list[str]:
+    """Return the fields that a shape decides."""
+    machine = its.machines[kind]
+    return [name for name in (machine.cores, machine.speed) if name is not None]
+
+
+def situation(word: str, its: System[Any]) -> str:
+    """Return the situation of a word of `--survive`: `Loss of a data centre, with repair or compaction`."""
+    if word == NORMAL:
+        return "Normal operation"
+    if word == DATA:
+        return "Data on the disks"
+    parts = word.split("+")
+    lost = [thing(part, its) for part in lost_of(word, its)]
+    strained = [its.situations[part].name for part in parts if part in its.situations]
+    text = f"loss of {' and '.join(lost)}" if lost else ""
+    text = ", with ".join(filter(None, [text, " and ".join(strained)]))
+    return text[:1].upper() + text[1:]
+
+
+def lost_of(word: str, its: System[Any]) -> list[str]:
+    """Return what is lost in a situation, as words of `--survive`."""
+    return [part for part in word.split("+") if part in its.losses]
+
+
+def clause(word: str, its: System[Any]) -> str:
+    """Return the situation as it ends a sentence: `after the loss of a data centre`."""
+    text = inside_sentence(situation(word, its))
+    if word == NORMAL:
+        return f"in {text}"
+    if word == DATA:
+        return "with all data on its disks"
+    return f"after the {text}" if lost_of(word, its) else f"in case of {text}"
+
+
+def thing(word: str, its: System[Any]) -> str:
+    """Return what can be lost, in words: `a data centre`."""
+    return "a data centre" if word == "dc" else its.losses[word]
+
+
+def inside_sentence(text: str) -> str:
+    """Return a phrase as it stands inside a sentence."""
+    return text[:1].lower() + text[1:]
+
+
+def counted(machines: Mapping[str, int], its: System[Any], shapes: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return numbers of machines in words: `231 Cassandra nodes and 6 RADIUS servers`, with their shapes if chosen."""
+    return listed(
+        [
+            f"{count:,} {plural(its.machines[kind].name, count)}" + (f" ({shapes[kind]})" if kind in shapes else "")
+            for kind, count in machines.items()
+        ]
+    )
+
+
+def objective(text: str) -> str:
+    """Return an objective in words where it is a single bound on a time; as it is written otherwise."""
+    try:
+        found = parse(text).comparisons()
+    except InputError:
+        return text
+    if len(found) != 1 or found[0].metric.kind != "duration" or found[0].relation == "in":
+        return text
+    (one,) = found
+    bound = as_given(1e3 * one.bounds[0])
+    return f"{statistic(one.metric.statistic)} of {one.metric.subject} {_RELATIONS[one.relation]} {bound} ms"
+
+
+def limited_by(limit: str) -> str:
+    """Return what limits a rate: overload, an objective in words, or why there is no service."""
+    return limit if limit == OVERLOAD else objective(limit)
+
+
+def fits_for(found: Band | None) -> str:
+    """Return how long a layout fits, with the band where it is uncertain."""
+    if found is None:
+        return "no growth given"
+    if found.low == found.high:
+        return months(found.value)
+    return f"{months(found.value)} ({months(found.low)} to {months(found.high)})"
+
+
+def months(number: float) -> str:
+    """Return a time in months, or in years where it is long."""
+    if not math.isfinite(number):
+        return "unbounded"
+    if number <= 0:
+        return "past already"
+    return f"{number:.0f} months" if number < 2 * MONTHS else f"{number / MONTHS:.1f} years"
+
+
+def years_in_words(years: float) -> str:
+    """Return a planned time: in months below two years."""
+    if years < 2 and not math.isclose(years, 1):
+        return f"{years * MONTHS:.0f} months"
+    return f"{years:g} year{'s' * (years != 1)}"
+
+
+def cost_in_words(number: float, currency: str, signed: bool = False) -> str:
+    """Return a cost with its currency; the number of machines where no prices are given."""
+    text = f"{number:+,.0f}" if signed else f"{number:,.0f}"
+    return text if currency == MACHINES else f"{text} {currency}"
+
+
+def guess(text: str, safety: Safety) -> str:
+    """Return a situation in words, with a remark where it is a guess."""
+    return f"{text} (a guess)" if safety.guessed else text
+
+
+def sentences(sizing: Sizing, basis: Basis | None = None) -> tuple[str, ...]:
+    """Return what to buy, what it does, and how sure that is; one sentence that says why if there is no layout.
+
+    Parameters
+    ----------
+    sizing : Sizing
+        The answer of `size`.
+    basis : str, optional
+        What the layout rests on. By default it is looked up for a system that has documents, and else left out.
+
+    Returns
+    -------
+    tuple of str
+        Three sentences, or one.
+    """
+    chosen = sizing.chosen
+    if chosen is None:
+        return (nothing_found(sizing),)
+    its: System[Any] = system(sizing.system)
+    if basis is None and its.name in documented_names():
+        basis = resolve(_scenario(sizing, chosen)).at(sizing.planned_tps / chosen.cells).extrapolation.basis
+    return _what_to_buy(sizing, chosen, its), _what_it_does(sizing, its), _how_sure(sizing, chosen, its, basis)
+
+
+def layouts(sizing: Sizing) -> pd.DataFrame:
+    """Return a row for each layout of a sizing; see `Sizing.to_frame`."""
+    its: System[Any] = system(sizing.system)
+    every = sorted(_every(sizing), key=lambda each: each.cost)
+    return pd.DataFrame(
+        [
+            {
+                "layout": in_words(each, its),
+                "cost": each.cost,
+                "risk": each.binding.risk,
+                "held_tps": each.held_tps,
+                "binding": situation(each.binding.conditions, its),
+                "limit": limited_by(each.binding.limit),
+                "regret": _regret(each, sizing),
+            }
+            for each in every
+        ]
+    )
+
+
+def _every(sizing: Sizing) -> list[SizedLayout]:
+    """Return the layouts that were evaluated and are worth a word."""
+    return [*([] if sizing.chosen is None else [sizing.chosen]), *sizing.alternatives, *sizing.near_misses]
+
+
+def _regret(layout: SizedLayout, sizing: Sizing) -> str:
+    """Return what is regretted with a layout: what it costs more, or how often it fails."""
+    if layout is sizing.chosen:
+        return "proposed"
+    more = layout.cost - (sizing.chosen or layout).cost
+    worth = f"{cost_in_words(abs(more), sizing.currency)}{' machines' * (sizing.currency == MACHINES)}"
+    if layout.safe:
+        return f"costs {worth} more" if more > 0 else "costs the same"
+    fails = f"misses the plan in {tenths_of_percent(layout.binding.risk)} of load tests"
+    return f"saves {worth}, and {fails}" if more < 0 else fails
+
+
+def _scenario(sizing: Sizing, layout: SizedLayout) -> Scenario:
+    kept = {name: value for name, value in sizing.scenario.items() if name not in ("system", *layout.fields)}
+    base = scenario(sizing.system)
+    kept = {name: value for name, value in kept.items() if name not in rate_fields(type(base))}
+    return chosen_scenario(changed(base, **kept), sizing, layout)
+
+
+def _what_to_buy(sizing: Sizing, chosen: SizedLayout, its: System[Any]) -> str:
+    places = its.machines_by_dc(_scenario(sizing, chosen))
+    machines = counted(chosen.machines, its, chosen.shapes)
+    cost = "" if sizing.currency == MACHINES else f", for {cost_in_words(chosen.cost, sizing.currency)}"
+    alike = all(each == places[0] for each in places)
+    if chosen.cells > 1:
+        each_has = counted({kind: count // chosen.cells for kind, count in chosen.machines.items()}, its)
+        spread = f" in {len(places)} data centres" if len(places) > 1 else ""
+        return f"We propose {chosen.cells} cells with {each_has}{spread} each: {machines} in all{cost}."
+    if len(places) == 1:
+        return f"We propose {machines}{cost}."
+    if alike:
+        return f"We propose {len(places)} data centres with {counted(places[0], its)} each: {machines} in all{cost}."
+    return f"We propose {machines} in {len(places)} data centres{cost}."
+
+
+def _what_it_does(sizing: Sizing, its: System[Any]) -> str:
+    held = [clause(each, its) for each in sizing.conditions]
+    goal = f" with the {listed([objective(each) for each in sizing.objectives])}" if sizing.objectives else ""
+    when = f" in {years_in_words(sizing.years)}" if sizing.growth_per_year and sizing.years else ""
+    return (
+        f"With at least {share(sizing.confidence)} confidence this layout carries the {rate(sizing.planned_tps)} "
+        f"requests per second that are planned{when}{goal}, {listed(held)}."
+    )
+
+
+def _how_sure(sizing: Sizing, chosen: SizedLayout, its: System[Any], basis: Basis | None) -> str:
+    binding, until = chosen.binding, _until(sizing, chosen)
+    lasts = f" and is full after {fits_for(until)} of growth" if until is not None else ""
+    evidence = "" if basis is None else f"; {_BASIS.get(basis, 'no load test of such a layout exists')}"
+    tightest = inside_sentence(situation(binding.conditions, its))
+    tightest = guess(f"the {tightest}" if lost_of(binding.conditions, its) else tightest, binding)
+    left = share(sizing.capacity_remaining or 0.0)
+    return f"The tightest situation is {tightest}: it holds {left} more than the planned rate{lasts}{evidence}."
+
+
+def _until(sizing: Sizing, chosen: SizedLayout) -> Band | None:
+    """Return the months until growth fills the layout; None without growth."""
+    if chosen.binding.conditions == DATA:
+        return chosen.months_of_data
+    if sizing.months_of_rate is not None:
+        return sizing.months_of_rate
+    return None if sizing.years_remaining is None else Band.exactly(MONTHS * sizing.years_remaining)
+
+
+def describe(sizing: Sizing, its: System[Any], explain: bool = False) -> Iterator[Block]:
+    """Yield the description of a sizing.
+
+    Parameters
+    ----------
+    sizing : Sizing
+        The answer.
+    its : System
+        Its system, which has the words for losses and machines.
+    explain : bool
+        Show every situation of every layout, too.
+    """
+    yield title(f"{sizing.system}: {_question(sizing)}")
+    yield Line()
+    yield from _nothing(sizing, its) if sizing.chosen is None else _chosen(sizing, sizing.chosen, its)
+    yield from _others(sizing, its)
+    for each in (*sizing.alternatives, *sizing.near_misses) if explain else ():
+        yield Line()
+        yield _situations([in_words(each, its), "risk", "held", "limited by"], each, its)
+    yield Line()
+    yield from _remarks(sizing, its)
+    yield more([*([] if explain else ["--explain"]), "--plot FILE", "--json"])
+
+
+def _question(sizing: Sizing) -> str:
+    words = [f"{rate(sizing.planned_tps)} TPS peak"]
+    if sizing.growth_per_year:
+        words[0] += f" after {sizing.years:g} years at {share(sizing.growth_per_year)} a year"
+    return ", ".join([*words, *sizing.objectives, f"{share(sizing.confidence)} confidence"])
+
+
+def _chosen(sizing: Sizing, chosen: SizedLayout, its: System[Any]) -> Iterator[Block]:
+    binding = chosen.binding
+    yield Fact("Buy", f"{f'{chosen.cells} cells, each ' if chosen.cells > 1 else ''}{chosen.layout}")
+    machines = ", ".join(
+        f"{count} {plural(its.machines[kind].name, count)}"
+        + (f" ({chosen.shapes[kind]})" if kind in chosen.shapes else "")
+        for kind, count in chosen.machines.items()
+    )
+    cost = "" if sizing.currency == MACHINES else f": {cost_in_words(chosen.cost, sizing.currency)}"
+    yield Fact("Machines", f"{machines}{cost}", "confirmed by simulation" if chosen.confirmed else "solver only")
+    yield Fact("Binding", f"{_short(binding.conditions, its)}: {binding.limit}")
+    yield Fact("Saturates", f"{binding.bottleneck} first")
+    spare = share(sizing.capacity_remaining or 0.0)
+    yield Fact("Headroom", f"{spare} of the rate: {rate(chosen.held_tps)} TPS are held{_time(sizing)}")
+    need, months_of_data = chosen.disk_gib_per_node, chosen.months_of_data
+    if need is not None:
+        fits = "" if months_of_data is None else f"; {until(months_of_data)}"
+        yield Fact("Data", f"{need:,.0f} GiB of disk per node at {share(sizing.confidence)}{fits}")
+    yield Line()
+    yield _situations(["Situation", "risk", f"held at {share(sizing.confidence)}", "limited by"], chosen, its)
+
+
+def _situations(heads: Sequence[str], layout: SizedLayout, its: System[Any]) -> Table:
+    """Return a row for each situation of a layout."""
+    rows = [
+        [_short(each.conditions, its), tenths_of_percent(each.risk), f"{rate(each.held_tps)} TPS", each.limit]
+        for each in layout.safety
+    ]
+    return _table(heads, rows)
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    return table(heads, rows, [Line(heads[0], "bold"), *stacked(heads, rows, joined="; ")])
+
+
+def _time(sizing: Sizing) -> str:
+    if sizing.months_of_rate is not None:
+        return f"; {until(sizing.months_of_rate)}"
+    years = sizing.years_remaining
+    if years is None:
+        return ""
+    return f", for {years * MONTHS:.0f} months" if years < 2 else f", for {years:.1f} years"
+
+
+def _nothing(sizing: Sizing, its: System[Any]) -> Iterator[Block]:
+    yield Fact("Answer", f"{sizing.answer}. {none_holds(sizing)}.")
+    nearest = max(sizing.near_misses, key=lambda each: each.held_tps, default=None)
+    if sizing.would_help:
+        options = [f"--{name.replace('_', '-')} {value}" for name, value in sizing.would_help.items()]
+        yield Fact("Try", ", or ".join(options))
+    if nearest is None:
+        return
+    binding = nearest.binding
+    yield Fact("Binding", f"{_short(binding.conditions, its)}: {binding.limit}")
+    if binding.bottleneck is not None:
+        yield Fact("Limited by", binding.bottleneck)
+    if nearest.held_tps > 0:
+        yield Fact("Nearest", f"{rate(nearest.held_tps)} TPS by {nearest.layout}")
+    else:
+        risk, accepted = (tenths_of_percent(each) for each in (binding.risk, 1 - sizing.confidence))
+        yield Fact("Nearest", f"a risk of {risk} instead of {accepted}, by {nearest.layout}")
+    reached = [each for each in sizing.near_misses if each.reached_ms]
+    if reached:
+        best = min(reached, key=lambda each: max((each.reached_ms or {}).values()))
+        kept = ", ".join(f"{name}<{_rounded_up(ms):g}ms" for name, ms in (best.reached_ms or {}).items())
+        yield Fact("", f"or {kept} at {rate(sizing.planned_tps)} TPS by {best.layout}")
+
+
+def _others(sizing: Sizing, its: System[Any]) -> Iterator[Block]:
+    compared = [(each, _dearer(each, sizing)) for each in sizing.alternatives]
+    compared += [(each, _excuse(each, sizing, its)) for each in sizing.near_misses]
+    rows = [
+        [in_words(each, its), f"{each.cost:,.0f}", tenths_of_percent(each.binding.risk), words]
+        for each, words in compared
+    ]
+    if rows:
+        yield Line()
+        yield _table(["Other layouts", sizing.currency, "risk", "compared"], rows)
+
+
+def _dearer(each: SizedLayout, sizing: Sizing) -> str:
+    extra = 0.0 if sizing.chosen is None else each.cost - sizing.chosen.cost
+    machines = " machines" * (sizing.currency == MACHINES)
+    return (
+        f"also safe; {cost_in_words(extra, sizing.currency)}{machines} more"
+        if extra > 0
+        else "also safe; costs the same"
+    )
+
+
+def _excuse(each: SizedLayout, sizing: Sizing, its: System[Any]) -> str:
+    saved = 0.0 if sizing.chosen is None else sizing.chosen.cost - each.cost
+    saves = f", saves {cost_in_words(saved, sizing.currency)}" if saved > 0 else ""
+    return f"{_short(each.binding.conditions, its)}: {each.binding.limit}{saves}"
+
+
+def _remarks(sizing: Sizing, its: System[Any]) -> Iterator[Block]:
+    for number, each in enumerate(sizing.impossible):
+        words = fields_in_words(each.fields) or "every layout"
+        why = f"{_short(each.conditions, its)}: {each.reason}" if each.conditions else each.reason
+        yield Fact("" if number else "Ruled out", f"{words}: {why}")
+    if sizing.not_asked:
+        losses = "; ".join(thing(word, its) for word in sizing.not_asked)
+        yield Fact("Not asked", f"loss of: {losses} (--survive {','.join(sizing.not_asked)})")
+    for word in sizing.single_points:
+        yield Fact("Caution", f"losing {its.losses[word]} stops the service (--survive {word})")
+    if sizing.guesses:
+        yield Fact("Guessed", ", ".join(sizing.guesses))
+    for sentence in sizing.left_open:
+        yield Fact("Undecided", sentence)
+    yield Fact("Searched", f"{sizing.solved:,} of {sizing.layouts:,} layouts evaluated")
+
+
+def _short(conditions: str, its: System[Any]) -> str:
+    """Return a situation in few words: `lost DC + repair`."""
+    if conditions in (NORMAL, DATA):
+        return "normal" if conditions == NORMAL else "data on disk"
+    return " + ".join(
+        its.situations[part].name if part in its.situations else f"lost {'DC' if part == 'dc' else part}"
+        for part in conditions.split("+")
+    )
+
+
+def _rounded_up(ms: float) -> float:
+    """Round to three digits so that an objective with the result holds."""
+    unit = 10.0 ** (math.floor(math.log10(ms)) - 2)
+    return math.ceil(ms / unit) * unit
+
+
+def write_plot(sizing: Sizing, its: System[Any], path: Path) -> None:
+    """Write the plot to a page, an SVG or a PNG; see `capplan.reports.figure.write`."""
+    look.write(path, f"{sizing.system}: sizing", lambda page: plot(sizing, its, page))
+
+
+def plot(sizing: Sizing, its: System[Any], page: bool = True) -> go.Figure:
+    """Return the figure: a row for each layout, the cheapest on top, and a mark for each situation."""
+    found = sorted(_every(sizing), key=lambda each: each.cost)
+    labels = [_label(each, sizing, its) for each in found]
+    figure = go.Figure()
+    for place, word in enumerate(sizing.conditions):
+        marks = [
+            (label, each.safe, safety)
+            for label, each in zip(labels, found, strict=True)
+            for safety in each.safety
+            if safety.conditions == word
+        ]
+        figure.add_trace(
+            go.Scatter(
+                x=[safety.held_tps for _, _, safety in marks],
+                y=[label for label, _, _ in marks],
+                name=word,
+                mode="markers",
+                marker={
+                    "color": look.COLOURS[place % len(look.COLOURS)],
+                    "symbol": _SYMBOLS[place % len(_SYMBOLS)],
+                    "size": 11,
+                    "opacity": [1.0 if safe else _UNSAFE for _, safe, _ in marks],
+                },
+                customdata=[share(safety.risk) for _, _, safety in marks],
+                hovertemplate=f"{word}: %{{x:,.0f}} per second, risk %{{customdata}}<extra></extra>",
+            )
+        )
+    figure.add_vline(x=sizing.planned_tps, line={"color": look.ASKED, "width": 2}, layer="below")
+    text = look.wrapped(
+        f"Marks: the peak rate held with {share(sizing.confidence)} confidence. Line: "
+        f"{rate(sizing.planned_tps)} per second, which it must carry. Faint: not safe.",
+        ", ".join(sizing.objectives),
+    )
+    figure.update_xaxes(title_text="held peak rate [per second]", **look.RATE_AXIS)
+    figure.update_yaxes(autorange="reversed", automargin=True, tickfont={"size": look.SMALL_SIZE})
+    inner, room = _ROW * max(len(found), 2), _ENTRY * (1 + len(sizing.conditions) // 3)
+    legend = {"showlegend": True, "legend": look.above()}
+    look.frame(figure, f"{sizing.system}: sizing", text, inner, page, room, _BOTTOM, **legend)
+    return figure
+
+
+def _label(layout: SizedLayout, sizing: Sizing, its: System[Any]) -> str:
+    mark = "buy " if layout is sizing.chosen else ""
+    words = textwrap.wrap(f"{mark}{in_words(layout, its)}", _LABEL)
+    return f"{'<br>'.join(words)}<br>{look.small(f'{layout.cost:,.0f} {sizing.currency}')}"

@@ -1,0 +1,466 @@
+"""A sweep for people: one line per point, with the columns in which points differ."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from capplan.calibration.system import System
+from capplan.models.number_words import rate, share, significant
+from capplan.models.objective import parse
+from capplan.models.results import STATISTICS
+from capplan.models.solver.operating_point import MAX_DROP_RATE
+from capplan.planner.explore.sweep_closed import CLIENTS
+from capplan.planner.explore.sweep_table import SweepPoint, band_columns, column_of, columns_of, layout_options
+from capplan.reports import Later
+from capplan.reports.document import Block, Cell, Column, Line, Paragraph, Table, ruled, texts
+from capplan.reports.numbers import Format, given
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from capplan.reports import figure as look
+else:
+    go, look = Later("plotly.graph_objects"), Later("capplan.reports.figure")
+
+MOST_LINES = 3  # of a panel, with bands that can be told apart
+MOST_CAPACITIES = 8  # lines of the panel of capacities
+MOST_PANELS = 24  # of a page
+MOST_POINTS = 6000  # with a choice of all statistics: the page holds each of them
+PANEL_PIXELS, GAP_PIXELS = 330, 90
+BOTTOM_PIXELS, MENU_PIXELS, HEADING_PIXELS = 60, 46, 25
+NARROW_PIXELS = 330  # of a legend that fits into the width of a telephone
+MOST_TICKS = 12
+CAPACITY = "capacity [per second]"
+Key = tuple[Any, ...]
+
+HEADING = 9  # columns of a line of a heading
+
+
+def describe(points: Sequence[SweepPoint], system: System[Any]) -> Iterator[Block]:
+    """Yield the description of the points of a sweep."""
+    answered = [point for point in points if point["refused"] is None]
+    columns = {column_of(name, option): option.label for name, option in layout_options(system.scenario).items()}
+    swept = {name: label for name, label in columns.items() if len({str(point[name]) for point in points}) > 1}
+    classes = [name for name in system.reported if any(point[f"{name}_p99_ms"] is not None for point in answered)]
+    lines = _closed_lines if _closed(answered) else _lines
+    yield lines(answered, swept, classes, banded=True)
+    yield Line()
+    for text in _notes(points, answered):
+        yield Paragraph(text)
+
+
+def _notes(points: Sequence[SweepPoint], answered: Sequence[SweepPoint]) -> Iterator[str]:
+    """Yield the sentences below the table."""
+    for why in dict.fromkeys(point["refused"] for point in points if point["refused"] is not None):
+        yield f"refused: {why}"
+    yield "Rates are totals over the whole layout; in parentheses the 5th to the 95th percentile."
+    yield "Basis: whether such a layout was measured, lies between measured ones, or beyond them; ask predict why."
+    if not _closed(answered):
+        yield "Carried, with the objectives met: yes if the risk of a miss is at most 10 %, no from 90 % on."
+    if any(_fails(point) for point in answered):
+        yield (
+            "Done: mean rate of completed requests, which latencies count. A percentage is the share dropped; if "
+            "nothing is dropped, the queue grows without limit."
+        )
+    parts = [point["simulation"] for point in answered if point["simulation"] is not None]
+    if not parts:
+        yield "Latencies are those of the analytic solver."
+    else:
+        most = f"{max(parts):.1%}".replace("%", " %")
+        yield f"Latencies are simulated; at most {most} of a figure is the simulation's part of its band."
+
+
+def _fails(point: SweepPoint) -> bool:
+    """Whether not all requests complete, or none does in time."""
+    unbounded = any(isinstance(cell, float) and math.isinf(cell) for cell in point.values())
+    return bool(point["drop_rate"] > MAX_DROP_RATE) or unbounded
+
+
+def _closed(points: Sequence[SweepPoint]) -> bool:
+    """Whether closed clients determine the rates."""
+    return any(point.get(CLIENTS) is not None for point in points)
+
+
+def _heads(swept: dict[str, str]) -> list[Column]:
+    """Return the columns of what was swept."""
+    return [
+        Column("\n".join(textwrap.wrap(label, HEADING, break_long_words=False)), right=True) for label in swept.values()
+    ]
+
+
+def _p99(classes: Sequence[str]) -> list[Column]:
+    return [Column(f"{name}\np99 ms", right=True) for name in classes]
+
+
+def _closed_lines(
+    points: Sequence[SweepPoint], swept: dict[str, str], classes: Sequence[str], *, banded: bool
+) -> Table:
+    """Return a line for each number of clients, without bands where they do not fit."""
+    heads = [Column(head, right=True) for head in ("clients", "throughput")]
+    rows = []
+    for point in points:
+        bands = [
+            _band(point, "throughput_tps", rate),
+            *(_band(point, f"{name}_p99_ms", significant) for name in classes),
+        ]
+        cells = (" ".join(each) if banded else each[0] for each in bands)
+        rows.append([*(_cell(point[column]) for column in swept), given(point[CLIENTS]), *cells, point["basis"]])
+    narrow = [_closed_lines(points, swept, classes, banded=False)] if banded else None
+    return ruled([*_heads(swept), *heads, *_p99(classes), Column("basis")], texts(rows), whole=True, narrow=narrow)
+
+
+def _lines(points: Sequence[SweepPoint], swept: dict[str, str], classes: Sequence[str], *, banded: bool) -> Table:
+    """Return a line for each point; where that is too wide two, what completes, the basis and bands on the second."""
+    done = ("done",) if any(_fails(point) for point in points) else ()
+    both = [",\n".join(each) for each in (("TPS", *done), ("carried", "basis"))]
+    heads = ("TPS", *done, "carried", "basis") if banded else both
+    columns = [*_heads(swept), *(Column(head, right=head.startswith(("TPS", "done"))) for head in heads)]
+    rows: list[list[Cell]] = []
+    for point in points:
+        own = [_cell(point[column]) for column in swept]
+        rates = (given(point["offered_tps"]), *([rate(point["throughput_tps"])] if done else []))
+        answer, dropped, basis = _cell(point["answer"]), _dropped(point), point["basis"]
+        bands = [_band(point, "capacity_tps", rate), *(_band(point, f"{name}_p99_ms", significant) for name in classes)]
+        if banded:
+            first = [*own, *rates, f"{answer} {dropped}".rstrip(), basis, *(" ".join(each) for each in bands)]
+            rows.append(list(map(Cell, first)))
+        else:
+            pairs = [rates, (answer, f"{basis}\n{dropped}".rstrip()), *bands]
+            second = [*("" for _ in own), *(cells[1] if len(cells) > 1 else "" for cells in pairs)]
+            rows.append(list(map(Cell, [*own, *(cells[0] for cells in pairs)])))
+            rows.append([Cell(each, style="dim") for each in second])
+    narrow = [_lines(points, swept, classes, banded=False)] if banded else None
+    return ruled([*columns, Column("capacity", right=True), *_p99(classes)], rows, whole=True, narrow=narrow)
+
+
+def _dropped(point: SweepPoint) -> str:
+    """Return what share is dropped: `(12 %)`; nothing if so little is that the rate is carried."""
+    dropped = point["drop_rate"]
+    return f"({share(dropped)})" if dropped > MAX_DROP_RATE else ""
+
+
+def _band(point: SweepPoint, name: str, form: Format) -> tuple[str, str]:
+    """Return a figure and its band, in parentheses."""
+    value, low, high = (point[column] for column in band_columns(name))
+    if value is None:
+        return "", ""
+    return form(value), "" if low == high else f"({form(low)}-{form(high)})"
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return significant(value) if isinstance(value, float) else str(value)
+
+
+@dataclass(frozen=True)
+class Panels:
+    """How the points are spread.
+
+    Attributes
+    ----------
+    across
+        The column along the x axis.
+    panel, line
+        Columns whose values make a panel, and a line in it.
+    labels
+        Labels of the columns of the layout.
+    first
+        The latency that is shown first.
+    """
+
+    across: str
+    panel: tuple[str, ...]
+    line: tuple[str, ...]
+    labels: Mapping[str, str]
+    first: str
+
+    def split(self, rows: Sequence[SweepPoint]) -> dict[Key, dict[Key, list[SweepPoint]]]:
+        """Return the points by panel and line, in the order of the sweep; along a line by the x axis."""
+        found: dict[Key, dict[Key, list[SweepPoint]]] = {}
+        for row in rows:
+            lines = found.setdefault(_key(row, self.panel), {})
+            lines.setdefault(_key(row, self.line), []).append(row)
+        if all(isinstance(row[self.across], (int, float)) for row in rows):
+            for lines in found.values():
+                for points in lines.values():
+                    points.sort(key=lambda row: row[self.across])
+        return found
+
+
+def write_plot(
+    rows: Sequence[SweepPoint], system: System[Any], target: str, path: Path, slo: Sequence[str] = ()
+) -> None:
+    """Write the plot to a page, an SVG or a PNG; see `capplan.reports.figure.write`."""
+    look.write(path, f"{target}: sweep", lambda page: plot(rows, system, target, slo, page))
+
+
+def plot(
+    rows: Sequence[SweepPoint],
+    system: System[Any],
+    target: str,
+    slo: Sequence[str] = (),
+    page: bool = True,
+) -> go.Figure:
+    """Return the figure: latency against load and capacity, or only capacity if one rate was looked at."""
+    answered = [row for row in rows if row["refused"] is None]
+    labels = {column_of(name, option): option.label for name, option in layout_options(system.scenario).items()}
+    swept = [name for name in labels if len({row[name] for row in answered}) > 1]
+    many_rates = len(answered) > len({_key(row, tuple(swept)) for row in answered})
+    classes = [name for name in system.reported if any(row[f"{name}_p99_ms"] is not None for row in answered)]
+    many_rates = many_rates and bool(classes)
+    numbers = [name for name in swept if columns_of(system)[name] in ("Int64", "Float64")]
+    field = max(numbers or swept or list(labels)[:1], key=lambda name: _count(answered, name))
+    across = "offered_tps" if many_rates else field
+    panels = _panels(answered, swept, across, labels, f"{classes[-1] if classes else ''}_p99_ms")
+    split = panels.split(answered)
+    shown = dict(itertools.islice(split.items(), MOST_PANELS))
+    capacities = {}
+    if many_rates and swept:
+        beside = [name for name in numbers if name in panels.panel] or [name for name in numbers if "nodes" in name]
+        field = max(beside or [field], key=lambda name: _count(answered, name))
+        capacities = _capacities(answered, field, [name for name in swept if name != field], labels)
+    count = len(shown) + bool(capacities)
+    figure = look.make_subplots(
+        rows=count,
+        cols=1,
+        subplot_titles=[*(_words(panels.panel, key) for key in shown), *(["capacity"] if capacities else [])],
+        vertical_spacing=GAP_PIXELS / _inner(count) if count > 1 else 0,
+    )
+    picture = _Drawn(figure, panels, [key for lines in shown.values() for key in lines], len(shown))
+    for number, lines in enumerate(shown.values(), start=1):
+        for key, points in lines.items():
+            picture.line(number, key, points, panels.first if many_rates else "capacity_tps")
+    picture.frame(Path(target).name, _text(answered, many_rates, len(split), slo), page, capacities)
+    if many_rates:
+        picture.choose(_choices(answered, classes), slo, page)
+    if capacities:
+        picture.capacities(count, capacities, field)
+    return figure
+
+
+def _capacities(
+    rows: Sequence[SweepPoint], field: str, sides: Sequence[str], labels: Mapping[str, str]
+) -> dict[str, list[SweepPoint]]:
+    """Return one row of each layout, by the line of a panel of capacities against a field; empty if too many."""
+    layouts = {_key(row, tuple(labels)): row for row in rows}.values()
+    found = Panels(field, (), tuple(sides), labels, "").split(list(layouts))[()]
+    return {} if len(found) > MOST_CAPACITIES else {_words(sides, key): points for key, points in found.items()}
+
+
+def _count(rows: Sequence[SweepPoint], column: str) -> int:
+    return len({row[column] for row in rows})
+
+
+def _panels(
+    rows: Sequence[SweepPoint], swept: Sequence[str], across: str, labels: Mapping[str, str], first: str
+) -> Panels:
+    """Choose the fewest panels of lines that can be told apart."""
+    counts = {name: _count(rows, name) for name in swept}
+    sides = [name for name in swept if name != across]
+    for size in range(len(sides) + 1):
+        fitting = [
+            chosen
+            for chosen in itertools.combinations(sides, size)
+            if math.prod(counts[name] for name in sides if name not in chosen) <= MOST_LINES
+        ]
+        if fitting:
+            panel = min(fitting, key=lambda chosen: math.prod(counts[name] for name in chosen))
+            return Panels(across, panel, tuple(name for name in sides if name not in panel), labels, first)
+    return Panels(across, tuple(sides), (), labels, first)
+
+
+class _Drawn:
+    """A figure while it is drawn."""
+
+    def __init__(self, figure: go.Figure, panels: Panels, keys: Sequence[Key], count: int) -> None:
+        self.figure, self.panels, self.count = figure, panels, count
+        self.looks = {key: look.Line.number(place) for place, key in enumerate(dict.fromkeys(keys))}
+        self.points: list[
+            tuple[Sequence[SweepPoint], int]
+        ] = []  # of each trace, and which of a band's columns it shows
+        self.named: set[Key] = set()
+        self.menu_height = 0.0
+
+    def line(self, panel: int, key: Key, rows: Sequence[SweepPoint], name: str) -> None:
+        """Draw a line with its band, and its capacity where rates are along the x axis."""
+        style, words = self.looks[key], _words(self.panels.line, key)
+        values = [row[name] for row in rows]
+        ends = [[row[f"{name}_{end}"] for row in rows] for end in ("low", "high")]
+        traces = look.curve(
+            [row[self.panels.across] for row in rows],
+            values,
+            ends,
+            look.pen(style),
+            middle=values,
+            name=words or "layout",
+            legendgroup=words,
+            connectgaps=False,
+            mode="lines+markers",
+            marker={"size": 5},
+            showlegend=bool(words) and key not in self.named,
+            customdata=[[row["capacity_tps"], row["bottleneck"]] for row in rows],
+            hovertemplate="%{y:.3~g} at %{x:,}<br>capacity %{customdata[0]:,.0f}, %{customdata[1]} first",
+        )
+        for trace, place in zip(traces, (1, 2, 0), strict=True):  # low, high, value: the columns of a band
+            self.figure.add_trace(trace, row=panel, col=1)
+            self.points.append((rows, place))
+        self.named.add(key)
+        if self.panels.across == "offered_tps":
+            line = {"color": style.colour, "width": 1.5, "dash": "dot"}
+            self.figure.add_vline(x=rows[0]["capacity_tps"], row=panel, col=1, line=line, layer="below")
+
+    def frame(self, target: str, text: Sequence[str], page: bool, others: Iterable[str]) -> None:
+        """Set axes, title and legend."""
+        rates, panels = self.panels.across == "offered_tps", self.count + bool(others)
+        across = {"title_text": "offered peak rate [per second]", **look.RATE_AXIS}
+        upward = look.latency_axis(_axis_title(self.panels.first))
+        if not rates:
+            x = [row[self.panels.across] for rows, _ in self.points for row in rows]
+            across = {"title_text": self.panels.labels[self.panels.across], **_whole_ticks(x)}
+            upward = {"title_text": CAPACITY, **look.RATE_AXIS}
+        for row in range(1, self.count + 1):
+            self.figure.update_xaxes(**across, matches=None if row == 1 else "x", row=row, col=1)
+            self.figure.update_yaxes(**upward, matches=None if row == 1 else "y", row=row, col=1)
+        self.figure.update_annotations(font={"size": look.HEADING_SIZE}, x=0, xanchor="left")
+        legend, above = self._legend_pixels(others), panels > 1  # below a lone panel, where a gap is no gap
+        top = (MENU_PIXELS if rates and page else 0) + (legend if above else 0) + HEADING_PIXELS
+        bottom = BOTTOM_PIXELS + (0 if above else legend)
+        inner = _inner(panels)
+        self.menu_height = 1 + top / inner
+        y = 1 + (legend + HEADING_PIXELS) / inner if above else -BOTTOM_PIXELS / inner
+        place = look.above(yanchor="top", y=y, tracegroupgap=0)
+        room = {"above": top, "below": bottom, "margin_l": 62}
+        look.frame(self.figure, target, text, inner, page, **room, legend=place)
+
+    def choose(self, choices: Sequence[str], slo: Sequence[str], page: bool) -> None:
+        """Draw the limits of objectives, and on a page the choice of what is along the y axes, each with its limits."""
+        limits: list[tuple[int, str]] = []
+        for comparison in (each for text in slo for each in parse(text).comparisons()):
+            column = f"{comparison.metric.subject}_{comparison.metric.statistic}_ms"
+            for bound in comparison.bounds if column in choices else ():
+                for row in range(1, self.count + 1):
+                    limits.append((len(self.figure.layout.shapes), column))
+                    shown = column == self.panels.first
+                    self.figure.add_shape(look.objective_line(bound * 1e3), visible=shown, row=row, col=1)
+        if page:
+            self.figure.update_layout(updatemenus=[self._menu(choices, limits)])
+
+    def capacities(self, row: int, lines: Mapping[str, Sequence[SweepPoint]], field: str) -> None:
+        """Draw capacities against a field; a line that is in other panels looks as it does there."""
+        known = {_words(self.panels.line, key): style for key, style in self.looks.items()}
+        for words, points in lines.items():
+            style = known.setdefault(words, look.Line.number(len(known)) if words else look.Line(look.NEUTRAL, "solid"))
+            x = [point[field] for point in points]
+            ends = [[point[f"capacity_tps_{end}"] for point in points] for end in ("low", "high")]
+            traces = look.curve(
+                x,
+                [point["capacity_tps"] for point in points],
+                ends,
+                look.pen(style),
+                name=words or "layout",
+                legendgroup=words,
+                mode="lines+markers",
+                marker={"size": 5},
+                showlegend=bool(words) and words not in {_words(self.panels.line, key) for key in self.named},
+                hovertemplate="capacity %{y:,.0f} at %{x}",
+            )
+            for trace in list(traces)[0 if len(lines) <= MOST_LINES else -1 :]:  # bands of more lines hide each other
+                self.figure.add_trace(trace, row=row, col=1)
+        self.figure.update_xaxes(title_text=self.panels.labels[field], **_whole_ticks(x), row=row, col=1)
+        self.figure.update_yaxes(title_text=CAPACITY, **look.RATE_AXIS, row=row, col=1)
+
+    def _legend_pixels(self, others: Iterable[str]) -> int:
+        """Return how high the legend is on a narrow screen."""
+        words = {_words(self.panels.line, key) for key in self.looks} | set(others)
+        labels = [len(each) * 7 + 50 for each in words if each]
+        a_row = max(1, NARROW_PIXELS // max(labels, default=1))
+        return 20 * math.ceil(len(labels) / a_row) + 12
+
+    def _menu(self, choices: Sequence[str], limits: Sequence[tuple[int, str]]) -> dict[str, Any]:
+        """Return the choice of what is along the y axes."""
+        axes = ["yaxis", *(f"yaxis{row}" for row in range(2, self.count + 1))]
+        buttons = [
+            {
+                "label": _spoken(name),
+                "method": "update",
+                "args": [
+                    {"y": [_values(rows, name, place) for rows, place in self.points]},
+                    {f"{axis}.title.text": _axis_title(name) for axis in axes}
+                    | {f"shapes[{place}].visible": name == column for place, column in limits},
+                    list(range(len(self.points))),
+                ],
+            }
+            for name in choices
+        ]
+        return {
+            **{"buttons": buttons, "direction": "down", "font": {"size": look.SMALL_SIZE}},
+            **{"active": list(choices).index(self.panels.first), "x": 0, "xanchor": "left"},
+            **{"y": self.menu_height, "yanchor": "top"},
+        }
+
+
+def _values(rows: Sequence[SweepPoint], name: str, place: int) -> list[Any]:
+    """Return what a trace shows of a figure: its values (0), or the low (1) or the high end (2) of its band."""
+    value, low, high = ([row[column] for row in rows] for column in band_columns(name))
+    return look.ends_drawn(low, high, value)[place - 1] if place else look.drawn(value)
+
+
+def _whole_ticks(values: Sequence[Any]) -> dict[str, Any]:
+    """Return ticks at the values themselves where they are few whole numbers: half a node is no layout."""
+    found = sorted({value for value in values if isinstance(value, int)})
+    return {"tickvals": found} if 0 < len(found) <= MOST_TICKS and len(found) == len(set(values)) else {}
+
+
+def _inner(panels: int) -> int:
+    return PANEL_PIXELS * panels + GAP_PIXELS * (panels - 1)
+
+
+def _choices(rows: Sequence[SweepPoint], classes: Sequence[str]) -> list[str]:
+    """Return the columns that can be chosen: all latencies, or one a class where that made a page too large."""
+    statistics = STATISTICS if len(rows) <= MOST_POINTS else ("p99",)
+    return [f"{name}_{statistic}_ms" for name in classes for statistic in statistics]
+
+
+def _spoken(name: str) -> str:
+    request, statistic, _ = name.rsplit("_", 2)
+    return f"{request} {'p99.9' if statistic == 'p999' else statistic}"
+
+
+def _axis_title(name: str) -> str:
+    return f"{_spoken(name)} [ms]"
+
+
+def _text(rows: Sequence[SweepPoint], many_rates: bool, panels: int, slo: Sequence[str]) -> list[str]:
+    first = rows[0]
+    caption = "Latency against load. Line: median, shade: from the 5th to the 95th percentile, dotted: median capacity."
+    if not many_rates:
+        caption = "Capacity. Line: median, shade: from the 5th to the 95th percentile."
+    if many_rates and slo:
+        caption += f" Dashed: objective {', '.join(slo)}."
+    caption += f" Engine {first['engine']}, seed {first['seed']}."
+    if panels > MOST_PANELS:
+        caption += f" The first {MOST_PANELS} of {panels} panels: the table has all."
+    return look.wrapped(caption)
+
+
+def _key(row: SweepPoint, names: Sequence[str]) -> Key:
+    return tuple(row[name] for name in names)
+
+
+def _words(names: Sequence[str], key: Key) -> str:
+    return ", ".join(_value(name, value) for name, value in zip(names, key, strict=True))
+
+
+def _value(name: str, value: Any) -> str:
+    """Return a field and its value, as they are typed: `cass-nodes 6`, `ldap`, `no ldap`."""
+    words = name.replace("_", "-")
+    if value is None or isinstance(value, bool):
+        return words if value else f"no {words}"
+    return f"{words} {value:g}" if isinstance(value, float) else f"{words} {value}"

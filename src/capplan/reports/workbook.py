@@ -1,0 +1,306 @@
+"""A proposal as a workbook: prices and growth as live formulas, and every table of the document on a sheet.
+
+Each formula has its computed value, because viewers that do not calculate would show 0. What people wrote is stored as
+text, so that no cell becomes a formula or a link.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any
+
+from capplan.models.errors import MissingError
+from capplan.planner.proposal.details import Logo
+from capplan.planner.proposal.proposal import RATE, Proposal
+from capplan.planner.size.prices import MACHINES
+from capplan.reports.document import Bullets, Cell, Code, Document, Paragraph, Picture, Table, Tiles
+from capplan.reports.sizing import MONTHS, situation
+from capplan.systems.registry import system
+
+if TYPE_CHECKING:
+    from xlsxwriter import Workbook
+    from xlsxwriter.worksheet import Worksheet
+
+PRICES, GROWTH, FIRST = "Prices", "Growth", "Proposal"
+_MADE = datetime(2000, 1, 1, tzinfo=UTC).replace(tzinfo=None)  # the same bytes on any day
+_SHOWN = {"1": "0.0%", "1/s": "#,##0", "ms": "#,##0.###", "months": "0.0"}
+_NARROWEST, _WIDEST = 12.0, 58.0  # of a column, characters
+_LETTERS, _LINE = 1.1, 13.5  # letters in the width of a digit, and points of a line
+_BAND = 3  # columns of a figure with its band
+
+
+def workbook(proposal: Proposal, made: Document, logo: Logo | None = None) -> bytes:
+    """Return the workbook of a proposal and its document."""
+    from xlsxwriter import Workbook
+
+    target = io.BytesIO()
+    with Workbook(target, {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False}) as book:
+        book.set_properties({"title": made.title, "created": _MADE})
+        writer = _Writer(book, proposal, made)
+        writer.first(logo)
+        writer.prices()
+        writer.growth()
+        for section in made.sections[1:]:
+            if any(isinstance(each, Table) for each in section.blocks):
+                writer.section(section.title, section.blocks)
+    return target.getvalue()
+
+
+def check_workbook() -> None:
+    """Refuse to make a workbook where XlsxWriter is missing.
+
+    Raises
+    ------
+    MissingError
+        If it is not installed.
+    """
+    try:
+        import xlsxwriter  # noqa: F401 - whether it is there
+    except ImportError:
+        raise MissingError(
+            "a workbook is written by XlsxWriter, which is not installed: install capplan[proposal], or write .html or "
+            ".json"
+        ) from None
+
+
+class _Writer:
+    def __init__(self, book: Workbook, proposal: Proposal, made: Document) -> None:
+        self.book, self.proposal, self.made = book, proposal, made
+        self.styles: dict[tuple[tuple[str, Any], ...], Any] = {}
+
+    def style(self, **look: Any) -> Any:
+        """Return a format; alike ones are one."""
+        key = tuple(sorted({"valign": "top", "font_size": 10, **look}.items()))
+        if key not in self.styles:
+            self.styles[key] = self.book.add_format(dict(key))
+        return self.styles[key]
+
+    def sheet(self, name: str, widths: list[float]) -> Worksheet:
+        sheet = self.book.add_worksheet(name[:31])
+        for place, width in enumerate(widths):
+            sheet.set_column(place, place, width)
+        sheet.hide_gridlines(2)
+        sheet.set_paper(9)  # A4
+        sheet.fit_to_pages(1, 0)
+        sheet.set_footer(f"&L{self.made.footer}&R&P / &N")
+        return sheet
+
+    def title(self, sheet: Worksheet, row: int, text: str) -> int:
+        sheet.write_string(row, 0, text, self.style(bold=True, font_size=14, font_color="#0072B2"))
+        return row + 2
+
+    def first(self, logo: Logo | None) -> None:
+        """Write the sheet with the answer."""
+        sheet = self.sheet(FIRST, [44, 18, 16, 60])
+        row = self.title(sheet, 0, f"{self.made.title}: {self.made.customer}")
+        sheet.write_string(row, 0, self.made.question, self.style(font_color="#5A6270"))
+        row += 1
+        for name, text in self.made.facts:
+            sheet.write_string(row, 0, name, self.style(font_color="#5A6270"))
+            sheet.write_string(row, 1, text, self.style())
+            row += 1
+        row += 1
+        for block in self.made.sections[0].blocks:
+            if isinstance(block, Paragraph):
+                sheet.merge_range(row, 0, row, 3, "", self.style(text_wrap=True, font_size=11 if block.strong else 10))
+                sheet.write_string(row, 0, block.text, self.style(text_wrap=True, font_size=11 if block.strong else 10))
+                sheet.set_row(row, 16 * (1 + len(block.text) // 120))
+                row += 1
+            elif isinstance(block, Tiles):
+                row += 1
+                for about, cell in block.cells:
+                    sheet.write_string(row, 0, about[:1].upper() + about[1:], self.style(text_wrap=True))
+                    self.cell(sheet, row, 1, cell, bold=True)
+                    sheet.write_string(row, 2, cell.mark, self.style(italic=True, font_color="#5A6270"))
+                    row += 1
+                row += 1
+        if logo is not None:
+            scale = min(1.0, 64 / logo.height, 200 / logo.width)
+            sheet.insert_image(
+                0, 4, f"logo.{logo.kind}", {"image_data": io.BytesIO(logo.content), "x_scale": scale, "y_scale": scale}
+            )
+
+    def prices(self) -> None:
+        """Write the bill: numbers and prices are inputs, the rest are formulas."""
+        currency = self.proposal.sizing.currency
+        sheet = self.sheet(PRICES, [34, 14, 18, 18])
+        row = self.title(sheet, 0, "Price of the layout")
+        sheet.write_string(row, 0, _CHANGE, self.style(font_color="#5A6270"))
+        row += 2
+        heads = ["Machine", "Number", f"Price of one, {currency}", f"Price, {currency}"]
+        for place, head in enumerate(heads if currency != MACHINES else ["Machine", "Number", "Counts as", "Machines"]):
+            sheet.write_string(row, place, head, self.head(place > 0))
+        first = row + 1
+        for each in self.proposal.bill:
+            row += 1
+            sheet.write_string(row, 0, f"{each.name}, {each.shape}" if each.shape else each.name, self.style())
+            sheet.write_number(row, 1, each.count, self.given("#,##0"))
+            sheet.write_number(row, 2, each.price, self.given("#,##0.##"))
+            sheet.write_formula(
+                row, 3, f"=B{row + 1}*C{row + 1}", self.style(num_format="#,##0"), each.count * each.price
+            )
+        total = sum(each.count * each.price for each in self.proposal.bill)
+        row += 1
+        sheet.write_string(row, 0, "Total", self.style(bold=True, top=1))
+        sheet.write_formula(
+            row,
+            1,
+            f"=SUM(B{first + 1}:B{row})",
+            self.style(bold=True, top=1, num_format="#,##0"),
+            sum(each.count for each in self.proposal.bill),
+        )
+        sheet.write_string(row, 2, "", self.style(top=1))
+        sheet.write_formula(
+            row, 3, f"=SUM(D{first + 1}:D{row})", self.style(bold=True, top=1, num_format="#,##0"), total
+        )
+
+    def growth(self) -> None:
+        """Write growth: rate, growth and held rates are inputs; years and the time that remains are formulas."""
+        sizing, its = self.proposal.sizing, system(self.proposal.sizing.system)
+        sheet = self.sheet(GROWTH, [44, 20, 20, 14])
+        row = self.title(sheet, 0, "Growth of the offered rate")
+        sheet.write_string(row, 0, _CHANGE, self.style(font_color="#5A6270"))
+        row += 2
+        sheet.write_string(row, 0, "Offered peak rate today, requests per second", self.style())
+        sheet.write_number(row, 1, sizing.offered_tps, self.given("#,##0"))
+        sheet.write_string(row + 1, 0, "Growth a year", self.style())
+        sheet.write_number(row + 1, 1, sizing.growth_per_year, self.given("0.0%"))
+        offered, rises = f"$B${row + 1}", f"$B${row + 2}"
+        row += 3
+        for place, head in enumerate(["Situation", "Held per second", "Fits for, months"]):
+            sheet.write_string(row, place, head, self.head(place > 0))
+        lowest = row + 2
+        rates = [each for each in self.proposal.fits_until if each.what == RATE]
+        for each in rates:
+            row += 1
+            sheet.write_string(row, 0, situation(each.conditions, its), self.style())
+            sheet.write_number(row, 1, float(f"{each.limit:.4g}"), self.given("#,##0"))
+            formula = f'=IF({rises}>0,{MONTHS}*LN(B{row + 1}/{offered})/LN(1+{rises}),"no growth")'
+            value = _months(float(f"{each.limit:.4g}"), sizing) if sizing.growth_per_year else "no growth"
+            sheet.write_formula(row, 2, formula, self.style(num_format="0.0", align="right"), value)
+        held = f"$B${lowest}"
+        row += 2
+        for place, head in enumerate(["Years from now", "Offered per second", "Of the held rate", "Fits"]):
+            sheet.write_string(row, place, head, self.head(place > 0))
+        limit = float(f"{rates[0].limit:.4g}")
+        for year in range(max(len(self.proposal.growth), 6)):
+            row += 1
+            rate = sizing.offered_tps * (1 + sizing.growth_per_year) ** year
+            sheet.write_number(row, 0, year, self.style(align="left"))
+            sheet.write_formula(row, 1, f"={offered}*(1+{rises})^A{row + 1}", self.style(num_format="#,##0"), rate)
+            sheet.write_formula(row, 2, f"=B{row + 1}/{held}", self.style(num_format="0.0%"), rate / limit)
+            sheet.write_formula(
+                row,
+                3,
+                f'=IF(B{row + 1}<={held},"yes","no")',
+                self.style(align="right"),
+                "yes" if rate <= limit else "no",
+            )
+
+    def section(self, name: str, blocks: tuple[Any, ...]) -> None:
+        """Write the paragraphs and tables of a section."""
+        tables = [_without_marks(each) for each in blocks if isinstance(each, Table)]
+        widths = _widths(tables)
+        sheet = self.sheet(name, widths)
+        row = self.title(sheet, 0, name)
+        for block in blocks:
+            if isinstance(block, Paragraph | Code):
+                row = self.text(sheet, row, block.text, widths)
+            elif isinstance(block, Bullets):
+                for item in block.items:
+                    row = self.text(sheet, row, item, widths)
+            elif isinstance(block, Table):
+                row = self.table(sheet, row + 1, block)
+            elif not isinstance(block, Picture):
+                raise TypeError(type(block).__name__)
+
+    def text(self, sheet: Worksheet, row: int, text: str, widths: Sequence[float]) -> int:
+        """Write a text over all columns, in as many lines as it needs; return the next row."""
+        if len(widths) > 1:
+            sheet.merge_range(row, 0, row, len(widths) - 1, "", self.style(text_wrap=True))
+        sheet.write_string(row, 0, text, self.style(text_wrap=True))
+        lines = sum(1 + int(len(line) / (sum(widths) * _LETTERS)) for line in text.split("\n"))
+        sheet.set_row(row, _LINE * lines)
+        return row + 1
+
+    def table(self, sheet: Worksheet, row: int, table: Table) -> int:
+        """Write a table; a column with bands takes three, and the marks of a row stand behind it."""
+        marks = [list(dict.fromkeys(cell.mark for cell in cells if cell.mark)) for cells in table.rows]
+        table = _without_marks(table)
+        spread = _spread(table)
+        place = 0
+        for column, parts in zip(table.columns, spread, strict=True):
+            for title in (column.title, "low", "high")[:parts]:
+                sheet.write_string(row, place, title, self.head(column.right))
+                place += 1
+        if any(marks):
+            sheet.write_string(row, place, "Rests on", self.head(False))
+        for cells, marked in zip(table.rows, marks, strict=True):
+            row += 1
+            place = 0
+            for cell, parts in zip(cells, spread, strict=True):
+                self.cell(sheet, row, place, cell)
+                if parts == _BAND and cell.low is not None and cell.high is not None:
+                    for part, end in enumerate((cell.low, cell.high), 1):
+                        self.cell(sheet, row, place + part, Cell("unbounded", end, cell.unit))
+                place += parts
+            if marked:
+                sheet.write_string(row, place, ", ".join(marked), self.style(italic=True, font_color="#5A6270"))
+        return row + 2
+
+    def cell(self, sheet: Worksheet, row: int, place: int, cell: Cell, bold: bool = False) -> None:
+        """Write a cell: a number as it is shown, or a text, never a formula."""
+        if cell.number is None or cell.number in (float("inf"), float("-inf")):
+            sheet.write_string(row, place, cell.text, self.style(text_wrap=True, bold=bold))
+        else:
+            shown = _SHOWN.get(cell.unit, "#,##0")
+            if cell.unit == "" and cell.number != int(cell.number):
+                shown = "General"
+            sheet.write_number(row, place, cell.number, self.style(num_format=shown, bold=bold))
+
+    def head(self, right: bool) -> Any:
+        return self.style(bold=True, bottom=1, text_wrap=True, align="right" if right else "left")
+
+    def given(self, shown: str) -> Any:
+        """Return the format of an input that may be changed."""
+        return self.style(num_format=shown, font_color="#0000CC", bg_color="#F4F6F8")
+
+
+_CHANGE = "Blue cells are inputs: change one, and the rest follows."
+
+
+def _months(limit: float, sizing: Any) -> float:
+    return MONTHS * math.log(limit / sizing.offered_tps) / math.log1p(sizing.growth_per_year)
+
+
+def _without_marks(table: Table) -> Table:
+    """Return a table without a column of marks alone."""
+    if table.columns[-1].title:
+        return table
+    return Table(table.columns[:-1], tuple(row[:-1] for row in table.rows), table.name)
+
+
+def _spread(table: Table) -> list[int]:
+    """Return how many columns of a sheet each column takes: three where cells have bands."""
+    return [
+        _BAND if any(row[place].low is not None for row in table.rows) else 1 for place, _ in enumerate(table.columns)
+    ]
+
+
+def _widths(tables: Sequence[Table]) -> list[float]:
+    """Return widths of columns, characters: as the longest cells need, but neither narrow nor very wide."""
+    found: list[float] = []
+    for table in tables:
+        needed: list[float] = []
+        for place, (column, parts) in enumerate(zip(table.columns, _spread(table), strict=True)):
+            cells = [row[place] for row in table.rows]
+            texts = [line for cell in cells if cell.number is None for line in cell.text.split("\n")]
+            longest = max([len(text) for text in texts] + [len(column.title) / 2], default=0)
+            needed += [min(max(longest * 1.05 + 2, _NARROWEST), _WIDEST)] + [_NARROWEST] * (parts - 1)
+        needed.append(_NARROWEST + 2)  # the marks
+        found = [max(pair) for pair in zip_longest(found, needed, fillvalue=0.0)]
+    return found

@@ -1,0 +1,141 @@
+"""Plots of simulations: the contents of each panel, and shaded times."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+from tests.simulator.small_networks import arrivals, hold, ms, network, timeline, visit
+
+from capplan.models.language.network import Network
+from capplan.models.language.station import Background, Pauses, Station
+from capplan.planner.simulate.simulate import Design, observed, of_network, of_scenario, summed_up
+from capplan.reports.figure import COLOURS, LIMIT
+from capplan.reports.simulation import FINEST, PANELS, merged_times, plot
+from capplan.simulator.analysis.sample import Sample
+from capplan.simulator.experiments.replications import ReplicationPlan
+from capplan.simulator.results.run import Mark
+from capplan.systems.registry import scenario
+
+
+def example() -> Network:
+    """A station that pauses and compacts, and is down for a while."""
+    pauses, work = (Pauses(ms(100), ms(10)),), (Background(ms(200), ms(50), 0.5),)
+    made = network(hold(visit(5)))
+    return replace(
+        made,
+        stations=(Station("server", 1, pauses=pauses, background=work), Station("node/1", 1), Station("node/2", 2)),
+        traffic=arrivals([float(time) for time in range(0, 1000, 20)]),
+        timeline=timeline((500, "down", "server"), (600, "up", "server")),
+    )
+
+
+def drawn(made: Network, replications: int = 1) -> go.Figure:
+    plan = ReplicationPlan(made, 1.0, 0.1, seed=1, replications=replications, engine="simpy")
+    design = Design("finite", "given")
+    seen = observed(plan, design)
+    return plot(Sample(tuple(seen), "finite"), summed_up("mine.toml", of_network(made), plan, design, seen))
+
+
+@pytest.fixture(scope="module")
+def figure() -> go.Figure:
+    return drawn(example())
+
+
+def lines(figure: go.Figure, axis: str) -> dict[str, go.Scatter]:
+    return {trace.name: trace for trace in figure.data if trace.xaxis == axis and trace.showlegend is not False}
+
+
+def test_each_panel_has_its_lines(figure: go.Figure) -> None:
+    assert [annotation.text for annotation in figure.layout.annotations[:4]] == list(PANELS)
+    assert set(lines(figure, "x")) == {"ask"}
+    assert set(lines(figure, "x2")) == {"ask, throughput", "ask, offered", "asked, all classes"}
+    assert set(lines(figure, "x3")) == {"server", "node", "pool (pool)"}
+    assert {"server", "node", "pool (pool)"} < set(lines(figure, "x4"))
+
+
+def test_the_tail_reaches_the_longest_request(figure: go.Figure) -> None:
+    tail = lines(figure, "x")["ask"]
+
+    assert figure.layout.xaxis.type == figure.layout.yaxis.type == "log"
+    assert np.all(np.diff(tail.y) < 0)
+    assert tail.y[-1] == pytest.approx(1 / 45)  # requests that started after the warm-up
+    assert tail.x[-1] == pytest.approx(max(tail.x))
+
+
+def test_lines_over_time_end_with_the_traffic(figure: go.Figure) -> None:
+    for axis in ("x2", "x3", "x4"):
+        for name, trace in lines(figure, axis).items():
+            if trace.yaxis in ("y2", "y4", "y6"):
+                assert (trace.x[0], trace.x[-1]) == (0, 1), name
+                assert len(trace.x) == len(trace.y)
+                assert trace.line.shape == "hv"
+    assert np.mean(lines(figure, "x2")["ask, offered"].y[:-1]) == pytest.approx(50)
+
+
+def test_pauses_background_and_events_are_marked(figure: go.Figure) -> None:
+    shaded = [trace for trace in figure.data if trace.fill == "toself"]
+    texts = [annotation.text for annotation in figure.layout.annotations[4:]]
+    upright = [shape for shape in figure.layout.shapes if shape.x0 == shape.x1]
+
+    assert sorted({trace.name for trace in shaded}) == ["background of a station", "pause of a station"]
+    assert len(shaded) == 6  # in each panel over time
+    assert texts == ["down server", "up server"]
+    assert [shape.x0 for shape in upright] == [0.5] * 3 + [0.6] * 3
+    first = next(trace for trace in shaded if trace.legendgroup == "pause")
+    assert list(first.x[:4]) == [0.1, 0.1, 0.11, 0.11]
+
+
+def test_members_of_a_kind_are_a_shade(figure: go.Figure) -> None:
+    edges = [trace for trace in figure.data if trace.legendgroup == "node" and trace.showlegend is False]
+
+    assert [trace.fill for trace in edges] == [None, "tonexty"] * 2
+
+
+def test_a_network_in_which_nothing_completes_is_drawn() -> None:
+    empty = drawn(replace(example(), traffic=arrivals([5000.0])))
+
+    assert len(lines(empty, "x")["ask"].x) == 0
+    assert len(lines(empty, "x2")) == 3
+
+
+def test_several_replications_say_so() -> None:
+    words = re.sub(r"<[^>]*>", " ", drawn(example(), 2).layout.title.text).split()
+
+    assert "the first of 2 replications)" in " ".join(words)
+
+
+def test_a_limit_of_an_objective_is_marked_at_its_percentile(figure: go.Figure) -> None:
+    assert not any(trace.marker.color == LIMIT for trace in figure.data)
+    subject = of_scenario(scenario("fedora4", tps=100.0, slo=("read.p99<50ms", "read.mean<9s")))
+    plan, design = ReplicationPlan(subject.network, 1.0, 0.0, 1, 1, "compiled"), Design("finite", "given")
+    seen = observed(plan, design)
+    shown = plot(Sample(tuple(seen), "finite"), summed_up("fedora4", subject, plan, design, seen))
+    marks = {trace.name: (trace.x[0], trace.y[0]) for trace in shown.data if trace.marker.color == LIMIT}
+
+    assert marks == {"read.p99<50ms": (50.0, 0.01)}
+
+
+def test_losses_are_a_line_of_their_own() -> None:
+    made = example()
+    pools = (replace(made.pools[0], queue_limit=0),)
+
+    assert "lost, all classes" in lines(drawn(replace(made, pools=pools)), "x2")
+
+
+def test_colours_are_apart() -> None:
+    assert len(set(COLOURS)) == len(COLOURS)
+
+
+def mark(start_s: float, end_s: float) -> Mark:
+    return Mark(start_s, end_s, "pause", "a: b")
+
+
+def test_times_that_touch_are_one() -> None:
+    near = 10 / FINEST / 2
+
+    assert merged_times([mark(1, 2), mark(4, 20), mark(1.5, 3)], 10) == [(1, 3), (4, 10)]
+    assert merged_times([mark(1, 2), mark(2 + near, 3)], 10) == [(1, 3)]
+    assert merged_times([mark(1, 2), mark(2 + 3 * near, 3)], 10) == [(1, 2), (2 + 3 * near, 3)]
+    assert merged_times([], 10) == []

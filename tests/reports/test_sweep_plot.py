@@ -1,0 +1,98 @@
+"""Plots of sweeps: few lines in a panel, capacities in a panel of their own."""
+
+from collections import Counter
+from functools import cache
+from typing import Any
+
+import plotly.graph_objects as go
+import pytest
+
+from capplan.models.language.scenario import Scenario
+from capplan.planner.explore.sweep import OfferedRates, Sweep, SweepTask, layouts_of, points_of
+from capplan.planner.explore.sweep_table import SweepPoint
+from capplan.reports.figure import LIMIT
+from capplan.reports.sweep import MOST_LINES, plot
+from capplan.systems.registry import scenario, system
+
+LOADS = OfferedRates("load", (0.3, 0.6, 0.9))
+
+
+@cache
+def points(task: SweepTask) -> tuple[SweepPoint, ...]:
+    """Solve a layout once for all pictures."""
+    return tuple(points_of(task, 0))
+
+
+def rows(base: Scenario, rates: OfferedRates = LOADS, **axes: Any) -> list[SweepPoint]:
+    asked = Sweep(base.system, layouts_of(base, axes), rates, draws=2)
+    return [point for each in asked.configurations() for point in points(each.subject)]
+
+
+def drawn(rates: OfferedRates = LOADS, **axes: Any) -> go.Figure:
+    return plot(
+        rows(scenario("openprovider"), rates, **axes),
+        system("openprovider"),
+        "openprovider",
+        ("acct.p99<20ms", "auth.mean<5ms"),
+    )
+
+
+def lines(figure: go.Figure) -> Counter[str]:
+    return Counter(each.yaxis for each in figure.data if each.mode == "lines+markers")
+
+
+@pytest.mark.parametrize(
+    ("axes", "panels", "across"),
+    [
+        ({"cass_nodes": (3, 6, 9)}, [3, 1], [3, 6, 9]),
+        ({"cass_nodes": (3, 4, 5, 6)}, [1, 1, 1, 1, 1], [3, 4, 5, 6]),
+        ({"dcs": (1, 2, 3), "cass_nodes": (3, 6)}, [3, 3, 3], [3, 6]),
+        ({"consistency_write": ("QUORUM", "ALL")}, [2, 1], ["QUORUM", "ALL"]),
+    ],
+)
+def test_bands_of_at_most_three_layouts_share_a_panel(
+    axes: dict[str, Any], panels: list[int], across: list[object]
+) -> None:
+    figure = drawn(**axes)
+    found = lines(figure)
+    last = f"y{len(panels)}"
+
+    assert [found["y" if place == 1 else f"y{place}"] for place in range(1, len(panels) + 1)] == panels
+    assert max(panels[:-1]) <= MOST_LINES
+    assert all(list(each.x) == across for each in figure.data if each.yaxis == last)
+
+
+def test_a_layout_has_one_colour_in_all_panels() -> None:
+    figure = drawn(dcs=(1, 2), cass_nodes=(3, 4, 5, 6))
+    colours: dict[str, set[str]] = {}
+    for each in figure.data:
+        if each.mode == "lines+markers":
+            colours.setdefault(each.legendgroup, set()).add(each.line.color)
+
+    assert all(len(each) == 1 for each in colours.values())
+    assert sum(each.showlegend is not False for each in figure.data) == len(colours)
+
+
+def test_one_rate_makes_the_picture_of_capacities() -> None:
+    figure = drawn(rates=OfferedRates("load", (0.8,)), cass_nodes=(3, 6))
+
+    assert lines(figure) == {"y": 1}
+    assert list(figure.layout.xaxis.tickvals) == [3, 6]
+
+
+def test_the_menu_shows_the_objective_of_what_is_chosen() -> None:
+    figure = drawn(cass_nodes=(3, 6))
+    limits = [place for place, each in enumerate(figure.layout.shapes) if each.line.color == LIMIT]
+    shown = [figure.layout.shapes[place].visible for place in limits]
+    ((menu,),) = (figure.layout.updatemenus,)
+    chosen = {button.label: button.args[1] for button in menu.buttons}
+
+    assert shown == [True, False]
+    assert [chosen["auth mean"][f"shapes[{place}].visible"] for place in limits] == [False, True]
+    assert [chosen["auth p50"][f"shapes[{place}].visible"] for place in limits] == [False, False]
+
+
+def test_a_picture_has_no_menu() -> None:
+    found = rows(scenario("openprovider"), cass_nodes=(3, 6))
+
+    assert not plot(found, system("openprovider"), "openprovider", page=False).layout.updatemenus
