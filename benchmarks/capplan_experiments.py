@@ -11,10 +11,8 @@ import networks
 from settings import MM4_SERVERS, MM4_SERVICE_S
 
 from capplan.simulator.compiled.engine import simulate
-from capplan.simulator.experiments.dask_cluster import dask
-from capplan.simulator.experiments.experiment import Configuration, Experiment, perform
-from capplan.simulator.experiments.store import Rows
-from capplan.simulator.experiments.workers import Workers, processes, threads
+from capplan.simulator.experiments.experiment import Configuration, Experiment, Rows, perform
+from capplan.simulator.experiments.workers import Workers, dask, processes, threads
 
 KINDS: dict[str, Callable[[int], AbstractContextManager[Workers]]] = {
     "threads": threads,

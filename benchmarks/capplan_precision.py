@@ -10,7 +10,7 @@ from settings import MM4_BUSY_RATE_PER_S
 
 from capplan.cli.layouts.simulate import MOST_REPLICATIONS
 from capplan.models.language.network import Network
-from capplan.planner.simulate.precision_target import read_precision_target
+from capplan.planner.simulate.estimates import read_precision_target
 from capplan.planner.simulate.simulate import Design, observed, of_network, summed_up
 from capplan.planner.simulate.simulation import EVERY_CLASS
 from capplan.simulator.experiments.replications import ReplicationPlan

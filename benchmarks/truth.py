@@ -15,7 +15,7 @@ from settings import (
     QUORUM_SERVICE_S,
 )
 
-from capplan.models.solver.stations.single_station import mmc
+from capplan.models.solver.single_station import mmc
 
 FloatArray = NDArray[np.float64]
 LONGEST = 38  # visits at one replica; more have a probability of 0.7 ** 38, about 1e-6

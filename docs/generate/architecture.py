@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "capplan"
 PAGE = ROOT / "docs" / "explanation" / "architecture.md"
 HEADING = "## The tree\n"
-LAYERS = ("models", "simulator", "calibration", "lab", "systems", "planner", "reports", "cli")
+LAYERS = ("models", "simulator", "evidence", "lab", "layout", "calibration", "systems", "planner", "reports", "cli")
 
 
 def tree() -> str:

@@ -10,8 +10,8 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
-from capplan.calibration.audit.audit import Audit
-from capplan.calibration.evidence.interval import Interval
+from capplan.evidence.audit.audit import Audit
+from capplan.evidence.interval import Interval
 from capplan.planner.audit import audit
 from capplan.systems.registry import documented_names
 

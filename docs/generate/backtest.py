@@ -17,10 +17,10 @@ from statistics import median
 import pandas as pd
 from synthetic_page import synthetic
 
-from capplan.calibration.evidence.load_tests import LOAD_TESTS
-from capplan.calibration.evidence.row_choice import chosen_rows
 from capplan.calibration.tables.backtest import Backtest, backtest
 from capplan.calibration.tables.scores import MODEL, BacktestRow, TableScore, summary
+from capplan.evidence.load_tests import LOAD_TESTS
+from capplan.evidence.row_choice import chosen_rows
 from capplan.planner.rule_names import RULES
 from capplan.reports.backtest import error_cell, in_words
 from capplan.reports.numbers import error as percent

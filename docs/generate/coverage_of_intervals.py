@@ -18,8 +18,7 @@ import numpy as np
 from coverage_experiment import EXPERIMENT, STATISTICS, SYSTEMS, WAYS, Trial, Trials
 from scipy.stats import binomtest
 
-from capplan.simulator.experiments.experiment import ExperimentProgress, perform
-from capplan.simulator.experiments.store import Rows, open_store
+from capplan.simulator.experiments.experiment import ExperimentProgress, Rows, open_store, perform
 from capplan.simulator.experiments.workers import processes
 
 ROOT = Path(__file__).resolve().parents[2]

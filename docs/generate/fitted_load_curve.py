@@ -23,7 +23,7 @@ from capplan.models.language.step import Delay, Sequence, Visit
 from capplan.models.language.traffic import Closed, RequestClass
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.clients import solve_clients
+from capplan.models.solver.closed_clients import solve_clients
 
 LANES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 """Numbers of lanes that a fit tries: two neighbours hardly differ."""

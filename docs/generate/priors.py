@@ -20,9 +20,9 @@ import numpy as np
 
 from capplan.calibration.fit.stages import Stages, digest
 from capplan.calibration.validation.priors import PATTERNS, nearness, refitted_from, scored, sign_patterns
+from capplan.models.files import replace_file
 from capplan.models.language.units import FloatArray
 from capplan.models.number_words import share
-from capplan.models.replaced_file import replace_file
 from capplan.systems.registry import documented_names, system
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference"

@@ -17,7 +17,7 @@ from capplan.models.language.station import Assignment, Pool, Station
 from capplan.models.language.step import Acquire, Delay, FanOut, Pick, ReplicaSet, Sequence, Step, Visit
 from capplan.models.language.traffic import Closed, Open, RequestClass, Throttled, Traffic
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.clients import solve_clients
+from capplan.models.solver.closed_clients import solve_clients
 from capplan.models.solver.known_errors import CONDITIONS, MEAN, P99, KnownError, known_errors
 from capplan.models.solver.operating_point import MAX_DROP_RATE, capacity_per_s, solve
 from capplan.simulator.compiled.engine import simulate

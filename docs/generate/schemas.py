@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from capplan.calibration.evidence.load_tests import load_tests_schema
-from capplan.calibration.evidence.microbenchmarks import microbench_schema
+from capplan.evidence.load_tests import load_tests_schema
+from capplan.evidence.microbenchmarks import microbench_schema
 from capplan.models.language.document import network_schema, schema
 from capplan.planner.schemas import (
     audit_schema,

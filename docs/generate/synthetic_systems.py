@@ -28,13 +28,12 @@ from synthetic_page import RESULT
 from synthetic_truth import ALTERATIONS, PERCENTILES, Measured, Truth, drawn, estimated, measured
 
 from capplan.calibration import tables as fit_tables
-from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.fit.stages import refit_code
 from capplan.calibration.tables.fit_table import fit_table, predict_table
 from capplan.calibration.tables.identifiability import decided
 from capplan.calibration.tables.rows import MEAN, THROUGHPUT
-from capplan.models.replaced_file import replace_file
-from capplan.models.user_cache import user_cache
+from capplan.layout.fitted_file import Fitted
+from capplan.models.files import replace_file, user_cache
 from capplan.models.verdict import answer
 from capplan.systems.registry import table_system
 

@@ -22,8 +22,7 @@ import plotly.graph_objects as go
 
 from capplan.calibration.validation.validate import report
 from capplan.calibration.validation.validation import Validation
-from capplan.planner.reports.validation.page import page
-from capplan.planner.reports.validation.report import figures
+from capplan.reports.validation import figures, page
 from capplan.systems.registry import documented_names, system
 
 DOCS = Path(__file__).resolve().parents[1]

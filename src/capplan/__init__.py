@@ -12,10 +12,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from capplan.calibration.evidence.import_files import import_load_tests
     from capplan.calibration.fit.calibrate import calibrate
     from capplan.calibration.tables.backtest import backtest
     from capplan.calibration.validation.validate import validate
+    from capplan.evidence.import_files import import_load_tests
     from capplan.models.errors import InputError
     from capplan.models.language.document import read_network, write_network
     from capplan.models.language.network import Network

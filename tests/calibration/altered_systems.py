@@ -3,7 +3,7 @@
 from copy import copy
 from typing import Any
 
-from capplan.calibration.system import System
+from capplan.layout.system import System
 
 
 def observing(system: System[Any], **changes: Any) -> System[Any]:

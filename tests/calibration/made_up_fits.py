@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from capplan.calibration.fit.fitted_file import Fitted
+from capplan.layout.fitted_file import Fitted
 
 
 def as_documented(fitted: Fitted, **ratios: float) -> Fitted:

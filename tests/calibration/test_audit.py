@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 import capplan
-from capplan.calibration.audit.audit import Audit, Missing
-from capplan.calibration.audit.checks import Check, apply, read_checks
-from capplan.calibration.audit.expression import Names
-from capplan.calibration.audit.finding import Finding, shown
-from capplan.calibration.evidence.interval import Interval
-from capplan.calibration.evidence.table import Evidence, by_id
+from capplan.evidence.audit.audit import Audit, Missing
+from capplan.evidence.audit.checks import Check, apply, read_checks
+from capplan.evidence.audit.expression import Names
+from capplan.evidence.audit.finding import Finding, shown
+from capplan.evidence.interval import Interval
+from capplan.evidence.table import Evidence, by_id
 from capplan.models.errors import InputError
 from capplan.systems import registry
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capplan.calibration.audit.audit import Audit, audit_documents
-from capplan.calibration.audit.checks import deepest_fall, farthest_apart, parse_checks
-from capplan.calibration.audit.expression import Figure
-from capplan.calibration.audit.finding import at_least, judge
-from capplan.calibration.evidence.interval import Interval
+from capplan.evidence.audit.audit import Audit, audit_documents
+from capplan.evidence.audit.checks import deepest_fall, farthest_apart, parse_checks
+from capplan.evidence.audit.expression import Figure
+from capplan.evidence.audit.finding import at_least, judge
+from capplan.evidence.interval import Interval
 from capplan.models.errors import InputError
 from capplan.systems import registry
 

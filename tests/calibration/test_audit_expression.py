@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capplan.calibration.audit.expression import Figure, Names, evaluate, figure, fill
-from capplan.calibration.evidence.interval import Interval
-from capplan.calibration.evidence.table import by_id
+from capplan.evidence.audit.expression import Figure, Names, evaluate, figure, fill
+from capplan.evidence.interval import Interval
+from capplan.evidence.table import by_id
 from capplan.models.errors import InputError
 from capplan.systems import registry
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from capplan.calibration.audit.audit import audit_documents
-from capplan.calibration.audit.checks import read_checks
-from capplan.calibration.audit.expression import Figure, Group
-from capplan.calibration.evidence.interval import Interval
+from capplan.evidence.audit.audit import audit_documents
+from capplan.evidence.audit.checks import read_checks
+from capplan.evidence.audit.expression import Figure, Group
+from capplan.evidence.interval import Interval
 from capplan.planner.audit import audit
 from capplan.systems import registry
 from capplan.systems.arion.queue import rate_at, rate_at_s

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capplan.calibration.validation.baselines import BASELINES, affine, linear, persistence, universal_scalability
+from capplan.layout.baselines import BASELINES, affine, linear, persistence, universal_scalability
 
 NODES = np.array([3.0, 4.0, 6.0, 9.0, 15.0])
 

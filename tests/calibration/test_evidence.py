@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from capplan.calibration.evidence.table import UNITS, Evidence
+from capplan.evidence.table import UNITS, Evidence
 from capplan.systems import registry
 
 SI = {unit for unit, _ in UNITS.values()}

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capplan.calibration.evidence.interval import Interval
-from capplan.calibration.evidence.table import COLUMNS, by_id, layout_text, parse, rows_hash, select
+from capplan.evidence.interval import Interval
+from capplan.evidence.table import COLUMNS, by_id, layout_text, parse, rows_hash, select
 from capplan.models.errors import InputError
 from capplan.systems import registry
 

@@ -10,9 +10,9 @@ import pytest
 
 import capplan.cli.measurements.calibrate as face
 from capplan.calibration.fit.calibrate import stages_of
-from capplan.calibration.fit.fitted_file import Fitted, read_fitted
-from capplan.calibration.system import System
 from capplan.cli.main import main
+from capplan.layout.fitted_file import Fitted, read_fitted
+from capplan.layout.system import System
 from capplan.systems.registry import system
 
 FITTED = system("openprovider").fitted()

@@ -7,8 +7,8 @@ import jsonschema
 import pandas as pd
 import pytest
 
-from capplan.calibration.evidence.load_tests import LOAD_TESTS
 from capplan.cli.main import main
+from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.planner.schemas import audit_schema, import_schema
 
 SAMPLES = Path(__file__).parents[1] / "samples"

@@ -15,8 +15,8 @@ import pytest
 from tests.planner.predictions import few_draws, predicted
 
 import capplan.cli.layouts.predict as face
-from capplan.calibration.fit.fitted_file import write
 from capplan.cli.main import main
+from capplan.layout.fitted_file import write
 from capplan.models.verdict import NORMAL, OVERLOAD, Answer, JudgedSituation, verdict
 from capplan.planner.predict.predict import predict
 from capplan.planner.predict.prediction import Prediction

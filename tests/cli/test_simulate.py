@@ -17,9 +17,9 @@ from rich.progress import Progress as Bar
 from tests.planner.predictions import offered_tps, predicted
 
 import capplan.cli.layouts.simulate as face
-from capplan.calibration.fit.fitted_file import write
 from capplan.cli.main import main
 from capplan.cli.shell import progress
+from capplan.layout.fitted_file import write
 from capplan.models.language.document import read_network
 from capplan.planner.simulate.simulate import Design, observed
 from capplan.simulator.analysis.sample import Observation

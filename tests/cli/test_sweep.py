@@ -15,8 +15,7 @@ import pytest
 import capplan.cli.layouts.sweep as face
 from capplan.cli.main import main
 from capplan.cli.shell.scenario_command import flag
-from capplan.planner.explore.sweep import ENGINES, points_of
-from capplan.planner.explore.sweep_table import column_of, columns_of, layout_options
+from capplan.planner.explore.sweep import ENGINES, column_of, columns_of, layout_options, points_of
 from capplan.systems.registry import system
 
 DYING = """

@@ -16,13 +16,13 @@ from tests.calibration.fit.small_calibration import few_draws
 from tests.calibration.made_up_fits import as_documented
 
 import capplan.cli.documented.validate as face
-from capplan.calibration.fit.fitted_file import Fitted, write
-from capplan.calibration.system import System
 from capplan.calibration.validation.validate import goals_of_all, median_errors, report, stages_of
 from capplan.calibration.validation.validation import Validation
 from capplan.cli.main import main
+from capplan.layout.fitted_file import Fitted, write
+from capplan.layout.system import System
 from capplan.models.number_words import share
-from capplan.planner.reports.validation.page import judged_of, rows_of
+from capplan.reports.validation import judged_of, rows_of
 from capplan.systems.registry import documented_names, system
 
 REPORTS: dict[str, Validation] = {}

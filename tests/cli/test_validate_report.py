@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from tests.calibration.documented_reports import reported
 
-from capplan.calibration.system import System
 from capplan.calibration.validation.validation import Validation
 from capplan.cli.main import main
+from capplan.layout.system import System
 
 
 def kept(its: System[Any], *_: object, **__: object) -> Validation:

@@ -13,10 +13,8 @@ import pytest
 from capplan.calibration.fit.stages import Stages
 from capplan.cli.main import main
 from capplan.models.errors import InputError, Notice
-from capplan.models.file_lock import only_run
-from capplan.models.replaced_file import replace_file, replacing
-from capplan.models.user_cache import writable_cache
-from capplan.simulator.experiments.store import open_store
+from capplan.models.files import only_run, replace_file, replacing, writable_cache
+from capplan.simulator.experiments.experiment import open_store
 
 QUICK = ["simulate", "fedora4", "--tps", "20", "--duration", "1s", "--warmup", "0s"]
 

@@ -11,6 +11,7 @@ from capplan.cli.main import main
 from capplan.cli.shell import sign_of_life as module
 from capplan.cli.shell.target import read_target
 from capplan.models.errors import InputError
+from capplan.models.files import LARGEST_BYTES, read_file
 from capplan.models.language.distribution import Deterministic, Exponential
 from capplan.models.language.document import read_network, read_toml
 from capplan.models.language.network import Network
@@ -18,7 +19,6 @@ from capplan.models.language.scenario import changed
 from capplan.models.language.station import Station
 from capplan.models.language.step import Delay, ForkJoin, Sequence, Visit
 from capplan.models.language.traffic import Closed, RequestClass
-from capplan.models.read_file import LARGEST_BYTES, read_file
 from capplan.planner.explore.sweep import OfferedRates, Sweep, layouts_of
 from capplan.planner.work import check_layout, layout_s, sweep_s
 from capplan.simulator.engine import simulate

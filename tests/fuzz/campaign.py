@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests.fuzz.inputs import Failure, prepared, tried
 from tests.fuzz.rules import LONGEST_S, LONGEST_WAIT_S, Watch, limit_memory
 
-from capplan.models.replaced_file import replace_file
+from capplan.models.files import replace_file
 
 PIECE = 2500
 

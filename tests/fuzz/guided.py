@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from capplan.models.replaced_file import replace_file
+from capplan.models.files import replace_file
 
 _MOST_BYTES = 4096
 _TEXTS = "text: "

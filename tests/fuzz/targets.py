@@ -9,22 +9,22 @@ from pathlib import Path
 from typing import Any, NoReturn
 from unittest.mock import patch
 
-from capplan.calibration.audit.audit import audit_load_tests
-from capplan.calibration.audit.checks import parse_checks
-from capplan.calibration.evidence.import_files import import_files
-from capplan.calibration.evidence.importers.mapped_table import read_mapping
-from capplan.calibration.evidence.load_tests import LOAD_TESTS
-from capplan.calibration.evidence.microbenchmarks import MICROBENCHMARKS
-from capplan.calibration.evidence.row_choice import chosen_rows
-from capplan.calibration.evidence.table import parse as parse_evidence
 from capplan.cli.layouts.outages import read_times
 from capplan.cli.live import collect, lab
 from capplan.cli.shell.target import read_target_or_network
+from capplan.evidence.audit.audit import audit_load_tests
+from capplan.evidence.audit.checks import parse_checks
+from capplan.evidence.import_files import import_files
+from capplan.evidence.importers.mapped_table import read_mapping
+from capplan.evidence.load_tests import LOAD_TESTS
+from capplan.evidence.microbenchmarks import MICROBENCHMARKS
+from capplan.evidence.row_choice import chosen_rows
+from capplan.evidence.table import parse as parse_evidence
 from capplan.lab import packages, state
 from capplan.lab.layout import Layout, check_rtt
 from capplan.models.errors import InputError
 from capplan.models.language.per_dc import parse_pairs
-from capplan.models.language.request_mix import parse_mix
+from capplan.models.language.traffic import parse_mix
 from capplan.models.language.units import (
     parse_count,
     parse_duration_s,
@@ -35,17 +35,16 @@ from capplan.models.language.units import (
 )
 from capplan.models.objective import parse as parse_objective
 from capplan.planner.demand.demand import read_demand
-from capplan.planner.drift.answer import read_answer
-from capplan.planner.drift.drift import drift
+from capplan.planner.drift.drift import drift, read_answer
 from capplan.planner.explore.ranges import LOAD, WHOLE, WHOLE_PER_DC, YES_OR_NO, numbers, parse_values, quantities
 from capplan.planner.live.clusters import read_hosts
-from capplan.planner.next_test.candidates import parse_candidates
+from capplan.planner.next_test.next_test import parse_candidates
 from capplan.planner.proposal.details import read_details
 from capplan.planner.proposal.verify import question_of, read_proposal
 from capplan.planner.serve import answer as answering
 from capplan.planner.serve.app import parsed
 from capplan.planner.serve.work import RefusedRequestError
-from capplan.planner.simulate.precision_target import read_precision_target
+from capplan.planner.simulate.estimates import read_precision_target
 from capplan.planner.situations.check import read_specification
 from capplan.planner.size.prices import read_prices
 from capplan.planner.size.shapes import read_shapes

@@ -16,14 +16,14 @@ from tempfile import gettempdir
 
 import pytest
 
-from capplan.calibration.audit.audit import audit_load_tests
-from capplan.calibration.evidence.load_tests import LOAD_TESTS
-from capplan.calibration.evidence.microbenchmarks import MICROBENCHMARKS
+from capplan.evidence.audit.audit import audit_load_tests
+from capplan.evidence.load_tests import LOAD_TESTS
+from capplan.evidence.microbenchmarks import MICROBENCHMARKS
 from capplan.lab import cluster, state
 from capplan.lab.cluster import KEYSPACE, session
 from capplan.lab.collectors.sessions import SESSION
 from capplan.lab.layout import NATIVE_PORT, Layout
-from capplan.models.user_cache import user_cache
+from capplan.models.files import user_cache
 from capplan.planner.live.folder import LARGE, PREDICTIONS, SMALL, Folder, runs_in, sessions_in
 
 pytestmark = pytest.mark.live

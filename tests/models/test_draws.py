@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from capplan.models.language.construct import as_key, at_draw
 from capplan.models.language.distribution import Deterministic, Exponential, Mixture
-from capplan.models.language.draws import as_key, at_draw
 from capplan.models.language.step import Delay, Sequence, Visit
 from capplan.systems.openprovider import SYSTEM as OPENPROVIDER
 from capplan.systems.openprovider.network import network

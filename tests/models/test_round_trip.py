@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from capplan.models.cassandra.round_trip import FIBRE_SPEED_M_PER_S, round_trip_s
+from capplan.models.cassandra.cluster import FIBRE_SPEED_M_PER_S, round_trip_s
 
 
 def test_light_in_fibre_takes_five_microseconds_a_kilometre() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from capplan.models.language.units import FloatArray
-from capplan.models.solver.stations.single_station import in_proportion
+from capplan.models.solver.single_station import in_proportion
 
 
 def birth_death(birth_rate_per_s: ArrayLike, death_rate_per_s: ArrayLike) -> FloatArray:

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from tests.systems.two_tier.two_tier_tables import layout, measured
 
-from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.tables.fit_table import fit_table
+from capplan.layout.fitted_file import Fitted
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.planner.size.search import Search, SizingTarget

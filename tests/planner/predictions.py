@@ -5,13 +5,19 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from capplan.calibration.fit.fitted_file import Fitted
+from capplan.layout.fitted_file import Fitted
 from capplan.models.objective import parse
 from capplan.models.results import Band, Capacity, Latency, Outage, Parts, SessionNotFound
 from capplan.models.verdict import answer
-from capplan.planner.predict.judged_by_bands import judged_by_bands
 from capplan.planner.predict.predict import PredictionEngine, predict
-from capplan.planner.predict.prediction import EvidenceSummary, Limit, Offered, OfferedSource, Prediction
+from capplan.planner.predict.prediction import (
+    EvidenceSummary,
+    Limit,
+    Offered,
+    OfferedSource,
+    Prediction,
+    judged_by_bands,
+)
 from capplan.systems.registry import scenario, system
 
 

@@ -7,8 +7,8 @@ from unittest.mock import patch
 
 from tests.systems.prior_draws import prior_draws
 
-from capplan.calibration.evidence.load_tests import LoadTestRow
-from capplan.calibration.fit.fitted_file import Fitted
+from capplan.evidence.load_tests import LoadTestRow
+from capplan.layout.fitted_file import Fitted
 from capplan.models.language.scenario import changed
 from capplan.planner.demand.demand import BusyHour, Data, Demand
 from capplan.planner.demand.uncertain import Between

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from capplan.calibration.system import Case
+from capplan.layout.system import Case
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.systems.registry import resolve, scenario, system

@@ -17,13 +17,11 @@ import numpy as np
 from pydantic.dataclasses import dataclass as language
 from scipy import stats
 
-from capplan.calibration.case.extrapolation import Extrapolation
-from capplan.calibration.case.model_error import ModelError
-from capplan.calibration.case.uncertainty import Uncertainty
-from capplan.calibration.fit.fitted_file import DRAWS, Fitted, Posterior
-from capplan.calibration.outage import Loss, Remainder
-from capplan.calibration.situation import Factor, Machine, Situation
-from capplan.calibration.system import Case, System
+from capplan.layout.extrapolation import Extrapolation
+from capplan.layout.fitted_file import DRAWS, Fitted, Posterior
+from capplan.layout.losses import Factor, Loss, Machine, Remainder, Situation
+from capplan.layout.system import Case, System
+from capplan.layout.uncertainty import ModelError, Uncertainty
 from capplan.models.language.construct import LANGUAGE
 from capplan.models.language.distribution import Erlang, Exponential
 from capplan.models.language.network import Network

@@ -1,6 +1,6 @@
 """How far the assignment of requests to cores leaves latencies open: more, the higher the load."""
 
-from capplan.planner.predict.assignment import assignment_note, difference
+from capplan.planner.predict.predict import assignment_note, difference
 from capplan.systems import registry
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from tests.systems.prior_draws import prior_draws
 
-from capplan.calibration.evidence.load_tests import LoadTestRow
-from capplan.calibration.fit.fitted_file import write
 from capplan.cli.main import main
+from capplan.evidence.load_tests import LoadTestRow
+from capplan.layout.fitted_file import write
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import changed
 from capplan.planner.explore.compare import compare

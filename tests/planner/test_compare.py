@@ -11,18 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.calibration.case.extrapolation import RATE, Extrapolation, Responses
-from capplan.calibration.case.model_error import error_kind
-from capplan.calibration.case.uncertainty import Uncertainty
-from capplan.calibration.evidence.table import Evidence
-from capplan.calibration.fit.fitted_file import DRAWS
-from capplan.calibration.fit.maximum import maximum
-from capplan.calibration.fit.posterior import resampled
-from capplan.calibration.fit.problem import problem
-from capplan.calibration.fit.refits import PROPOSALS
-from capplan.calibration.observations import LoadTest, Observations
-from capplan.calibration.system import System
+from capplan.calibration.fit.calibrate import PROPOSALS
+from capplan.calibration.fit.posterior import maximum, problem, resampled
 from capplan.cli.main import main
+from capplan.evidence.table import Evidence
+from capplan.layout.extrapolation import RATE, Extrapolation, Responses
+from capplan.layout.fitted_file import DRAWS
+from capplan.layout.observations import LoadTest, Observations
+from capplan.layout.system import System
+from capplan.layout.uncertainty import Uncertainty, error_kind
 from capplan.models.errors import InputError
 from capplan.models.language.parameter import from_log
 from capplan.models.language.scenario import Scenario, changed

@@ -16,21 +16,26 @@ from capplan.models.errors import InputError
 from capplan.models.language.document import load
 from capplan.models.language.scenario import Scenario
 from capplan.models.results import Band
-from capplan.planner.demand.busy_hour import busy_hour_rates, grown, session_requests, timer_events
 from capplan.planner.demand.demand import Demand, assumptions, read_demand
-from capplan.planner.demand.forecast import Layout, forecast
-from capplan.planner.demand.offered import has_client_tls, offered
-from capplan.planner.demand.reattach import reattach, served_after_s
-from capplan.planner.demand.sources import GUESS
-from capplan.planner.demand.uncertain import Between, growth_factors
-from capplan.planner.demand.volume import (
+from capplan.planner.demand.forecast import (
+    Layout,
+    busy_hour_rates,
     disk_gib_per_node,
+    forecast,
     gib_per_node,
+    grown,
+    has_client_tls,
     months_until,
     months_until_rate,
+    offered,
+    reattach,
+    served_after_s,
+    session_requests,
+    timer_events,
     total_gib,
     volume,
 )
+from capplan.planner.demand.uncertain import GUESS, Between, growth_factors
 from capplan.planner.schemas import demand_schema
 from capplan.systems.registry import system
 

@@ -9,8 +9,8 @@ import pytest
 
 from capplan.models.language.scenario import changed
 from capplan.planner.demand.demand import Demand, read_demand
-from capplan.planner.demand.volume import disk_gib_per_node, volume
-from capplan.planner.size.disks import DATA, disks_of
+from capplan.planner.demand.forecast import disk_gib_per_node, volume
+from capplan.planner.size.search import DATA, disks_of
 from capplan.planner.size.size import SizingQuestion, size
 from capplan.planner.size.sizing import Sizing
 from capplan.simulator.experiments.workers import in_process

@@ -5,13 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capplan.calibration.case.ensemble import evenly_along
-from capplan.calibration.case.model_error import ModelError
-from capplan.calibration.case.solution import LEVELS
-from capplan.calibration.case.uncertainty import Uncertainty
+from capplan.layout.ensemble import evenly_along
+from capplan.layout.solution import LEVELS
+from capplan.layout.uncertainty import ModelError, Uncertainty
 from capplan.models.language.units import FloatArray
-from capplan.planner.predict.draw_relation import DrawLatencies, Relation, related, samples
-from capplan.planner.predict.simulated_latency import extended_band
+from capplan.planner.predict.simulated_latency import DrawLatencies, Relation, extended_band, related, samples
 from capplan.simulator.results.histogram import Histogram
 
 NORMAL_95 = 1.6448536269514722

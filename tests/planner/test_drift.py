@@ -7,11 +7,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
 from capplan.cli.main import main
+from capplan.evidence.load_tests import LOAD_TESTS, LoadTestRow
 from capplan.models.errors import InputError
-from capplan.planner.drift.answer import predicted, read_answer
-from capplan.planner.drift.drift import drift
+from capplan.planner.drift.drift import drift, predicted, read_answer
 from capplan.planner.schemas import drift_schema
 
 

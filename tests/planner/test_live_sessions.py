@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from capplan.calibration.evidence.load_tests import LoadTestRow
+from capplan.evidence.load_tests import LoadTestRow
 from capplan.lab.collectors.cassandra import RunningCluster
 from capplan.lab.collectors.runs_in_turn import Bounds
 from capplan.lab.collectors.sessions import SESSION, SessionLoad, Sessions, Statements, row_of, run_name

@@ -19,8 +19,6 @@ from capplan.models.language.station import Pool, RateTable, Station
 from capplan.models.language.step import Acquire, Visit
 from capplan.models.language.traffic import Open, RequestClass, Retry
 from capplan.planner.outages.answer import RecoveryVerdict
-from capplan.planner.outages.clients import PATIENT, ClientOptions, clients_of
-from capplan.planner.outages.effort import Effort
 from capplan.planner.outages.metastability import (
     Load,
     RetryQuestion,
@@ -30,7 +28,8 @@ from capplan.planner.outages.metastability import (
     metastability,
     screened,
 )
-from capplan.planner.outages.places import Return
+from capplan.planner.outages.places import PATIENT, ClientOptions, Return, clients_of
+from capplan.planner.outages.transient import Effort
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "retries-that-stay.toml"
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from capplan.calibration.system import Case
+from capplan.layout.system import Case
 from capplan.models.language.scenario import changed
 from capplan.models.results import Band
 from capplan.planner.predict.capacity import capacity_of
 from capplan.planner.predict.predict import predict
-from capplan.planner.predict.solved_latency import solved_latency
+from capplan.planner.predict.simulated_latency import solved_latency
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 from capplan.systems.registry import resolve
 

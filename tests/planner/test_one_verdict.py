@@ -16,8 +16,7 @@ from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.verdict import CONFIDENCE, Verdict
 from capplan.planner.explore.compare import compare
-from capplan.planner.explore.sweep import OfferedRates, Sweep, layouts_of, points_of
-from capplan.planner.explore.sweep_table import SweepPoint
+from capplan.planner.explore.sweep import OfferedRates, Sweep, SweepPoint, layouts_of, points_of
 from capplan.planner.explore.what_if import what_if
 from capplan.planner.predict.predict import predict
 from capplan.planner.situations.check import Specification, check

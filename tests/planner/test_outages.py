@@ -8,8 +8,8 @@ import jsonschema
 import numpy as np
 import pytest
 
-from capplan.calibration.outage import Remainder, losses_of
-from capplan.calibration.system import Case, System
+from capplan.layout.losses import Remainder, losses_of
+from capplan.layout.system import Case, System
 from capplan.models.errors import InputError
 from capplan.models.language.distribution import Exponential
 from capplan.models.language.network import Network
@@ -18,12 +18,18 @@ from capplan.models.language.station import Station
 from capplan.models.language.step import Acquire, Hedge, Pick, Visit, walk
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.planner.outages.answer import OutagesAnswer
-from capplan.planner.outages.clients import RADIUS, ClientOptions, with_clients
-from capplan.planner.outages.effort import Effort
 from capplan.planner.outages.levels import levels_left
 from capplan.planner.outages.outages import OutagesQuestion, outages_of_network, outages_of_scenario
-from capplan.planner.outages.places import Return, places_of_loss, with_loss, with_workers_that_give_up
-from capplan.planner.outages.transient import Loss, Times, transient
+from capplan.planner.outages.places import (
+    RADIUS,
+    ClientOptions,
+    Return,
+    places_of_loss,
+    with_clients,
+    with_loss,
+    with_workers_that_give_up,
+)
+from capplan.planner.outages.transient import Effort, Loss, Times, transient
 from capplan.planner.schemas import outages_schema
 from capplan.simulator.engine import simulate
 from capplan.systems.registry import resolve, scenario

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from capplan.planner.outages.course import Back, Course, back_to_normal, normal_of, usual_share
+from capplan.planner.outages.transient import Back, Course, back_to_normal, normal_of, usual_share
 
 LOST, RETURNED, END = 30.0, 60.0, 100
 

@@ -15,8 +15,8 @@ import pytest
 from tests.planner import predictions
 from tests.planner.predictions import few_draws
 
-from capplan.calibration.case.solution import Solution
-from capplan.calibration.evidence.table import Evidence
+from capplan.evidence.table import Evidence
+from capplan.layout.solution import Solution
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import changed
 from capplan.models.results import STATISTICS, Band, Latency

@@ -10,9 +10,9 @@ import pytest
 from tests.planner.proposals import of_a_table
 from tests.systems.prior_draws import prior_draws
 
-from capplan.calibration.evidence.load_tests import LoadTestRow
-from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.tables.fit_table import predict_table
+from capplan.evidence.load_tests import LoadTestRow
+from capplan.layout.fitted_file import Fitted
 from capplan.models.language.scenario import changed
 from capplan.planner.next_test.next_test import next_test
 from capplan.planner.proposal.evidence import fold_of, next_load_test, predicted_unseen, unseen_rows

@@ -20,7 +20,7 @@ import pytest
 from rich.console import Console
 from tests.planner.random_questions import Question, few_draws, question
 
-from capplan.calibration.system import Case
+from capplan.layout.system import Case
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.results import STATISTICS, Band, Latency, Outage

@@ -19,8 +19,7 @@ from capplan.models.language.station import Pool, Station
 from capplan.models.language.step import Delay, ForkJoin, Visit
 from capplan.models.language.traffic import Closed, Open, RequestClass, Throttled
 from capplan.planner.schemas import simulation_schema
-from capplan.planner.simulate.estimates import SampleEstimates
-from capplan.planner.simulate.precision_target import PrecisionTarget, read_precision_target
+from capplan.planner.simulate.estimates import PrecisionTarget, SampleEstimates, read_precision_target
 from capplan.planner.simulate.simulate import Design, Subject, observed, of_network, of_scenario, summed_up
 from capplan.planner.simulate.simulation import PrecisionReached, Simulation
 from capplan.simulator.analysis.sample import Sample, observe, warmup_of

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.calibration.case.ensemble import evenly_along
-from capplan.calibration.case.model_error import ModelError
-from capplan.calibration.case.solution import Figures
-from capplan.calibration.case.uncertainty import Uncertainty
-from capplan.calibration.fit.fitted_file import DRAWS
-from capplan.calibration.system import Case
+from capplan.layout.ensemble import evenly_along
+from capplan.layout.fitted_file import DRAWS
+from capplan.layout.solution import Figures
+from capplan.layout.system import Case
+from capplan.layout.uncertainty import ModelError, Uncertainty
 from capplan.models.language.network import Network
 from capplan.models.language.traffic import Open
 from capplan.models.language.units import FloatArray
@@ -28,7 +27,7 @@ from capplan.planner.predict.simulated_latency import (
     SimulationSettings,
     simulated_latency,
 )
-from capplan.simulator.experiments.draws import DrawRun
+from capplan.simulator.experiments.replications import DrawRun
 from capplan.simulator.results.histogram import Histogram
 from capplan.systems.openprovider.network import REPORTED
 from capplan.systems.openprovider.scenario import OpenproviderScenario

@@ -11,7 +11,7 @@ from capplan.models.language.parameter import defaults
 from capplan.models.language.station import Station
 from capplan.models.language.step import Visit, walk
 from capplan.models.language.traffic import Open, RequestClass
-from capplan.planner.predict.budget import Effort, check_budget, effort, steps
+from capplan.planner.predict.simulated_latency import Effort, check_budget, effort, steps
 from capplan.systems.openprovider.network import PARAMETERS, network
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 

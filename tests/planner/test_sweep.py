@@ -19,11 +19,14 @@ from capplan.planner.explore.sweep import (
     OfferedRates,
     Sweep,
     SweepLayout,
+    SweepPoint,
+    band_columns,
     experiment,
+    latency_columns,
     layouts_of,
     points_of,
+    write_table,
 )
-from capplan.planner.explore.sweep_table import SweepPoint, band_columns, latency_columns, write_table
 from capplan.planner.predict.predict import predict
 from capplan.planner.predict.prediction import Prediction
 from capplan.simulator.experiments.experiment import perform

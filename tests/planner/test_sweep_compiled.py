@@ -6,13 +6,12 @@ from dataclasses import replace
 import pytest
 from tests.planner.test_sweep import computed, given, load, sweep
 
-from capplan.calibration.system import System
+from capplan.layout.system import System
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.results import rounded
+from capplan.planner.explore import sweep as sweep_compiled
 from capplan.planner.explore import sweep as sweep_module
-from capplan.planner.explore import sweep_compiled
-from capplan.planner.explore.sweep import Sweep, precision_target
-from capplan.planner.explore.sweep_table import band_columns, latency_columns
+from capplan.planner.explore.sweep import Sweep, band_columns, latency_columns, precision_target
 from capplan.planner.predict.predict import predict
 from capplan.systems.registry import scenario, system
 

@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from capplan.calibration.case.model_error import ModelError
-from capplan.calibration.case.uncertainty import Uncertainty
+from capplan.layout.uncertainty import ModelError, Uncertainty
 from capplan.models.results import STATISTICS
 from capplan.planner.predict.simulated_latency import extended_to_all, relations_of
 from capplan.simulator.results.histogram import Histogram

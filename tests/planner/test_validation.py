@@ -8,11 +8,11 @@ from dataclasses import asdict, replace
 import pytest
 from scipy import stats
 
-from capplan.calibration.fit.fitted_file import Posterior
 from capplan.calibration.validation.backtest import LeftOut
 from capplan.calibration.validation.priors import Nearness
 from capplan.calibration.validation.simple_rules import IntervalEstimate
 from capplan.calibration.validation.validation import MODEL, Compared, Validation, coverage, own_score, scores
+from capplan.layout.fitted_file import Posterior
 
 
 def made(fold: str, value: float = 1.0, low: float = 0.9, high: float = 1.1, counts: bool = True) -> LeftOut:

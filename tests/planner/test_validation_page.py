@@ -13,15 +13,20 @@ from tests.calibration.documented_reports import every, reported
 from capplan.calibration.validation.simple_rules import IntervalEstimate
 from capplan.calibration.validation.validation import Score, Validation
 from capplan.models.number_words import banded, share, with_unit
-from capplan.planner.reports.validation.page import best_rule, environment, judged_of, not_counted, page, rows_of
-from capplan.planner.reports.validation.report import (
+from capplan.reports.validation import (
     HTML,
     MARKDOWN,
     RINGED,
+    best_rule,
+    environment,
     errors_of_all,
     figures,
     html,
+    judged_of,
+    not_counted,
+    page,
     predicted_against_documented,
+    rows_of,
     write_report,
 )
 from capplan.systems.registry import documented_names

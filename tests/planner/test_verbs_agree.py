@@ -17,14 +17,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.calibration.fit.fitted_file import Fitted
+from capplan.layout.fitted_file import Fitted
 from capplan.models.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.results import STATISTICS, rounded
-from capplan.planner.explore.sweep import OfferedRates, SweepTask, layouts_of, points_of
+from capplan.planner.explore.sweep import OfferedRates, SweepPoint, SweepTask, layouts_of, points_of
 from capplan.planner.explore.sweep import Sweep as Sweep_
-from capplan.planner.explore.sweep_table import SweepPoint
 from capplan.planner.predict.predict import predict
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.simulate.simulate import Design, observed, of_scenario, summed_up

@@ -19,11 +19,11 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import numpy as np
 import tomli_w
 
-from capplan.calibration.evidence.columns import columns_of
-from capplan.calibration.evidence.load_test_row import LATENCIES, LoadTestRow
-from capplan.calibration.fit.fitted_file import DRAWS
 from capplan.cli.shell.scenario_command import flag, with_options
 from capplan.cli.shell.target import Target, read_target
+from capplan.evidence.columns import columns_of
+from capplan.evidence.load_test_row import LATENCIES, LoadTestRow
+from capplan.layout.fitted_file import DRAWS
 from capplan.models.cassandra.consistency import READ_LEVELS
 from capplan.models.errors import InputError
 from capplan.models.language.per_dc import is_per_dc

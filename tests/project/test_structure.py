@@ -13,7 +13,7 @@ import pytest
 from scipy.sparse.csgraph import connected_components
 
 ROOT = Path(__file__).parents[2]
-LAYERS = ("calibration", "cli", "lab", "models", "planner", "reports", "simulator", "systems")
+LAYERS = ("calibration", "cli", "evidence", "lab", "layout", "models", "planner", "reports", "simulator", "systems")
 LINK_MODE = "120000"
 
 ONE_MACHINE = re.compile(r"(?<![\w.~])(?:/(?:home|root|Users|work|mnt)/\w|[A-Z]:\\+Users\\)")

@@ -5,9 +5,8 @@ import pytest
 from tests.planner.test_outages import pair
 
 from capplan.planner.outages.answer import OutagesAnswer
-from capplan.planner.outages.effort import Effort
 from capplan.planner.outages.outages import OutagesQuestion, outages_of_network
-from capplan.planner.outages.transient import Times
+from capplan.planner.outages.transient import Effort, Times
 from capplan.reports.outages import plot
 
 

@@ -11,8 +11,7 @@ from tests.planner.predictions import EVIDENCE, SESSIONS, UNBOUNDED, offered, ou
 from capplan.cli.shell.terminal import Screen
 from capplan.models.results import Band, Latency, SessionNotFound
 from capplan.models.verdict import NORMAL, OVERLOAD, JudgedSituation, verdict
-from capplan.planner.predict.judged_by_bands import judged_by_bands
-from capplan.planner.predict.prediction import EvidenceSummary, Prediction
+from capplan.planner.predict.prediction import EvidenceSummary, Prediction, judged_by_bands
 from capplan.reports.prediction import MORE, describe, sessions
 from capplan.reports.screen import show
 from capplan.systems.registry import documented_names

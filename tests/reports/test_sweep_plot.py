@@ -8,8 +8,7 @@ import plotly.graph_objects as go
 import pytest
 
 from capplan.models.language.scenario import Scenario
-from capplan.planner.explore.sweep import OfferedRates, Sweep, SweepTask, layouts_of, points_of
-from capplan.planner.explore.sweep_table import SweepPoint
+from capplan.planner.explore.sweep import OfferedRates, Sweep, SweepPoint, SweepTask, layouts_of, points_of
 from capplan.reports.figure import LIMIT
 from capplan.reports.sweep import MOST_LINES, plot
 from capplan.systems.registry import scenario, system

@@ -22,7 +22,7 @@ from capplan.models.language.distribution import Erlang
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.models.language.units import FloatArray
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.stations.erlang import erlang_c
+from capplan.models.solver.single_station import erlang_c
 from capplan.systems.openprovider import SYSTEM as OPENPROVIDER
 from capplan.systems.openprovider.network import build_cluster, build_costs, network
 from capplan.systems.openprovider.scenario import OpenproviderScenario

@@ -9,8 +9,8 @@ import pytest
 from tests.simulator.same_path import assert_same
 
 from capplan.models.errors import InputError, RefusedError
+from capplan.models.language.construct import at_draw
 from capplan.models.language.distribution import Deterministic, Distribution, Erlang, Exponential, Mixture
-from capplan.models.language.draws import at_draw
 from capplan.models.language.network import Network
 from capplan.models.language.scenario import changed
 from capplan.models.language.station import Background, Pauses, Station
@@ -19,7 +19,7 @@ from capplan.models.language.traffic import Bursty, Closed, Open, Poisson, Reque
 from capplan.simulator.compiled import engine as compiled
 from capplan.simulator.compiled import lowering
 from capplan.simulator.engine import Engine
-from capplan.simulator.experiments.draws import DrawRun, simulate_draws
+from capplan.simulator.experiments.replications import DrawRun, simulate_draws
 from capplan.simulator.results.run import Run
 from capplan.simulator.specification.clock import to_ticks
 from capplan.systems.openprovider import SYSTEM as OPENPROVIDER

@@ -31,8 +31,7 @@ from tests.simulator.small_experiments import (
 
 from capplan.models.errors import InputError
 from capplan.simulator.experiments import workers as pools
-from capplan.simulator.experiments.experiment import Configuration, ExperimentProgress, perform
-from capplan.simulator.experiments.store import Rows, open_store
+from capplan.simulator.experiments.experiment import Configuration, ExperimentProgress, Rows, open_store, perform
 from capplan.simulator.experiments.workers import Workers, in_process, processes, threads
 
 PLAIN = plain_results()

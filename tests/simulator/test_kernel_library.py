@@ -8,7 +8,7 @@ from tests.simulator.test_both_engines import network
 from capplan.models.errors import MissingError, RefusedError
 from capplan.models.language.station import Station
 from capplan.models.language.traffic import Poisson
-from capplan.simulator.compiled import state
+from capplan.simulator.compiled import engine as state
 from capplan.simulator.compiled.engine import simulate
 from capplan.simulator.compiled.kernel import layout as at
 from capplan.simulator.compiled.kernel.library import LIBRARY, Library, compare, describe

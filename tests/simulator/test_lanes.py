@@ -15,7 +15,7 @@ from capplan.models.language.network import Network
 from capplan.models.language.station import Assignment, Background, Host, Pauses, Station
 from capplan.models.language.step import Pick, Step, Visit
 from capplan.models.language.traffic import Closed, Open, RequestClass
-from capplan.models.solver.stations.single_station import mmc
+from capplan.models.solver.single_station import mmc
 from capplan.simulator.compiled import engine as compiled
 from capplan.simulator.reference import engine as reference
 from capplan.simulator.results.run import Run

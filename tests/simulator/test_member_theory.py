@@ -30,7 +30,7 @@ from capplan.models.language.step import (
     Visit,
 )
 from capplan.models.language.traffic import Open, RequestClass
-from capplan.models.solver.stations.single_station import mmc
+from capplan.models.solver.single_station import mmc
 
 
 def model(flow: Step, rate_per_s: float, *stations: Station, pools: tuple[Pool, ...] = ()) -> Network:

@@ -12,7 +12,6 @@ from capplan.models.language.network import Network
 from capplan.models.language.station import Pool, Station
 from capplan.models.language.step import ForkJoin, Route, Step, Visit
 from capplan.models.language.traffic import Closed, RequestClass
-from capplan.simulator.reference.counters import StationRecord, Window
 from capplan.simulator.reference.engine import simulate
 from capplan.simulator.reference.events import (
     EventKind,
@@ -23,7 +22,7 @@ from capplan.simulator.reference.events import (
     request_rank,
     step_rank,
 )
-from capplan.simulator.reference.stations import ProcessorSharingStation
+from capplan.simulator.reference.stations import ProcessorSharingStation, StationRecord, Window
 from capplan.simulator.results.run import Run
 from capplan.simulator.results.tally import intervals
 from capplan.simulator.results.trace import Status

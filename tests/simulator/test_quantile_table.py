@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from capplan.models.errors import RefusedError
 from capplan.models.language.distribution import Erlang, Exponential, Lognormal, Pareto, Weibull
-from capplan.simulator.specification.quantile_table import (
+from capplan.simulator.specification.sampling import (
     BELOW_HALF,
     MOST_STAGES,
     NEGLIGIBLE,

@@ -11,7 +11,7 @@ from tests.simulator.agreement import assert_agrees
 from capplan.models.language.traffic import Bursty, Poisson, Timeline
 from capplan.simulator.specification.clock import TICKS_PER_S
 from capplan.simulator.specification.streams import root_key, source_key
-from capplan.simulator.specification.traffic_time import arrival_ticks, segments
+from capplan.simulator.specification.timeline import arrival_ticks, segments
 
 ALPHA = 1e-3
 STEADY = segments({"job": 1.0}, Timeline())

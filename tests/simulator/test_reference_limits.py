@@ -10,7 +10,7 @@ from capplan.models.language.network import Network
 from capplan.models.language.station import Background, Host, Pauses, RateTable, Station
 from capplan.models.language.step import Batch, Delay, Hedge, Step, Visit
 from capplan.models.language.traffic import Closed, Event, Open, RequestClass, Retry, Throttled, Timeline, Traffic
-from capplan.models.solver.stations.single_station import mmc
+from capplan.models.solver.single_station import mmc
 from capplan.simulator.reference.engine import simulate
 
 

@@ -10,7 +10,7 @@ from capplan.models.language.network import Network
 from capplan.models.language.station import Station
 from capplan.models.language.step import Visit
 from capplan.models.language.traffic import Closed, Open, RequestClass, Traffic
-from capplan.models.solver.stations.single_station import mmc
+from capplan.models.solver.single_station import mmc
 from capplan.simulator.results.run import Run
 from capplan.simulator.specification.clock import to_seconds
 from capplan.simulator.specification.sampling import tick_sampler

@@ -36,7 +36,7 @@ from capplan.simulator.reference.engine import simulate
 from capplan.simulator.results.run import Run
 from capplan.simulator.specification.clock import TICKS_PER_S
 from capplan.simulator.specification.streams import root_key, source_key
-from capplan.simulator.specification.traffic_time import (
+from capplan.simulator.specification.timeline import (
     FOREVER,
     arrival_ticks,
     pacing_tick,

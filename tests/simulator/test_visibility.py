@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from capplan.models.cassandra.wars import committed_s, not_found, without
+from capplan.models.cassandra.visibility import committed_s, not_found, without
 from capplan.models.language.distribution import Exponential, Mixture, Pareto
 from capplan.models.language.units import FloatArray
 

@@ -14,8 +14,7 @@ from tests.simulator.small_experiments import ROOT, WORKERS
 from tests.simulator.small_tasks import end_worker, half, process, wait_for_ever
 
 from capplan.models.errors import InputError
-from capplan.simulator.experiments.dask_cluster import dask
-from capplan.simulator.experiments.workers import Workers, processes, run_all, run_tasks, threads
+from capplan.simulator.experiments.workers import Workers, dask, processes, run_all, run_tasks, threads
 
 
 @pytest.fixture(autouse=True)

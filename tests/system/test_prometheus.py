@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from capplan.calibration.evidence.import_files import import_files
-from capplan.calibration.evidence.importers.server_metrics import recent
-from capplan.calibration.evidence.load_tests import LOAD_TESTS
 from capplan.cli.main import main
+from capplan.evidence.import_files import import_files
+from capplan.evidence.importers.server_metrics import recent
+from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.models.errors import InputError
 
 pytestmark = pytest.mark.system

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from capplan.calibration.audit.audit import audit_load_tests
-from capplan.calibration.evidence.load_tests import LOAD_TESTS
-from capplan.calibration.evidence.microbenchmarks import MICROBENCHMARKS
+from capplan.evidence.audit.audit import audit_load_tests
+from capplan.evidence.load_tests import LOAD_TESTS
+from capplan.evidence.microbenchmarks import MICROBENCHMARKS
 
 pytestmark = pytest.mark.system
 

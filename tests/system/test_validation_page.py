@@ -8,8 +8,7 @@ from playwright.sync_api import Browser, Page
 from tests.calibration.documented_reports import every
 from tests.system import pages
 
-from capplan.planner.reports.validation.page import ALL
-from capplan.planner.reports.validation.report import figures, write_report
+from capplan.reports.validation import ALL, figures, write_report
 from capplan.systems.registry import documented_names
 
 pytestmark = pytest.mark.system

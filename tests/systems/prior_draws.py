@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from capplan.calibration.evidence.load_tests import LoadTestRow
-from capplan.calibration.fit.fitted_file import DRAWS, Fitted, FittedTable, Posterior
-from capplan.calibration.tables.errors.layout_effects import name_of
+from capplan.calibration.tables.errors import name_of
 from capplan.calibration.tables.fit_table import TableSystem, hash_of
 from capplan.calibration.tables.rows import QUANTITIES, cells_of
+from capplan.evidence.load_tests import LoadTestRow
+from capplan.layout.fitted_file import DRAWS, Fitted, FittedTable, Posterior
 
 
 def prior_draws(system: TableSystem[Any], rows: Sequence[LoadTestRow], narrow: float = 0.1) -> Fitted:

@@ -7,8 +7,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from capplan.calibration.case.solution import kind_of
-from capplan.calibration.system import System
+from capplan.layout.solution import kind_of
+from capplan.layout.system import System
 from capplan.models.errors import InputError
 from capplan.models.language.parameter import defaults
 from capplan.models.language.scenario import Scenario, changed, fields_of, options_of

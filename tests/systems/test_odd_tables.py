@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
 from capplan.calibration.tables.fit_table import RowPrediction, fit_table, predict_table
+from capplan.evidence.load_tests import LOAD_TESTS, LoadTestRow
 from capplan.models.errors import InputError
 from capplan.systems.registry import table_system
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from capplan.calibration.system import System
+from capplan.layout.system import System
 from capplan.models.errors import InputError
 from capplan.models.language.document import write
 from capplan.models.language.scenario import changed

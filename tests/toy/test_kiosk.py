@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from capplan.calibration.evidence.table import parse
 from capplan.calibration.fit.stages import refit_code
 from capplan.cli.main import main
+from capplan.evidence.table import parse
 from capplan.models.errors import InputError
 from capplan.systems import registry
 

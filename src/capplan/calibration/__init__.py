@@ -1,1 +1,1 @@
-"""Where every number comes from: evidence, audit, fit, validation."""
+"""From evidence to a fitted file: fits, fits of tables, scores of both."""

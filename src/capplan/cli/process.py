@@ -109,7 +109,7 @@ def _end_what_does_not(signals: int) -> None:
     while select.select([signals], [], [], PATIENCE_S)[0] and _lost:
         os.read(signals, 1)
         _lost.pop()
-    from capplan.models.replaced_file import remove_unfinished
+    from capplan.models.files import remove_unfinished
 
     remove_unfinished()
     os.write(2, b"capplan: interrupted\n")

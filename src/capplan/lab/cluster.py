@@ -30,7 +30,7 @@ from capplan.lab.packages import Progress
 from capplan.lab.processes import Process
 from capplan.lab.state import PROXY, State
 from capplan.models.errors import InputError
-from capplan.models.replaced_file import replace_file
+from capplan.models.files import replace_file
 
 SCHEMA = "capplan.lab/1"
 _START_S = 180.0  # that a node may take on a busy machine

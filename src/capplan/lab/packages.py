@@ -18,7 +18,7 @@ from typing import Any
 
 from capplan.lab.layout import CassandraVersion
 from capplan.models.errors import InputError, MissingError
-from capplan.models.replaced_file import replace_file
+from capplan.models.files import replace_file
 
 Progress = Callable[[str, int, int], None]
 """Receives what is done, how much of it is finished, and how much there is."""

@@ -16,9 +16,8 @@ from typing import Any
 from capplan.lab.layout import Layout
 from capplan.lab.processes import Process
 from capplan.models.errors import InputError
-from capplan.models.file_lock import locked as locked_file
-from capplan.models.replaced_file import replace_file
-from capplan.models.user_cache import user_cache
+from capplan.models.files import locked as locked_file
+from capplan.models.files import replace_file, user_cache
 
 _VERSION = 1
 PROXY = "delay"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from capplan.models.errors import InputError
-from capplan.models.read_file import read_file
+from capplan.models.files import read_file
 
 LARGEST = 20_000_000  # bytes
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from capplan.calibration.audit.audit import SCHEMA as AUDIT
-from capplan.calibration.audit.audit import Audit
-from capplan.calibration.evidence.import_files import SCHEMA as IMPORT
-from capplan.calibration.evidence.import_files import ImportReport
 from capplan.calibration.tables.backtest import SCHEMA as BACKTEST
 from capplan.calibration.tables.backtest import Backtest
+from capplan.evidence.audit.audit import SCHEMA as AUDIT
+from capplan.evidence.audit.audit import Audit
+from capplan.evidence.import_files import SCHEMA as IMPORT
+from capplan.evidence.import_files import ImportReport
 from capplan.lab.cluster import SCHEMA as LAB
 from capplan.lab.cluster import LabStatus
 from capplan.lab.collectors.collector import SCHEMA as COLLECTION

@@ -11,11 +11,18 @@ from typing import TYPE_CHECKING
 from capplan.models.language.scenario import Scenario
 from capplan.models.number_words import rate, share, significant, tenths_of_percent
 from capplan.models.results import Band
-from capplan.planner.demand.busy_hour import ClassRates
 from capplan.planner.demand.demand import Demand
-from capplan.planner.demand.forecast import Fit, Forecast, Layout, Month
-from capplan.planner.demand.sources import GUESS
-from capplan.planner.demand.volume import disk_gib_per_node, months_until, volume
+from capplan.planner.demand.forecast import (
+    ClassRates,
+    Fit,
+    Forecast,
+    Layout,
+    Month,
+    disk_gib_per_node,
+    months_until,
+    volume,
+)
+from capplan.planner.demand.uncertain import GUESS
 from capplan.reports import Later
 from capplan.reports.document import Block, Fact, Line, Paragraph, Table, more, stacked, table, title
 from capplan.reports.numbers import Format, per_second, to_ends

@@ -10,12 +10,12 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from capplan.calibration.system import System
+from capplan.layout.system import System
 from capplan.models.errors import MissingError
 from capplan.models.number_words import as_given, rate
 from capplan.planner.proposal.proposal import LatencyCurve, Proposal
 from capplan.planner.rule_names import statistic
-from capplan.planner.size.disks import DATA
+from capplan.planner.size.search import DATA
 from capplan.planner.size.sizing import SizedLayout
 from capplan.reports import sizing as words
 from capplan.reports.figure import (

@@ -16,7 +16,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from capplan.models.errors import InputError, MissingError
-from capplan.models.replaced_file import replace_file
+from capplan.models.files import replace_file
 from capplan.models.results import Band
 
 __all__ = ["make_subplots"]

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.tables.fit_table import NOT_PROMISED, TableSystem
 from capplan.calibration.tables.identifiability import DECIDED, decided
 from capplan.calibration.tables.rows import MEAN, THROUGHPUT, rows_of
+from capplan.layout.fitted_file import Fitted
 from capplan.reports.document import Block, Line, Paragraph, table
 from capplan.reports.evidence import facts
 from capplan.reports.numbers import many

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from capplan.calibration.evidence.load_tests import LoadTestRow
-from capplan.calibration.evidence.microbenchmarks import MicrobenchRow
+from capplan.evidence.load_tests import LoadTestRow
+from capplan.evidence.microbenchmarks import MicrobenchRow
 from capplan.lab.cluster import LabStatus, NodeStatus
 from capplan.lab.collectors.collector import Collected, Collector
 from capplan.planner.live import answer as words

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from capplan.calibration.evidence.table import Evidence
-from capplan.calibration.system import Case
+from capplan.evidence.table import Evidence
+from capplan.layout.system import Case
 from capplan.models.language.per_dc import pairs_text, per_dc_text
 from capplan.models.number_words import as_given, rate, share, significant
 from capplan.models.objective import Comparison, chance_of_less
@@ -30,8 +30,7 @@ from capplan.models.solver.known_errors import MEAN, P99
 from capplan.models.verdict import CONFIDENCE
 from capplan.models.verdict import Answer as VerdictWord
 from capplan.models.verdict import answer as answer_at
-from capplan.planner.explore.sweep_analytic import AnalyticPoints
-from capplan.planner.explore.sweep_table import rate_fields
+from capplan.planner.explore.sweep import AnalyticPoints, rate_fields
 from capplan.planner.predict.prediction import Limit, Offered, Prediction, statistics
 from capplan.reports import Later
 from capplan.reports.document import Block, Fact, Line, Paragraph, Table, more, table, title

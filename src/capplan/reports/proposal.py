@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from capplan.calibration.system import System
+from capplan.layout.system import System
 from capplan.models.errors import InputError
 from capplan.models.number_words import rate, share, signed, significant, tenths_of_percent
 from capplan.models.results import Band, Basis, Latency, Outage

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from capplan.calibration.case.solution import kind_of
+from capplan.layout.solution import kind_of
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.units import FloatArray
 from capplan.models.number_words import rate, share, significant
 from capplan.models.objective import parse
-from capplan.planner.simulate.reported import report
+from capplan.planner.simulate.estimates import report
 from capplan.planner.simulate.simulation import (
     EVERY_CLASS,
     Backlog,

@@ -11,19 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from capplan.calibration.system import System
+from capplan.layout.system import System
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.number_words import as_given, rate, share, tenths_of_percent
 from capplan.models.objective import parse
 from capplan.models.results import Band, Basis
 from capplan.models.verdict import NORMAL, OVERLOAD
-from capplan.planner.explore.sweep_table import rate_fields
+from capplan.planner.explore.sweep import rate_fields
 from capplan.planner.rule_names import statistic
-from capplan.planner.size.chosen import chosen_scenario, none_holds, nothing_found
-from capplan.planner.size.disks import DATA
 from capplan.planner.size.prices import MACHINES
-from capplan.planner.size.sizing import Safety, SizedLayout, Sizing
+from capplan.planner.size.search import DATA
+from capplan.planner.size.sizing import Safety, SizedLayout, Sizing, chosen_scenario, none_holds, nothing_found
 from capplan.reports import Later
 from capplan.reports.demand import until
 from capplan.reports.document import Block, Fact, Line, Table, more, stacked, table, title

@@ -14,8 +14,8 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
-from capplan.calibration.fit.fitted_file import Fitted, read_fitted
-from capplan.calibration.system import Case, System
+from capplan.layout.fitted_file import Fitted, read_fitted
+from capplan.layout.system import Case, System
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.document import load, read_toml
 from capplan.models.language.scenario import Scenario, with_units

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from capplan.calibration.case.extrapolation import RATE, Excess, Extrapolation, extrapolation
+from capplan.layout.extrapolation import RATE, Excess, Extrapolation, extrapolation
 from capplan.models.language.scenario import changed
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 from capplan.systems.registry import system

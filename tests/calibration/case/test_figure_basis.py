@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.calibration.case.figure_basis import FigureBasis
+from capplan.layout.basis import FigureBasis
 from capplan.systems.registry import resolve, scenario
 
 

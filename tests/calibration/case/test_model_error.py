@@ -9,8 +9,8 @@ from scipy import stats
 from tests.calibration.altered_systems import observing
 from tests.calibration.made_up_fits import left_out_at, nested_at
 
-from capplan.calibration.case.model_error import CORRELATIONS, ModelError, ModelErrors, model_errors
-from capplan.calibration.fit.fitted_file import Fitted
+from capplan.layout.fitted_file import Fitted
+from capplan.layout.uncertainty import CORRELATIONS, ModelError, ModelErrors, model_errors
 from capplan.systems.registry import documented_names, system
 
 OPENPROVIDER = system("openprovider")

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.calibration.case.extrapolation import RATE, Excess, Extrapolation
-from capplan.calibration.system import Case
+from capplan.layout.extrapolation import RATE, Excess, Extrapolation
+from capplan.layout.system import Case
 from capplan.models.language.scenario import changed
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 from capplan.systems.registry import resolve, system

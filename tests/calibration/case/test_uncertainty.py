@@ -6,8 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from capplan.calibration.case.model_error import ModelError
-from capplan.calibration.case.uncertainty import Offset, Uncertainty
+from capplan.layout.uncertainty import ModelError, Offset, Uncertainty
 from capplan.systems.registry import scenario, system
 
 OPENPROVIDER = system("openprovider")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capplan.calibration.evidence.import_files import import_files
+from capplan.evidence.import_files import import_files
 from capplan.models.errors import InputError
 
 SAMPLES = sorted(path for path in (Path(__file__).parents[2] / "samples").iterdir() if path.suffix != ".md")

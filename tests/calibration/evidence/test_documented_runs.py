@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from capplan.calibration.audit.audit import audit_documents
-from capplan.calibration.audit.checks import Checks
-from capplan.calibration.evidence.documented_runs import DocumentedRow, documented_runs
-from capplan.calibration.evidence.load_tests import LOAD_TESTS
-from capplan.calibration.evidence.table import Evidence
+from capplan.evidence.audit.audit import audit_documents
+from capplan.evidence.audit.checks import Checks
+from capplan.evidence.documented_runs import DocumentedRow, documented_runs
+from capplan.evidence.load_tests import LOAD_TESTS
+from capplan.evidence.table import Evidence
 from capplan.systems import registry
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from capplan.calibration.evidence.import_files import Import, import_files
-from capplan.calibration.evidence.importers.hdr_log import decode
-from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
+from capplan.evidence.import_files import Import, import_files
+from capplan.evidence.importers.hdr_log import decode
+from capplan.evidence.load_tests import LOAD_TESTS, LoadTestRow
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.calibration.evidence.engine_tables import clean_table
 
-from capplan.calibration.audit.audit import Audit, audit_load_tests
-from capplan.calibration.audit.load_tests import RULES
-from capplan.calibration.evidence.load_tests import LATENCIES, LOAD_TESTS, LoadTestRow
+from capplan.evidence.audit.audit import Audit, audit_load_tests
+from capplan.evidence.audit.load_tests import RULES
+from capplan.evidence.load_tests import LATENCIES, LOAD_TESTS, LoadTestRow
 from capplan.models.results import plain
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
-from capplan.calibration.evidence.row_choice import chosen_rows
+from capplan.evidence.load_tests import LOAD_TESTS, LoadTestRow
+from capplan.evidence.row_choice import chosen_rows
 from capplan.models.errors import InputError
 
 ROWS = [

@@ -12,14 +12,12 @@ import pytest
 from tests.calibration.altered_systems import observing
 from tests.calibration.fit.small_calibration import FOLDS, SMALL, few_draws
 
-from capplan.calibration.fit import refits
+from capplan.calibration.fit import calibrate as refits
 from capplan.calibration.fit.calibrate import calibrate, stages_of
-from capplan.calibration.fit.fitted_file import Fitted, to_json
-from capplan.calibration.fit.maximum import maximum
-from capplan.calibration.fit.posterior import resampled
-from capplan.calibration.fit.problem import problem
+from capplan.calibration.fit.posterior import maximum, problem, resampled
 from capplan.calibration.fit.stages import refit_code
-from capplan.calibration.observations import LoadTest
+from capplan.layout.fitted_file import Fitted, to_json
+from capplan.layout.observations import LoadTest
 from capplan.models.language.parameter import from_log
 
 

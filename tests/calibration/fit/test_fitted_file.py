@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.calibration.fit.fitted_file import DRAWS, SCHEMA, rounded, to_json, write
+from capplan.layout.fitted_file import DRAWS, SCHEMA, rounded, to_json, write
 from capplan.models.errors import InputError
 from capplan.models.language.parameter import defaults
 from capplan.systems.registry import documented_names, read_calibration, system

@@ -6,10 +6,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from capplan.calibration.evidence.table import Evidence, by_id
-from capplan.calibration.fit import problem as module
-from capplan.calibration.fit.maximum import Maximum, best_of, maximum
-from capplan.calibration.fit.problem import Problem, Scatter, deviance_residual, log_likelihood, rows_to_fit
+from capplan.calibration.fit import posterior as module
+from capplan.calibration.fit.posterior import (
+    Maximum,
+    Problem,
+    Scatter,
+    best_of,
+    deviance_residual,
+    log_likelihood,
+    maximum,
+    rows_to_fit,
+)
+from capplan.evidence.table import Evidence, by_id
 from capplan.models.language.parameter import Parameter, Values
 from capplan.models.language.units import FloatArray
 from capplan.systems.openprovider.observations import REPEATABILITY

@@ -13,9 +13,7 @@ from scipy import stats
 from tests.calibration.fit.toy_problems import Normal, one_parameter, skewed, skewed_law, two_parameters
 
 from capplan.calibration.fit import posterior
-from capplan.calibration.fit.maximum import Maximum, maximum
-from capplan.calibration.fit.posterior import Ensemble, laplace_distance, moved, resampled
-from capplan.calibration.fit.problem import Problem
+from capplan.calibration.fit.posterior import Ensemble, Maximum, Problem, laplace_distance, maximum, moved, resampled
 from capplan.models.language.units import FloatArray
 
 SURE = 4.5

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from tests.calibration.altered_systems import observing
 
-from capplan.calibration.fit.problem import problem, start_of
-from capplan.calibration.observations import LoadTest
+from capplan.calibration.fit.posterior import problem, start_of
+from capplan.layout.observations import LoadTest
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import FloatArray
 from capplan.systems.registry import documented_names, system

@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from capplan.calibration.evidence.table import Evidence, by_id
-from capplan.calibration.fit.problem import Problem, Scatter
+from capplan.calibration.fit.posterior import Problem, Scatter
+from capplan.evidence.table import Evidence, by_id
 from capplan.models.language.parameter import Parameter, Values
 from capplan.models.language.units import FloatArray
 from capplan.systems.registry import system

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from capplan.calibration.evidence.load_tests import LoadTestRow
 from capplan.calibration.tables.rules import RULES, table_estimates
+from capplan.evidence.load_tests import LoadTestRow
 
 CLIENTS = (1, 4, 16, 64, 256)
 NEAR = pytest.approx

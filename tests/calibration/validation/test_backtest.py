@@ -9,9 +9,9 @@ from scipy import stats
 from tests.calibration.documented_reports import reported
 from tests.calibration.made_up_fits import left_out_at, nested_at
 
-from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.validation.backtest import LeftOut
 from capplan.calibration.validation.backtest import left_out as left_out_of
+from capplan.layout.fitted_file import Fitted
 from capplan.systems.registry import documented_names, system
 
 OPENPROVIDER, VCIDER = system("openprovider").fitted(), system("vcider").fitted()

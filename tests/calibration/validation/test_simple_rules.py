@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from tests.calibration.altered_systems import observing
 
-from capplan.calibration.evidence.table import Evidence
-from capplan.calibration.observations import Observations, Scored
-from capplan.calibration.validation.baselines import BASELINES, linear, persistence
 from capplan.calibration.validation.simple_rules import IntervalEstimate, rule_estimates
+from capplan.evidence.table import Evidence
+from capplan.layout.baselines import BASELINES, linear, persistence
+from capplan.layout.observations import Observations, Scored
 from capplan.systems.registry import documented_names, system
 from capplan.systems.vcider.observations import is_cell
 

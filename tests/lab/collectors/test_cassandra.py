@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.calibration.audit.audit import audit_load_tests
-from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
-from capplan.calibration.evidence.microbenchmarks import MICROBENCHMARKS
+from capplan.evidence.audit.audit import audit_load_tests
+from capplan.evidence.load_tests import LOAD_TESTS, LoadTestRow
+from capplan.evidence.microbenchmarks import MICROBENCHMARKS
 from capplan.lab.collectors import cassandra, load
 from capplan.lab.collectors.cassandra import About, pool_rows
 from capplan.lab.collectors.collector import COLLECTORS, Settings, find_collector

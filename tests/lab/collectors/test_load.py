@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from capplan.calibration.evidence.importers.hdr_log import IMPORTER
-from capplan.calibration.evidence.text_file import TextFile
+from capplan.evidence.importers.hdr_log import IMPORTER
+from capplan.evidence.text_file import TextFile
 from capplan.lab.collectors import load
 from capplan.lab.collectors.collector import Timed, write_histograms
 from capplan.lab.collectors.load import Sample, is_steady, warm_up

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.calibration.audit.audit import audit_load_tests
-from capplan.calibration.evidence.load_tests import LOAD_TESTS
+from capplan.evidence.audit.audit import audit_load_tests
+from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.lab.collectors import load, servers
 from capplan.lab.collectors.collector import Collected, Costs, Settings
 from capplan.lab.collectors.ldap import ENTRIES, bind_messages, decoded, search_messages

@@ -16,7 +16,7 @@ from capplan.models.language.traffic import Arrivals, Bursty, Open, Poisson, Req
 from capplan.models.language.units import Number
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import capacity_per_s, drop_rate, peak_ratio, solve
-from capplan.models.solver.stations.single_station import mmc
+from capplan.models.solver.single_station import mmc
 
 
 def model(

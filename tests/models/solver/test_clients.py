@@ -15,7 +15,7 @@ from capplan.models.language.step import Acquire, Choice, Delay, FanOut, Pick, R
 from capplan.models.language.traffic import Closed, Open, RequestClass, Session, Throttled, Traffic
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.clients import solve_clients
+from capplan.models.solver.closed_clients import solve_clients
 from capplan.simulator.compiled.engine import simulate
 
 ONE = Visit("server", Exponential(1.0))

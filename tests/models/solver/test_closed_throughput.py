@@ -13,7 +13,7 @@ from capplan.models.solver.closed_throughput import (
     rows_interpolated,
     throughput_per_s,
 )
-from capplan.models.solver.stations.erlang import erlang_c
+from capplan.models.solver.single_station import erlang_c
 
 Stations = list[tuple[float, int]]  # demand in seconds and number of servers of each
 

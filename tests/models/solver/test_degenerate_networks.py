@@ -27,7 +27,7 @@ from capplan.models.language.step import (
 from capplan.models.language.traffic import Closed, Open, RequestClass, Throttled, Traffic
 from capplan.models.language.units import FloatArray
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.clients import solve_clients
+from capplan.models.solver.closed_clients import solve_clients
 from capplan.models.solver.operating_point import capacity_per_s, solve
 
 TENTH_S = Exponential(0.1)

@@ -16,8 +16,7 @@ from capplan.models.language.step import Delay, ForkJoin, Sequence, Visit
 from capplan.models.language.traffic import Closed, RequestClass
 from capplan.models.language.units import FloatArray
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.clients import solve_clients
-from capplan.models.solver.detached_work import throughput_per_s
+from capplan.models.solver.closed_clients import solve_clients, with_detached_per_s
 from capplan.simulator.engine import simulate
 
 WAITED_S = 1e-3
@@ -70,7 +69,7 @@ def test_left_work_slows_and_more_clients_do_not(left: float, lanes: int, delay:
 
     def found(left_s: float) -> FloatArray:
         net = network(left_s, lanes=lanes, delay_s=delay * WAITED_S, visits=visits)
-        return np.asarray(throughput_per_s(Analysis(net), numbers)[0])
+        return np.asarray(with_detached_per_s(Analysis(net), numbers)[0])
 
     beside, without = found(left * WAITED_S), found(0.0)
     assert np.all(beside <= without * (1 + 1e-3))
@@ -81,7 +80,7 @@ def test_left_work_slows_and_more_clients_do_not(left: float, lanes: int, delay:
 def test_without_left_work_nothing_changes() -> None:
     analysis, numbers = Analysis(network(0.0, lanes=4)), np.array([1.0, 4.0, 16.0])
     assert not analysis.detached
-    assert np.array_equal(throughput_per_s(analysis, numbers), analysis.throughput_per_s(numbers))
+    assert np.array_equal(with_detached_per_s(analysis, numbers), analysis.throughput_per_s(numbers))
 
 
 def test_each_draw_has_the_throughput_that_it_has_alone() -> None:
@@ -96,8 +95,10 @@ def test_each_draw_has_the_throughput_that_it_has_alone() -> None:
     )
     together = Analysis(replace(base, classes=(RequestClass("request", flow),)))
     numbers = np.array([1.0, 6.0, 40.0])
-    alone = [throughput_per_s(Analysis(network(each, lanes=8, delay_s=1e-3)), numbers)[0] for each in left_s.tolist()]
-    assert throughput_per_s(together, numbers) == pytest.approx(np.stack(alone), rel=1e-3)
+    alone = [
+        with_detached_per_s(Analysis(network(each, lanes=8, delay_s=1e-3)), numbers)[0] for each in left_s.tolist()
+    ]
+    assert with_detached_per_s(together, numbers) == pytest.approx(np.stack(alone), rel=1e-3)
 
 
 @pytest.mark.parametrize("clients", [1, 4, 16])

@@ -28,7 +28,7 @@ from capplan.models.solver.flow_analysis import (
     WaitedDemandReader,
     random_time,
 )
-from capplan.models.solver.random_times.random_time import RandomTime
+from capplan.models.solver.random_times import RandomTime
 
 
 def sure(seconds: float) -> Deterministic:

@@ -14,7 +14,7 @@ from capplan.models.language.step import Delay, Pick, Sequence, Visit, split_vis
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import OperatingPoint, solve
-from capplan.models.solver.stations.single_station import gigm_mean_wait_kimura_s, mmc
+from capplan.models.solver.single_station import gigm_mean_wait_kimura_s, mmc
 from capplan.simulator.compiled.engine import simulate
 
 LOADS = (0.3, 0.5, 0.7, 0.8, 0.9)

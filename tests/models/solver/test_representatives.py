@@ -36,7 +36,7 @@ from capplan.models.language.step import (
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import capacity_per_s, solve
-from capplan.models.solver.stations.single_station import mmc
+from capplan.models.solver.single_station import mmc
 from capplan.simulator.engine import simulate
 
 Placement = Literal["random", "ring"]

@@ -12,12 +12,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from capplan.calibration.evidence.load_test_row import LoadTestRow
-from capplan.calibration.evidence.load_tests import LOAD_TESTS
-from capplan.calibration.evidence.row_choice import chosen_rows
-from capplan.calibration.fit.fitted_file import Fitted, to_json
 from capplan.calibration.tables.fit_table import TableSystem, fit_table
 from capplan.calibration.tables.model import solved_rows
+from capplan.evidence.load_test_row import LoadTestRow
+from capplan.evidence.load_tests import LOAD_TESTS
+from capplan.evidence.row_choice import chosen_rows
+from capplan.layout.fitted_file import Fitted, to_json
 from capplan.models.language.parameter import defaults
 from capplan.systems.registry import system
 

@@ -9,12 +9,11 @@ import jsonschema
 import pytest
 from tests.systems.two_tier.two_tier_tables import layout, measured
 
-from capplan.calibration.fit.fitted_file import Fitted, write
 from capplan.calibration.tables.fit_table import fit_table
 from capplan.cli.main import main
+from capplan.layout.fitted_file import Fitted, write
 from capplan.models.errors import InputError
-from capplan.planner.next_test.candidates import parse_candidates
-from capplan.planner.next_test.next_test import Hours, NextTest, next_test
+from capplan.planner.next_test.next_test import Hours, NextTest, next_test, parse_candidates
 from capplan.planner.schemas import next_test_schema
 from capplan.systems.registry import resolve
 from capplan.systems.two_tier import SYSTEM

@@ -14,9 +14,9 @@ from fastapi.testclient import TestClient
 from tests.planner.serve.conftest import HERE
 from tests.systems.prior_draws import prior_draws
 
-from capplan.calibration.evidence.load_tests import LoadTestRow
-from capplan.calibration.fit.fitted_file import write
 from capplan.cli.main import main
+from capplan.evidence.load_tests import LoadTestRow
+from capplan.layout.fitted_file import write
 from capplan.models.errors import InputError
 from capplan.planner.serve.answer import answer
 from capplan.planner.serve.app import create_app

@@ -13,8 +13,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from capplan.planner.serve.app import create_app
-from capplan.planner.serve.openapi import EXAMPLES
+from capplan.planner.serve.app import EXAMPLES, create_app
 from capplan.planner.serve.work import Limits
 
 BODIES = {"/predict": "PredictRequest", "/simulate": "SimulateRequest", "/size": "SizeRequest"}

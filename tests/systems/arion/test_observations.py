@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from capplan.calibration.evidence.table import by_id
+from capplan.evidence.table import by_id
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.traffic import Closed, Throttled

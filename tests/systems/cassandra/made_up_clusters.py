@@ -11,10 +11,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from capplan.calibration.evidence.load_tests import Level, LoadTestRow
 from capplan.calibration.tables.fit_table import fit_table, predict_table
 from capplan.calibration.tables.model import solved_rows
 from capplan.calibration.tables.rows import MEAN, THROUGHPUT, TableRow
+from capplan.evidence.load_tests import Level, LoadTestRow
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.parameter import defaults
 from capplan.models.language.traffic import Closed

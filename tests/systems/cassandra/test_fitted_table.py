@@ -13,21 +13,20 @@ import numpy as np
 import pytest
 from tests.systems.cassandra.made_up_clusters import outcome
 
-from capplan.calibration.evidence.load_test_row import LATENCIES
-from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
-from capplan.calibration.fit.fitted_file import Fitted, write
-from capplan.calibration.tables.errors.layout_effects import name_of
+from capplan.calibration.tables.errors import name_of
 from capplan.calibration.tables.fit_table import RowPrediction, draws_of, fit_table, predict_table
 from capplan.calibration.tables.identifiability import decided
 from capplan.calibration.tables.model import solved_rows
-from capplan.calibration.tables.overhead import OVERHEAD
+from capplan.calibration.tables.priors import OVERHEAD
 from capplan.calibration.tables.rows import cells_of
 from capplan.cli.main import main
+from capplan.evidence.load_test_row import LATENCIES
+from capplan.evidence.load_tests import LOAD_TESTS, LoadTestRow
+from capplan.layout.fitted_file import Fitted, write
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.parameter import defaults
 from capplan.models.language.scenario import changed
-from capplan.planner.explore.sweep import DEFAULT_DRAWS, OfferedRates, SweepTask, points_of
-from capplan.planner.explore.sweep_table import band_columns
+from capplan.planner.explore.sweep import DEFAULT_DRAWS, OfferedRates, SweepTask, band_columns, points_of
 from capplan.planner.predict.predict import predict
 from capplan.planner.size.size import SizingQuestion, size
 from capplan.systems.cassandra import SYSTEM

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.calibration.case.solution import Solution
-from capplan.calibration.tables.errors.layout_effects import name_of
+from capplan.calibration.tables.errors import name_of
+from capplan.layout.solution import Solution
 from capplan.models.errors import InputError
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.network import Network
@@ -17,7 +17,7 @@ from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.scenario import changed
 from capplan.models.language.traffic import Closed, Open
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.clients import solve_clients
+from capplan.models.solver.closed_clients import solve_clients
 from capplan.models.solver.operating_point import OperatingPoint
 from capplan.simulator.compiled.engine import simulate
 from capplan.systems.cassandra import SYSTEM

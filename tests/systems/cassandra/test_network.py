@@ -17,7 +17,7 @@ from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.scenario import changed
 from capplan.models.language.traffic import Closed
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.clients import solve_clients
+from capplan.models.solver.closed_clients import solve_clients
 from capplan.models.solver.operating_point import solve
 from capplan.simulator.engine import simulate
 from capplan.systems.cassandra import SYSTEM

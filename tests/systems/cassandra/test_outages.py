@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from tests.systems.prior_draws import prior_draws
 
-from capplan.calibration.evidence.load_tests import LoadTestRow
-from capplan.calibration.outage import Loss, Remainder
+from capplan.evidence.load_tests import LoadTestRow
+from capplan.layout.losses import Loss, Remainder
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.scenario import changed
 from capplan.models.language.traffic import Closed, Open
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.clients import solve_clients
+from capplan.models.solver.closed_clients import solve_clients
 from capplan.planner.outages.levels import levels_left
 from capplan.planner.predict.predict import predict
 from capplan.planner.size.size import SizingQuestion, size

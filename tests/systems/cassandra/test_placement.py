@@ -9,13 +9,13 @@ from typing import Any, cast, get_args
 import numpy as np
 import pytest
 
-from capplan.calibration.evidence.load_test_row import Level, LoadTestRow
-from capplan.calibration.evidence.load_tests import LOAD_TESTS
 from capplan.calibration.tables.backtest import backtest
 from capplan.calibration.tables.fit_table import draws_of, fit_table, predict_table
 from capplan.calibration.tables.model import solved_rows
-from capplan.calibration.tables.overhead import closed
+from capplan.calibration.tables.priors import closed
 from capplan.calibration.tables.rows import MEAN, QUANTITIES, THROUGHPUT
+from capplan.evidence.load_test_row import Level, LoadTestRow
+from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.models.language.parameter import defaults
 from capplan.models.language.scenario import changed
 from capplan.models.language.units import Number

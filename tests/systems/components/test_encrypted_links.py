@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.calibration.case.ensemble import thinned
-from capplan.calibration.case.solution import Solution
+from capplan.layout.ensemble import thinned
+from capplan.layout.solution import Solution
 from capplan.models.cassandra.encryption import CLIENT_S, INTERNODE_S, LINKS
 from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.scenario import Scenario, changed

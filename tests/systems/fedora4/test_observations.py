@@ -6,9 +6,8 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from capplan.calibration.evidence.table import Evidence, by_id
-from capplan.calibration.fit.maximum import maximum
-from capplan.calibration.fit.problem import Problem, Scatter, rows_to_fit
+from capplan.calibration.fit.posterior import Problem, Scatter, maximum, rows_to_fit
+from capplan.evidence.table import Evidence, by_id
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values, defaults, from_log

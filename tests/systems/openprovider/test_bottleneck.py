@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from capplan.calibration.case.solution import Solution
+from capplan.layout.solution import Solution
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 from capplan.systems.registry import system
 

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.calibration.case.model_error import ModelError
-from capplan.calibration.case.uncertainty import Uncertainty
-from capplan.calibration.outage import losses_of
-from capplan.calibration.system import Case
+from capplan.layout.losses import losses_of
+from capplan.layout.system import Case
+from capplan.layout.uncertainty import ModelError, Uncertainty
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import changed
 from capplan.models.results import Outage

@@ -17,8 +17,14 @@ from capplan.simulator.results.trace import Status
 from capplan.systems.openprovider import SYSTEM
 from capplan.systems.openprovider.network import PARAMETERS, REPORTED, network
 from capplan.systems.openprovider.notes import excess
-from capplan.systems.openprovider.scenario import OpenproviderScenario
-from capplan.systems.openprovider.session_mix import TRAIN, USUAL, SessionMix, read_mix, sent_sessions
+from capplan.systems.openprovider.scenario import (
+    TRAIN,
+    USUAL,
+    OpenproviderScenario,
+    SessionMix,
+    read_mix,
+    sent_sessions,
+)
 
 VALUES: Values = {**defaults(PARAMETERS), "burst_excess": 1e-9}
 TESTED = ("auth", "start", "update", "update", "update", "update", "update", "update")

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.calibration.case.model_error import ModelError
-from capplan.calibration.case.solution import Figures
-from capplan.calibration.case.uncertainty import Uncertainty
-from capplan.calibration.system import Case
+from capplan.layout.solution import Figures
+from capplan.layout.system import Case
+from capplan.layout.uncertainty import ModelError, Uncertainty
 from capplan.models.cassandra import visibility as cassandra_visibility
 from capplan.models.language.scenario import changed
 from capplan.models.results import LEAST_PROBABILITY, Band, Parts, SessionNotFound

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from capplan.calibration.evidence.table import PERCENTILES
+from capplan.evidence.table import PERCENTILES
 from capplan.models.language.parameter import Values, defaults
 from capplan.systems.registry import system
 from capplan.systems.rhino_shcm import observations

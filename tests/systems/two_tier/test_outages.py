@@ -8,14 +8,14 @@ import pytest
 from tests.systems.prior_draws import prior_draws
 from tests.systems.two_tier.two_tier_tables import layout
 
-from capplan.calibration.outage import Loss, Remainder
+from capplan.layout.losses import Loss, Remainder
 from capplan.models.errors import InputError
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.scenario import changed
 from capplan.models.language.traffic import Closed
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.clients import solve_clients
+from capplan.models.solver.closed_clients import solve_clients
 from capplan.simulator.engine import simulate
 from capplan.systems.registry import resolve
 from capplan.systems.two_tier import SYSTEM

@@ -12,15 +12,15 @@ import pytest
 import simpy
 from tests.systems.two_tier.two_tier_tables import layout, measured
 
-from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.tables.fit_table import fit_table, predict_table
+from capplan.layout.fitted_file import Fitted
 from capplan.models.errors import InputError
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import defaults
 from capplan.models.language.traffic import Closed
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.clients import solve_clients
+from capplan.models.solver.closed_clients import solve_clients
 from capplan.simulator.engine import simulate
 from capplan.systems.two_tier import SYSTEM
 from capplan.systems.two_tier.network import LAN_S, LANES_PER_CORE, USUAL_NODES, network

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from capplan.calibration.evidence.load_tests import LoadTestRow
 from capplan.calibration.tables.model import solved_rows
+from capplan.evidence.load_tests import LoadTestRow
 from capplan.models.language.parameter import Values, defaults
 from capplan.systems.two_tier import SYSTEM
 

@@ -5,9 +5,8 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from capplan.calibration.evidence.table import by_id
-from capplan.calibration.fit.maximum import maximum
-from capplan.calibration.fit.problem import problem
+from capplan.calibration.fit.posterior import maximum, problem
+from capplan.evidence.table import by_id
 from capplan.models.language.parameter import Values, defaults, from_log
 from capplan.systems.registry import system
 from capplan.systems.vcider.network import PARAMETERS

@@ -1,6 +1,6 @@
 """`kiosk`: a ticket kiosk."""
 
-from capplan.calibration.system import System
+from capplan.layout.system import System
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import Number

@@ -15,9 +15,6 @@ from typing import Any
 
 import pandas as pd
 
-from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
-from capplan.calibration.evidence.row_choice import chosen_rows
-from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.tables.fit_table import RowPrediction, TableSystem, fit_table, predict_table
 from capplan.calibration.tables.rows import with_mix
 from capplan.calibration.tables.scores import (
@@ -29,6 +26,9 @@ from capplan.calibration.tables.scores import (
     summary,
 )
 from capplan.calibration.validation.priors import displaced, sign_patterns
+from capplan.evidence.load_tests import LOAD_TESTS, LoadTestRow
+from capplan.evidence.row_choice import chosen_rows
+from capplan.layout.fitted_file import Fitted
 from capplan.models.errors import InputError
 from capplan.models.results import plain
 

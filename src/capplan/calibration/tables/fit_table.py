@@ -24,24 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from capplan.calibration.case.figure_basis import FigureBasis
-from capplan.calibration.case.model_error import ModelError
-from capplan.calibration.case.solution import Figures
-from capplan.calibration.case.uncertainty import Uncertainty
-from capplan.calibration.evidence.load_test_row import ALL, LoadTestRow
-from capplan.calibration.evidence.table import Evidence, Source
-from capplan.calibration.fit.fitted_file import DRAWS, Fitted, FittedTable, Posterior, rounded
-from capplan.calibration.fit.maximum import Maximum, best_of, maximum
-from capplan.calibration.fit.posterior import laplace_distance
-from capplan.calibration.observations import LoadTest, Observations
-from capplan.calibration.system import Case, Notes, System
-from capplan.calibration.tables.errors import solver_error
-from capplan.calibration.tables.errors.layout_effects import Effects, factors, name_of
-from capplan.calibration.tables.errors.learnt_scatter import learnt_scatter
-from capplan.calibration.tables.errors.mix_error import mix_errors
+from capplan.calibration.fit.posterior import Maximum, best_of, laplace_distance, maximum
+from capplan.calibration.tables import errors as solver_error
+from capplan.calibration.tables.errors import Effects, factors, learnt_scatter, mix_errors, name_of
 from capplan.calibration.tables.identifiability import Judge
 from capplan.calibration.tables.model import solved_rows
-from capplan.calibration.tables.row_checks import check_requests, steady
 from capplan.calibration.tables.rows import (
     ACROSS_LAYOUTS,
     LEVELS,
@@ -50,16 +37,25 @@ from capplan.calibration.tables.rows import (
     Figure,
     TableRow,
     cells_of,
+    check_requests,
     figures_of,
     load_of,
     measured_of,
     row_of,
     rows_of,
     scatter_of,
+    steady,
     with_mix,
 )
-from capplan.calibration.tables.sampler.coordinates import Coordinates
-from capplan.calibration.tables.sampler.ensemble import ensemble
+from capplan.calibration.tables.sampler import Coordinates, ensemble
+from capplan.evidence.load_test_row import ALL, LoadTestRow
+from capplan.evidence.table import Evidence, Source
+from capplan.layout.basis import FigureBasis
+from capplan.layout.fitted_file import DRAWS, Fitted, FittedTable, Posterior, rounded
+from capplan.layout.observations import LoadTest, Observations
+from capplan.layout.solution import Figures
+from capplan.layout.system import Case, Notes, System
+from capplan.layout.uncertainty import ModelError, Uncertainty
 from capplan.models.errors import InputError
 from capplan.models.language.parameter import Parameter, Values, defaults
 from capplan.models.language.scenario import Scenario, changed

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from capplan.calibration.tables.errors.mix_error import mix_errors, share_sd
+from capplan.calibration.tables.errors import mix_errors, share_sd
 from capplan.calibration.tables.model import Solved, solved_rows
 from capplan.calibration.tables.rows import TableRow, rows_of
 from capplan.models.language.parameter import defaults
 from capplan.models.language.units import Number
 
 if TYPE_CHECKING:
-    from capplan.calibration.fit.fitted_file import Fitted
     from capplan.calibration.tables.fit_table import TableSystem
+    from capplan.layout.fitted_file import Fitted
 
 DECIDED = 0.5
 """How far data must have narrowed the logarithm of a ceiling, as a share of the prior's spread."""

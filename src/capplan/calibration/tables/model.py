@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from capplan.calibration.case.solution import kind_of
-from capplan.calibration.case.variation import varied
-from capplan.calibration.tables.overhead import closed
+from capplan.calibration.tables.priors import closed
 from capplan.calibration.tables.rows import LEVELS, MEAN, THROUGHPUT, TableRow
+from capplan.layout.solution import kind_of, varied
 from capplan.models.language.parameter import Values
 from capplan.models.language.traffic import Throttled
 from capplan.models.language.units import FloatArray
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.clients import solve_clients
+from capplan.models.solver.closed_clients import solve_clients
 from capplan.models.solver.operating_point import OperatingPoint, solve
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from capplan.calibration.evidence.load_tests import ALL, LoadTestRow
-from capplan.calibration.validation.baselines import (
+from capplan.evidence.load_tests import ALL, LoadTestRow
+from capplan.layout.baselines import (
     affine,
     linear,
     power_law,

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from capplan.calibration.evidence.load_tests import LoadTestRow
 from capplan.calibration.tables.rules import table_estimates
 from capplan.calibration.validation.simple_rules import IntervalEstimate
+from capplan.evidence.load_tests import LoadTestRow
 from capplan.models.results import Band
 
 if TYPE_CHECKING:

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from capplan.calibration.case.extrapolation import RATE
-from capplan.calibration.case.model_error import ModelError, error_kind
-from capplan.calibration.evidence.table import Evidence
-from capplan.calibration.fit.fitted_file import Fitted, FittedFigure
-from capplan.calibration.observations import LoadTest, Scored
-from capplan.calibration.system import System
 from capplan.calibration.validation.simple_rules import IntervalEstimate, rule_estimates
+from capplan.evidence.table import Evidence
+from capplan.layout.extrapolation import RATE
+from capplan.layout.fitted_file import Fitted, FittedFigure
+from capplan.layout.observations import LoadTest, Scored
+from capplan.layout.system import System
+from capplan.layout.uncertainty import ModelError, error_kind
 
 
 @dataclass(frozen=True)

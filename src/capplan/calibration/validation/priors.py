@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from capplan.calibration.fit.fitted_file import Fitted, rounded
-from capplan.calibration.fit.maximum import Maximum, maximum
-from capplan.calibration.fit.problem import problem, start_of
-from capplan.calibration.fit.refits import folds
-from capplan.calibration.observations import LoadTest
-from capplan.calibration.system import System
+from capplan.calibration.fit.calibrate import folds
+from capplan.calibration.fit.posterior import Maximum, maximum, problem, start_of
 from capplan.calibration.validation.backtest import left_out
+from capplan.layout.fitted_file import Fitted, rounded
+from capplan.layout.observations import LoadTest
+from capplan.layout.system import System
 from capplan.models.language.parameter import Parameter, from_log, log_values
 from capplan.models.language.units import FloatArray
 

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from capplan.calibration.case.model_error import ModelError
-from capplan.calibration.evidence.table import Evidence
-from capplan.calibration.observations import Observations
-from capplan.calibration.validation.baselines import Baseline
+from capplan.evidence.table import Evidence
+from capplan.layout.baselines import Baseline
+from capplan.layout.observations import Observations
+from capplan.layout.uncertainty import ModelError
 
 _MISSED = 0.1  # probability that a 90 % band misses
 

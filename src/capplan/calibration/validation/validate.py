@@ -9,14 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from capplan.calibration.evidence.table import Evidence
-from capplan.calibration.fit.fitted_file import Fitted, FittedFigure
+from capplan.calibration.fit.calibrate import figures as figures_of
+from capplan.calibration.fit.calibrate import refits_of, refitted
 from capplan.calibration.fit.posterior import Ensemble
-from capplan.calibration.fit.refits import figures as figures_of
-from capplan.calibration.fit.refits import refits_of, refitted
 from capplan.calibration.fit.stages import Progress, Stages, digest, refit_code
-from capplan.calibration.observations import Goal, Observations
-from capplan.calibration.system import System
 from capplan.calibration.validation.backtest import LeftOut, left_out
 from capplan.calibration.validation.priors import nearness
 from capplan.calibration.validation.validation import (
@@ -29,7 +25,11 @@ from capplan.calibration.validation.validation import (
     own_score,
     scores,
 )
-from capplan.models.user_cache import writable_cache
+from capplan.evidence.table import Evidence
+from capplan.layout.fitted_file import Fitted, FittedFigure
+from capplan.layout.observations import Goal, Observations
+from capplan.layout.system import System
+from capplan.models.files import writable_cache
 
 _FAR = 0.1  # highest share of figures that may be further off than `CLOSE`
 _ERROR, _HALF_WIDTH = 0.1, 0.25  # goals of left-out scenarios

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from capplan.calibration.fit.fitted_file import Posterior
-from capplan.calibration.observations import Goal
 from capplan.calibration.validation.backtest import LeftOut
 from capplan.calibration.validation.priors import Nearness
+from capplan.layout.fitted_file import Posterior
+from capplan.layout.observations import Goal
 
 if TYPE_CHECKING:
     import pandas as pd

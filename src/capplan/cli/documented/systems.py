@@ -7,9 +7,9 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from capplan.calibration.system import System
 from capplan.cli.shell.scenario_command import described_options
 from capplan.cli.shell.terminal import Csv, Json, Screen, refuse_both, write_csv, write_json
+from capplan.layout.system import System
 from capplan.systems.registry import every_system
 
 

@@ -11,13 +11,13 @@ from typing import Annotated
 
 import typer
 
-from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.validation.validate import goals_of_all, stages_of, validate
 from capplan.calibration.validation.validation import Validation
 from capplan.cli.shell.messages import say
 from capplan.cli.shell.progress import stages
 from capplan.cli.shell.target import DEFAULT_TARGET, read_target
 from capplan.cli.shell.terminal import Csv, Json, Screen, refuse_both, write_json
+from capplan.layout.fitted_file import Fitted
 from capplan.models.errors import InputError
 from capplan.systems.registry import documented_names, system
 
@@ -69,7 +69,7 @@ def validate_(
         return
     reports = [_validated(fitted, refit) for fitted in _chosen(target)]
     if folder is not None:
-        from capplan.planner.reports.validation.report import write_report  # plotly is slow to import
+        from capplan.reports.validation import write_report  # plotly is slow to import
 
         written = write_report(reports, folder)
         say(f"{written[0]} and {written[1].name}")
@@ -122,7 +122,7 @@ def _write_csv(reports: Sequence[Validation]) -> None:
 
 
 def _show(reports: Sequence[Validation]) -> None:
-    from capplan.planner.reports.validation.page import page
     from capplan.reports.screen import TerminalMarkdown
+    from capplan.reports.validation import page
 
     Screen().print(TerminalMarkdown(page(reports, terminal=True)))

@@ -9,13 +9,12 @@ from typing import Annotated
 
 import typer
 
-from capplan.cli.shell.confidence import exit_by
 from capplan.cli.shell.demand_option import HELP
-from capplan.cli.shell.engines import chosen_engine
+from capplan.cli.shell.options import chosen_engine, exit_by
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import say_what_has_no_effect, with_demand_of
 from capplan.cli.shell.terminal import PLOT_HELP, Json, NoSolvingLimit, Screen, check_output, check_plot, write_json
-from capplan.models.replaced_file import replace_file
+from capplan.models.files import replace_file
 from capplan.planner.situations.check import CheckEngine, check, read_specification
 from capplan.planner.work import check_layout
 from capplan.reports.check import describe, write_plot

@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from capplan.calibration.fit.fitted_file import Fitted
 from capplan.cli.shell.demand_option import HELP
-from capplan.cli.shell.engines import chosen_engine
+from capplan.cli.shell.options import chosen_engine
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import say_what_has_no_effect, with_demand_of
 from capplan.cli.shell.target import Target, read_target
 from capplan.cli.shell.terminal import PLOT_HELP, Json, NoSolvingLimit, Screen, check_plot, write_json
+from capplan.layout.fitted_file import Fitted
 from capplan.models.errors import InputError
 from capplan.planner.explore.compare import CompareEngine, compare
 from capplan.planner.work import check_layouts

@@ -9,8 +9,7 @@ from typing import Annotated
 
 import typer
 
-from capplan.cli.shell.confidence import DEFAULT_CONFIDENCE, Confidence, exit_by
-from capplan.cli.shell.engines import chosen_engine
+from capplan.cli.shell.options import DEFAULT_CONFIDENCE, Confidence, chosen_engine, exit_by
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import given, say_what_has_no_effect, with_options
 from capplan.cli.shell.target import DEFAULT_TARGET, read_target_or_network
@@ -19,11 +18,9 @@ from capplan.models.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.units import check_number, parse_count, parse_duration_s, parse_share
 from capplan.planner.outages.answer import OutagesAnswer
-from capplan.planner.outages.clients import ClientOptions
-from capplan.planner.outages.effort import Effort
 from capplan.planner.outages.outages import DETECTION_S, OutagesQuestion, outages_of_network, outages_of_scenario
-from capplan.planner.outages.places import Return
-from capplan.planner.outages.transient import Times
+from capplan.planner.outages.places import ClientOptions, Return
+from capplan.planner.outages.transient import Effort, Times
 from capplan.planner.predict.predict import PredictionEngine
 from capplan.planner.predict_network.network_question import NetworkQuestion
 from capplan.planner.work import check_layout

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from capplan.calibration.system import Case
-from capplan.cli.shell.confidence import DEFAULT_CONFIDENCE, Confidence, exit_by
-from capplan.cli.shell.engines import chosen_engine
 from capplan.cli.shell.messages import say
+from capplan.cli.shell.options import DEFAULT_CONFIDENCE, Confidence, chosen_engine, exit_by
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import given, given_demand, say_what_has_no_effect, with_options
 from capplan.cli.shell.target import DEFAULT_TARGET, read_target_or_network
@@ -26,6 +24,7 @@ from capplan.cli.shell.terminal import (
     write_frame,
     write_json,
 )
+from capplan.layout.system import Case
 from capplan.models.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.scenario import Scenario

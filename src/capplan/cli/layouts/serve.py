@@ -12,9 +12,9 @@ from typing import Annotated
 
 import typer
 
-from capplan.calibration.fit.fitted_file import Fitted
 from capplan.cli.shell.messages import say
 from capplan.cli.shell.sign_of_life import no_more_signs
+from capplan.layout.fitted_file import Fitted
 from capplan.models.errors import InputError, MissingError
 from capplan.models.language.units import parse_duration_s, parse_size_bytes
 from capplan.systems.registry import read_calibration

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from capplan.cli.shell.engines import chosen_engine
 from capplan.cli.shell.messages import say
+from capplan.cli.shell.options import check_workers, chosen_engine, workers_for
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import flag, given, replaced_fields, say_what_has_no_effect, with_options
 from capplan.cli.shell.target import DEFAULT_TARGET, TargetText, read_target
@@ -29,28 +29,25 @@ from capplan.cli.shell.terminal import (
     refuse_both,
     write_json,
 )
-from capplan.cli.shell.workers import check_workers, workers_for
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario
 from capplan.planner.explore.ranges import LOAD, ValueType, parse_values, value_type
 from capplan.planner.explore.sweep import (
+    CLIENTS,
     DEFAULT_DRAWS,
     DEFAULT_PRECISION,
     DEFAULT_RATES,
     ENGINES,
+    SCHEMA,
     OfferedRates,
     Sweep,
     SweepEngine,
+    SweepPoint,
     check_objectives,
+    csv_text,
     experiment,
     layouts_of,
     precision_target,
-)
-from capplan.planner.explore.sweep_closed import CLIENTS
-from capplan.planner.explore.sweep_table import (
-    SCHEMA,
-    SweepPoint,
-    csv_text,
     rate_fields,
     write_table,
 )
@@ -206,7 +203,7 @@ def _perform(
     with ExitStack() as stack:
         store = None
         if out is not None:
-            from capplan.simulator.experiments.store import open_store
+            from capplan.simulator.experiments.experiment import open_store
 
             store = stack.enter_context(open_store(out.with_name(f"{out.name}.runs")))
         tell = stack.enter_context(counting("sweeping layouts"))

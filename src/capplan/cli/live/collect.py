@@ -157,9 +157,9 @@ def _shares(text: str) -> tuple[float, ...]:
 
 def _write(found: Collected, out: Path) -> dict[str, Path]:
     """Write what was measured, and return the paths."""
-    from capplan.calibration.evidence.load_tests import LOAD_TESTS
-    from capplan.calibration.evidence.microbenchmarks import MICROBENCHMARKS
     from capplan.cli.measurements.evidence_tables import write_tables
+    from capplan.evidence.load_tests import LOAD_TESTS
+    from capplan.evidence.microbenchmarks import MICROBENCHMARKS
     from capplan.lab.collectors.collector import write_histograms
 
     tables = LOAD_TESTS.frame(found.load_tests), MICROBENCHMARKS.frame(found.microbenchmarks)

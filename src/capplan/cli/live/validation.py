@@ -9,7 +9,7 @@ import typer
 from capplan.cli.shell.progress import working
 from capplan.cli.shell.terminal import Screen, write_json
 from capplan.lab.packages import check_installed
-from capplan.models.user_cache import user_cache
+from capplan.models.files import user_cache
 from capplan.planner.live import protocol, run
 from capplan.planner.live.clusters import Clusters, Existing, Labs, read_hosts
 from capplan.planner.live.folder import Folder
@@ -39,7 +39,7 @@ def run_live(*, quick: bool, hosts: Path | None, report: Path | None, as_json: b
     with working() as progress:
         found = run.validate_live(asked, clusters, folder, progress, where)
     if report is not None:
-        from capplan.planner.live.page import write_page  # plotly is slow to import
+        from capplan.reports.live_page import write_page  # plotly is slow to import
 
         write_page(found, folder, report)
     if as_json:

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from capplan.calibration.evidence.load_tests import LOAD_TESTS
 from capplan.calibration.tables.backtest import backtest
 from capplan.cli.shell.terminal import PLOT_HELP, Json, Screen, check_plot, write_json
+from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.reports.backtest import describe, write_plot
 from capplan.reports.screen import show
 from capplan.systems.registry import table_system

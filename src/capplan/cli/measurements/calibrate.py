@@ -7,16 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
-from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
-from capplan.calibration.evidence.row_choice import chosen_rows
 from capplan.calibration.fit.calibrate import calibrate, stages_of
-from capplan.calibration.fit.fitted_file import to_json, write
 from capplan.calibration.tables.fit_table import TableSystem, fit_table
 from capplan.cli.shell.progress import stages
 from capplan.cli.shell.target import read_target
 from capplan.cli.shell.terminal import Json, Screen, check_output, write_json
+from capplan.evidence.load_tests import LOAD_TESTS, LoadTestRow
+from capplan.evidence.row_choice import chosen_rows
+from capplan.layout.fitted_file import to_json, write
 from capplan.models.errors import InputError
-from capplan.models.user_cache import writable_cache
+from capplan.models.files import writable_cache
 from capplan.reports.fit import of_documents, of_table
 from capplan.reports.screen import show
 from capplan.systems.registry import DEFAULT

@@ -10,14 +10,13 @@ from typing import Annotated
 import typer
 from pandas import DataFrame, concat
 
-from capplan.calibration.evidence.import_files import import_files
-from capplan.calibration.evidence.importers.server_metrics import recent
-from capplan.calibration.evidence.load_tests import LOAD_TESTS
 from capplan.cli.shell.terminal import Json, Screen, write_json
+from capplan.evidence.import_files import import_files
+from capplan.evidence.importers.server_metrics import recent
+from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.models.errors import InputError
 from capplan.models.language.units import parse_duration_s
-from capplan.planner.drift.answer import read_answer
-from capplan.planner.drift.drift import drift
+from capplan.planner.drift.drift import drift, read_answer
 from capplan.reports.saved_answer import drift as described
 from capplan.reports.screen import show
 

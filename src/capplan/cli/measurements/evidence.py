@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from capplan.calibration.evidence.table import Evidence, by_id, layout_text
 from capplan.cli.shell.groups import Commands, hint
 from capplan.cli.shell.terminal import (
     PLOT_HELP,
@@ -19,6 +18,7 @@ from capplan.cli.shell.terminal import (
     write_csv,
     write_json,
 )
+from capplan.evidence.table import Evidence, by_id, layout_text
 from capplan.models.errors import InputError
 from capplan.reports import evidence
 from capplan.reports.screen import show as display

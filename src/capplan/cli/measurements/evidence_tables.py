@@ -15,13 +15,6 @@ from typing import Any
 import typer
 from pandas import DataFrame
 
-from capplan.calibration.audit.finding import Finding
-from capplan.calibration.evidence.import_files import SCHEMA as IMPORT_SCHEMA
-from capplan.calibration.evidence.import_files import ImportReport, import_files
-from capplan.calibration.evidence.importers.mapped_table import read_mapping
-from capplan.calibration.evidence.load_tests import LOAD_TESTS, load_tests_schema
-from capplan.calibration.evidence.microbenchmarks import MICROBENCHMARKS, microbench_schema
-from capplan.calibration.evidence.table import Evidence
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.terminal import (
     TABLE_ENDINGS,
@@ -32,6 +25,13 @@ from capplan.cli.shell.terminal import (
     write_frame,
     write_json,
 )
+from capplan.evidence.audit.finding import Finding
+from capplan.evidence.import_files import SCHEMA as IMPORT_SCHEMA
+from capplan.evidence.import_files import ImportReport, import_files
+from capplan.evidence.importers.mapped_table import read_mapping
+from capplan.evidence.load_tests import LOAD_TESTS, load_tests_schema
+from capplan.evidence.microbenchmarks import MICROBENCHMARKS, microbench_schema
+from capplan.evidence.table import Evidence
 from capplan.models.errors import InputError, nearest
 from capplan.planner.audit import audit, is_table
 from capplan.reports import evidence

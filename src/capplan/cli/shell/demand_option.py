@@ -44,7 +44,7 @@ def with_demand(
     InputError
         If another option contradicts the demand.
     """
-    from capplan.planner.demand.offered import contradicted
+    from capplan.planner.demand.forecast import contradicted
 
     given = [name for name in contradicted(demand, kind) if name in texts]
     given += [name for name in RATES if own.get(name) is not None and (name != "growth" or demand.years)]
@@ -56,7 +56,7 @@ def with_demand(
 
 def demand_texts(path: Path, demand: Demand, scenario: Scenario, texts: Mapping[str, Any]) -> dict[str, str]:
     """Return the options that a demand sets of a scenario, which others may change, as they are typed."""
-    from capplan.planner.demand.offered import offered
+    from capplan.planner.demand.forecast import offered
 
     found = offered(demand, type(scenario), _has_tls(scenario, texts))
     _say_what_is_left_out(path, demand, found)
@@ -65,7 +65,7 @@ def demand_texts(path: Path, demand: Demand, scenario: Scenario, texts: Mapping[
 
 def _has_tls(scenario: Scenario, texts: Mapping[str, Any]) -> bool:
     """Whether each of the layouts has client links that take handshakes; an option may list several layouts."""
-    from capplan.planner.demand.offered import has_client_tls
+    from capplan.planner.demand.forecast import has_client_tls
 
     links = [texts["encryption"]] if "encryption" in texts else [getattr(scenario, "encryption", None)]
     places = [texts["vpn"]] if "vpn" in texts else [getattr(scenario, "vpn", None)]

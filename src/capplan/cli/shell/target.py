@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from capplan.calibration.fit.fitted_file import Fitted, read_fitted
+from capplan.layout.fitted_file import Fitted, read_fitted
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.document import load, read_toml
 from capplan.models.language.network import Network

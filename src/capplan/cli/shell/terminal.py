@@ -14,7 +14,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from capplan.models.errors import InputError
-from capplan.models.replaced_file import check_replaceable
+from capplan.models.files import check_replaceable
 from capplan.models.results import plain
 from capplan.models.visible_text import cell, visible
 

@@ -43,7 +43,7 @@ def demand_(
     texts = {name: text for name, text in options.items() if text is not None}
     met = None
     if layout is not None or texts:
-        from capplan.planner.demand.layout import layout_of  # needs a solver
+        from capplan.planner.demand.forecast import layout_of  # needs a solver
 
         chosen = read_target(layout or DEFAULT_TARGET)
         met = layout_of(asked, _scenario(chosen.scenario, texts), chosen.fitted)

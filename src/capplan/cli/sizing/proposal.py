@@ -11,13 +11,12 @@ from typing import Annotated, Any
 
 import typer
 
-from capplan.cli.shell.confidence import DEFAULT_CONFIDENCE, Confidence
 from capplan.cli.shell.messages import say
+from capplan.cli.shell.options import DEFAULT_CONFIDENCE, Confidence, workers_for
 from capplan.cli.shell.progress import stages
 from capplan.cli.shell.scenario_command import flag, given, say_what_has_no_effect
 from capplan.cli.shell.target import DEFAULT_TARGET, TargetText, read_target
 from capplan.cli.shell.terminal import NoTimeLimit, check_output
-from capplan.cli.shell.workers import workers_for
 from capplan.cli.sizing.size import (
     ENGINES,
     Cells,
@@ -32,7 +31,7 @@ from capplan.cli.sizing.size import (
     asked,
 )
 from capplan.models.errors import InputError
-from capplan.models.replaced_file import replace_file
+from capplan.models.files import replace_file
 from capplan.planner.proposal.details import read_details
 from capplan.planner.proposal.proposal import Proposal
 from capplan.planner.proposal.propose import STAGES, TASKS, NoLayoutError, ProposalQuestion, Stage, propose

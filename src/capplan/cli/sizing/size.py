@@ -10,9 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from capplan.calibration.system import System
-from capplan.cli.shell.confidence import DEFAULT_CONFIDENCE, Confidence
-from capplan.cli.shell.engines import chosen_engine
+from capplan.cli.shell.options import DEFAULT_CONFIDENCE, Confidence, chosen_engine, workers_for
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import (
     flag,
@@ -24,12 +22,12 @@ from capplan.cli.shell.scenario_command import (
 )
 from capplan.cli.shell.target import DEFAULT_TARGET, Target, TargetText, read_target
 from capplan.cli.shell.terminal import PLOT_HELP, Json, NoTimeLimit, Screen, check_plot, write_json
-from capplan.cli.shell.workers import workers_for
+from capplan.layout.system import System
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import parse_share
 from capplan.planner.explore.ranges import WHOLE, parse_values, value_type
-from capplan.planner.explore.sweep_table import rate_fields
+from capplan.planner.explore.sweep import rate_fields
 from capplan.planner.size.confirm import SizingEngine
 from capplan.planner.size.prices import Prices, read_prices
 from capplan.planner.size.shapes import read_shapes

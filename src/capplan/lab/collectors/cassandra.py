@@ -23,9 +23,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from capplan.calibration.evidence.load_test_row import all_in_first
-from capplan.calibration.evidence.load_tests import LoadTestRow
-from capplan.calibration.evidence.microbenchmarks import MicrobenchRow
+from capplan.evidence.load_test_row import all_in_first
+from capplan.evidence.load_tests import LoadTestRow
+from capplan.evidence.microbenchmarks import MicrobenchRow
 from capplan.lab import cluster as lab_cluster
 from capplan.lab import state
 from capplan.lab.cluster import KEYSPACE, replication, session

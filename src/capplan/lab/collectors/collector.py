@@ -10,10 +10,10 @@ from typing import Protocol
 
 from hdrh.histogram import HdrHistogram
 
-from capplan.calibration.evidence.load_tests import LoadTestRow
-from capplan.calibration.evidence.microbenchmarks import MicrobenchRow
+from capplan.evidence.load_tests import LoadTestRow
+from capplan.evidence.microbenchmarks import MicrobenchRow
 from capplan.models.errors import InputError, nearest
-from capplan.models.replaced_file import replace_file
+from capplan.models.files import replace_file
 
 SCHEMA = "capplan.collection/1"
 Progress = Callable[[str, int, int], None]

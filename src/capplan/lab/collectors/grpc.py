@@ -12,7 +12,7 @@ from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
-from capplan.calibration.evidence.microbenchmarks import MicrobenchRow
+from capplan.evidence.microbenchmarks import MicrobenchRow
 from capplan.lab.collectors import load, servers
 from capplan.lab.collectors.collector import Collected, Forecast, Progress, Settings
 from capplan.lab.collectors.load import Request, Sample, Servers, doubts, figure, mean_row, quantiles, quantum_row

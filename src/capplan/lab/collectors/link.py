@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
-from capplan.calibration.evidence.microbenchmarks import MicrobenchRow
+from capplan.evidence.microbenchmarks import MicrobenchRow
 from capplan.lab.cluster import KEYSPACE, certificate, session
 from capplan.lab.collectors.cassandra import running_lab
 from capplan.lab.collectors.collector import Collected, Progress, Settings

@@ -27,9 +27,9 @@ from hdrh.histogram import HdrHistogram
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from capplan.calibration.evidence.importers.importer import of_samples
-from capplan.calibration.evidence.load_tests import PERCENTILES, LoadTestRow
-from capplan.calibration.evidence.microbenchmarks import MicrobenchRow
+from capplan.evidence.importers.importer import of_samples
+from capplan.evidence.load_tests import PERCENTILES, LoadTestRow
+from capplan.evidence.microbenchmarks import MicrobenchRow
 from capplan.lab.collectors.collector import Progress, Settings, Timed
 from capplan.lab.processes import Process, cores, cpu_error_s, cpu_quantum_s, cpu_s, machine
 from capplan.models.errors import InputError

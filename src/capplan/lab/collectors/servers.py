@@ -20,8 +20,8 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from capplan.calibration.evidence.load_tests import LoadTestRow
-from capplan.calibration.evidence.microbenchmarks import MicrobenchRow
+from capplan.evidence.load_tests import LoadTestRow
+from capplan.evidence.microbenchmarks import MicrobenchRow
 from capplan.lab import processes
 from capplan.lab.collectors.collector import Collected, Costs, Forecast, Progress, Settings
 from capplan.lab.collectors.load import (

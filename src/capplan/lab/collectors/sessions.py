@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from capplan.calibration.evidence.load_tests import LoadTestRow
+from capplan.evidence.load_tests import LoadTestRow
 from capplan.lab.collectors import load
 from capplan.lab.collectors.cassandra import Load, Operation, RunningCluster, Table, connected, create, patiently
 from capplan.lab.collectors.collector import Progress

@@ -1,22 +1,4 @@
-"""A Cassandra cluster: stations, pools, and the steps of reads and writes at coordinators, replicas and forwarders.
-
-The model follows Apache Cassandra 3.11 (documentation and cassandra.yaml):
-
-- A row's replicas are any nodes of a data centre with equal probability: every node has 256 token ranges
-  (`num_tokens`, virtual nodes), so it shares rows with all others.
-- A client sends its statements to the nodes of its data centre in turn; a coordinator need not be a replica.
-- A read contacts as many replicas as its consistency level needs, nearest first. With probability
-  `dclocal_read_repair_chance` (0.1 by default) it contacts all local replicas.
-- A write goes to all replicas. In another data centre the first live one receives it and forwards it to its peers,
-  which answer the coordinator directly.
-- The coordinator occupies one of `native_transport_max_threads` (128) threads until it answers.
-- A mutation takes space in the memtables from before it is applied until the storage path has taken it. If flushes fall
-  behind and the space is full, further mutations wait, and so do the clients ("Cassandra blocks writes until the next
-  flush succeeds", documentation of 2.2, "How is data written?").
-
-The nodes of a data centre are one station with a count, so that a statement has as many steps in any layout.
-Speculative retries, digest mismatches, hints and timeouts are not modelled.
-"""
+"""A Cassandra cluster: stations, pools, round trips, and the steps of reads and writes."""
 
 from __future__ import annotations
 
@@ -43,9 +25,7 @@ from capplan.models.language.step import (
     Step,
     Visit,
 )
-from capplan.models.language.step import (
-    Sequence as Steps,
-)
+from capplan.models.language.step import Sequence as Steps
 from capplan.models.language.units import Number
 
 NATIVE_TRANSPORT_THREADS = 128
@@ -490,3 +470,25 @@ def _memtable(dc: int) -> str:
 
 def _scalar(value: Number) -> float:
     return float(value if isinstance(value, (int, float)) else value.flat[0])
+
+
+# Speed of light in vacuum (exact, SI) over the group index of silica fibre at 1550 nm (ITU-T G.652).
+FIBRE_SPEED_M_PER_S = 299_792_458 / 1.468
+
+
+def round_trip_s(distance_m: float, route_factor: Number) -> Number:
+    """Return the round trip time over fibre.
+
+    Parameters
+    ----------
+    distance_m : float
+        Straight-line distance in metres.
+    route_factor : number or array (draws,)
+        Length of the fibre over the straight-line distance, at least 1.
+
+    Returns
+    -------
+    number or array (draws,)
+        Propagation time in seconds, without queueing and equipment.
+    """
+    return 2 * distance_m * route_factor / FIBRE_SPEED_M_PER_S

@@ -1,18 +1,4 @@
-"""The probability that a read in one data centre misses a row that was just written in another, by sampling.
-
-Messages take the paths of `capplan.models.cassandra.cluster`: a write reaches another data centre through one of its
-replicas, whose peers answer the coordinator directly; a read contacts as many replicas as its level needs, nearest
-first. A row is visible when its mutation is complete. A read looks it up at its start, because Cassandra 3.11 reads the
-memtables first (`SinglePartitionReadCommand.queryMemtableAndDiskInternal`). A read that first waits for a thread finds
-more rows, so in this respect the probabilities are upper bounds.
-
-Replicas are assumed to be independent. Other jobs at its node slow a mutation down. Under processor sharing the number
-of jobs at a node does not depend on the distribution of their demands, and a Poisson arrival sees the stationary number
-(PASTA). This makes the mean response exact. It is an approximation that the number stays the same during the job.
-
-Pauses, dropped mutations (a hint applies them much later), nodes that are down, replicas chosen by latency and
-speculative reads are not modelled.
-"""
+"""The probability that a read in one data centre misses a row that was just written in another, by sampling (WARS)."""
 
 from __future__ import annotations
 
@@ -26,10 +12,65 @@ from numpy.typing import ArrayLike, NDArray
 from capplan.models.cassandra.cluster import STAGES, Cluster, Costs
 from capplan.models.cassandra.consistency import Need
 from capplan.models.cassandra.encryption import MESSAGES, Exchanges
-from capplan.models.cassandra.wars import committed_s, not_found, without
 from capplan.models.errors import RefusedError
 from capplan.models.language.units import FloatArray, Number
-from capplan.models.solver.stations.erlang import erlang_c
+from capplan.models.solver.single_station import erlang_c
+
+Survival = Callable[[FloatArray], FloatArray]
+"""Probability that W exceeds a time in seconds; shape (..., used)."""
+
+
+def without(answers_s: FloatArray, used: NDArray[np.intp]) -> FloatArray:
+    """Return the answer times of a write without the replicas that the read uses.
+
+    Parameters
+    ----------
+    answers_s : array (..., replicas)
+        W + A of each replica, in seconds from the start of the write.
+    used : array of int (..., used)
+        Replicas whose answers the read uses.
+
+    Returns
+    -------
+    array (..., replicas)
+        Answer times in seconds; infinite for the replicas that the read uses.
+    """
+    others = answers_s.copy()
+    np.put_along_axis(others, np.broadcast_to(used, (*others.shape[:-1], used.shape[-1])), np.inf, axis=-1)
+    return others
+
+
+def committed_s(answers_s: FloatArray, needed: int) -> FloatArray:
+    """Return the time when `needed` of the replicas along the last axis have answered a write; infinite if never."""
+    if needed > answers_s.shape[-1]:
+        return np.full(answers_s.shape[:-1], np.inf)
+    return np.asarray(np.partition(answers_s, needed - 1, axis=-1)[..., needed - 1])
+
+
+def not_found(gaps_s: ArrayLike, commit_s: FloatArray, asked_s: FloatArray, survival: Survival) -> FloatArray:
+    """Return the conditional probability that a read misses the row, for each sample.
+
+    Parameters
+    ----------
+    gaps_s : array (gaps,)
+        Times from the commit to the start of the read, in seconds.
+    commit_s : array (...)
+        Commit time of a write that uses only the other replicas, in seconds; infinite if they cannot make up the level.
+    asked_s : array (..., used)
+        Time at which the read arrives at each replica that it uses, in seconds from its start.
+    survival : callable
+        Survival function of W at these replicas.
+
+    Returns
+    -------
+    array (gaps, ...)
+        Probabilities; their mean over samples is the probability of a miss. They fall with the gap in every sample.
+    """
+    known = np.isfinite(commit_s)
+    start = np.where(known, commit_s, 0.0)[..., None] + asked_s
+    chances = [np.where(known, np.prod(survival(start + gap), axis=-1), 0.0) for gap in np.asarray(gaps_s).flat]
+    return np.stack(chances)
+
 
 MOST_BUSY = 0.99  # utilisation of the cores; above it there is no steady state, and mutations are dropped
 

@@ -17,10 +17,9 @@ import tomli_w
 from pydantic import BaseModel, ValidationError
 
 from capplan.models.errors import InputError
+from capplan.models.files import read_file, replace_file
 from capplan.models.language.construct import adapter, explained
 from capplan.models.language.network import Network
-from capplan.models.read_file import read_file
-from capplan.models.replaced_file import replace_file
 
 T = TypeVar("T")
 

@@ -43,16 +43,19 @@ from capplan.models.solver.flow_analysis import (
     Sharing,
     WaitedDemandReader,
 )
-from capplan.models.solver.lanes import lane_congestion
-from capplan.models.solver.pool_groups import PoolGroup, pool_groups
-from capplan.models.solver.random_times.interpolation import monotone_cubic
-from capplan.models.solver.random_times.random_time import RandomTime
-from capplan.models.solver.regular_arrivals import missing_variance_s2, peakedness
-from capplan.models.solver.representatives import representatives
-from capplan.models.solver.stations.erlang import erlang_c
-from capplan.models.solver.stations.flow_equivalent import FlowEquivalent, state_grid
-from capplan.models.solver.stations.load_dependent import endless_speed, first_speed, mean_number, speeds
-from capplan.models.solver.stations.single_station import gigm_mean_wait_kimura_s
+from capplan.models.solver.interpolation import monotone_cubic
+from capplan.models.solver.lanes import lane_congestion, missing_variance_s2, peakedness
+from capplan.models.solver.member_classes import representatives
+from capplan.models.solver.pools import FlowEquivalent, PoolGroup, pool_groups, state_grid
+from capplan.models.solver.random_times import RandomTime
+from capplan.models.solver.single_station import (
+    endless_speed,
+    erlang_c,
+    first_speed,
+    gigm_mean_wait_kimura_s,
+    mean_number,
+    speeds,
+)
 
 # An unlimited queue of a pool is truncated at this multiple of the pool's size, and at this number of places at most.
 _ENDLESS, _LONGEST = 20, 2000
@@ -163,7 +166,7 @@ class Analysis:
     ----------
     network : Network
         A network; numbers may be arrays (draws,). Its clients, if the traffic is not open, are solved by
-        `capplan.models.solver.clients`.
+        `capplan.models.solver.closed_clients`.
 
     Attributes
     ----------

@@ -19,7 +19,7 @@ import numpy as np
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.failing_sessions import Chain
-from capplan.models.solver.stations.flow_equivalent import FlowEquivalent, state_grid
+from capplan.models.solver.pools import FlowEquivalent, state_grid
 
 _HALVINGS = 40  # bisection steps of an offered load
 _MOST = 1e3  # offered load over the places, at most

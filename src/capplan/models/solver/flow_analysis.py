@@ -34,8 +34,7 @@ from capplan.models.language.step import (
 )
 from capplan.models.language.step import Sequence as StepSequence
 from capplan.models.language.units import Number
-from capplan.models.solver.random_times.order_statistics import kth_of_n_cdf
-from capplan.models.solver.random_times.random_time import NOW, RandomTime, kth_of, kth_of_those_that_come, mixture
+from capplan.models.solver.random_times import NOW, RandomTime, kth_of, kth_of_n_cdf, kth_of_those_that_come, mixture
 
 
 @dataclass(frozen=True)

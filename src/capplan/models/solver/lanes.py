@@ -1,44 +1,19 @@
-"""Congestion of a station whose servers have queues of their own (lanes).
-
-Arrivals at the station are Poisson. With s as the mean service time, v as its squared coefficient of variation, rho as
-the load and n lanes, the mean wait is
-
-- `random`: that of M/G/1, s rho / (1 - rho) (1 + v) / 2, since a Poisson stream that is split at random stays Poisson.
-- `round_robin`: Krämer and Langenbach-Belz' approximation of GI/G/1, since a lane sees every n-th request: Erlang
-  arrivals with the squared coefficient of variation 1 / n. The mean response is up to 3.3 % too long.
-- `least_loaded`: that of M/M/n, which is a lower bound (Winston), times 1 + (1 - rho) h(n), times (1 + v) / 2. If the
-  requests were always spread evenly over the lanes, h would be (n - 1) / 2 in heavy traffic (cf. Nelson and Philips).
-  It falls behind that as n grows: in the limit of many lanes the factor depends on (1 - rho) sqrt(n) (Halfin and
-  Whitt). h(n) = (n - 1) / sqrt(4 + (n - 2) / 5) meets both ends. For exponential services the mean response is within
-  1 % for up to 128 lanes up to 90 % of capacity, and within 3.5 % up to 97 %.
-
-If the work that arrives at the station varies less than that of Poisson arrivals, the missing part counts 1 / n for
-`random` lanes, since a random choice restores the rest; `round_robin` lanes see 1 / n of the variability of arrivals.
-
-Under processor sharing the mean time that a request loses is this wait over (1 + v) / 2: exactly for `random`, nearly
-for `least_loaded` (Gupta et al.), and in heavy traffic for `round_robin` (Gromoll). The number of requests at a lane is
-taken as geometric.
-
-References
-----------
-W. Krämer and M. Langenbach-Belz, "Approximate formulae for the delay in the queueing system GI/G/1", 8th International
-Teletraffic Congress, 1976; W. Winston, "Optimality of the shortest line discipline", *Journal of Applied Probability*
-14, 1977; R. Nelson and T. Philips, "An approximation to the response time for shortest queue routing", SIGMETRICS 1989;
-S. Halfin and W. Whitt, "Heavy-traffic limits for queues with many exponential servers", *Operations Research* 29, 1981;
-V. Gupta et al., "Analysis of join-the-shortest-queue routing for web server farms", *Performance Evaluation* 64, 2007;
-H. C. Gromoll, "Diffusion approximation for a processor sharing queue in heavy traffic", *Annals of Applied Probability*
-14, 2004.
-"""
+"""Stations whose servers have queues of their own (lanes), and arrivals that take turns."""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Iterator, Mapping
 
+import numpy as np
+from scipy import special
+
+from capplan.models.language.network import Network
 from capplan.models.language.station import Station
+from capplan.models.language.step import Batch, FanOut, ForkJoin, Hedge, If, Pick, Step, Visit, children
 from capplan.models.language.units import FloatArray, Number
-from capplan.models.solver.flow_analysis import Congestion, ServiceDemand, Sharing
-from capplan.models.solver.random_times.random_time import RandomTime
-from capplan.models.solver.stations.erlang import erlang_c
+from capplan.models.solver.flow_analysis import Congestion, ServiceDemand, Sharing, weights
+from capplan.models.solver.random_times import RandomTime
+from capplan.models.solver.single_station import erlang_c
 
 
 def lane_congestion(
@@ -97,3 +72,52 @@ def _mean_wait_of_those(station: Station, load: FloatArray, wait: FloatArray, sc
     if station.assignment == "least_loaded":
         return np.asarray(np.maximum(residual / (1 - load**station.servers), wait))
     return np.asarray(wait + residual)
+
+
+def missing_variance_s2(network: Network, share: Mapping[str, Number]) -> dict[str, Number]:
+    """Return by how much taking turns reduces the variance of the work that a request brings, by station, in s².
+
+    Visits in parallel branches and under conditions count as Poisson.
+    """
+    members = {station.name: station.count or 1 for station in network.stations}
+    members |= {pool.name: pool.count or 1 for pool in network.pools}
+    found: dict[str, Number] = {}
+    for each in network.classes:
+        for visit, weight, turns in _visits_in_turn(each.flow, share.get(each.name, 0.0), {}, members):
+            less = weight * (1 - 1 / turns) * visit.demand.mean**2
+            found[visit.station] = found.get(visit.station, 0.0) + less
+    return found
+
+
+def peakedness(arrival_scv: Number, holding_scv: Number) -> FloatArray:
+    """Return the variance of the number inside an infinite server over that with Poisson arrivals.
+
+    Parameters
+    ----------
+    arrival_scv : number or array (draws,)
+        Squared coefficient of variation of the times between arrivals.
+    holding_scv : number or array (draws,)
+        That of the times inside, which are taken as gamma distributed.
+
+    Returns
+    -------
+    array (draws,)
+        1 + (`arrival_scv` - 1) E[min(S, S')] / E[S] for two independent times S and S' inside.
+    """
+    shape = 1 / np.maximum(holding_scv, 1e-6)
+    smaller = 1 - np.exp(special.gammaln(shape + 0.5) - special.gammaln(shape + 1)) / np.sqrt(np.pi)
+    return np.asarray(1 + (np.asarray(arrival_scv) - 1) * smaller)
+
+
+def _visits_in_turn(
+    step: Step, weight: Number, turns: Mapping[str, int], members: Mapping[str, int]
+) -> Iterator[tuple[Visit, Number, int]]:
+    """Yield the visits to members that take turns, how often each runs, and the number of members."""
+    if isinstance(step, Visit) and step.member is not None and step.member in turns:
+        yield step, weight, turns[step.member]
+    if isinstance(step, (FanOut, ForkJoin, If, Hedge, Batch)):
+        return
+    if isinstance(step, Pick) and step.policy == "round_robin" and step.among in members:
+        turns = {**turns, step.member: members[step.among]}
+    for often, inside in zip(weights(step), children(step), strict=True):
+        yield from _visits_in_turn(inside, weight * often, turns, members)

@@ -18,10 +18,9 @@ from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis, Inside
 from capplan.models.solver.backpressure import Blocked, blocked
 from capplan.models.solver.failing_sessions import Chain, sent
-from capplan.models.solver.pool_groups import PoolGroup
-from capplan.models.solver.random_times.gamma_mixture import GammaMixture, quantiles_of_groups_s
-from capplan.models.solver.random_times.pauses import RareDelay
-from capplan.models.solver.stations.flow_equivalent import FlowEquivalent
+from capplan.models.solver.pauses import RareDelay
+from capplan.models.solver.pools import FlowEquivalent, PoolGroup
+from capplan.models.solver.random_times import GammaMixture, quantiles_of_groups_s
 
 Parts = tuple[FloatArray, FloatArray, FloatArray]
 

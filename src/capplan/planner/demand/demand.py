@@ -20,7 +20,7 @@ from capplan.models.language.units import (
     Seconds,
     parse_count,
 )
-from capplan.planner.demand.sources import (
+from capplan.planner.demand.uncertain import (
     BOOT_SHARES,
     BUSY_SHARE,
     COMPRESSION,
@@ -28,9 +28,13 @@ from capplan.planner.demand.sources import (
     INTERIM_S,
     USABLE,
     Assumption,
+    Between,
+    Counts,
+    Growth,
+    Shares,
+    Sizes,
     assumed,
 )
-from capplan.planner.demand.uncertain import Between, Counts, Growth, Shares, Sizes
 
 _READ_COUNT = BeforeValidator(lambda value: parse_count(value) if isinstance(value, str) else value)
 ShareOfAll = Annotated[float, Field(gt=0, le=1), READ_SHARE]

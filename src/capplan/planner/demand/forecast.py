@@ -2,34 +2,468 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
+import numpy as np
+
+from capplan.layout.fitted_file import Fitted
+from capplan.models.cassandra.encryption import LINKS, in_order
+from capplan.models.errors import InputError
+from capplan.models.language.scenario import S, Scenario, changed, options_of
+from capplan.models.language.traffic import mix_text
+from capplan.models.language.units import FloatArray
 from capplan.models.results import Band, plain
-from capplan.planner.demand.busy_hour import (
-    ClassRates,
-    SessionRequests,
-    busy_hour_rates,
-    grown,
-    session_requests,
-    starts_per_s,
+from capplan.planner.demand.demand import (
+    DAY_S,
+    HOUR_S,
+    BusyHour,
+    Connections,
+    Data,
+    Demand,
+    assumptions,
+    authentication_requests,
+    boots,
+    compression,
+    headroom,
+    interim_s,
+    share_of_day,
+    usable,
+    window_s,
+    within_s,
 )
-from capplan.planner.demand.demand import Demand, assumptions
-from capplan.planner.demand.reattach import ReattachStorm, reattach, served_after_s
-from capplan.planner.demand.sources import Assumption
-from capplan.planner.demand.uncertain import band_of, growth_factors
-from capplan.planner.demand.volume import (
-    GROWTH,
-    Volume,
-    disk_gib_per_node,
-    gib_per_node,
-    months_until,
-    months_until_rate,
-    total_gib,
-    volume,
-)
+from capplan.planner.demand.uncertain import Assumption, Between, band_of, growth_factors
+from capplan.planner.explore.sweep import rate_fields
+from capplan.planner.predict.capacity import peak_and_mean
+from capplan.systems.registry import resolve, system
+
+
+@dataclass(frozen=True)
+class SessionRequests:
+    """Mean numbers of requests in a session.
+
+    Attributes
+    ----------
+    auth
+        Authorizations and re-authorizations.
+    start
+        Accounting start.
+    interim
+        Accounting updates.
+    stop
+        Accounting stop.
+    """
+
+    auth: float
+    start: float
+    interim: float
+    stop: float
+
+    @property
+    def acct(self) -> float:
+        """Accounting requests."""
+        return self.start + self.interim + self.stop
+
+    @property
+    def total(self) -> float:
+        """All requests."""
+        return self.auth + self.acct
+
+
+@dataclass(frozen=True)
+class ClassRates:
+    """Rates by request class, per second.
+
+    Attributes
+    ----------
+    total_per_s
+        All requests.
+    auth_per_s
+        Authorizations.
+    acct_per_s
+        Accounting requests.
+    handshakes_per_s
+        TLS handshakes of new connections; they are no requests.
+    """
+
+    total_per_s: float
+    auth_per_s: float
+    acct_per_s: float
+    handshakes_per_s: float = 0.0
+
+    @property
+    def handshakes_per_request(self) -> float:
+        """TLS handshakes for each request."""
+        return self.handshakes_per_s / self.total_per_s if self.total_per_s else 0.0
+
+
+def rates(auth_per_s: float, acct_per_s: float, handshakes_per_s: float = 0.0) -> ClassRates:
+    """Return rates by class with their sum."""
+    return ClassRates(auth_per_s + acct_per_s, auth_per_s, acct_per_s, handshakes_per_s)
+
+
+def timer_events(period_s: float, mean_length_s: float) -> float:
+    """Return how often a timer fires in an exponential time, on average."""
+    ratio = period_s / mean_length_s
+    return 1 / math.expm1(ratio) if ratio < 700 else 0.0
+
+
+def session_requests(hour: BusyHour) -> SessionRequests:
+    """Return the mean numbers of requests in a session."""
+    length_s = float(hour.length_s)
+    again = 0.0 if hour.reauthentication_s is None else timer_events(float(hour.reauthentication_s), length_s)
+    given = hour.interim_updates
+    updates = timer_events(interim_s(hour), length_s) if given is None else given
+    return SessionRequests(authentication_requests(hour) * (1 + again), 1.0, updates, 1.0)
+
+
+def grown(demand: Demand, months: float | None = None) -> float:
+    """Return the number of subscribers after so many months, at the planned time by default; of the median growth."""
+    years = (demand.months if months is None else months) / 12
+    return float(demand.subscribers) * float((1 + growth_per_year(demand)) ** years)
+
+
+def growth_per_year(demand: Demand) -> float:
+    """Return the median growth per year."""
+    low, high = demand.growth
+    return low if low == high else math.sqrt((1 + low) * (1 + high)) - 1
+
+
+def starts_per_s(demand: Demand, subscribers: float) -> float:
+    """Return how many sessions start per second."""
+    return subscribers * float(demand.busy_hour.sessions) / HOUR_S
+
+
+def busy_hour_rates(demand: Demand, subscribers: float) -> ClassRates:
+    """Return the rates in the busy hour with so many subscribers."""
+    starts, each = starts_per_s(demand, subscribers), session_requests(demand.busy_hour)
+    return rates(starts * each.auth, starts * each.acct, _made_anew(demand.connections))
+
+
+def _made_anew(connections: Connections | None) -> float:
+    if connections is None or connections.lifetime_s is None:
+        return 0.0
+    return float(connections.count) / float(connections.lifetime_s)
+
+
+_MOST_POINTS = 600  # of the rates over time
+
+
+@dataclass(frozen=True)
+class RatesAt:
+    """Rates in a time after the outage.
+
+    Attributes
+    ----------
+    from_s
+        Begin of the time, seconds after the end of the outage.
+    to_s
+        Its end.
+    rates
+        Mean rates in that time.
+    """
+
+    from_s: float
+    to_s: float
+    rates: ClassRates
+
+
+@dataclass(frozen=True)
+class ReattachStorm:
+    """What a mass re-attach asks.
+
+    Attributes
+    ----------
+    sessions
+        Sessions that start anew.
+    peak
+        The highest rate of requests over the window, and when.
+    times_busy_hour
+        Peak rate over that of the busy hour.
+    handshakes_peak_per_s
+        Highest rate of TLS handshakes over the window.
+    updates_peak_per_s
+        Highest rate of accounting updates of these sessions, one interim interval later, when they come together; null
+        where the interval is not known.
+    updates_after_s
+        That interval.
+    over_time
+        Rates from the end of the outage until the last device is back.
+    """
+
+    sessions: float
+    peak: RatesAt
+    times_busy_hour: float
+    handshakes_peak_per_s: float
+    updates_peak_per_s: float | None
+    updates_after_s: float | None
+    over_time: tuple[RatesAt, ...]
+
+
+@dataclass(frozen=True)
+class _Storm:
+    """Devices and connections that come back, and what goes on besides."""
+
+    devices: float
+    auth_requests: float
+    connections: float
+    besides: ClassRates
+    boot_s: FloatArray
+    booted: FloatArray
+    connected_s: FloatArray
+
+    def between(self, start: float, end: float) -> ClassRates:
+        """Return the mean rates in a time."""
+        devices = self.devices * self.share(start, end) / (end - start)
+        connected = float(np.diff(np.interp([start, end], self.connected_s, [0.0, 1.0]))[0])
+        handshakes = self.connections * connected / (end - start)
+        return rates(
+            self.besides.auth_per_s + devices * self.auth_requests,
+            self.besides.acct_per_s + devices,
+            self.besides.handshakes_per_s + handshakes,
+        )
+
+    def share(self, start: float, end: float) -> float:
+        """Return the share of the devices that boot in a time."""
+        return float(np.diff(np.interp([start, end], self.boot_s, self.booted))[0])
+
+
+def reattach(demand: Demand, subscribers: float) -> ReattachStorm:
+    """Return what a mass re-attach asks.
+
+    Parameters
+    ----------
+    demand : Demand
+        The demand.
+    subscribers : float
+        Number of subscribers.
+
+    Returns
+    -------
+    ReattachStorm
+    """
+    storm, asked, hour = _storm(demand, subscribers), demand.reattach, demand.busy_hour
+    window = window_s(asked)
+    start = _begin_of_peak(storm, window)
+    peak = RatesAt(start, start + window, storm.between(start, start + window))
+    usual = busy_hour_rates(demand, subscribers)
+    updates_s = None if hour.interim_updates is not None else interim_s(hour)
+    later = None
+    if updates_s is not None:
+        still_open = math.exp(-updates_s / float(hour.length_s))
+        later = storm.devices * storm.share(start, start + window) / window * still_open
+    return ReattachStorm(
+        sessions=storm.devices,
+        peak=peak,
+        times_busy_hour=peak.rates.total_per_s / usual.total_per_s,
+        handshakes_peak_per_s=storm.between(0.0, window).handshakes_per_s,
+        updates_peak_per_s=later,
+        updates_after_s=updates_s,
+        over_time=_over_time(storm, window),
+    )
+
+
+def served_after_s(demand: Demand, subscribers: float, capacity_per_s: float) -> float:
+    """Return when all have been served at the earliest, seconds after the outage, at a rate that is served at most.
+
+    Requests that are not yet there cannot be served: from each time on, those that come later take their time. The
+    sessions that the outage left open take their part of the rate.
+    """
+    storm = _storm(demand, subscribers)
+    left_per_s = capacity_per_s - storm.besides.total_per_s
+    if left_per_s <= 0:
+        return math.inf
+    work = storm.devices * (storm.auth_requests + 1)
+    return float(np.max(storm.boot_s + (1 - storm.booted) * work / left_per_s))
+
+
+def _storm(demand: Demand, subscribers: float) -> _Storm:
+    share = 1.0 if demand.reattach.share is None else demand.reattach.share
+    usual, connections = busy_hour_rates(demand, subscribers), demand.connections
+    times, shares = [0.0], [0.0]
+    for start, end, part in boots(demand.reattach):
+        times += [start, end]
+        shares += [shares[-1], shares[-1] + part]
+    return _Storm(
+        devices=share * starts_per_s(demand, subscribers) * float(demand.busy_hour.length_s),
+        auth_requests=authentication_requests(demand.busy_hour),
+        connections=0.0 if connections is None else float(connections.count),
+        besides=rates((1 - share) * usual.auth_per_s, (1 - share) * usual.acct_per_s, usual.handshakes_per_s),
+        boot_s=np.array(times),
+        booted=np.array(shares),
+        connected_s=np.array([0.0, 1.0 if connections is None else within_s(connections)]),
+    )
+
+
+def _begin_of_peak(storm: _Storm, window: float) -> float:
+    """Return when the window with the highest rate begins: at a corner of the distribution, or ends at one."""
+    corners = sorted({0.0, *storm.boot_s, *(max(each - window, 0.0) for each in storm.boot_s)})
+    return float(max(corners, key=lambda start: round(storm.share(start, start + window), 12)))
+
+
+def _over_time(storm: _Storm, window: float) -> tuple[RatesAt, ...]:
+    """Return the rates until all are back, in steps of the window, or longer ones where they would be many."""
+    last = max(float(storm.boot_s[-1]), float(storm.connected_s[-1]) if storm.connections else 0.0)
+    step = max(window, last / _MOST_POINTS)
+    starts = [number * step for number in range(math.ceil(round(last / step, 9)))]
+    return tuple(RatesAt(start, start + step, storm.between(start, start + step)) for start in starts)
+
+
+GIB = 2.0**30
+_MONTHS = 12
+# Numbers of the uncertain inputs, each with draws of its own.
+GROWTH, _BUSY, _ROWS, _ROW_BYTES, _SUBSCRIBER, _COMPRESSION, _HEADROOM, _USABLE, _CAPACITY = range(9)
+
+
+@dataclass(frozen=True, eq=False)
+class Volume:
+    """Data on disk, by draw of the uncertain inputs.
+
+    Attributes
+    ----------
+    data_gib : array (draws,)
+        One copy of all data today, compressed, GiB.
+    growth_factor : array (draws,)
+        Growth of one year.
+    room : array (draws,)
+        Share of a disk that data may fill: what formatting and compaction leave.
+    """
+
+    data_gib: FloatArray
+    growth_factor: FloatArray
+    room: FloatArray
+
+
+def volume(demand: Demand, data: Data, seed: int = 1) -> Volume:
+    """Return the volume of the data of a demand.
+
+    Parameters
+    ----------
+    demand : Demand
+        Subscribers, their sessions and their growth.
+    data : Data
+        What is stored of each.
+    seed : int
+        Seed of the draws.
+
+    Returns
+    -------
+    Volume
+    """
+    hour = demand.busy_hour
+    kept_s = float(hour.length_s) + float(data.retention_s)
+    busy_per_s = float(demand.subscribers) * float(hour.sessions) / HOUR_S
+    daily_per_s = busy_per_s * HOUR_S / (share_of_day(hour).draws(seed, _BUSY, 1.0) * DAY_S)
+    sessions = np.maximum(busy_per_s * min(kept_s, HOUR_S), daily_per_s * kept_s)
+    rows = (data.rows or Between(1.0, 1.0)).draws(seed, _ROWS)
+    content = sessions * rows * data.row_bytes.draws(seed, _ROW_BYTES)
+    if data.subscriber_bytes is not None:
+        content = content + float(demand.subscribers) * data.subscriber_bytes.draws(seed, _SUBSCRIBER)
+    free = headroom(data).draws(seed, _HEADROOM, 0.99)
+    return Volume(
+        data_gib=content * compression(data).draws(seed, _COMPRESSION, 1.0) / GIB,
+        growth_factor=growth_factors(demand.growth, seed, GROWTH),
+        room=usable(data).draws(seed, _USABLE, 1.0) * (1 - free),
+    )
+
+
+def total_gib(found: Volume, months: float = 0.0) -> Band:
+    """Return one copy of all data after so many months, GiB."""
+    return band_of(_grown(found, months))
+
+
+def gib_per_node(found: Volume, nodes_by_dc: Sequence[int], rf_by_dc: Sequence[int], months: float = 0.0) -> Band:
+    """Return the data on the fullest node.
+
+    Parameters
+    ----------
+    found : Volume
+        The volume.
+    nodes_by_dc, rf_by_dc : sequence of int (dcs,)
+        Numbers of nodes and of replicas of each row in each data centre.
+    months : float
+        Time from today.
+
+    Returns
+    -------
+    Band
+        GiB, with the 90 % band over the uncertain inputs.
+    """
+    return band_of(fullest(nodes_by_dc, rf_by_dc) * _grown(found, months))
+
+
+def disk_gib_per_node(found: Volume, nodes_by_dc: Sequence[int], rf_by_dc: Sequence[int], months: float = 0.0) -> Band:
+    """Return the disk that the fullest node needs, with the headroom of compaction; as `gib_per_node`."""
+    return band_of(fullest(nodes_by_dc, rf_by_dc) * _grown(found, months) / found.room)
+
+
+def months_until(found: Volume, nodes_by_dc: Sequence[int], rf_by_dc: Sequence[int], disk_gib: float) -> Band:
+    """Return the months until data and headroom fill the disk of the fullest node; infinite if they never do.
+
+    Parameters
+    ----------
+    found : Volume
+        The volume.
+    nodes_by_dc, rf_by_dc : sequence of int (dcs,)
+        Numbers of nodes and of replicas of each row in each data centre.
+    disk_gib : float
+        Size of the disk, GiB.
+
+    Returns
+    -------
+    Band
+        Months from today, 0 where it is full already.
+    """
+    today = fullest(nodes_by_dc, rf_by_dc) * found.data_gib
+    return band_of(months_to_grow(disk_gib * found.room / today, found.growth_factor))
+
+
+def months_until_rate(found: FloatArray, rate_per_s: float, capacity: Band) -> Band:
+    """Return the months until a rate reaches a capacity; infinite if it never does.
+
+    Parameters
+    ----------
+    found : array (draws,)
+        Growth of one year.
+    rate_per_s : float
+        The rate today, per second.
+    capacity : Band
+        The rate that the layout carries.
+
+    Returns
+    -------
+    Band
+        Months from today, 0 where it is above the capacity already.
+    """
+    return band_of(months_to_grow(_capacity_draws(capacity) / rate_per_s, found))
+
+
+def months_to_grow(factor: FloatArray, growth_factor: FloatArray) -> FloatArray:
+    """Return the months until something has grown by a factor (draws,); infinite if it does not grow that far."""
+    yearly = np.log(growth_factor)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        months = _MONTHS * np.log(factor) / yearly
+    return np.where(factor <= 1, 0.0, np.where(yearly > 0, months, np.inf))
+
+
+def fullest(nodes_by_dc: Sequence[int], rf_by_dc: Sequence[int]) -> float:
+    """Return the share of one copy of the data that the fullest node has."""
+    return max(rf / nodes for nodes, rf in zip(nodes_by_dc, rf_by_dc, strict=True) if nodes)
+
+
+def _grown(found: Volume, months: float) -> FloatArray:
+    return np.asarray(found.data_gib * found.growth_factor ** (months / _MONTHS))
+
+
+def _capacity_draws(capacity: Band) -> FloatArray:
+    """Return draws of a capacity: below and above its median, each side as wide as its end of the band."""
+    below = Between(capacity.low, capacity.value**2 / capacity.low).draws(1, _CAPACITY)
+    above = Between(capacity.value**2 / capacity.high, capacity.high).draws(1, _CAPACITY)
+    return np.where(below < capacity.value, below, above)
+
 
 SCHEMA = "capplan.demand/1"
 
@@ -263,3 +697,110 @@ def _fits(demand: Demand, layout: Layout, found: Volume | None, seed: int) -> It
         months=months_until(found, layout.cass_nodes, layout.rf, disk_gib),
         fits=needed.value <= disk_gib,
     )
+
+
+def contradicted(demand: Demand, scenario: type[Scenario]) -> tuple[str, ...]:
+    """Return the options of a kind of scenario that exclude a demand."""
+    others = ("mix",) if demand.connections is None else ("mix", "reconnects")
+    return (*rate_fields(scenario), *(name for name in others if name in options_of(scenario)))
+
+
+def offered(demand: Demand, scenario: type[Scenario], client_tls: bool) -> dict[str, str]:
+    """Return the options of a layout by field, as they are typed.
+
+    The rate is that of the busy hour at the planned time. It is a mean: where a system has bursts, its peak is higher.
+
+    Parameters
+    ----------
+    demand : Demand
+        The demand.
+    scenario : type
+        The kind of scenario.
+    client_tls : bool
+        Whether a new connection of a client takes a TLS handshake; see `has_client_tls`.
+
+    Returns
+    -------
+    dict of str
+        `mix` only for systems with one, `reconnects` only with connections that take handshakes.
+    """
+    known = options_of(scenario)
+    rates, session = busy_hour_rates(demand, grown(demand)), session_requests(demand.busy_hour)
+    mean = "tps_mean" if "tps_mean" in known else "tps"
+    found = {mean: _number(rates.total_per_s)}
+    if "mix" in known:
+        found["mix"] = mix_text({"auth": float(f"{session.auth:.4g}"), "acct": float(f"{session.acct:.4g}")})
+    if "reconnects" in known and demand.connections is not None and client_tls:
+        mixed = {name: found[name] for name in ("mix",) if name in found}
+        statements = scenario(**mixed).statements_per_request()
+        found["reconnects"] = _number(min(rates.handshakes_per_request / statements, 1.0))
+    return found
+
+
+def with_demand(scenario: S, demand: Demand | None) -> S:
+    """Return a scenario with what a demand offers; as it is without one, or with a rate of its own.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        The layout. What it says of the mix and of reconnects stays.
+    demand : Demand or None
+        The demand.
+    """
+    kind = type(scenario)
+    if demand is None or any(getattr(scenario, name) is not None for name in rate_fields(kind)):
+        return scenario
+    tls = has_client_tls(getattr(scenario, "encryption", None), getattr(scenario, "vpn", None))
+    found = offered(demand, kind, tls)
+    return changed(scenario, **{name: text for name, text in found.items() if getattr(scenario, name) is None})
+
+
+def has_client_tls(encryption: str | None, vpn: str | None) -> bool:
+    """Whether clients of the database encrypt their links themselves, so that a new connection takes a handshake."""
+    return encryption is not None and "client" in LINKS.get(in_order(encryption), ()) and vpn != "kernel"
+
+
+def _number(value: float) -> str:
+    """Return a number with six significant digits, without an exponent where it is readable."""
+    return f"{float(f'{value:.6g}'):.15g}"
+
+
+def layout_of(demand: Demand, scenario: Scenario, fitted: Fitted | None = None) -> Layout:
+    """Return the layout that a demand meets.
+
+    Parameters
+    ----------
+    demand : Demand
+        The demand; its mix decides what the layout sustains.
+    scenario : Scenario
+        The layout.
+    fitted : Fitted, optional
+        The calibration; the system's own by default.
+
+    Raises
+    ------
+    InputError
+        If the system has no Cassandra nodes, or no rates.
+    """
+    if system(scenario.system).ratios_only:
+        raise InputError(f"{scenario.system} has no capacity: its documents have ratios of throughput only")
+    nodes = scenario.cassandra_nodes()
+    if nodes is None:
+        raise InputError(f"{scenario.system} has no Cassandra nodes of its own, so data cannot be laid out over them")
+    usual = offered(demand, type(scenario), client_tls=False)
+    storm = {"mix": mix_text({"auth": authentication_requests(demand.busy_hour), "acct": 1.0})}
+    words, capacity = _carried(scenario, usual, fitted)
+    return Layout(
+        words=words,
+        cass_nodes=nodes[0],
+        rf=nodes[1],
+        capacity=capacity,
+        reattach_capacity=_carried(scenario, storm, fitted)[1] if "mix" in usual else capacity,
+    )
+
+
+def _carried(scenario: Scenario, options: Mapping[str, str], fitted: Fitted | None) -> tuple[str, Band]:
+    """Return a layout in words, and the mean rate that it sustains with a mix."""
+    mix = {name: text for name, text in options.items() if name == "mix"}
+    case = resolve(changed(scenario, **mix), fitted)
+    return case.system.layout(case.scenario, case.values), peak_and_mean(case).mean_tps

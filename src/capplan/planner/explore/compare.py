@@ -2,7 +2,7 @@
 
 The figures of each layout are those of `predict`. Each draw of the parameters gives one difference, and the interval is
 over those. A model error is a property of a layout: the same layout has the same error, and errors of different layouts
-are correlated as was measured (see `capplan.calibration.case.model_error`). A figure that the change does not move in
+are correlated as was measured (see `capplan.layout.uncertainty`). A figure that the change does not move in
 any draw differs by nothing.
 """
 
@@ -18,20 +18,19 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from capplan.calibration.case.uncertainty import HIGH, LOW
-from capplan.calibration.fit.fitted_file import Fitted
-from capplan.calibration.system import Case
+from capplan.layout.fitted_file import Fitted
+from capplan.layout.system import Case
+from capplan.layout.uncertainty import HIGH, LOW
 from capplan.models.errors import InputError, MissingError
 from capplan.models.language.scenario import Scenario
 from capplan.models.language.units import FloatArray
 from capplan.models.results import STATISTICS, Band, plain
 from capplan.models.verdict import NORMAL, Verdict
-from capplan.planner.explore.sweep_table import rate_fields
-from capplan.planner.predict.capacity import objectives_at_a_rate
+from capplan.planner.explore.sweep import rate_fields
+from capplan.planner.predict.capacity import objectives_at_a_rate, sustained_rate
 from capplan.planner.predict.predict import AtRate, CapacityLimit, Question, capacity_limit, solved_at, utilisation
-from capplan.planner.predict.sustained_rate import sustained_rate
-from capplan.planner.situations.conditions import Conditions
 from capplan.planner.situations.judged import Judged
+from capplan.planner.situations.sustained import Conditions
 from capplan.systems.registry import resolve
 
 SCHEMA = "capplan.comparison/2"

@@ -14,19 +14,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from capplan.calibration.fit.fitted_file import Fitted
-from capplan.calibration.outage import Remainder
-from capplan.calibration.system import Case, System
+from capplan.layout.fitted_file import Fitted
+from capplan.layout.losses import Remainder
+from capplan.layout.system import Case, System
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import FloatArray
 from capplan.models.objective import Metric, parse
 from capplan.models.results import Band
 from capplan.models.verdict import NORMAL, Verdict
-from capplan.planner.explore.sweep_table import rate_fields
+from capplan.planner.explore.sweep import rate_fields
 from capplan.planner.predict.capacity import default_rate
-from capplan.planner.situations.conditions import Conditions
 from capplan.planner.situations.judged import Judged
+from capplan.planner.situations.sustained import Conditions
 from capplan.systems.registry import resolve, system
 
 FEW_DRAWS = 16

@@ -10,10 +10,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from capplan.calibration.evidence.load_tests import LOAD_TESTS, LoadTestRow
+from capplan.evidence.load_tests import LOAD_TESTS, LoadTestRow
 from capplan.lab.layout import Layout
 from capplan.models.errors import InputError
-from capplan.models.replaced_file import replace_file
+from capplan.models.files import replace_file
 
 SMALL, LARGE, SESSIONS = "small.csv", "measured.csv", "sessions.csv"
 PREDICTIONS, DIGEST, CALIBRATION = "predictions.json", "predictions.sha256", "calibration.json"

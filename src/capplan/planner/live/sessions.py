@@ -15,11 +15,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from capplan.calibration.case.ensemble import at_draws, spaced
-from capplan.calibration.case.variation import varied
-from capplan.calibration.evidence.load_tests import LoadTestRow
-from capplan.calibration.fit.fitted_file import Fitted
 from capplan.calibration.tables.fit_table import band_of, draws_of, unloaded, with_unknown_layouts
+from capplan.evidence.load_tests import LoadTestRow
 from capplan.lab.collectors.cassandra import Operation, RunningCluster
 from capplan.lab.collectors.collector import Progress
 from capplan.lab.collectors.sessions import (
@@ -31,6 +28,9 @@ from capplan.lab.collectors.sessions import (
     row_of,
     run_name,
 )
+from capplan.layout.ensemble import at_draws, spaced
+from capplan.layout.fitted_file import Fitted
+from capplan.layout.solution import varied
 from capplan.models.cassandra.visibility import Load as Busy
 from capplan.models.cassandra.visibility import Question, Sampling, chances_not_found
 from capplan.models.language.distribution import Exponential
@@ -61,7 +61,7 @@ from capplan.systems.cassandra import SYSTEM
 from capplan.systems.cassandra.network import HOST, build_cluster, build_costs
 from capplan.systems.cassandra.scenario import CassandraScenario
 from capplan.systems.openprovider.network import OPERATIONS
-from capplan.systems.openprovider.session_mix import USUAL, sent_sessions
+from capplan.systems.openprovider.scenario import USUAL, sent_sessions
 
 FLOW: tuple[Message, ...] = tuple(
     Message(name, OPERATIONS[name])  # type: ignore[arg-type]  # words of the Literal

@@ -1,25 +1,231 @@
-"""`next-test`: which load test to run next, by what it would tell of an asked figure per hour of testing."""
+"""`next-test`: which load test to run next, by what it would show of an asked figure per hour of testing."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
+from zlib import crc32
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
-from capplan.calibration.system import Case
-from capplan.calibration.tables.fit_table import TableSystem
-from capplan.calibration.tables.rows import rows_of
-from capplan.models.errors import InputError
+from capplan.calibration.tables.errors import name_of
+from capplan.calibration.tables.fit_table import TableSystem, draws_of
+from capplan.calibration.tables.model import solved_rows
+from capplan.calibration.tables.rows import QUANTITIES, Load, TableRow, rows_of
+from capplan.layout.fitted_file import Fitted
+from capplan.layout.solution import LEVELS
+from capplan.layout.system import Case
+from capplan.models.errors import InputError, nearest
 from capplan.models.language.scenario import Scenario, changed, fields_of, options_of
-from capplan.models.language.units import FloatArray
+from capplan.models.language.units import FloatArray, Number
 from capplan.models.objective import Comparison
 from capplan.models.results import plain
 from capplan.models.verdict import CONFIDENCE
-from capplan.planner.next_test.figures import CAPACITY, THROUGHPUT, Measured, clients_of, measured
-from capplan.planner.next_test.gain import Normal, chance_of_change, factor, variance_lost
+from capplan.planner.explore.ranges import parse_values, value_type
+
+CAPACITY, THROUGHPUT = "capacity", "throughput"
+REPEAT = {CAPACITY: 0.05, THROUGHPUT: 0.05, "mean": 0.05, "p50": 0.05, "p90": 0.075, "p95": 0.075, "p99": 0.1}
+"""Scatter of a repeat, as a standard deviation of the logarithm, where no repeat was measured: guesses."""
+STATISTICS = ("mean", "p50", "p90", "p95", "p99")
+_COLUMNS = {THROUGHPUT: "throughput_tps", **{name: f"latency_{name}_ms" for name in STATISTICS}}
+_NORMAL = 1.6449  # standard deviations from the median to an end of a 90 % band
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Figures of one layout at one load.
+
+    Attributes
+    ----------
+    draws : mapping of arrays (draws,)
+        Figures by name (`capacity`, `throughput`, `p99` or `read.p99`): per second, or milliseconds.
+    scatter : mapping of float
+        Standard deviation of the logarithm of a repeat, with the model error, by name.
+    """
+
+    draws: Mapping[str, FloatArray]
+    scatter: Mapping[str, float]
+
+    def figure(self, name: str) -> tuple[FloatArray, float]:
+        """Return the draws of a figure and its scatter.
+
+        Raises
+        ------
+        InputError
+            If there is no such figure, or it is unbounded because the load is beyond the capacity.
+        """
+        if name not in self.draws:
+            raise InputError(f"figure {name!r} is not measured by a test of this layout{nearest(name, self.draws)}")
+        found = self.draws[name]
+        if not np.all(np.isfinite(found)):
+            raise InputError(f"{name} is unbounded: the load is beyond the capacity. Ask for capacity, or a lower load")
+        return found, self.scatter[name]
+
+
+def measured(case: Case[Any]) -> Measured:
+    """Return the figures of a layout at its load: that of its clients, or its offered rate; 80 % of the capacity.
+
+    Parameters
+    ----------
+    case : Case
+        The layout with its calibration.
+    """
+    if isinstance(case.system, TableSystem):
+        return _of_table(case.system, case.fitted, case.scenario)
+    return _of_case(case)
+
+
+def clients_of(case: Case[Any]) -> int | None:
+    """Return the number of closed clients, if they determine the rate."""
+    return getattr(case.scenario, "clients", None) if isinstance(case.system, TableSystem) else None
+
+
+def _of_table(system: TableSystem[Any], fitted: Fitted, scenario: Scenario) -> Measured:
+    clients = getattr(scenario, "clients", None)
+    rate = scenario.offered_per_s()
+    layout = changed(scenario, tps=None, slo=(), **({"clients": None} if hasattr(scenario, "clients") else {}))
+    values = _with_own_factors(system, fitted, layout)
+    row = TableRow("", None, layout, Load("open", 0, 1.0), {})
+    if clients is None:
+        (alone,) = solved_rows(system, [row], values, [[]])
+        offered = 0.8 * float(np.median(alone.capacity_per_s)) if rate is None else float(np.max(rate))
+        load = Load("open", 0, offered)
+    else:
+        load = Load("closed", clients)
+    classes = system.classes(scenario)
+    asked = [None, *(classes if len(classes) > 1 else ())]
+    rows = [TableRow("", name, layout, load, {}) for name in asked]
+    columns = [name for name in QUANTITIES if load.kind == "closed" or name != QUANTITIES[0]]
+    solved = solved_rows(system, rows, values, [columns] * len(rows))
+    draws: dict[str, FloatArray] = {} if clients is not None else {CAPACITY: solved[0].capacity_per_s}
+    for name, each in zip(asked, solved, strict=True):
+        for short, column in _COLUMNS.items():
+            if column in each.figures:
+                draws[f"{name}.{short}" if name else short] = each.figures[column]
+    only = classes[0] if len(classes) == 1 else None
+    if only is not None:
+        draws.update({f"{only}.{name}": draws[name] for name in STATISTICS if name in draws})
+    known = {} if fitted.table is None else fitted.table.scatter
+    scatter = {name: known.get(_COLUMNS.get(_statistic(name), QUANTITIES[0]), 0.05) for name in draws}
+    return Measured({name: np.broadcast_to(each, (len(fitted.draws),)) for name, each in draws.items()}, scatter)
+
+
+def _with_own_factors(system: TableSystem[Any], fitted: Fitted, layout: Any) -> dict[str, Number]:
+    """Return all draws, with factors of a layout that no row had: its own ones, whenever it is asked for."""
+    found = draws_of(system, fitted)
+    for effect in system.effects:
+        name = name_of(effect, system.alike(layout))
+        if name not in found:
+            sd = fitted.its_table.priors[name_of(effect)][1]
+            random = np.random.default_rng([fitted.seed, crc32(name.encode())])
+            found[name] = np.exp(sd * random.standard_normal(len(fitted.draws)))
+    return found
+
+
+def _of_case(case: Case[Any]) -> Measured:
+    if case.system.ratios_only:
+        raise InputError(f"{case.system.name} is documented as ratios only: no load test of it measures a rate")
+    capacity = case.solution.capacity
+    given = case.given_per_s
+    at = case.at(0.8 * float(np.median(capacity)) if given is None else given)
+    figures = at.solution.at(float(at.offered_per_s or 0.0))
+    names = case.system.classes(case.scenario)
+    draws = {CAPACITY: capacity}
+    for name in names:
+        draws.update({f"{name}.{each}": 1e3 * figures.latency_s(name, each) for each in ("mean", *LEVELS)})
+    errors = at.uncertainty
+    scatter = {name: _scatter(REPEAT.get(_statistic(name), 0.1), _error(errors, name)) for name in draws}
+    return Measured(draws, scatter)
+
+
+def _error(errors: Any, name: str) -> float:
+    own = errors.rate if name == CAPACITY else errors.by_class.get(name.rpartition(".")[0], errors.time)
+    return float(own.half_width)
+
+
+def _scatter(repeat: float, half_width: float) -> float:
+    model = half_width / _NORMAL if math.isfinite(half_width) else 0.0
+    return math.hypot(repeat, model)
+
+
+def _statistic(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+@dataclass(frozen=True)
+class Normal:
+    """A normal distribution of the logarithm of a figure."""
+
+    mean: float
+    sd: float
+
+    @classmethod
+    def of(cls, draws: FloatArray) -> Normal:
+        """Return the distribution of draws (draws,) of a logarithm."""
+        return cls(float(np.mean(draws)), float(np.std(draws)))
+
+
+def variance_lost(asked: FloatArray, measured: FloatArray, scatter: FloatArray) -> float:
+    """Return by how much a test is expected to lower the variance of an asked figure.
+
+    Parameters
+    ----------
+    asked : array (draws,)
+        Logarithms of the asked figure.
+    measured : array (figures, draws)
+        Logarithms of what the test would measure.
+    scatter : array (figures,)
+        Standard deviation of a repeat of each of these logarithms.
+
+    Returns
+    -------
+    float
+        Between 0 and the variance of the asked figure.
+    """
+    around = measured - measured.mean(axis=-1, keepdims=True)
+    own = asked - asked.mean()
+    count = len(asked)
+    covariance = around @ around.T / count + np.diag(scatter**2)
+    shared = around @ own / count
+    lost = float(shared @ np.linalg.pinv(covariance, hermitian=True) @ shared)  # figures may say the same
+    return min(max(lost, 0.0), float(own @ own / count))
+
+
+def factor(sd: float, scatter: float, level: float = 0.9) -> float:
+    """Return the ratio of an end of the central band of a repeat to the median: `exp(z sd)`."""
+    return math.exp(float(ndtri((1 + level) / 2)) * math.hypot(sd, scatter))
+
+
+def chance_of_change(now: Normal, limit: float, lost: float, scatter: float, confidence: float) -> float:
+    """Return the probability that a test changes the answer whether a figure is at least a limit.
+
+    The answer is yes if a repeat exceeds the limit with the wanted confidence.
+
+    Parameters
+    ----------
+    now : Normal
+        The logarithm of the figure, before the test.
+    limit : float
+        Logarithm of the limit.
+    lost : float
+        Variance that the test removes.
+    scatter : float
+        Standard deviation of a repeat of the logarithm.
+    confidence : float
+        The wanted confidence, such as 0.95.
+    """
+    margin = float(ndtri(confidence))
+    yes = now.mean - limit >= margin * math.hypot(now.sd, scatter)
+    after = math.hypot(math.sqrt(max(now.sd**2 - lost, 0.0)), scatter)
+    if lost <= 0:
+        return 0.0
+    likely_yes = float(ndtr((now.mean - limit - margin * after) / math.sqrt(lost)))
+    return 1 - likely_yes if yes else likely_yes
+
 
 SCHEMA = "capplan.next-test/1"
 _LOADS = ("clients", "tps", "slo")
@@ -322,3 +528,56 @@ def _layout(scenario: Scenario) -> tuple[Any, ...]:
 
 def _in_words(fields: Mapping[str, Any]) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in fields.items())
+
+
+MOST = 200  # candidates: more are a sweep, and each solves a network for every draw
+
+
+def parse_candidates(texts: Sequence[str], scenario: type[Scenario]) -> tuple[dict[str, Any], ...]:
+    """Return candidates, each once: all combinations of the values in each text.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        Each has options of the scenario and their values, such as `rf=3,5 clients=128..512:128`.
+    scenario : type
+        The kind of scenario.
+
+    Raises
+    ------
+    InputError
+        If an option is unknown or repeated, a value cannot be read, or there are too many combinations.
+    """
+    found: dict[tuple[tuple[str, Any], ...], None] = {}
+    for text in texts:
+        values = _values(text, scenario)
+        for combination in itertools.product(*values.values()):
+            found[tuple(zip(values, combination, strict=True))] = None
+            if len(found) > MOST:
+                raise InputError(f"there are more than {MOST} candidates: give fewer values")
+    return tuple(dict(each) for each in found)
+
+
+def _values(text: str, scenario: type[Scenario]) -> Mapping[str, tuple[Any, ...]]:
+    options = [name for name in options_of(scenario) if name != "slo"]
+    found: dict[str, tuple[Any, ...]] = {}
+    for part in text.split():
+        name, sign, values = part.partition("=")
+        field = name.removeprefix("--").replace("-", "_")
+        if not sign or not values:
+            raise InputError(f"candidates {text!r}: {part!r} has no value; write such as clients=128,512")
+        if field not in options:
+            raise InputError(f"candidates {text!r}: {name!r} is no option of the layout{nearest(field, options)}")
+        if field in found:
+            raise InputError(f"candidates {text!r}: {name!r} appears twice; list its values with commas")
+        try:
+            found[field] = parse_values(values, value_type(scenario, field))
+        except InputError as error:
+            raise InputError(f"candidates {text!r}: {name}: {error}") from None
+    if not found:
+        raise InputError("the candidates are empty: give options and values, such as 'rf=3,5 clients=128,512'")
+    for field in found:
+        for other in options_of(scenario)[field].replaces:
+            if other in found:
+                raise InputError(f"candidates {text!r}: {field} and {other} exclude each other; give one of them")
+    return found

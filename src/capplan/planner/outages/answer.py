@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from capplan.models.results import Outage, plain
 from capplan.models.verdict import Verdict
-from capplan.planner.outages.clients import Clients
+from capplan.planner.outages.places import Clients
 
 SCHEMA = "capplan.outages/2"
 Expected = Literal["recovers", "may stay down", "overloaded without a trigger", "not known"]

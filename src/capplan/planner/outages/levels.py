@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
-from capplan.calibration.outage import DC, Loss, Remainder
-from capplan.calibration.system import Case
+from capplan.layout.losses import DC, Loss, Remainder
+from capplan.layout.system import Case
 from capplan.models.cassandra.consistency import READ_LEVELS
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed, options_of

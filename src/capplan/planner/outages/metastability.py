@@ -30,10 +30,8 @@ from capplan.models.language.network import ALL_TRAFFIC, Network
 from capplan.models.language.traffic import Event, Timeline
 from capplan.models.number_words import significant
 from capplan.planner.outages.answer import Expected, Metastability, RecoveryVerdict, Screen
-from capplan.planner.outages.clients import ClientOptions, Clients, with_clients
-from capplan.planner.outages.course import Course, course_of, usual_share
-from capplan.planner.outages.effort import RUN_S, Effort, run_cost_s
-from capplan.planner.outages.places import Return, with_loss
+from capplan.planner.outages.places import ClientOptions, Clients, Return, with_clients, with_loss
+from capplan.planner.outages.transient import RUN_S, Course, Effort, course_of, run_cost_s, usual_share
 from capplan.simulator.analysis.output import CONFIDENCE
 from capplan.simulator.experiments.replications import ReplicationPlan, replicate
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from capplan.calibration.case.solution import Solution
-from capplan.calibration.fit.fitted_file import Fitted
-from capplan.calibration.outage import Remainder, losses_of
-from capplan.calibration.system import System
+from capplan.layout.fitted_file import Fitted
+from capplan.layout.losses import Remainder, losses_of
+from capplan.layout.solution import Solution
+from capplan.layout.system import System
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values
@@ -22,12 +22,22 @@ from capplan.models.number_words import significant
 from capplan.models.results import STATISTICS
 from capplan.models.verdict import CONFIDENCE
 from capplan.planner.outages.answer import Metastability, OutagesAnswer, Transient
-from capplan.planner.outages.clients import DRIVER, PATIENT, RADIUS, ClientOptions, Clients, clients_of, with_clients
-from capplan.planner.outages.effort import Effort
 from capplan.planner.outages.levels import levels_left
 from capplan.planner.outages.metastability import Load, RetryQuestion, Trigger, metastability, survival_of
-from capplan.planner.outages.places import Return, places_named, places_of_loss, with_workers_that_give_up
-from capplan.planner.outages.transient import Loss, Times, transient
+from capplan.planner.outages.places import (
+    DRIVER,
+    PATIENT,
+    RADIUS,
+    ClientOptions,
+    Clients,
+    Return,
+    clients_of,
+    places_named,
+    places_of_loss,
+    with_clients,
+    with_workers_that_give_up,
+)
+from capplan.planner.outages.transient import Effort, Loss, Times, transient
 from capplan.planner.predict.predict import PredictionEngine, Question, predict_case
 from capplan.planner.simulate.simulate import of_network
 from capplan.systems.registry import resolve

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from capplan.models.errors import InputError
 from capplan.models.language.network import Network
@@ -14,12 +15,269 @@ from capplan.models.language.traffic import Timeline
 from capplan.models.language.units import FloatArray
 from capplan.models.number_words import significant
 from capplan.planner.outages.answer import Duration, Phase, SeriesBand, Transient
-from capplan.planner.outages.course import LOOK_S, P50, P99, Course, back_to_normal, course_of, normal_of, quantiles
-from capplan.planner.outages.effort import Effort, run_cost_s
 from capplan.planner.outages.places import Return, with_loss
+from capplan.planner.predict.simulated_latency import LONGEST_BUDGET_S
 from capplan.simulator.analysis.output import CONFIDENCE, interval
+from capplan.simulator.engine import simulate
 from capplan.simulator.experiments.replications import ReplicationPlan, replicate
-from capplan.simulator.results.tally import INTERVALS
+from capplan.simulator.results.histogram import IntArray, bin_middles
+from capplan.simulator.results.run import Run
+from capplan.simulator.results.tally import COMPLETED, DROPPED, INTERVALS, RETRIES, STARTED, TIMED_OUT
+from capplan.simulator.specification.clock import TICKS_PER_S
+
+LOOK_S = 5.0
+"""Seconds that are looked at together: a percentile of one second may rest on few requests."""
+P50, P99 = 0.5, 0.99
+PARTS = 8
+_MOST = 0.75  # of the windows after a run is back: single ones may exceed a limit by chance
+_ROUNDING = 1e-6  # seconds
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """What one run did in each interval; arrays have a row for each (intervals,), unless said otherwise.
+
+    Attributes
+    ----------
+    boundaries_s
+        Where intervals start, and the end of the last one (intervals + 1,).
+    started, completed, unanswered
+        Requests that started, completed, and ended without an answer (dropped or timed out) after their last attempt.
+    retries
+        Further attempts of the requests that started in the interval, whenever they came.
+    counts
+        Latencies of the completed requests that started in the interval, by bin of the histogram (intervals, bins).
+    bins_ms
+        Middles of the bins, milliseconds (bins,).
+    """
+
+    boundaries_s: FloatArray
+    started: IntArray
+    completed: IntArray
+    unanswered: IntArray
+    retries: IntArray
+    counts: IntArray
+    bins_ms: FloatArray
+
+    @property
+    def width_s(self) -> float:
+        """Length of an interval, seconds."""
+        return float(self.boundaries_s[1] - self.boundaries_s[0])
+
+    def percentile_ms(self, level: float, look: int = 1) -> FloatArray:
+        """Return a percentile of the latencies in each `look` successive intervals; nan where none completed."""
+        summed = _moving_sum(self.counts, look)
+        cumulated = np.cumsum(summed, axis=1)
+        totals = cumulated[:, -1]
+        ranks = np.maximum(np.ceil(level * totals), 1)
+        places = (cumulated < ranks[:, None]).sum(axis=1)
+        found = self.bins_ms[np.minimum(places, len(self.bins_ms) - 1)]
+        return np.where(totals > 0, found, np.nan)
+
+
+def course_of(run: Run) -> Course:
+    """Return the course of a run."""
+    tally = run.tally
+    series = tally.class_series[:-1].sum(axis=1)
+    counts = tally.histograms[:-1, :, 0].sum(axis=1)
+    if not counts.shape[1]:
+        counts = np.zeros((len(counts), 1), dtype=np.int64)
+    middles = bin_middles()[tally.first_bin : tally.first_bin + counts.shape[1]]
+    return Course(
+        boundaries_s=tally.boundaries / TICKS_PER_S,
+        started=series[:, STARTED],
+        completed=series[:, COMPLETED],
+        unanswered=series[:, DROPPED] + series[:, TIMED_OUT],
+        retries=tally.class_totals[:-1, :, RETRIES].sum(axis=1),
+        counts=counts,
+        bins_ms=middles / (TICKS_PER_S / 1e3),
+    )
+
+
+@dataclass(frozen=True)
+class Back:
+    """When a run was back to normal, in seconds; None where it was not until its end.
+
+    Attributes
+    ----------
+    after_loss_s
+        Time from the loss.
+    after_return_s
+        Time from the return.
+    """
+
+    after_loss_s: float | None
+    after_return_s: float | None
+
+
+@dataclass(frozen=True)
+class Normal:
+    """What counts as normal in each window of `LOOK_S`.
+
+    Attributes
+    ----------
+    rate_per_s
+        The lowest rate of completed requests.
+    p99_ms
+        The highest p99.
+    """
+
+    rate_per_s: float
+    p99_ms: float
+
+
+def normal_of(courses: Sequence[Course], normal_s: tuple[float, float], within: float) -> Normal:
+    """Return what is normal: the worst windows of all runs in a time before a loss, and a tolerance.
+
+    Parameters
+    ----------
+    courses : sequence of Course
+        The runs.
+    normal_s : (float, float)
+        From when to when they were normal: they had filled up, and no request was reached by the loss.
+    within : float
+        Tolerance, as a share.
+    """
+    rates, p99 = [], []
+    for each in courses:
+        starts, ends, rate, slow = _windows(each)
+        before = (starts >= normal_s[0] - _ROUNDING) & (ends <= normal_s[1] + _ROUNDING)
+        rates += rate[before].tolist()
+        p99 += slow[before & np.isfinite(slow)].tolist()
+    if not rates or not p99:
+        raise ValueError(f"no {LOOK_S:g} s with an answer between {normal_s[0]:g} and {normal_s[1]:g} s")
+    return Normal((1 - within) * min(rates), (1 + within) * max(p99))
+
+
+def back_to_normal(course: Course, times_s: tuple[float, float], limits: Normal) -> Back:
+    """Return when a run was back to normal after a loss and after the return.
+
+    It is back at the start of the first two successive windows of `LOOK_S` that are normal, if three of four are from
+    then on.
+
+    Parameters
+    ----------
+    course : Course
+        The run.
+    times_s : (float, float)
+        When the loss and the return happened.
+    limits : Normal
+        What is normal.
+    """
+    starts, ends, rates, p99 = _windows(course)
+    look = len(course.completed) - len(rates) + 1
+    lost_s, returned_s = times_s
+    normal = (rates >= limits.rate_per_s) & (p99 <= limits.p99_ms)
+    twice = np.append(normal[:-look] & normal[look:], np.zeros(look, dtype=bool))
+    still_lost = (starts >= lost_s - _ROUNDING) & (ends <= returned_s + _ROUNDING)
+    returned = starts >= returned_s - _ROUNDING
+    after_return = _first(starts[returned] - returned_s, normal[returned], twice[returned])
+    after_loss = _first(starts[still_lost] - lost_s, normal[still_lost], twice[still_lost])
+    if after_loss is None and after_return is not None:
+        after_loss = returned_s - lost_s + after_return
+    return Back(after_loss, after_return)
+
+
+def _windows(course: Course) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return start, end, rate of completed requests and p99 of every window of `LOOK_S`."""
+    look = max(1, round(LOOK_S / course.width_s))
+    rates = _moving_sum(course.completed, look) / (look * course.width_s)
+    starts = course.boundaries_s[: len(rates)]
+    return starts, starts + look * course.width_s, rates, course.percentile_ms(P99, look)
+
+
+def _first(times_s: FloatArray, normal: BoolArray, twice: BoolArray) -> float | None:
+    """Return the first time with two normal windows from which on most windows are normal."""
+    if not len(times_s):
+        return None
+    on = np.cumsum(normal[::-1])[::-1] / np.arange(len(normal), 0, -1)
+    found = np.flatnonzero(twice & (on >= _MOST))
+    return max(float(times_s[found[0]]), 0.0) if len(found) else None
+
+
+def usual_share(course: Course, from_s: float) -> float:
+    """Return completed over started requests from a time on: the median of `PARTS` equal parts.
+
+    A single long busy period, as they come by chance, does not count for much; a lasting overload does.
+    """
+    first = min(int(np.searchsorted(course.boundaries_s, from_s - _ROUNDING)), len(course.started) - 1)
+    parts = zip(*(np.array_split(each[first:], PARTS) for each in (course.completed, course.started)), strict=True)
+    shares = [completed.sum() / started.sum() for completed, started in parts if started.sum()]
+    return float(np.median(shares)) if shares else 0.0
+
+
+def _moving_sum(values: IntArray, look: int) -> IntArray:
+    """Return sums of `look` successive rows (rows - look + 1, ...)."""
+    zero = np.zeros((1, *values.shape[1:]), dtype=values.dtype)
+    sums = np.concatenate([zero, np.cumsum(values, axis=0)])
+    found: IntArray = sums[look:] - sums[:-look]
+    return found
+
+
+def quantiles(each: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return median, 5th and 95th percentile over runs at each interval; nan where no run has a value."""
+    stacked = np.stack(each)
+    found = np.full((3, stacked.shape[1]), np.nan)
+    some = np.isfinite(stacked).any(axis=0)
+    found[:, some] = np.nanquantile(stacked[:, some], (0.5, 0.05, 0.95), axis=0)
+    return found[0], found[1], found[2]
+
+
+EVENT_S = 300e-9
+"""Nominal time for which one of two threads simulates an event."""
+RUN_S = 5e-3
+"""Nominal time to begin and to report a run."""
+THREADS = 2
+_PILOT_EVENTS = 20_000
+_MOST_PILOT_S = 1000.0
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much to simulate.
+
+    Attributes
+    ----------
+    budget_s
+        Seconds of a nominal machine for each loss or table.
+    seed
+        Seed of every random number.
+    replications
+        Number of replications, whatever they cost; None: what the budget pays for.
+    """
+
+    budget_s: float = 10.0
+    seed: int = 1
+    replications: int | None = None
+
+    def check(self) -> None:
+        """Check the numbers.
+
+        Raises
+        ------
+        InputError
+            If the budget is not above 0 and at most an hour, or there is no replication.
+        """
+        if not 0 < self.budget_s <= LONGEST_BUDGET_S:
+            raise InputError(
+                f"a budget of {self.budget_s:g} s is out of range: give more than 0 and at most 1h, such as '10s'"
+            )
+        if self.replications is not None and self.replications < 1:
+            raise InputError(f"{self.replications} replications show nothing: give at least 1")
+
+
+def run_cost_s(network: Network, duration_s: float, seed: int) -> float:
+    """Return what a run costs in seconds of the nominal machine, from the events of a short one.
+
+    The rule has no clock, so the same budget gives the same figures on every machine.
+    """
+    length_s, events = 0.05, 0
+    while events < _PILOT_EVENTS and length_s < _MOST_PILOT_S:
+        length_s *= 4
+        events = simulate(network, length_s, seed=seed).events
+    return events / length_s * duration_s * EVENT_S / THREADS
+
 
 SETTLES = 1 / 3
 """Share of the time before the loss in which the network fills up."""

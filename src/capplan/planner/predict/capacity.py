@@ -1,26 +1,215 @@
-"""The capacity of a layout, with its objectives met: by the figures that a prediction shows, and with their errors.
-
-A figure that an objective limits rises with the rate. So a draw's capacity is the highest rate at which the draw meets
-the objectives, and the median over draws is the rate at which the median figure is at its limit. A repeat of the load
-test measures other figures; the rates at which these are at their limit give the band.
-"""
+"""The capacity of a layout: the highest rate at which each parameter draw meets its objectives."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from capplan.calibration.case.uncertainty import HIGH, LOW
-from capplan.calibration.system import Case
+from capplan.layout.solution import Solution
+from capplan.layout.system import Case
+from capplan.layout.uncertainty import HIGH, LOW, Uncertainty
 from capplan.models.language.traffic import Bursty
 from capplan.models.language.units import FloatArray
-from capplan.models.objective import Objective
+from capplan.models.objective import Metric, Objective
 from capplan.models.results import Band, Capacity, Parts
 from capplan.models.solver.operating_point import MAX_DROP_RATE
-from capplan.planner.predict.sustained_rate import Relations, SustainedRate, sustained_rate
+from capplan.planner.predict.simulated_latency import Relation
+
+SHARES: tuple[float, ...] = (
+    *(0.001, 0.1, 0.2),
+    *np.arange(0.3, 0.9, 0.025).tolist(),
+    *(0.9, 0.92, 0.94, 0.955, 0.97, 0.98, 0.985, 0.99, 0.995, 0.998, 1.0),
+)
+"""Rates at which figures are solved, relative to the capacity without objectives; values between are interpolated.
+
+They are close because a percentile may grow tenfold from one to the next, where pauses of nodes begin to reach it.
+"""
+_HALVINGS = 20
+_TINY, _HUGE = 1e-12, 1e12  # stand for zero and for infinity between two rates
+
+Relations = Mapping[tuple[str, str], Relation]
+"""Simulated over analytic latencies, by reported request class and statistic."""
+
+
+class SustainedRate(NamedTuple):
+    """Rates by parameter draw, requests per second: as predicted, and as a repeat of the load test would measure."""
+
+    predicted: FloatArray
+    repeated: FloatArray
+
+
+def sustained_rate(
+    solution: Solution,
+    uncertainty: Uncertainty,
+    objectives: Sequence[Objective],
+    relations: Relations | None = None,
+    shares: Sequence[float] = SHARES,
+    along: Solution | None = None,
+) -> SustainedRate:
+    """Return the highest peak rate at which each draw meets the objectives.
+
+    Parameters
+    ----------
+    solution : Solution
+        The analysed layout.
+    uncertainty : Uncertainty
+        The model errors of its figures.
+    objectives : sequence of Objective
+        Objectives about figures at one rate; if empty, only overload limits the rate.
+    relations : mapping, optional
+        Simulated over analytic latencies; those that are missing are taken as solved.
+    shares : sequence of float
+        Shares of the capacity at which figures are solved, ascending. A draw that meets the objectives at the highest
+        counts as sustaining its whole capacity, one that does not at the lowest as sustaining nothing.
+    along : Solution, optional
+        The layout at those shares, as `Case.along`; `solution` by default.
+
+    Returns
+    -------
+    SustainedRate
+        Arrays (draws,).
+    """
+    plain = solution.capacity
+    if not objectives:
+        return SustainedRate(plain, uncertainty.repeated_capacity(plain))
+    curves = _Curves(along or solution, uncertainty, objectives, relations or {}, tuple(shares))
+    repeated = uncertainty.repeated_rate(plain * curves.highest_share(curves.repeated))
+    return SustainedRate(plain * curves.highest_share(curves.predicted), repeated)
+
+
+def repeated_at_rate(
+    solution: Solution,
+    uncertainty: Uncertainty,
+    metric: Metric,
+    rate_per_s: FloatArray,
+    relations: Relations,
+    shares: Sequence[float] = SHARES,
+) -> FloatArray:
+    """Return what repeats of the load test would measure of a latency at a rate, seconds (draws,).
+
+    Parameters
+    ----------
+    solution, uncertainty, relations, shares
+        As for `sustained_rate`.
+    metric : Metric
+        The latency.
+    rate_per_s : array (draws,)
+        Offered peak rate, requests per second.
+
+    Returns
+    -------
+    array (draws,)
+        Infinite where the rate exceeds the capacity.
+    """
+    share = rate_per_s / uncertainty.repeated_rate(solution.capacity)
+    curves = _Curves(solution, uncertainty, (), relations, tuple(shares), (metric,))
+    return np.where(share > 1, np.inf, curves.repeated(metric, np.minimum(share, 1.0)))
+
+
+def held_at_rate(
+    solution: Solution,
+    uncertainty: Uncertainty,
+    objectives: Sequence[Objective],
+    rate_per_s: FloatArray,
+    relations: Relations,
+) -> NDArray[np.bool_]:
+    """Return whether a repeat of the load test sustains a rate with the objectives met (draws,).
+
+    Each draw is solved at this very rate, so nothing is interpolated; the solution has all draws.
+
+    Parameters
+    ----------
+    solution, uncertainty, objectives, relations
+        As for `sustained_rate`.
+    rate_per_s : array (draws,)
+        Offered peak rate, requests per second.
+    """
+    plain = solution.capacity
+    if not objectives:
+        return np.asarray(uncertainty.repeated_capacity(plain) >= rate_per_s)
+    share = rate_per_s / np.maximum(uncertainty.repeated_rate(plain), _TINY)
+    figures = solution.at(np.minimum(share, 1.0) * plain)
+
+    def repeated(metric: Metric) -> FloatArray:
+        found = np.clip(figures.value(metric), _TINY, _HUGE)
+        relation = relations.get((metric.subject, metric.statistic))
+        if relation is not None:
+            solved = np.clip(figures.without_pauses.value(metric), _TINY, _HUGE)
+            found = relation.at(solved) + (found - solved)
+        if metric.kind != "duration":
+            return found
+        return uncertainty.repeated_time(found * 1e3, metric.subject, metric.statistic) / 1e3
+
+    return np.asarray((share <= 1) & np.all([each.holds(repeated) for each in objectives], axis=0))
+
+
+class _Curves:
+    """The figures that objectives are about, as functions of the rate, by parameter draw."""
+
+    def __init__(
+        self,
+        solution: Solution,
+        uncertainty: Uncertainty,
+        objectives: Sequence[Objective],
+        relations: Relations,
+        shares: tuple[float, ...],
+        asked: Sequence[Metric] = (),
+    ) -> None:
+        self.objectives, self.relations, self.uncertainty = objectives, relations, uncertainty
+        self.shares, self.draws = np.array(shares), solution.capacity.shape[-1]
+        metrics = {*asked, *(metric for objective in objectives for metric in objective.metrics())}
+        related = [metric for metric in metrics if (metric.subject, metric.statistic) in relations]
+        self.values = {metric: _logs_at_shares(solution, metric, True, shares) for metric in metrics}
+        self.plain = {metric: _logs_at_shares(solution, metric, False, shares) for metric in related}
+
+    def predicted(self, metric: Metric, share: FloatArray) -> FloatArray:
+        """Return a figure at shares of the capacity (draws,)."""
+        relation = self.relations.get((metric.subject, metric.statistic))
+        found = self._interpolated(self.values[metric], share)
+        if relation is None:
+            return found
+        plain = self._interpolated(self.plain[metric], share)
+        return relation.at(plain) + (found - plain)  # pauses are not simulated
+
+    def repeated(self, metric: Metric, share: FloatArray) -> FloatArray:
+        """Return what a repeat of the load test would measure of a figure, at shares of the capacity (draws,)."""
+        found = self.predicted(metric, share)
+        if metric.kind != "duration":
+            return found
+        return self.uncertainty.repeated_time(found * 1e3, metric.subject, metric.statistic) / 1e3
+
+    def _interpolated(self, logs: FloatArray, share: FloatArray) -> FloatArray:
+        right = np.clip(np.searchsorted(self.shares, share), 1, len(self.shares) - 1)
+        along, columns = (share - self.shares[right - 1]) / np.diff(self.shares)[right - 1], np.arange(len(share))
+        low, high = logs[right - 1, columns], logs[right, columns]
+        return np.asarray(np.exp(low + np.clip(along, 0.0, 1.0) * (high - low)))
+
+    def highest_share(self, value: Callable[[Metric, FloatArray], FloatArray]) -> FloatArray:
+        """Return the highest share of the capacity at which a draw meets the objectives; 0 where it never does."""
+        low, high = np.zeros(self.draws), np.ones(self.draws)
+        met = self._hold(value, high)
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            holds = self._hold(value, middle)
+            low, high = np.where(holds, middle, low), np.where(holds, high, middle)
+        return np.where(met, 1.0, np.where(high < self.shares[0], 0.0, low))
+
+    def _hold(self, value: Callable[[Metric, FloatArray], FloatArray], share: FloatArray) -> FloatArray:
+        return np.asarray(np.all([each.holds(lambda metric: value(metric, share)) for each in self.objectives], axis=0))
+
+
+@lru_cache(maxsize=8)  # a prediction asks for the same curves several times
+def _logs_at_shares(solution: Solution, metric: Metric, paused: bool, shares: tuple[float, ...]) -> FloatArray:
+    """Return logarithms of a figure at shares of the capacity (shares, draws), with pauses of nodes or without."""
+    figures = solution.at_shares(np.array(shares))
+    logs = np.log(np.clip((figures if paused else figures.without_pauses).value(metric), _TINY, _HUGE))
+    return np.broadcast_to(logs, (len(shares), logs.shape[-1]))
+
 
 DEFAULT_SHARE = 0.8  # of the capacity, where no rate is given
 

@@ -9,20 +9,24 @@ from typing import Any, cast
 
 import numpy as np
 
-from capplan.calibration.system import Case
 from capplan.calibration.tables.fit_table import TableSystem, band_of
 from capplan.calibration.tables.model import Solved, solved_rows
 from capplan.calibration.tables.rows import LEVELS, MEAN, QUANTITIES, THROUGHPUT, Load, TableRow, rows_of
+from capplan.layout.system import Case
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.scenario import changed
 from capplan.models.objective import Metric
 from capplan.models.results import Band, Capacity, Latency
 from capplan.models.verdict import CONFIDENCE
-from capplan.planner.predict.basis import with_basis
-from capplan.planner.predict.judged_by_bands import judged_by_bands
-from capplan.planner.predict.left_open import left_open
-from capplan.planner.predict.percentile_order import in_order
-from capplan.planner.predict.prediction import EvidenceSummary, Limit, Prediction
+from capplan.planner.predict.prediction import (
+    EvidenceSummary,
+    Limit,
+    Prediction,
+    judged_by_bands,
+    left_open,
+    with_basis,
+)
+from capplan.planner.predict.simulated_latency import in_order
 
 NOTE = (
     "Closed clients send their next request when they have an answer, so they have no rate to raise. Throughput and "

@@ -18,21 +18,27 @@ from typing import Any
 
 import numpy as np
 
-from capplan.calibration.case.ensemble import SMALL_ENSEMBLE, Places, Representatives, at_draws, representatives
-from capplan.calibration.case.solution import Figures, Solution
-from capplan.calibration.case.uncertainty import Uncertainty
-from capplan.calibration.outage import Loss, Remainder
-from capplan.calibration.system import Case
+from capplan.layout.ensemble import SMALL_ENSEMBLE, Places, Representatives, at_draws, representatives
+from capplan.layout.losses import Loss, Remainder
+from capplan.layout.solution import Figures, Solution
+from capplan.layout.system import Case
+from capplan.layout.uncertainty import Uncertainty
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import FloatArray
 from capplan.models.objective import Objective
 from capplan.models.results import STATISTICS, Band, Latency, Outage, Relief
 from capplan.models.solver.analytic import Analysis
 from capplan.models.verdict import CONFIDENCE, answer
-from capplan.planner.predict.basis import model_only
-from capplan.planner.predict.capacity import at_most, band_of, objectives_at_a_rate
-from capplan.planner.predict.percentile_order import in_order
-from capplan.planner.predict.sustained_rate import Relations, SustainedRate, sustained_rate
+from capplan.planner.predict.capacity import (
+    Relations,
+    SustainedRate,
+    at_most,
+    band_of,
+    objectives_at_a_rate,
+    sustained_rate,
+)
+from capplan.planner.predict.prediction import model_only
+from capplan.planner.predict.simulated_latency import in_order
 
 _OVERLOADED = 0.5  # probability of overload above which the survivors have no latency to show
 _FEW_DRAWS = 0.01  # error of a ratio of survivors to the whole layout at a few draws: what is less is no difference

@@ -9,41 +9,94 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import numpy as np
 
-from capplan.calibration.case.solution import Figures
-from capplan.calibration.fit.fitted_file import Fitted
-from capplan.calibration.outage import Loss, losses_of
-from capplan.calibration.system import Case
+from capplan.layout.fitted_file import Fitted
+from capplan.layout.losses import Loss, losses_of
+from capplan.layout.solution import Figures
+from capplan.layout.system import Case
 from capplan.models.language.scenario import Scenario
 from capplan.models.language.units import FloatArray
-from capplan.models.number_words import rate, share
+from capplan.models.number_words import rate, share, signed
 from capplan.models.objective import Metric
 from capplan.models.results import Band, Basis, Capacity, Latency, Outage, Parts
+from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.known_errors import KnownError, known_errors
-from capplan.models.solver.operating_point import MAX_DROP_RATE
+from capplan.models.solver.operating_point import MAX_DROP_RATE, capacity_per_s, solve
 from capplan.models.verdict import CONFIDENCE, NORMAL, OVERLOAD, check_confidence
-from capplan.planner.predict.assignment import assignment_note
-from capplan.planner.predict.basis import latencies_with_basis, model_only, with_basis
-from capplan.planner.predict.budget import check_budget
 from capplan.planner.predict.capacity import (
     DEFAULT_SHARE,
+    Relations,
     at_most,
     objectives_at_a_rate,
     peak_and_mean,
     rate_at,
 )
 from capplan.planner.predict.outages import Whole, outages
-from capplan.planner.predict.prediction import EvidenceSummary, Limit, Offered, Prediction
-from capplan.planner.predict.solved_latency import solved_latency
-from capplan.planner.predict.sustained_rate import Relations
-from capplan.planner.situations.conditions import Conditions
+from capplan.planner.predict.prediction import (
+    EvidenceSummary,
+    Limit,
+    Offered,
+    Prediction,
+    latencies_with_basis,
+    model_only,
+    with_basis,
+)
+from capplan.planner.predict.simulated_latency import check_budget, solved_latency
 from capplan.planner.situations.judged import Judged, conditions_of
-from capplan.planner.situations.sustained import Strained
-from capplan.simulator.experiments.draws import RunsDone
+from capplan.planner.situations.sustained import Conditions, Strained
+from capplan.simulator.experiments.replications import RunsDone
 from capplan.systems.registry import resolve
 
 if TYPE_CHECKING:
     from capplan.calibration.tables.fit_table import TableSystem
     from capplan.planner.predict.simulated_latency import SimulatedLatency
+
+
+_SHARES = (0.5, 0.8)  # of the capacity
+
+
+def difference(case: Case[Any]) -> dict[str, tuple[float, ...]] | None:
+    """Return how much longer mean responses would be with the other assignment of requests to cores.
+
+    Both forms have the same services, at one value of each parameter, and the same rates.
+
+    Parameters
+    ----------
+    case : Case
+        A layout.
+
+    Returns
+    -------
+    dict of tuples of float, or None
+        By reported request class: ratio less 1, at 50 and 80 % of the capacity. None if no station has several servers.
+    """
+    system, scenario = case.system, case.scenario
+    values = system.median_values(case.fitted, scenario)
+    other = system.other_assignment(scenario, values)
+    if other is None:
+        return None
+    both = case.middle.analysis, Analysis(other)
+    rates = capacity_per_s(both[0], MAX_DROP_RATE) * np.array(_SHARES)[:, None]
+    before, after = (_means_s(case, analysis, rates) for analysis in both)
+    return {name: tuple(float(each) for each in after[name] / before[name] - 1) for name in before}
+
+
+def _means_s(case: Case[Any], analysis: Analysis, rates: FloatArray) -> dict[str, FloatArray]:
+    point = solve(analysis, rates)
+    return {name: point.response_s(*case.system.reported[name])[:, 0] for name in case.system.classes(case.scenario)}
+
+
+def assignment_note(case: Case[Any]) -> tuple[str, ...]:
+    """Return a sentence on that difference; none without a station of several servers."""
+    found = difference(case)
+    if found is None:
+        return ()
+    half, most = (max((each[place] for each in found.values()), key=abs) for place in range(len(_SHARES)))
+    return (
+        "How requests are assigned to cores decides how latency grows between idle and full. With a queue for each "
+        "core instead of one for all, or the reverse, the mean response of the same services would change by up to "
+        f"{signed(half)} at 50 % of the capacity and {signed(most)} at 80 %. {case.system.notes.assignment}",
+    )
+
 
 _MOST_ROUNDS = 4
 _SETTLED = 0.003  # change of the capacity, as a share, below which it is settled
@@ -102,7 +155,8 @@ def predict(  # noqa: PLR0913  # all but the scenario are named, and have a defa
     budget_s : float, optional
         How long to simulate, in seconds of a nominal machine with two threads, whatever this one's speed: the same
         budget gives the same figures. A larger budget narrows the simulation's part of the bands. See
-        `capplan.planner.predict.budget` for the rule. The system's own when left out; none for the analytic solver.
+        `capplan.planner.predict.simulated_latency` for the rule. The system's own when left out; none for the
+        analytic solver.
     progress : function, optional
         Called with how many of how many simulation runs have ended; by several threads, one at a time.
     fitted : Fitted, optional
@@ -435,7 +489,7 @@ def _cautions(case: Case[Any], capacity: Band, figures: Figures) -> tuple[str, .
     own = case.system.notes.cautions(case, capacity, figures)
     if not case.system.from_tables:
         return (*_overload_caution(figures), *own)
-    from capplan.planner.predict.left_open import left_open_at_a_rate  # slow to import
+    from capplan.planner.predict.prediction import left_open_at_a_rate  # slow to import
 
     return (*_overload_caution(figures), *left_open_at_a_rate(case, figures), *own)
 

@@ -1,16 +1,22 @@
-"""What `predict` answers: the contract `capplan.prediction/4`, as frozen data and as JSON.
-
-All computation ends in this value; views and reports only show it.
-"""
+"""What `predict` answers: the contract `capplan.prediction/4`, as frozen data and as JSON, with its verdict."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
+import numpy as np
+
+from capplan.calibration.tables.fit_table import TableSystem, unloaded
+from capplan.calibration.tables.identifiability import Judge
+from capplan.calibration.tables.model import Solved
+from capplan.calibration.tables.rows import Load, TableRow
+from capplan.layout.basis import FigureBasis
+from capplan.layout.solution import Figures
+from capplan.layout.system import Case
 from capplan.models.number_words import as_given
-from capplan.models.objective import Metric, scaled
+from capplan.models.objective import Lookup, Metric, Objective, scaled
 from capplan.models.results import (
     STATISTICS,
     Band,
@@ -24,10 +30,11 @@ from capplan.models.results import (
     rounded,
 )
 from capplan.models.solver.known_errors import KnownError
-from capplan.models.verdict import Verdict
+from capplan.models.verdict import CONFIDENCE, NORMAL, OVERLOAD, JudgedSituation, Verdict, answer, verdict
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
 
 SCHEMA = "capplan.prediction/4"
 COLUMNS = ("quantity", "request_class", "statistic", "value", "low", "high", "unit", "basis")
@@ -297,3 +304,96 @@ def statistics(latency: Latency) -> Iterator[tuple[str, Band]]:
 
 def _rounded(band: Band) -> tuple[float, ...]:
     return tuple(rounded(float(number)) for number in (band.value, band.low, band.high))
+
+
+B = TypeVar("B", bound=Band)
+
+
+def with_basis(band: B, basis: Basis) -> B:
+    """Return a figure with its basis."""
+    return replace(band, basis=basis)
+
+
+def model_only(band: Band) -> Band:
+    """Return a figure that was never measured, in any layout."""
+    return with_basis(band, "model only")
+
+
+def latencies_with_basis(
+    latency_ms: Mapping[str, Latency], basis: FigureBasis, rate_per_s: float
+) -> dict[str, Latency]:
+    """Return latencies at a peak rate with the basis of each statistic."""
+    return {
+        name: Latency(**{each: _based(latency, name, each, basis, rate_per_s) for each in STATISTICS})
+        for name, latency in latency_ms.items()
+    }
+
+
+def _based(latency: Latency, name: str, statistic: str, basis: FigureBasis, rate_per_s: float) -> Band | None:
+    band: Band | None = getattr(latency, statistic)
+    return None if band is None else with_basis(band, basis.of_latency(name, statistic, rate_per_s))
+
+
+def judged_by_bands(
+    prediction: Prediction,
+    objectives: Sequence[Objective],
+    lookup: Lookup,
+    confidence: float = CONFIDENCE,
+    left_out: tuple[str, ...] = (),
+) -> Prediction:
+    """Return a prediction with its verdict.
+
+    Figures of one run are high or low together, so the likeliest miss is the risk.
+
+    Parameters
+    ----------
+    prediction : Prediction
+        The prediction, without objectives; its risk of overload counts if a rate was given.
+    objectives : sequence of Objective
+        The objectives.
+    lookup : function
+        Gives the band of a metric, SI; None where it is not modelled.
+    confidence : float
+        Confidence of the verdict.
+    left_out : tuple of str
+        What the figures leave out of what was described, such as retries: it makes a *yes* uncertain.
+    """
+    found = tuple(each.judged(lookup, each.risk(lookup), confidence) for each in objectives)
+    risks = {each.text: each.risk for each in found if each.risk is not None}
+    if prediction.offered is not None:
+        risks = {OVERLOAD: prediction.offered.overload_risk, **risks}
+    given = prediction.offered is not None and prediction.offered.source == "given"
+    if not objectives and not given:
+        return prediction
+    limit = max(risks, key=lambda name: risks[name], default="")
+    risk = risks.get(limit, 0.0)
+    normal = JudgedSituation(situation=NORMAL, answer=answer(risk, confidence), risk=risk, limit=limit)
+    missing = tuple(each.text for each in found if each.risk is None)
+    return replace(
+        prediction, objectives=found, verdict=verdict([normal], confidence, not_modelled=(*left_out, *missing))
+    )
+
+
+def left_open(case: Case[Any], load: Load, solved: Solved) -> tuple[str, ...]:
+    """Return a sentence on what the fitted rows do not decide of a layout under a load; none if they do.
+
+    Parameters
+    ----------
+    case : Case
+        The layout with its calibration.
+    load : Load
+        The load that is asked about.
+    solved : Solved
+        The layout under it.
+    """
+    row = TableRow("asked", None, unloaded(case.scenario), load, {})
+    why = Judge(cast("TableSystem[Any]", case.system), case.fitted).reason(row, solved)
+    return (why[0].upper() + why[1:] + ".",) if why else ()
+
+
+def left_open_at_a_rate(case: Case[Any], figures: Figures) -> tuple[str, ...]:
+    """Return the same for a rate that comes whatever happens, from the figures at it."""
+    solution = case.solution
+    busy = {name: figures.utilisation(name) for name in solution.resources}
+    load = Load("open", rate_per_s=float(np.median(figures.peak_rate)))
+    return left_open(case, load, Solved({}, solution.capacity, busy, {}, uneven=False))

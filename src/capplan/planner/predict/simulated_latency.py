@@ -1,38 +1,290 @@
-"""Latencies by simulation: some draws are simulated, and extended to all by their analytic figures.
-
-Draws are chosen evenly along the order of their analytic mean response, so that they stand for the ensemble. Bursts and
-the time between them are simulated apart and mixed by their shares of the requests: a run that is long enough to hold
-many bursts would take minutes, and bursts are long beside the time to settle.
-"""
+"""Latencies by simulation: some draws are simulated, and extended to all by their analytic figures."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
+from itertools import pairwise
 from operator import add
 from typing import Any, cast
 
 import numpy as np
 
-from capplan.calibration.case.ensemble import evenly_along
-from capplan.calibration.case.solution import LEVELS, Figures
-from capplan.calibration.case.uncertainty import HIGH, LOW, Uncertainty
-from capplan.calibration.system import DEFAULT_BUDGET_S, Case
+from capplan.layout.ensemble import evenly_along
+from capplan.layout.solution import LEVELS, Figures
+from capplan.layout.system import DEFAULT_BUDGET_S, Case
+from capplan.layout.uncertainty import HIGH, LOW, Uncertainty
 from capplan.models.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values
+from capplan.models.language.step import Step, children
 from capplan.models.language.traffic import Arrivals, Bursty, Open, Poisson
 from capplan.models.language.units import FloatArray
 from capplan.models.results import STATISTICS, Band, Latency
-from capplan.planner.predict.budget import Effort, cost_s, effort
-from capplan.planner.predict.draw_relation import Relation, related, samples
-from capplan.planner.predict.percentile_order import in_order
-from capplan.planner.predict.solved_latency import solved_latency
 from capplan.simulator.engine import Engine
-from capplan.simulator.experiments.draws import DrawRun, RunsDone, simulate_draws
-from capplan.simulator.results.histogram import Histogram, IntArray
+from capplan.simulator.experiments.replications import DrawRun, RunsDone, simulate_draws
+from capplan.simulator.results.histogram import Histogram, IntArray, bin_middles
 from capplan.simulator.results.run import Run
+from capplan.simulator.specification.clock import TICKS_PER_S
+
+LONGEST_BUDGET_S = 3600.0
+FEWEST_DRAWS = 6  # Student's t of five degrees of freedom is a quarter wider than the normal law
+FEWEST_REQUESTS = 4_000
+_THREADS: dict[Engine, int] = {"compiled": 2, "simpy": 1}
+_VISIT_S: dict[Engine, float] = {"compiled": 200e-9, "simpy": 20e-6}
+_STEP_S: dict[Engine, float] = {"compiled": 20e-6, "simpy": 0.0}  # SimPy's compiling is small beside its running
+_PER_DRAW = 5_000  # requests for the first draw; for each further one twice as many as for the one before, and so on
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How many draws are simulated, and how many requests are measured in each."""
+
+    draws: int
+    requests: int
+
+
+def check_budget(budget_s: float) -> None:
+    """Check a budget of seconds.
+
+    Raises
+    ------
+    InputError
+        When it is not above 0 and at most an hour.
+    """
+    if not 0 < budget_s <= LONGEST_BUDGET_S:
+        raise InputError(f"a budget of {budget_s:g} s is out of range: give more than 0 and at most 1h, such as '2s'")
+
+
+def effort(budget_s: float, network: Network, visits: float, warmup: float, engine: Engine) -> Effort:
+    """Return how many draws and requests a budget pays for.
+
+    Parameters
+    ----------
+    budget_s : float
+        Seconds of the nominal machine.
+    network : Network
+        What is simulated.
+    visits : float
+        Mean number of visits of a request to stations.
+    warmup : float
+        Requests of each draw that are not measured.
+    engine : str
+        Which engine simulates.
+    """
+    left_s = budget_s - _STEP_S[engine] * steps(network)
+    requests = max(0.0, left_s) * _THREADS[engine] / (_VISIT_S[engine] * visits)
+    draws = max(FEWEST_DRAWS, round((requests / _PER_DRAW) ** 0.5))
+    return Effort(draws, max(FEWEST_REQUESTS, int(requests / draws - warmup)))
+
+
+def requests_at_a_rate(budget_s: float, visits: float, engine: Engine) -> int:
+    """Return how many requests of a network are simulated at one rate, in all replications together.
+
+    Parameters
+    ----------
+    budget_s : float
+        Seconds of the nominal machine.
+    visits : float
+        Mean number of visits of a request to stations.
+    engine : str
+        Which engine simulates.
+    """
+    return max(FEWEST_DRAWS * FEWEST_REQUESTS, int(budget_s * _THREADS[engine] / (_VISIT_S[engine] * visits)))
+
+
+def cost_s(size: Effort, visits: float, engine: Engine) -> float:
+    """Return what as many requests measured as not measured cost, seconds of the nominal machine; see `effort`."""
+    return 2 * size.draws * size.requests * visits * _VISIT_S[engine] / _THREADS[engine]
+
+
+def steps(network: Network) -> int:
+    """Return the number of steps of a network's flows; what stands at several places counts at each."""
+    counted: dict[int, int] = {}
+    return sum(_steps(request.flow, counted) for request in network.classes)
+
+
+def _steps(step: Step, counted: dict[int, int]) -> int:
+    if id(step) not in counted:
+        counted[id(step)] = 1 + sum(_steps(child, counted) for child in children(step))
+    return counted[id(step)]
+
+
+_SLOPE_SD = 0.5
+_LEVEL = 0.95  # one-sided: a 90 % band
+Phases = Sequence[tuple[float, Histogram]]  # the share of the requests that each has, and their latencies
+
+
+@dataclass(frozen=True, eq=False)
+class DrawLatencies:
+    """Latencies of one class of requests at some draws.
+
+    Attributes
+    ----------
+    mean_s : array
+        Mean by draw; nan where no request was completed; shape (draws,).
+    draw, value_s, weight : array
+        Points of the draws' distributions: the draw, a latency, and the share of the draw's requests there; shape
+        (points,), in the order of the latencies within each draw.
+    """
+
+    mean_s: FloatArray
+    draw: IntArray
+    value_s: FloatArray
+    weight: FloatArray
+
+    def figures(self, level: float | None) -> FloatArray:
+        """Return, by draw, the latency that a share `level` of the requests does not exceed; None: the mean."""
+        if level is None:
+            return self.mean_s
+        ends = np.searchsorted(self.draw, np.arange(len(self.mean_s) + 1))
+        parts = [slice(start, end) for start, end in pairwise(ends.tolist())]
+        return np.array([_quantile(self.value_s[part], self.weight[part], level) for part in parts])
+
+    def pooled(self, scales: FloatArray, level: float | None) -> tuple[float, FloatArray]:
+        """Return a figure of all draws' requests together, each latency divided by its draw's scale.
+
+        A percentile of few requests is biased where latencies come in clusters, as near saturation. Pooled, they are
+        as many as in one long run.
+
+        Returns
+        -------
+        tuple
+            The figure; and the figures without one of the draws each, shape (draws,).
+        """
+        count = len(self.mean_s)
+        if level is None:
+            scaled = self.mean_s / scales
+            return float(scaled.mean()), np.asarray((scaled.sum() - scaled) / (count - 1))
+        value = self.value_s / scales[self.draw]
+        order = np.argsort(value, kind="stable")
+        draw, value, weight = self.draw[order], value[order], self.weight[order]
+        kept = (draw != number for number in range(count))
+        return _quantile(value, weight, level), np.array([_quantile(value[k], weight[k], level) for k in kept])
+
+
+def samples(draws: Sequence[Phases]) -> DrawLatencies:
+    """Mix the phases of each draw by their shares of the requests."""
+    middles = bin_middles()
+    means, draw, value, weight = [], [], [], []
+    for number, phases in enumerate(draws):
+        means.append(sum(share * seen.mean_s for share, seen in phases))
+        mixed = np.sum([share * seen.counts / max(seen.count, 1) for share, seen in phases], axis=0)
+        used = np.flatnonzero(mixed)
+        draw.append(np.full(len(used), number))
+        value.append(np.minimum(middles[used], max(seen.largest_ticks for _, seen in phases)) / TICKS_PER_S)
+        weight.append(mixed[used])
+    return DrawLatencies(np.array(means), np.concatenate(draw), np.concatenate(value), np.concatenate(weight))
+
+
+def _quantile(value: FloatArray, weight: FloatArray, level: float) -> float:
+    """Return a quantile of sorted, weighted values, linear between them; nan when there are none."""
+    if not len(value):
+        return np.nan
+    reached = np.cumsum(weight)
+    return float(np.interp(level * reached[-1], reached - weight / 2, value))
+
+
+@dataclass(frozen=True)
+class Relation:
+    """Simulated figures as a line over analytic ones, both as logarithms.
+
+    Attributes
+    ----------
+    centre, level : float
+        Mean logarithm of the analytic figures, and the line there.
+    slope : float
+        Slope of the line.
+    error_at_centre : float
+        Standard error of the line at the centre.
+    error_of_slope : float
+        Standard error of the slope, with the prior's help.
+    freedom : float
+        Degrees of freedom of both errors: simulated draws, less one, less the part of the slope that they decided.
+    variance_ratio : float
+        Variance of the plain mean over the simulated draws divided by that of the line at the centre.
+    """
+
+    centre: float
+    level: float
+    slope: float
+    error_at_centre: float
+    error_of_slope: float
+    freedom: float
+    variance_ratio: float
+
+    def at(self, analytic: FloatArray) -> FloatArray:
+        """Return the simulated figure that belongs to analytic ones."""
+        return np.asarray(np.exp(self.level + self.slope * (np.log(analytic) - self.centre)))
+
+    def half_width(self, analytic: float) -> float:
+        """Return half of the width of the line's 90 % interval there, as a logarithm."""
+        from scipy.special import stdtrit
+
+        away = np.log(analytic) - self.centre
+        return float(stdtrit(self.freedom, _LEVEL) * np.hypot(self.error_at_centre, self.error_of_slope * away))
+
+
+def related(analytic: FloatArray, simulated: DrawLatencies, level: float | None) -> Relation:
+    """Relate a figure of the simulated draws to the analytic one.
+
+    Parameters
+    ----------
+    analytic : array
+        The solver's positive figures by simulated draw, at least three, in seconds; shape (draws,).
+    simulated : DrawLatencies
+        What was simulated at these draws; none empty.
+    level : float or None
+        Which figure: the percentile of this level, or the mean.
+    """
+    x, y = np.log(analytic), np.log(simulated.figures(level))
+    centre, count = float(x.mean()), len(x)
+    x, y = x - centre, y - y.mean()
+    spread, plain = float(x @ x), float(y @ y)
+    by_draws = float(x @ y) / spread if spread > 0 else 1.0
+    noise = float(np.sum((y - by_draws * x) ** 2)) / (count - 2)
+    prior = noise / _SLOPE_SD**2
+    decided = spread / (spread + prior) if spread > 0 else 0.0
+    slope = decided * by_draws + (1 - decided)
+    freedom = count - 1 - decided
+    scatter = float(np.sum((y - slope * x) ** 2)) / freedom
+    together, without = simulated.pooled(np.exp(slope * x), level)
+    apart = np.log(without) - np.log(without).mean()
+    error2 = float(apart @ apart) * (count - 1) / count * (count - 1) / freedom
+    return Relation(
+        centre=centre,
+        level=float(np.log(together)),
+        slope=slope,
+        error_at_centre=error2**0.5,
+        error_of_slope=(scatter / (spread + prior)) ** 0.5 if spread + prior > 0 else 0.0,
+        freedom=freedom,
+        variance_ratio=plain / (count - 1) / count / error2 if error2 > 0 else np.inf,
+    )
+
+
+def in_order(latency: Latency) -> Latency:
+    """Return a latency of which no percentile, and no end of its band, lies below that of a lower percentile."""
+    low = value = high = 0.0
+    found: dict[str, Band] = {}
+    for statistic in STATISTICS[1:]:
+        band: Band | None = getattr(latency, statistic)
+        if band is not None:
+            low, value, high = max(low, band.low), max(value, band.value), max(high, band.high)
+            found[statistic] = replace(band, low=low, value=value, high=high)
+    return replace(latency, **found)
+
+
+def solved_latency(figures: Figures, uncertainty: Uncertainty) -> dict[str, Latency]:
+    """Return the latencies by reported class, in ms, with the bands of the parameters and the discrepancy."""
+    return {name: _of_class(figures, uncertainty, name) for name in figures.asked}
+
+
+def _of_class(figures: Figures, uncertainty: Uncertainty, name: str) -> Latency:
+    latencies = zip(STATISTICS, figures.latencies_s(name), strict=True)
+    bands = {statistic: uncertainty.of_time(each * 1e3, name, statistic) for statistic, each in latencies}
+    return in_order(Latency(**bands))
+
 
 Seen = dict[str, Histogram]  # latencies by reported class
 Composed = Callable[[Values], Network]
@@ -70,7 +322,7 @@ class SimulationSettings:
     seed, engine
         The seed of all runs (they are numbered), and the engine.
     budget_s
-        Seconds of a nominal machine; see `capplan.planner.predict.budget`.
+        Seconds of a nominal machine; see `capplan.planner.predict.simulated_latency`.
     progress
         Called with the number of finished runs and of all runs.
     threads

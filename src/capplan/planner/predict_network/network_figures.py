@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 from scipy import stats
 
-from capplan.calibration.case.solution import LEVELS, Solution, kind_of
+from capplan.layout.solution import LEVELS, Solution, kind_of
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.network import Network
 from capplan.models.language.traffic import Closed, Open, Throttled
@@ -19,18 +19,17 @@ from capplan.models.language.units import FloatArray
 from capplan.models.objective import Metric, scaled
 from capplan.models.results import STATISTICS, Band, Latency, Parts
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.clients import solve_clients
+from capplan.models.solver.closed_clients import solve_clients
 from capplan.models.solver.known_errors import KnownError, known_errors
 from capplan.models.solver.operating_point import MAX_DROP_RATE, OperatingPoint
-from capplan.planner.predict.budget import requests_at_a_rate
+from capplan.planner.predict.simulated_latency import requests_at_a_rate
 from capplan.planner.simulate.simulate import Design, observed, summed_up
 from capplan.planner.simulate.simulate import of_network as subject_of
 from capplan.planner.simulate.simulation import EVERY_CLASS, Estimate, Simulation
-from capplan.simulator.analysis.drift import TOLERANCE
-from capplan.simulator.analysis.precision import FIRST
+from capplan.simulator.analysis.output import TOLERANCE
+from capplan.simulator.analysis.sample import FIRST
 from capplan.simulator.engine import Engine, simulate
-from capplan.simulator.experiments.draws import RunsDone
-from capplan.simulator.experiments.replications import ReplicationPlan
+from capplan.simulator.experiments.replications import ReplicationPlan, RunsDone
 from capplan.simulator.results.run import Run
 
 REPLICATIONS = FIRST

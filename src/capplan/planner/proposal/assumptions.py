@@ -8,13 +8,13 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from capplan.calibration.observations import LoadTest
-from capplan.calibration.system import Case, System
+from capplan.layout.observations import LoadTest
+from capplan.layout.system import Case, System
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.scenario import Scenario, axes_of, options_of
 from capplan.models.number_words import rate
 from capplan.models.results import Basis
-from capplan.planner.explore.sweep_table import rate_fields
+from capplan.planner.explore.sweep import rate_fields
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.proposal.proposal import Assumption, MeasuredInput, MetricName
 from capplan.planner.size.sizing import Sizing

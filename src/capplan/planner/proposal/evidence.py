@@ -11,23 +11,22 @@ from typing import Any, cast
 
 import numpy as np
 
-from capplan.calibration.case.extrapolation import RATE, Extrapolation
-from capplan.calibration.evidence.load_tests import LoadTestRow
-from capplan.calibration.fit.fitted_file import FittedTable
-from capplan.calibration.system import Case
 from capplan.calibration.tables.backtest import CLOSE
 from capplan.calibration.tables.fit_table import RowPrediction, TableSystem, fit_table, predict_table, unloaded
 from capplan.calibration.tables.rows import TableRow, rate_per_s, rows_of, with_mix
 from capplan.calibration.tables.scores import MODEL, BacktestRow, backtest_row, summary
 from capplan.calibration.validation.simple_rules import IntervalEstimate
 from capplan.calibration.validation.validate import report
+from capplan.evidence.load_tests import LoadTestRow
+from capplan.layout.extrapolation import RATE, Extrapolation
+from capplan.layout.fitted_file import FittedTable
+from capplan.layout.system import Case
 from capplan.models.errors import InputError
 from capplan.models.language.parameter import defaults
 from capplan.models.language.scenario import Scenario, fields_of
 from capplan.models.number_words import rate
 from capplan.models.results import rounded
-from capplan.planner.next_test.figures import CAPACITY
-from capplan.planner.next_test.next_test import CandidateTest, NextTest, next_test
+from capplan.planner.next_test.next_test import CAPACITY, CandidateTest, NextTest, next_test
 from capplan.planner.proposal.proposal import (
     BetterRule,
     EvidenceUsed,

@@ -11,20 +11,18 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from capplan.calibration.case.uncertainty import Uncertainty
-from capplan.calibration.fit.fitted_file import Fitted
-from capplan.calibration.system import System
+from capplan.layout.fitted_file import Fitted
+from capplan.layout.system import System
+from capplan.layout.uncertainty import Uncertainty
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.objective import Objective
 from capplan.models.verdict import NORMAL
-from capplan.planner.predict.sustained_rate import Relations
+from capplan.planner.predict.capacity import Relations
 from capplan.planner.proposal.proposal import Option
-from capplan.planner.situations.conditions import read_conditions
-from capplan.planner.situations.sustained import NONE, Strained, Strains
+from capplan.planner.situations.sustained import NONE, Strained, Strains, read_conditions
 from capplan.planner.size.confirm import FamilyResult, simulated, sized
-from capplan.planner.size.disks import DATA, disks_of
-from capplan.planner.size.search import Candidate, Family, Numbers, Search, Simulated, SizingTarget
+from capplan.planner.size.search import DATA, Candidate, Family, Numbers, Search, Simulated, SizingTarget, disks_of
 from capplan.planner.size.size import SizingQuestion
 from capplan.planner.size.sizing import Safety, Sizing
 from capplan.systems.registry import system

@@ -13,16 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from capplan.calibration.fit.fitted_file import Fitted
-from capplan.calibration.system import Case, System
 from capplan.calibration.tables.rows import rows_of
 from capplan.calibration.tables.scores import BacktestRow
+from capplan.layout.fitted_file import Fitted
+from capplan.layout.system import Case, System
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario
 from capplan.models.results import STATISTICS, Band, plain, rounded
-from capplan.planner.demand.offered import with_demand
-from capplan.planner.demand.volume import months_until_rate
-from capplan.planner.explore.sweep_analytic import AnalyticPoints
+from capplan.planner.demand.forecast import months_until_rate, with_demand
+from capplan.planner.explore.sweep import AnalyticPoints
 from capplan.planner.predict.predict import predict
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.proposal.assumptions import assumptions, limits, measured_inputs
@@ -52,10 +51,9 @@ from capplan.planner.proposal.proposal import (
     Provenance,
     YearOfGrowth,
 )
-from capplan.planner.size.chosen import chosen_scenario, nothing_found
-from capplan.planner.size.disks import DATA, disks_of
+from capplan.planner.size.search import DATA, disks_of
 from capplan.planner.size.size import SizingQuestion, size_families
-from capplan.planner.size.sizing import Safety, SizedLayout, Sizing, steady
+from capplan.planner.size.sizing import Safety, SizedLayout, Sizing, chosen_scenario, nothing_found, steady
 from capplan.simulator.experiments.workers import Workers, run_all
 from capplan.systems.registry import resolve, system, table_system
 

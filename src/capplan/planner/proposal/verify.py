@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from capplan.calibration.fit.fitted_file import Fitted
-from capplan.calibration.system import System
+from capplan.layout.fitted_file import Fitted
+from capplan.layout.system import System
 from capplan.models.errors import InputError
 from capplan.models.language.document import load
 from capplan.models.results import plain

@@ -15,7 +15,7 @@ from capplan.models.language.network import Network
 from capplan.models.language.scenario import Scenario, changed, fields_of
 from capplan.models.results import plain
 from capplan.planner.demand.demand import Demand
-from capplan.planner.demand.offered import contradicted, with_demand
+from capplan.planner.demand.forecast import contradicted, with_demand
 from capplan.planner.predict.predict import predict
 from capplan.planner.predict_network.network import predict_network
 from capplan.planner.predict_network.network_question import NetworkQuestion

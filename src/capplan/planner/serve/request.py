@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from capplan.calibration.fit.fitted_file import Fitted
+from capplan.layout.fitted_file import Fitted
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.construct import LANGUAGE, Construct
 from capplan.models.language.document import load

@@ -1,33 +1,24 @@
-"""From a sample of runs to the estimates of a simulation, each with its confidence interval.
-
-Control variates narrow the intervals of latencies. The mean offered rate of open traffic is given, and the utilisation
-law gives the utilisation of a station exactly. A run in which both happened to be high has high latencies as well; the
-replications show by how much. So latency at the known means is known better than by the plain mean over replications.
-
-References
-----------
-Lavenberg, S. S. & Welch, P. D. (1981). A perspective on the use of control variables to increase the efficiency of
-Monte Carlo simulations. Management Science 27(3).
-"""
+"""From a sample of runs to the estimates of a simulation, their intervals, and the precision that these must reach."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache, reduce
 from typing import cast
 
 import numpy as np
 
-from capplan.calibration.case.solution import kind_of
-from capplan.models.errors import RefusedError
+from capplan.layout.solution import kind_of
+from capplan.models.errors import InputError, RefusedError, nearest
 from capplan.models.language.network import Network
 from capplan.models.language.traffic import Open, Trace
 from capplan.models.language.units import FloatArray
+from capplan.models.results import STATISTICS
 from capplan.models.solver.analytic import Analysis
-from capplan.planner.simulate.precision_target import FINEST
-from capplan.planner.simulate.reported import Reported, as_they_are, report
 from capplan.planner.simulate.simulation import (
+    EVERY_CLASS,
     ClassFigures,
     Estimate,
     LatencyByClock,
@@ -38,11 +29,94 @@ from capplan.planner.simulate.simulation import (
     StationFigures,
     StationKind,
 )
-from capplan.simulator.analysis.control_variates import controlled
-from capplan.simulator.analysis.output import ConfidenceInterval
-from capplan.simulator.analysis.precision import FIRST
-from capplan.simulator.analysis.sample import Sample, Statistic
+from capplan.simulator.analysis.output import ConfidenceInterval, controlled
+from capplan.simulator.analysis.sample import FIRST, Sample, Statistic, parse_precision
 from capplan.simulator.results.run import ClassReport, Clock, PoolReport, Run, StationReport
+
+FINEST = 1 / 256  # relative error of a percentile that is read from a histogram
+
+
+@dataclass(frozen=True)
+class PrecisionTarget:
+    """A precision that was asked for.
+
+    Attributes
+    ----------
+    text
+        In the user's words.
+    classes
+        The classes that it is about.
+    statistic
+        `mean` or a percentile.
+    relative
+        Half-width of an interval, as a share of its value.
+    """
+
+    text: str
+    classes: tuple[str, ...]
+    statistic: str
+    relative: float
+
+
+def read_precision_target(text: str, classes: Sequence[str], everything: Sequence[str]) -> PrecisionTarget:
+    """Read a precision.
+
+    Parameters
+    ----------
+    text
+        Such as `p99<2%` or `acct.p99<1%`.
+    classes
+        The request classes that it may name.
+    everything
+        What it is about when it names none.
+
+    Raises
+    ------
+    InputError
+        When it is not a precision, names no class or statistic, or is finer than the resolution of percentiles.
+    """
+    asked = parse_precision(text)
+    subject, _, statistic = asked.statistic.rpartition(".")
+    if statistic not in STATISTICS:
+        raise InputError(f"{statistic!r} in the precision {text!r} is not a statistic{nearest(statistic, STATISTICS)}")
+    if subject and subject not in classes:
+        raise InputError(f"{subject!r} in the precision {text!r} is not a request class{nearest(subject, classes)}")
+    if statistic != "mean" and asked.relative < FINEST:
+        raise InputError(
+            f"the precision {text!r} is finer than the resolution of percentiles: ask for {FINEST:.1%} or more, or a "
+            "mean"
+        )
+    return PrecisionTarget(text, (subject,) if subject else tuple(everything), statistic, asked.relative)
+
+
+_NO_SUMS = ("name", "window_ticks")
+_SUMS = tuple(each.name for each in fields(ClassReport) if each.name not in _NO_SUMS)
+
+Reported = Mapping[str, tuple[str, ...]]
+"""By reported class, the classes of the network."""
+
+
+def as_they_are(classes: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Report the classes of a network by their own names."""
+    return {name: (name,) for name in classes}
+
+
+def report(run: Run, reported: Reported, name: str) -> ClassReport:
+    """Return the report of a reported class (`*`: of all together)."""
+    if name == EVERY_CLASS:
+        return run.report()
+    parts = reported[name]
+    return run.report(parts[0]) if len(parts) == 1 else _merged(run, name, parts)
+
+
+@lru_cache(maxsize=1000)  # every figure asks again
+def _merged(run: Run, name: str, parts: tuple[str, ...]) -> ClassReport:
+    return replace(reduce(_added, (run.report(part) for part in parts)), name=name)
+
+
+def _added(one: ClassReport, other: ClassReport) -> ClassReport:
+    return replace(one, **{field: getattr(one, field) + getattr(other, field) for field in _SUMS})
+
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 FEWEST = 5  # requests (latencies beyond a percentile) in the mean part: with fewer their variance is unknown

@@ -10,18 +10,23 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from capplan.calibration.fit.fitted_file import Fitted
-from capplan.calibration.system import Case, System
-from capplan.calibration.tables.overhead import closed
+from capplan.calibration.tables.priors import closed
+from capplan.layout.fitted_file import Fitted
+from capplan.layout.system import Case, System
 from capplan.models.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.scenario import Scenario
 from capplan.models.language.traffic import Closed, Throttled
 from capplan.models.language.units import check_number
 from capplan.planner.predict.capacity import default_rate
-from capplan.planner.simulate.estimates import SampleEstimates, controls_of
-from capplan.planner.simulate.precision_target import PrecisionTarget, read_precision_target
-from capplan.planner.simulate.reported import Reported, as_they_are
+from capplan.planner.simulate.estimates import (
+    PrecisionTarget,
+    Reported,
+    SampleEstimates,
+    as_they_are,
+    controls_of,
+    read_precision_target,
+)
 from capplan.planner.simulate.simulation import (
     EVERY_CLASS,
     Backlog,
@@ -33,8 +38,16 @@ from capplan.planner.simulate.simulation import (
     WarmupSource,
 )
 from capplan.simulator.analysis.output import ConfidenceInterval, Truncation
-from capplan.simulator.analysis.precision import FIRST, replications_needed
-from capplan.simulator.analysis.sample import ENOUGH, NOTHING, Observation, Sample, observe, warmup_of
+from capplan.simulator.analysis.sample import (
+    ENOUGH,
+    FIRST,
+    NOTHING,
+    Observation,
+    Sample,
+    observe,
+    replications_needed,
+    warmup_of,
+)
 from capplan.simulator.engine import Progress
 from capplan.simulator.experiments.replications import ReplicationPlan, WriteRequests, replicate
 from capplan.simulator.results.run import Run

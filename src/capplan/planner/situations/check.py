@@ -16,9 +16,8 @@ from capplan.models.language.units import parse_share
 from capplan.models.number_words import tenths_of_percent
 from capplan.models.results import plain
 from capplan.models.verdict import CONFIDENCE, OVERLOAD, Answer, Verdict, answer, check_confidence
-from capplan.planner.situations.conditions import read_conditions, words_of
 from capplan.planner.situations.judged import Judged
-from capplan.planner.situations.sustained import Strained
+from capplan.planner.situations.sustained import Strained, read_conditions, words_of
 from capplan.systems.registry import read_calibration, resolve, scenario_of
 
 SCHEMA = "capplan.check/2"

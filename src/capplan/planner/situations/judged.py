@@ -8,15 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from capplan.calibration.outage import Loss
-from capplan.calibration.system import Case
+from capplan.layout.losses import Loss
+from capplan.layout.system import Case
 from capplan.models.language.units import FloatArray
 from capplan.models.objective import Metric, Objective
 from capplan.models.verdict import CONFIDENCE, NORMAL, OVERLOAD, JudgedSituation, Verdict, answer, verdict
-from capplan.planner.predict.capacity import objectives_at_a_rate
-from capplan.planner.predict.sustained_rate import Relations, repeated_at_rate
-from capplan.planner.situations.conditions import Conditions
-from capplan.planner.situations.sustained import NONE, Strained, strained
+from capplan.planner.predict.capacity import Relations, objectives_at_a_rate, repeated_at_rate
+from capplan.planner.situations.sustained import NONE, Conditions, Strained, strained
 
 
 class Judged:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from capplan.calibration.system import System
+from capplan.layout.system import System
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.document import read_toml
 from capplan.models.language.scenario import Scenario

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from capplan.calibration.system import System
+from capplan.layout.system import System
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.construct import LANGUAGE, Construct, Name
 from capplan.models.language.document import read

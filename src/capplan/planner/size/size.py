@@ -17,22 +17,20 @@ from typing import Any
 
 import numpy as np
 
-from capplan.calibration.fit.fitted_file import Fitted
-from capplan.calibration.outage import DC
-from capplan.calibration.system import System
+from capplan.layout.fitted_file import Fitted
+from capplan.layout.losses import DC
+from capplan.layout.system import System
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.results import Band
 from capplan.models.verdict import Answer, answer
 from capplan.planner.demand.demand import Demand
-from capplan.planner.demand.offered import with_demand
-from capplan.planner.demand.volume import months_until_rate
+from capplan.planner.demand.forecast import months_until_rate, with_demand
 from capplan.planner.predict.capacity import objectives_at_a_rate
-from capplan.planner.situations.conditions import read_conditions
+from capplan.planner.situations.sustained import read_conditions
 from capplan.planner.size.confirm import FamilyResult, SizingEngine, best_of, would_help
-from capplan.planner.size.disks import DATA, disks_of
 from capplan.planner.size.prices import Prices
-from capplan.planner.size.search import Family, SizingTarget
+from capplan.planner.size.search import DATA, Family, SizingTarget, disks_of
 from capplan.planner.size.shapes import Shapes, combinations, disk_gib, fields_of
 from capplan.planner.size.sizing import SizedLayout, Sizing, steady
 from capplan.simulator.experiments.workers import Workers, run_all
@@ -326,7 +324,7 @@ def _left_open(target: SizingTarget, chosen: SizedLayout | None) -> tuple[str, .
     """Return what the rows of a fitted table do not decide of the chosen layout at its rate."""
     if chosen is None or not system(target.base.system).from_tables:
         return ()
-    from capplan.planner.predict.left_open import left_open_at_a_rate  # slow to import
+    from capplan.planner.predict.prediction import left_open_at_a_rate  # slow to import
 
     own = target.in_cells(chosen.cells)
     case = own.case(changed(own.base, **chosen.fields))

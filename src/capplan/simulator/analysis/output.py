@@ -1,15 +1,19 @@
-"""Output analysis on arrays: confidence intervals, the warm-up of a series, paired comparison."""
+"""Output analysis on arrays: confidence intervals, warm-up, backlog drift, control variates, the longest latency."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from capplan.models.errors import InputError
 from capplan.models.language.units import FloatArray
+from capplan.simulator.results.run import Run
+from capplan.simulator.results.tally import LONGEST_INTENDED
+from capplan.simulator.specification.clock import TICKS_PER_S
 
 CONFIDENCE = 0.95
 BATCHES = 5  # per run
@@ -390,3 +394,283 @@ def paired_difference(first: ArrayLike, second: ArrayLike, confidence: float = C
         return PairedDifference(difference, None, None)
     correlation = float(np.corrcoef(one, two)[0, 1])
     return PairedDifference(difference, correlation, _variance(one - two) / sum(alone))
+
+
+FEWEST_BLOCKS = 10
+
+
+def block_maxima_s(run: Run) -> FloatArray:
+    """Return the longest latency, from the intended start, of each interval of the run's window; in seconds."""
+    first, last = run.window
+    longest = run.tally.class_totals[first:last, :, LONGEST_INTENDED].max(axis=1)
+    return np.asarray(longest / TICKS_PER_S)
+
+
+def maximum_over_s(maxima_s: FloatArray, blocks: float, level: float = 0.5) -> float:
+    """Return the value that the maximum over a number of blocks does not exceed with probability `level`.
+
+    Parameters
+    ----------
+    maxima_s : array of shape (observed,)
+        Longest latencies of equal blocks, in seconds.
+    blocks : float
+        Number of such blocks in the horizon, at least 1; they need not have been observed.
+    level : float
+        The probability; 0.5 gives the median.
+
+    Returns
+    -------
+    float
+        In seconds.
+
+    Raises
+    ------
+    InputError
+        When there are fewer than ten blocks.
+    """
+    if maxima_s.size < FEWEST_BLOCKS:
+        raise InputError(f"{maxima_s.size} blocks are too few to estimate a maximum: give at least {FEWEST_BLOCKS}")
+    rising = np.sort(maxima_s)
+    count = rising.size
+    half_difference = float(rising @ (2 * np.arange(1, count + 1) - count - 1)) / (count * (count - 1))
+    scale = half_difference / np.log(2)
+    return float(rising.mean() + scale * (np.log(blocks) - np.log(-np.log(level)) - np.euler_gamma))
+
+
+_COLLINEAR = 1e-8  # smaller singular values of standardised controls are rounding errors
+
+
+@dataclass(frozen=True, eq=False)
+class ControlledEstimate:
+    """An estimate with control variates, and without.
+
+    Attributes
+    ----------
+    interval
+        The controlled estimate with Student's interval of ``replications - controls - 1`` degrees of freedom.
+    coefficients
+        By control, what the estimate loses per unit of the control's deviation; 0 for a control that was dropped.
+    variance_ratio
+        Estimated variance of the controlled estimator over that of the plain mean, including the cost of estimating the
+        coefficients. 1 where no control was used; above 1 the controls do harm.
+    plain
+        The interval without controls.
+    """
+
+    interval: ConfidenceInterval
+    coefficients: FloatArray
+    variance_ratio: float
+    plain: ConfidenceInterval
+
+
+def controlled(
+    figures: ArrayLike,
+    controls: ArrayLike,
+    expected: ArrayLike,
+    confidence: float = CONFIDENCE,
+    *,
+    value: float | None = None,
+) -> ControlledEstimate:
+    """Estimate a mean with regression on controls of known means.
+
+    Parameters
+    ----------
+    figures : array of shape (replications,)
+        The statistic of every replication.
+    controls : array of shape (replications, controls)
+        The controls of every replication. Rows with nan, here or in `figures`, are left out.
+    expected : array of shape (controls,)
+        The known means of the controls.
+    confidence : float
+        Above 0, below 1.
+    value : float, optional
+        The plain estimate, where one better than the mean is known (see `of_replications`).
+
+    Returns
+    -------
+    ControlledEstimate
+        Constant controls, and those that others determine, are dropped. Plain with ratio 1 when no control is left, the
+        statistic does not vary, or there are fewer than ``controls + 3`` replications.
+
+    Raises
+    ------
+    InputError
+        When the shapes do not fit, or `confidence` is out of range.
+
+    Notes
+    -----
+    The controlled estimate is the intercept of the least-squares regression of the figures on ``controls - expected``;
+    its interval is exact, whatever the number of replications, where figures and controls are jointly normal (Lavenberg
+    & Welch 1981). There, with multiple correlation r, R replications and k controls, the variance ratio is ``(1 - r^2)
+    (R - 2) / (R - k - 2)``. The estimate from residual and sample variance is on average somewhat too high, which is
+    the safe side: with two controls and r^2 = 0.8 by 16 % at 12 replications, by 2 % at 100.
+
+    References
+    ----------
+    Lavenberg, S. S. & Welch, P. D. (1981). A perspective on the use of control variables to increase the efficiency of
+    Monte Carlo simulations. Management Science 27(3).
+    """
+    each, deviations = _checked(figures, controls, expected)
+    plain = of_replications(each, value=value, confidence=confidence)
+    kept = _independent(deviations)
+    count, used = len(each), len(kept)
+    if used == 0 or count < used + 3 or np.ptp(each) == 0:
+        return ControlledEstimate(plain, np.zeros(deviations.shape[1]), 1.0, plain)
+    slopes, left, spread = _regression(each, deviations[:, kept])
+    coefficients = np.zeros(deviations.shape[1])
+    coefficients[kept] = slopes
+    degrees = count - used - 1
+    variance = float(left @ left) / degrees
+    ratio = variance / float(each.var(ddof=1)) * (count - 2) / (count - used - 2)
+    centre = plain.value - float(coefficients @ deviations.mean(axis=0))
+    return ControlledEstimate(interval(centre, variance * spread, degrees, confidence), coefficients, ratio, plain)
+
+
+def _checked(figures: ArrayLike, controls: ArrayLike, expected: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Return figures and deviations of the controls from their means, without the rows of nan."""
+    each, known = float_array(figures, "figures"), float_array(expected, "expected means")
+    beside = float_array(controls, "controls", dimensions=2)
+    if beside.shape != (len(each), len(known)):
+        raise InputError(
+            f"controls of shape {beside.shape} for {len(each)} figures and {len(known)} expected means: "
+            "give a row for every figure and a column for every mean"
+        )
+    deviations = beside - known
+    there = ~(np.isnan(each) | np.isnan(deviations).any(axis=1))
+    return each[there], deviations[there]
+
+
+def _independent(deviations: FloatArray) -> list[int]:
+    """Return the columns that are neither constant nor determined by the columns before them."""
+    if not len(deviations):
+        return []
+    centred = deviations - deviations.mean(axis=0)
+    lengths = np.linalg.norm(centred, axis=0)
+    varying = lengths > _COLLINEAR * np.linalg.norm(deviations, axis=0)
+    kept: list[int] = []
+    for place in np.flatnonzero(varying).tolist():
+        columns = [*kept, place]
+        if np.linalg.matrix_rank(centred[:, columns] / lengths[columns], tol=_COLLINEAR) == len(columns):
+            kept = columns
+    return kept
+
+
+def _regression(figures: FloatArray, deviations: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+    """Return slopes, residuals, and the variance of the intercept in units of the residual variance."""
+    scale = deviations.std(axis=0)  # scaled, so that the size of a control does not matter
+    middle = deviations.mean(axis=0)
+    orthogonal, triangle = np.linalg.qr((deviations - middle) / scale)
+    centred = figures - figures.mean()
+    slopes = np.linalg.solve(triangle, orthogonal.T @ centred) / scale
+    left = centred - (deviations - middle) @ slopes
+    off = np.linalg.solve(triangle.T, middle / scale)
+    return slopes, left, 1 / len(figures) + float(off @ off)
+
+
+Verdict = Literal["steady", "overloaded", "unclear"]
+TOLERANCE = 0.005  # of the offered rate; less growth is irrelevant to load tests of minutes and to sizing
+SLOPES = 10  # of pieces of runs, at least; Student's factor is then 2.26
+_FEWEST_INTERVALS = 3  # for a slope
+
+
+@dataclass(frozen=True)
+class Drift:
+    """Whether a backlog grows.
+
+    Attributes
+    ----------
+    verdict
+        `overloaded`, `steady`, or `unclear` where the runs are too short to tell.
+    growth
+        Growth of the backlog per second, as a share of the offered rate.
+    """
+
+    verdict: Verdict
+    growth: ConfidenceInterval
+
+
+def backlog_drift(
+    backlogs: ArrayLike,
+    interval_s: float,
+    offered_per_s: float,
+    *,
+    tolerance: float = TOLERANCE,
+    confidence: float = CONFIDENCE,
+) -> Drift:
+    """Distinguish an overloaded system from a fluctuating one by the growth of its backlog.
+
+    Parameters
+    ----------
+    backlogs : array of shape (replications, intervals)
+        Mean number of requests in the system (or waiting at a station) in every equal interval after the warm-up.
+    interval_s : float
+        Length of an interval, in seconds.
+    offered_per_s : float
+        Offered rate, per second.
+    tolerance : float
+        Growth that matters, as a share of the offered rate.
+    confidence : float
+        Of the interval of the growth; above 0, below 1.
+
+    Returns
+    -------
+    Drift
+        `overloaded` when the interval of the growth is above 0 and the growth above `tolerance`, over all and in the
+        second half alone (a warm-up fades, an overload does not). `steady` when the upper end of the interval is below
+        `tolerance`. Otherwise `unclear`: simulate longer.
+
+    Raises
+    ------
+    InputError
+        When `backlogs` does not have two dimensions, a length, rate or tolerance is not above 0, or `confidence` is out
+        of range.
+
+    Notes
+    -----
+    The growth is the mean of least-squares slopes of whole replications, or of equal pieces of them where there are
+    fewer than ten replications, with Student's interval between the slopes. In an overloaded system the backlog is a
+    random walk with drift, so slopes of pieces are independent, and their mean is as good as the slope of the whole. In
+    a stable system a high end of one piece is a high start of the next, so slopes are negatively correlated and the
+    interval is too wide, never too narrow.
+
+    Both error rates, at the defaults: a stable system is called overloaded in at most 2.5 % of the cases, for runs of
+    any length (the upper tail of the interval), and hardly ever once 2.26 standard errors are below the tolerance; and
+    a system whose growth is above the tolerance is called steady in at most 2.5 %. For M/M/1 at a load near 1, the
+    standard error of the growth is ``sqrt(2.4 / arrivals)``: an overload of 2 % is found in 95 % of the cases with
+    100,000 arrivals in all. Backlogs that still fill up from an empty start count as growth, so leave the warm-up out:
+    ten runs of M/M/1 at load 0.95, from empty, are called overloaded in 17 % of the cases with 1,000 arrivals each,
+    3 % with 3,000, none with 10,000.
+    """
+    table = float_array(backlogs, "backlogs", dimensions=2)
+    for number, what in ((interval_s, "length in seconds"), (offered_per_s, "rate per second"), (tolerance, "share")):
+        if not number > 0:
+            raise InputError(f"{number:g} is not a {what}: it must be above 0")
+    unit = interval_s * offered_per_s
+    growth = of_replications(_slopes(_pieces(table)) / unit, confidence=confidence)
+    late = float(_slopes(table[:, table.shape[1] // 2 :]).mean()) / unit if growth.half_width is not None else 0.0
+    return Drift(_verdict(growth, late, tolerance), growth)
+
+
+def _verdict(growth: ConfidenceInterval, late: float, tolerance: float) -> Verdict:
+    if math.isnan(growth.value):
+        return "unclear"
+    if growth.low > 0 and min(growth.value, late) > tolerance:
+        return "overloaded"
+    return "steady" if growth.high < tolerance else "unclear"
+
+
+def _pieces(table: FloatArray) -> FloatArray:
+    """Cut replications into equal pieces, at least ten in all; the earliest intervals that fit in none are left out."""
+    count, length = table.shape
+    wanted = -(-SLOPES // max(count, 1))
+    pieces = max(1, min(wanted, length // _FEWEST_INTERVALS))
+    piece = length // pieces
+    return table[:, length - pieces * piece :].reshape(count * pieces, piece)
+
+
+def _slopes(rows: FloatArray) -> FloatArray:
+    """Return the least-squares slope of every row, per interval; nan for rows of one interval."""
+    if rows.shape[1] < 2:
+        return np.full(len(rows), np.nan)
+    places = np.arange(rows.shape[1]) - (rows.shape[1] - 1) / 2
+    return np.asarray(rows @ places / (places @ places))

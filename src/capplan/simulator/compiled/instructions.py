@@ -13,8 +13,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from capplan.models.language.construct import as_key
 from capplan.models.language.distribution import Deterministic, Distribution
-from capplan.models.language.draws import as_key
 from capplan.models.language.step import (
     Acquire,
     Batch,

@@ -14,8 +14,8 @@ from itertools import accumulate
 
 import numpy as np
 
+from capplan.models.language.construct import as_key, at_draw
 from capplan.models.language.distribution import Deterministic, Distribution, Exponential
-from capplan.models.language.draws import as_key, at_draw
 from capplan.models.language.network import Network
 from capplan.models.language.station import Background, Pauses, Pool, Station
 from capplan.models.language.step import (
@@ -47,7 +47,7 @@ from capplan.simulator.specification.clock import to_ticks
 from capplan.simulator.specification.network_facts import Lane, backoff_ticks, is_fixed_rate, lanes, session_of
 from capplan.simulator.specification.sampling import DistributionKind, FlatDistributions, flatten
 from capplan.simulator.specification.streams import source_key
-from capplan.simulator.specification.traffic_time import Segment, segments, trace_ticks
+from capplan.simulator.specification.timeline import Segment, segments, trace_ticks
 
 MOST_WAIT_LISTS = 16
 

@@ -1,31 +1,28 @@
-"""The SimPy engine: the plain reading of the queueing-network language.
-
-Every request, and every branch of a fork, is one SimPy process that runs its flow; stations and pools are queues that
-wake processes. Time is an integer (`clock`), events have a total order (`events`), and random numbers are functions of
-their keys (`streams`), so the same network, seed and replication give the same run, tick by tick.
-"""
+"""The SimPy engine: the plain reading of the queueing-network language, with its timeline."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
 from capplan.models.language.network import Network
-from capplan.models.language.traffic import Closed, Open, RequestClass, Throttled
-from capplan.simulator.reference.counters import StationRecord, Window
-from capplan.simulator.reference.events import OrderedEnvironment
+from capplan.models.language.traffic import Closed, Event, Open, RequestClass, Throttled
+from capplan.simulator.reference.events import EventKind, OrderedEnvironment, OrderedEvent, request_rank, step_rank
 from capplan.simulator.reference.stations import (
     FixedRateStation,
     ProcessorSharingStation,
     RunningLane,
     RunningStation,
     SharedHost,
+    StationRecord,
     UnitPool,
+    Window,
     begin_processes,
 )
 from capplan.simulator.reference.steps import FlowContext, compile_flow
-from capplan.simulator.reference.timeline import TimelineProcess
 from capplan.simulator.reference.traffic import (
     Clients,
     CompiledFlow,
@@ -40,12 +37,66 @@ from capplan.simulator.results.run import Run, report
 from capplan.simulator.results.tally import Tally, intervals, tally_of_requests
 from capplan.simulator.results.trace import Requests
 from capplan.simulator.specification.clock import to_ticks
-from capplan.simulator.specification.network_facts import backoff_ticks, is_fixed_rate, lanes, session_of
+from capplan.simulator.specification.network_facts import (
+    backoff_ticks,
+    check_run,
+    check_scope,
+    is_fixed_rate,
+    lanes,
+    session_of,
+)
 from capplan.simulator.specification.sampling import tick_sampler
-from capplan.simulator.specification.scope import check_run, check_scope
 from capplan.simulator.specification.streams import root_key, source_key
-from capplan.simulator.specification.timeline import initial_states, numbered_changes
-from capplan.simulator.specification.traffic_time import segments
+from capplan.simulator.specification.timeline import OperatingState, Stage, initial_states, numbered_changes, segments
+
+
+class TimelineTarget(Protocol):
+    """A station or host."""
+
+    state: OperatingState
+
+    def settle(self) -> None:
+        """Bring the service attained up to date; call it before any change."""
+
+    def changed(self) -> None:
+        """Continue at the new speed; call it after any change."""
+
+
+@dataclass
+class TimelineProcess:
+    """Applies the events of a timeline to `targets`, stations and hosts by name.
+
+    `delay_factors` holds the current factor of each delay that the timeline changes, by name.
+    """
+
+    network: Network
+    env: OrderedEnvironment
+    targets: Mapping[str, TimelineTarget]
+    delay_factors: dict[str, float] = field(default_factory=dict)
+
+    def begin(self) -> None:
+        """Schedule all events except those that scale the traffic."""
+        for number, (tick, event) in enumerate(numbered_changes(self.network)):
+            if event.action == "scale_delay":
+                self.delay_factors[event.target] = 1.0
+            if event.action != "scale_traffic":
+                self._schedule(tick, number, Stage.EVENT, event)
+
+    def _schedule(self, tick: int, number: int, stage: Stage, event: Event) -> None:
+        rank = request_rank(number) + step_rank(EventKind.CHANGE, stage)
+        OrderedEvent(self.env, lambda _: self._apply(number, stage, event)).at(tick, rank)
+
+    def _apply(self, number: int, stage: Stage, event: Event) -> None:
+        if event.action == "scale_delay":
+            self.delay_factors[event.target] = float(event.factor)
+            return
+        target = self.targets[event.target]
+        target.settle()
+        following = target.state.apply(stage, event, number, self.network.timeline)
+        if following is not None:
+            ticks, next_stage = following
+            self._schedule(self.env.tick + ticks, number, next_stage, event)
+        target.changed()
 
 
 def simulate(

@@ -49,7 +49,7 @@ from capplan.simulator.specification.clock import to_ticks
 from capplan.simulator.specification.network_facts import flow_facts, member_counts
 from capplan.simulator.specification.sampling import picker, tick_sampler
 from capplan.simulator.specification.streams import name_key, replicas, replicas_key, step_names, uniform
-from capplan.simulator.specification.traffic_time import rounded
+from capplan.simulator.specification.timeline import rounded
 
 
 class ActiveJoin:

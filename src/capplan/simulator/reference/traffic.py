@@ -24,7 +24,7 @@ from capplan.simulator.reference.events import (
 from capplan.simulator.results.trace import Requests, Status
 from capplan.simulator.specification.sampling import picker, tick_sampler
 from capplan.simulator.specification.streams import fold, name_key, request_key, uniform
-from capplan.simulator.specification.traffic_time import (
+from capplan.simulator.specification.timeline import (
     Segment,
     arrival_ticks,
     mean_length,

@@ -17,8 +17,8 @@ from typing import Any, Self
 import numpy as np
 
 from capplan.models.errors import InputError
+from capplan.models.files import check_replaceable, replacing
 from capplan.models.language.network import Network
-from capplan.models.replaced_file import check_replaceable, replacing
 from capplan.simulator.results.histogram import IntArray
 
 SCHEMA = "capplan.trace/1"

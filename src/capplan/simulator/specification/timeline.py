@@ -1,17 +1,20 @@
-"""What the events of a timeline do to stations and hosts, for both engines.
-
-What they do to the traffic is in `traffic_time`.
-"""
+"""Time in both engines: the ticks of arrivals, and what the events of a timeline do."""
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from itertools import count, groupby
 
-from capplan.models.language.network import Network
+from capplan.models.language.distribution import Exponential
+from capplan.models.language.network import ALL_TRAFFIC, Network
 from capplan.models.language.station import Host, Station
-from capplan.models.language.traffic import Event, Timeline
-from capplan.simulator.specification.clock import to_ticks
+from capplan.models.language.traffic import Bursty, Event, Mix, Poisson, Timeline, Trace
+from capplan.simulator.specification.clock import LONGEST_TICKS, TICKS_PER_S, to_ticks
+from capplan.simulator.specification.sampling import quantile_table
+from capplan.simulator.specification.streams import name_key, request_key, uniform
 
 DOWN_AT_START = -1  # in the place of the event that took a station down
 
@@ -89,3 +92,156 @@ def numbered_changes(network: Network) -> list[tuple[int, Event]]:
         else:
             found += [(tick, replace(event, target=name)) for name in members.get(event.target, [event.target])]
     return found
+
+
+ARRIVAL, BURST = name_key("arrival"), name_key("burst")
+_EXPONENTIAL = quantile_table(Exponential(1.0)).quantile()
+FOREVER = 2**62  # later than any tick of a run
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A period with a constant multiplier of the traffic: from tick `start` up to before tick `end`.
+
+    `operational_s` is the operational time at its start; `shares` are those of the sources (session or class) among
+    what starts, in the order of the mix.
+    """
+
+    start: int
+    end: int
+    operational_s: float
+    multiplier: float
+    shares: tuple[float, ...]
+
+
+def segments(mix: Mix, timeline: Timeline) -> tuple[Segment, ...]:
+    """Return the segments of the traffic of `mix`, from tick 0 to `FOREVER`."""
+    scaling = [timed for timed in numbered_events(timeline) if timed[1].action == "scale_traffic"]
+    factors = dict.fromkeys((ALL_TRAFFIC, *mix), 1.0)
+    states = {0: _weights(mix, factors)}
+    for tick, events in groupby(scaling, key=lambda timed: timed[0]):
+        factors.update((event.target, float(event.factor)) for _, event in events)
+        states[tick] = _weights(mix, factors)
+    made: list[Segment] = []
+    operational_s = 0.0
+    for start, end, (multiplier, shares) in zip(states, [*list(states)[1:], FOREVER], states.values(), strict=True):
+        made.append(Segment(start, end, operational_s, multiplier, shares))
+        operational_s += multiplier * (end - start) / TICKS_PER_S
+    return tuple(made)
+
+
+def _weights(mix: Mix, factors: dict[str, float]) -> tuple[float, tuple[float, ...]]:
+    if all(factor == 1 for factor in factors.values()):
+        return 1.0, tuple(mix.values())
+    weights = [share * factors[name] * factors[ALL_TRAFFIC] for name, share in mix.items()]
+    multiplier = 0.0
+    for weight in weights:  # from left to right; `sum` compensates since Python 3.12
+        multiplier += weight
+    return multiplier, tuple(weight / multiplier for weight in weights)
+
+
+def mean_length(mix: Mix, lengths: Sequence[int]) -> float:
+    """Return the mean number of requests per session; `lengths` are those of the sources, in the order of `mix`."""
+    return sum(share * length for share, length in zip(mix.values(), lengths, strict=True))
+
+
+def segment_number(parts: Sequence[Segment], tick: int) -> int:
+    """Return the index of the segment that contains `tick`."""
+    return bisect_right(parts, tick, key=lambda part: part.start) - 1
+
+
+def tick_of(parts: Sequence[Segment], operational_s: float) -> int:
+    """Return the tick of an operational time; it lies in the first segment that ends at that time or later."""
+    number = bisect_left(parts[1:], operational_s, key=lambda part: part.operational_s)
+    part = parts[number]
+    return min(part.end, part.start + to_ticks((operational_s - part.operational_s) / part.multiplier))
+
+
+def rounded(ticks: float) -> int:
+    """Round to a whole tick, a half to the even one, at most the longest duration."""
+    return LONGEST_TICKS if ticks >= LONGEST_TICKS else round(ticks)
+
+
+def trace_ticks(distribution: Trace, rate_per_s: float, parts: Sequence[Segment]) -> list[int]:
+    """Return the ticks of a trace's arrivals, which have the mean rate `rate_per_s` while the multiplier is 1."""
+    if rate_per_s == 0:
+        return []
+    last_s = rate_per_s * float(distribution.times_s[-1])
+    return [tick_of(parts, float(time_s) * len(distribution.times_s) / last_s) for time_s in distribution.times_s]
+
+
+def pacing_tick(parts: Sequence[Segment], number: int, mean_length: float, rate_per_s: float) -> int:
+    """Return a pacing tick of throttled traffic; the k-th one of client j of C has the number k * C + j."""
+    return tick_of(parts, number * (mean_length / rate_per_s))
+
+
+def arrival_ticks(
+    key: int, rate_per_s: float, distribution: Poisson | Bursty, parts: Sequence[Segment]
+) -> Iterator[int]:
+    """Yield arrival times, which have the mean rate `rate_per_s` while the multiplier is 1.
+
+    An arrival comes when the integral of the rate has grown by a standard exponential number. The number is the same
+    for every arrival process and rate, so all kinds of traffic have common random numbers.
+    """
+    if rate_per_s == 0:
+        return
+    stretches = _stretches(rate_per_s, _phases(key, distribution), parts)
+    tick = 0
+    rate, until = next(stretches)
+    for unit in count():
+        missing = _standard_exponential(key, unit)
+        while missing > (here := rate * (until - tick) / TICKS_PER_S):
+            missing -= here
+            tick = until
+            if tick == FOREVER:
+                return
+            rate, until = next(stretches)
+        tick = min(until, tick + to_ticks(missing / rate))
+        yield tick
+
+
+def _standard_exponential(key: int, unit: int) -> float:
+    return _exponential(uniform(request_key(key, unit, 0), ARRIVAL))
+
+
+def _exponential(uniform_number: float) -> float:
+    """Return the standard exponential quantile from its table, since libraries round logarithms differently."""
+    return max(0.0, _EXPONENTIAL(uniform_number))
+
+
+def _stretches(
+    rate_per_s: float, phases: Iterator[tuple[float, int]], parts: Sequence[Segment]
+) -> Iterator[tuple[float, int]]:
+    """Yield the rate and the end of each period without a change of phase or multiplier."""
+    factor, phase_end = next(phases)
+    for part in parts:
+        until = part.start
+        while until < part.end:
+            while phase_end <= until:
+                factor, phase_end = next(phases)
+            until = min(phase_end, part.end)
+            yield rate_per_s * factor * part.multiplier, until
+
+
+def _phases(key: int, distribution: Poisson | Bursty) -> Iterator[tuple[float, int]]:
+    """Yield the factor on the mean rate and the end of each phase: bursts and quiet periods in turn.
+
+    Phase number k has its own draw; the first is a burst with the probability of the stationary state.
+    """
+    if isinstance(distribution, Poisson):
+        yield 1.0, FOREVER
+        return
+    fraction, ratio, length_s = (
+        float(distribution.burst_fraction),
+        float(distribution.burst_ratio),
+        float(distribution.burst_length_s),
+    )
+    burst = (ratio, length_s)
+    quiet = (max(0.0, (1 - ratio * fraction) / (1 - fraction)), length_s * (1 - fraction) / fraction)
+    bursting = uniform(request_key(key, 0, 1), BURST) < fraction
+    tick = 0
+    for number in count():
+        factor, mean_s = burst if bursting else quiet
+        tick += to_ticks(mean_s * _exponential(uniform(request_key(key, number, 0), BURST)))
+        yield factor, tick
+        bursting = not bursting

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from functools import cached_property
 from types import MappingProxyType
 
-from capplan.calibration.situation import Factor, Machine, Situation
-from capplan.calibration.system import System
+from capplan.layout.losses import Factor, Machine, Situation
+from capplan.layout.system import System
 from capplan.models.language.parameter import Values
 from capplan.systems.arion.network import PARAMETERS, REPORTED, latency_s, network, settling_s
 from capplan.systems.arion.notes import ArionNotes, excess, excess_of_rates, outages

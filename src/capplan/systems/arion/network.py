@@ -26,8 +26,7 @@ from capplan.models.language.station import RateTable, Station
 from capplan.models.language.step import Choice, Delay, ForkJoin, Pick, Sequence, Step, Visit
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.models.language.units import FloatArray, Number, plain
-from capplan.models.solver.stations.load_dependent import closed_throughputs_per_s, mean_number, speeds
-from capplan.models.solver.stations.single_station import mmc
+from capplan.models.solver.single_station import closed_throughputs_per_s, mean_number, mmc, speeds
 from capplan.systems.arion.scenario import ArionScenario
 
 AT_ONCE = 20

@@ -8,12 +8,12 @@ from functools import partial
 
 import numpy as np
 
-from capplan.calibration.case.extrapolation import Excess
-from capplan.calibration.case.solution import Figures
-from capplan.calibration.evidence.table import by_id
-from capplan.calibration.observations import LoadTest
-from capplan.calibration.outage import Loss, Remainder
-from capplan.calibration.system import Case, Notes
+from capplan.evidence.table import by_id
+from capplan.layout.extrapolation import Excess
+from capplan.layout.losses import Loss, Remainder
+from capplan.layout.observations import LoadTest
+from capplan.layout.solution import Figures
+from capplan.layout.system import Case, Notes
 from capplan.models.language.scenario import changed
 from capplan.models.language.units import FloatArray
 from capplan.models.number_words import significant, to_digits

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from capplan.calibration.audit.expression import Figure
-from capplan.calibration.evidence.interval import Interval
-from capplan.models.solver.stations.erlang import erlang_c
+from capplan.evidence.audit.expression import Figure
+from capplan.evidence.interval import Interval
+from capplan.models.solver.single_station import erlang_c
 
 
 def rate_at_s(time_s: float, servers: int, service_s: float) -> float:

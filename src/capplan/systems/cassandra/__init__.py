@@ -8,32 +8,34 @@ from types import MappingProxyType
 
 import numpy as np
 
-from capplan.calibration.case.ensemble import Places
-from capplan.calibration.case.solution import Solution
-from capplan.calibration.evidence.load_test_row import LoadTestRow
-from capplan.calibration.situation import Machine
 from capplan.calibration.tables.fit_table import TableSystem
-from capplan.calibration.tables.prior_centres import COMMON_LOG_SD
+from capplan.calibration.tables.priors import COMMON_LOG_SD
 from capplan.calibration.tables.rows import TableRow
+from capplan.evidence.load_test_row import LoadTestRow
+from capplan.layout.ensemble import Places
+from capplan.layout.losses import Machine
+from capplan.layout.solution import Solution
 from capplan.models.language.parameter import Parameter, Values
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.scenario import changed
 from capplan.models.language.units import FloatArray, Number
-from capplan.systems.cassandra.limits import DRIVER, NATIVE, limit_in_words, waiting
 from capplan.systems.cassandra.network import (
+    DRIVER,
+    NATIVE,
     PARAMETERS,
     REPORTED,
     SENT_BY_TIMER,
     UNDER_WAY,
     WORK,
+    limit_in_words,
     network,
     pauses,
     values_of_cluster,
     variation,
+    waiting,
 )
 from capplan.systems.cassandra.outages import LOSSES, NODE, outages
-from capplan.systems.cassandra.priors import TIMES, priors
-from capplan.systems.cassandra.rows import excess, row_scenario, undecided, unstated
+from capplan.systems.cassandra.rows import TIMES, excess, priors, row_scenario, undecided, unstated
 from capplan.systems.cassandra.scenario import USUAL_ROW_BYTES, CassandraScenario
 
 RETRIES = "speculative retries"

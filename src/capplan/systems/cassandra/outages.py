@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from capplan.calibration.case.ensemble import Places
-from capplan.calibration.case.solution import Solution
-from capplan.calibration.outage import DC, Loss, Remainder
-from capplan.calibration.system import Case
+from capplan.layout.ensemble import Places
+from capplan.layout.losses import DC, Loss, Remainder
+from capplan.layout.solution import Solution
+from capplan.layout.system import Case
 from capplan.models.cassandra.consistency import always_found, answers, available, lower_levels
 from capplan.models.errors import InputError
 from capplan.models.language.parameter import Values
@@ -17,9 +17,8 @@ from capplan.models.language.per_dc import proportions
 from capplan.models.language.scenario import changed
 from capplan.models.language.units import FloatArray
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.random_times.pauses import RareDelay
-from capplan.systems.cassandra.limits import waiting
-from capplan.systems.cassandra.network import REPORTED, network, pauses, variation
+from capplan.models.solver.pauses import RareDelay
+from capplan.systems.cassandra.network import REPORTED, network, pauses, variation, waiting
 from capplan.systems.cassandra.scenario import CassandraScenario
 
 NODE = "node"

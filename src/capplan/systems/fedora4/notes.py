@@ -8,14 +8,13 @@ from functools import partial
 
 import numpy as np
 
-from capplan.calibration.case.extrapolation import Excess
-from capplan.calibration.case.model_error import ModelError
-from capplan.calibration.case.solution import Figures
-from capplan.calibration.case.uncertainty import Offset
-from capplan.calibration.evidence.table import Evidence, select
-from capplan.calibration.observations import LoadTest
-from capplan.calibration.outage import Loss, Remainder
-from capplan.calibration.system import Case, Notes
+from capplan.evidence.table import Evidence, select
+from capplan.layout.extrapolation import Excess
+from capplan.layout.losses import Loss, Remainder
+from capplan.layout.observations import LoadTest
+from capplan.layout.solution import Figures
+from capplan.layout.system import Case, Notes
+from capplan.layout.uncertainty import ModelError, Offset
 from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import changed
 from capplan.models.language.units import Number

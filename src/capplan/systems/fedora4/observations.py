@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from capplan.calibration.evidence.table import Evidence
-from capplan.calibration.observations import Kind, LoadTest, Observations, Scored
+from capplan.evidence.table import Evidence
+from capplan.layout.observations import Kind, LoadTest, Observations, Scored
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis

@@ -8,8 +8,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from capplan.calibration.fit.fitted_file import Fitted
-from capplan.calibration.situation import Factor, Machine, Situation
+from capplan.layout.fitted_file import Fitted
+from capplan.layout.losses import Factor, Machine, Situation
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values
 from capplan.models.language.per_dc import per_dc_text
@@ -17,7 +17,6 @@ from capplan.models.language.units import FloatArray, Number
 from capplan.models.number_words import as_given
 from capplan.systems.components.encrypted_links import EncryptedLinks
 from capplan.systems.components.machines import machines_in_words
-from capplan.systems.openprovider.data_factor import DATA_FACTOR, data_factors
 from capplan.systems.openprovider.network import (
     PARAMETERS,
     REPORTED,
@@ -29,9 +28,8 @@ from capplan.systems.openprovider.network import (
 )
 from capplan.systems.openprovider.notes import OpenproviderNotes, excess
 from capplan.systems.openprovider.observations import OpenproviderObservations
-from capplan.systems.openprovider.outages import outages
-from capplan.systems.openprovider.round_trips import offset, round_trips_by_dc, round_trips_s
-from capplan.systems.openprovider.scenario import OpenproviderScenario
+from capplan.systems.openprovider.outages import offset, outages, round_trips_by_dc, round_trips_s
+from capplan.systems.openprovider.scenario import DATA_FACTOR, OpenproviderScenario, data_factors
 from capplan.systems.openprovider.session_visibility import sessions_not_found
 
 _RESOURCES = {

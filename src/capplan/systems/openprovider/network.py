@@ -15,9 +15,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from capplan.models.cassandra.cluster import Cluster, Costs, needed_nodes, pools, statement, stations
+from capplan.models.cassandra.cluster import Cluster, Costs, needed_nodes, pools, round_trip_s, statement, stations
 from capplan.models.cassandra.encryption import Exchanges, encrypted
-from capplan.models.cassandra.round_trip import round_trip_s
 from capplan.models.errors import InputError
 from capplan.models.language.distribution import Exponential
 from capplan.models.language.network import Network
@@ -28,10 +27,8 @@ from capplan.models.language.step import Acquire, Choice, Delay, ForkJoin, Pick,
 from capplan.models.language.traffic import Bursty, Open, RequestClass, Session
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.random_times.pauses import RareDelay, pause_delays, sent_in_pauses
-from capplan.systems.openprovider.data_factor import DATA_FACTOR
-from capplan.systems.openprovider.scenario import OpenproviderScenario
-from capplan.systems.openprovider.session_mix import sent_sessions
+from capplan.models.solver.pauses import RareDelay, pause_delays, sent_in_pauses
+from capplan.systems.openprovider.scenario import DATA_FACTOR, OpenproviderScenario, sent_sessions
 
 ASSIGNMENT: Assignment = "pooled"  # of requests to cores: decision record 0019
 SETTLES_S = 0.2

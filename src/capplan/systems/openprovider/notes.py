@@ -5,24 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from capplan.calibration.case.extrapolation import Excess
-from capplan.calibration.case.solution import Figures
-from capplan.calibration.evidence.table import Evidence, select
-from capplan.calibration.fit.fitted_file import Hypothesis
-from capplan.calibration.observations import LoadTest
-from capplan.calibration.system import Case, Notes
+from capplan.evidence.table import Evidence, select
+from capplan.layout.extrapolation import Excess
+from capplan.layout.fitted_file import Hypothesis
+from capplan.layout.observations import LoadTest
+from capplan.layout.solution import Figures
+from capplan.layout.system import Case, Notes
+from capplan.models.cassandra.cluster import round_trip_s
 from capplan.models.cassandra.encryption import LINKS
-from capplan.models.cassandra.round_trip import round_trip_s
 from capplan.models.language.parameter import defaults
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.scenario import changed
 from capplan.models.number_words import rate
 from capplan.models.results import Band
 from capplan.systems.components.encrypted_links import encryption_excess, encryption_notes
-from capplan.systems.openprovider.data_factor import DOUBLINGS, EXPECTED
 from capplan.systems.openprovider.network import PARAMETERS
-from capplan.systems.openprovider.scenario import OpenproviderScenario
-from capplan.systems.openprovider.session_mix import USUAL
+from capplan.systems.openprovider.scenario import DOUBLINGS, EXPECTED, USUAL, OpenproviderScenario
 from capplan.systems.openprovider.session_visibility import compared
 
 _SHORTEST_ROUTE, _LONGEST_ROUTE = 1.1, 1.5  # of fibre over the straight line, as in the prior of `route_excess`

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from scipy import special
 
-from capplan.calibration.evidence.table import Evidence, select
-from capplan.calibration.observations import Kind, LoadTest, Observations, Scored
+from capplan.evidence.table import Evidence, select
+from capplan.layout.observations import Kind, LoadTest, Observations, Scored
 from capplan.models.errors import InputError
 from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import changed

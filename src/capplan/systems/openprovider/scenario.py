@@ -1,14 +1,18 @@
-"""The layout of `openprovider` and the traffic on it."""
+"""The layout of `openprovider`, its production data, and the traffic on it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 from pydantic_core import ArgsKwargs
 
+from capplan.layout.losses import Factor
 from capplan.models.cassandra.consistency import check_level, need
 from capplan.models.cassandra.encryption import check_encryption, check_reconnects
 from capplan.models.errors import InputError
@@ -25,11 +29,13 @@ from capplan.models.language.per_dc import (
     same_or_each,
 )
 from capplan.models.language.scenario import LARGEST, Objectives, Option, Scenario, check_at_most, defaults_of
+from capplan.models.language.traffic import mix_text, parse_mix
 from capplan.models.language.units import (
     KILOMETRES_TEXT,
     MILLISECONDS_TEXT,
     READ_SHARE,
     AtLeastOne,
+    FloatArray,
     PositivePerSecond,
     check_number,
     parse_duration_s,
@@ -38,7 +44,100 @@ from capplan.models.language.units import (
     parse_share,
 )
 from capplan.systems.components.machines import Cores, Speed
-from capplan.systems.openprovider.session_mix import USUAL, SessionMix, normal_form, read_mix
+
+TRAIN = 8  # requests of a session in the load tests: more are not sent one after another
+MOST = 10_000  # requests of one kind in a session: more is a typing error
+
+
+class SessionMix(NamedTuple):
+    """Mean numbers of requests in a session."""
+
+    auth: float
+    acct: float
+
+    @property
+    def total(self) -> float:
+        """Mean number of all requests."""
+        return self.auth + self.acct
+
+    @property
+    def reads(self) -> float:
+        """Mean number of reads: every request but the start reads."""
+        return self.total - 1
+
+    @property
+    def writes(self) -> float:
+        """Mean number of writes: every accounting request writes."""
+        return self.acct
+
+
+class SentSession(NamedTuple):
+    """Requests that are sent one after another: their classes, and how many of these there are for each session."""
+
+    name: str
+    classes: tuple[str, ...]
+    weight: float
+
+
+USUAL = SessionMix(1.0, 7.0)
+"""The session of the load tests."""
+
+
+def read_mix(text: str) -> SessionMix:
+    """Read a mix such as `auth=1,acct=7`.
+
+    Raises
+    ------
+    InputError
+        If it is not a mix of auth and acct, or a number is out of range.
+    """
+    numbers = parse_mix(text, ("auth", "acct"))
+    for name, number in numbers.items():
+        if number > MOST:
+            raise InputError(f"mix {text!r} has {number:g} {name} requests in a session: give at most {MOST:,}")
+    auth, acct = numbers["auth"], numbers["acct"]
+    if auth <= 0:
+        raise InputError(f"mix {text!r} has no authorization: give auth above 0, such as auth=0.1")
+    if acct < 1:
+        raise InputError(f"mix {text!r} has less than one accounting request: a session has at least its start, acct=1")
+    return SessionMix(auth, acct)
+
+
+def normal_form(text: str | None) -> str | None:
+    """Return a mix as it is written here; None for that of the load tests."""
+    mix = USUAL if text is None else read_mix(text)
+    return None if mix == USUAL else mix_text(mix._asdict())
+
+
+def sent_sessions(mix: SessionMix) -> tuple[SentSession, ...]:
+    """Return what is sent as a session of the network, with the mean numbers of requests of the mix."""
+    begins: defaultdict[tuple[int, int], float] = defaultdict(float)
+    left = {"auth": 0.0, "update": 0.0}
+    for weight, auth, updates in _whole(mix):
+        first = min(auth, TRAIN - 1)
+        then = min(updates, TRAIN - 1 - first)
+        begins[first, then] += weight
+        left["auth"] += weight * (auth - first)
+        left["update"] += weight * (updates - then)
+    sent = [
+        SentSession(
+            "session" if len(begins) == 1 else f"session-{auth}-{1 + updates}",
+            (*("auth",) * auth, "start", *("update",) * updates),
+            weight,
+        )
+        for (auth, updates), weight in begins.items()
+    ]
+    trains = [SentSession(f"{name}-train", (name,) * TRAIN, more / TRAIN) for name, more in left.items() if more]
+    return (*sent, *trains)
+
+
+def _whole(mix: SessionMix) -> Iterator[tuple[float, int, int]]:
+    """Yield weights, and whole numbers of authorizations and updates; a session with more of one has more of both."""
+    numbers = mix.auth, mix.acct - 1
+    ends = sorted({0.0, *(number % 1 for number in numbers), 1.0})
+    for low, high in pairwise(ends):
+        auth, updates = (math.floor(number) + (low < number % 1) for number in numbers)
+        yield high - low, auth, updates
 
 
 def _kilometres(text: str) -> str:
@@ -451,3 +550,18 @@ def _round_trip(text: str) -> float:
     if not 0 <= seconds <= 10:
         raise InputError(f"rtt {text!r} is not a round trip between data centres: give 0 to 10s")
     return seconds
+
+
+DATA_FACTOR = "data_factor"
+"""Name of the factor among the parameter values of a layout whose scenario gives none."""
+_LOW, _HIGH = 2.0, 3.0
+_PRODUCTION = Factor(math.sqrt(_LOW * _HIGH), math.log(_HIGH / _LOW) / 2 / 1.645)  # 90 % of it between the two ends
+_STREAM = 2026
+EXPECTED = f"{_LOW:g} to {_HIGH:g}"
+DOUBLINGS = math.log2(_PRODUCTION.median)
+"""How far production data are from those of the load tests, in doublings."""
+
+
+def data_factors(count: int) -> FloatArray:
+    """Return the factor by draw (count,); the median if there is one."""
+    return _PRODUCTION.draws(count, _STREAM)

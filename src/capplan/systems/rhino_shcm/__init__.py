@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from types import MappingProxyType
 
-from capplan.calibration.situation import Factor, Machine, Situation
+from capplan.layout.losses import Factor, Machine, Situation
 from capplan.models.language.parameter import Values
 from capplan.systems.components.encrypted_links import EncryptedLinks
 from capplan.systems.rhino_shcm.network import (

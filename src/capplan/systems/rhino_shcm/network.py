@@ -25,7 +25,7 @@ from capplan.models.language.station import Station
 from capplan.models.language.step import Delay, FanOut, If, Pick, ReplicaSet, Sequence, Step, Visit
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.models.language.units import FloatArray, Number, plain
-from capplan.models.solver.stations.stalls import (
+from capplan.models.solver.single_station import (
     Stalls,
     WaitTail,
     longest_wait_s,

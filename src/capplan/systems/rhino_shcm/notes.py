@@ -9,13 +9,13 @@ from functools import partial
 
 import numpy as np
 
-from capplan.calibration.case.ensemble import Places
-from capplan.calibration.case.extrapolation import Excess
-from capplan.calibration.case.solution import Figures, Solution, kind_of
-from capplan.calibration.evidence.table import by_id
-from capplan.calibration.observations import LoadTest
-from capplan.calibration.outage import Loss, Remainder
-from capplan.calibration.system import Case, Notes
+from capplan.evidence.table import by_id
+from capplan.layout.ensemble import Places
+from capplan.layout.extrapolation import Excess
+from capplan.layout.losses import Loss, Remainder
+from capplan.layout.observations import LoadTest
+from capplan.layout.solution import Figures, Solution, kind_of
+from capplan.layout.system import Case, Notes
 from capplan.models.language.parameter import Values
 from capplan.models.language.station import Differs
 from capplan.models.language.units import FloatArray

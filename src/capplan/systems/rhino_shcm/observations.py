@@ -15,16 +15,16 @@ from types import MappingProxyType
 
 import numpy as np
 
-from capplan.calibration.evidence.table import PERCENTILES, Evidence, select
-from capplan.calibration.observations import Figure, Goal, Kind, LoadTest, Observations, Scored
-from capplan.calibration.validation.baselines import BASELINES, Baseline
+from capplan.evidence.table import PERCENTILES, Evidence, select
+from capplan.layout.baselines import BASELINES, Baseline
+from capplan.layout.observations import Figure, Goal, Kind, LoadTest, Observations, Scored
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.units import FloatArray, Number
-from capplan.simulator.analysis.extremes import block_maxima_s, maximum_over_s
-from capplan.simulator.experiments.draws import DrawRun, simulate_draws
+from capplan.simulator.analysis.output import block_maxima_s, maximum_over_s
+from capplan.simulator.experiments.replications import DrawRun, simulate_draws
 from capplan.simulator.results.run import Run
-from capplan.simulator.specification.scope import check_draws
+from capplan.simulator.specification.network_facts import check_draws
 from capplan.systems.rhino_shcm.network import (
     NEAREST,
     PARAMETERS,

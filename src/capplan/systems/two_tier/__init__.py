@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from capplan.calibration.evidence.load_test_row import LoadTestRow
-from capplan.calibration.situation import Machine
 from capplan.calibration.tables.fit_table import TableSystem
-from capplan.calibration.tables.prior_centres import COMMON_LOG_SD
+from capplan.calibration.tables.priors import COMMON_LOG_SD
 from capplan.calibration.tables.rows import TableRow
+from capplan.evidence.load_test_row import LoadTestRow
+from capplan.layout.losses import Machine
 from capplan.models.language.parameter import Parameter, Values
 from capplan.systems.two_tier.network import FRONT, LOG, PARAMETERS, REPORTED, STORE, network
 from capplan.systems.two_tier.outages import LOSSES, outages
-from capplan.systems.two_tier.priors import ROUNDS, TIMES, priors
-from capplan.systems.two_tier.rows import group, row_scenario, undecided
+from capplan.systems.two_tier.rows import ROUNDS, TIMES, group, priors, row_scenario, undecided
 from capplan.systems.two_tier.scenario import TwoTierScenario
 
 

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from capplan.calibration.tables import overhead
+from capplan.calibration.tables import priors as overhead
 from capplan.models.language.distribution import Deterministic, Erlang
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Parameter, Values

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from capplan.calibration.system import System
+from capplan.layout.system import System
 from capplan.models.language.parameter import Values
 from capplan.systems.vcider.network import PARAMETERS, REPORTED, network, ratios
 from capplan.systems.vcider.notes import VciderNotes, excess

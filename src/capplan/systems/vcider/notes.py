@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from capplan.calibration.case.extrapolation import Excess
-from capplan.calibration.fit.fitted_file import Fitted
-from capplan.calibration.observations import LoadTest
-from capplan.calibration.system import Case, Notes
+from capplan.layout.extrapolation import Excess
+from capplan.layout.fitted_file import Fitted
+from capplan.layout.observations import LoadTest
+from capplan.layout.system import Case, Notes
 from capplan.systems.vcider.network import COLUMNS
 from capplan.systems.vcider.scenario import VciderScenario
 

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from capplan.calibration.evidence.table import Evidence
-from capplan.calibration.observations import Goal, Kind, LoadTest, Observations, Scored
+from capplan.evidence.table import Evidence
+from capplan.layout.observations import Goal, Kind, LoadTest, Observations, Scored
 from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import changed
 from capplan.models.language.units import FloatArray

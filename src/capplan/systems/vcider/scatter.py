@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import chdtri, fdtri, stdtrit
 
-from capplan.calibration.audit.expression import Group
-from capplan.calibration.evidence.interval import Interval
+from capplan.evidence.audit.expression import Group
+from capplan.evidence.interval import Interval
 from capplan.models.language.units import FloatArray
 
 LEVEL = 0.9

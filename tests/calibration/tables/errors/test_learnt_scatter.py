@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from capplan.calibration.tables.errors.learnt_scatter import expected_squares, learnt_scatter
+from capplan.calibration.tables.errors import expected_squares, learnt_scatter
 from capplan.calibration.tables.rows import MEAN, QUANTITIES, THROUGHPUT
 from capplan.models.language.units import FloatArray
 

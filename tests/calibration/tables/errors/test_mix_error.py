@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from tests.systems.two_tier.two_tier_tables import layout, measured
 
-from capplan.calibration.evidence.load_test_row import LoadTestRow
-from capplan.calibration.fit.fitted_file import Fitted
-from capplan.calibration.tables.errors.mix_error import mix_errors, share_sd
+from capplan.calibration.tables.errors import mix_errors, share_sd
 from capplan.calibration.tables.fit_table import fit_table, predict_table
 from capplan.calibration.tables.model import solved_rows
+from capplan.evidence.load_test_row import LoadTestRow
+from capplan.layout.fitted_file import Fitted
 from capplan.models.language.parameter import defaults
 from capplan.models.language.scenario import changed
 from capplan.models.solver.analytic import Analysis

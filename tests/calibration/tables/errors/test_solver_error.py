@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.calibration.evidence.load_test_row import LoadTestRow
-from capplan.calibration.tables.errors.solver_error import covariance
+from capplan.calibration.tables.errors import covariance
 from capplan.calibration.tables.rows import figures_of, scatter_of
+from capplan.evidence.load_test_row import LoadTestRow
 from capplan.models.language.units import FloatArray
 from capplan.systems.cassandra import SYSTEM
 

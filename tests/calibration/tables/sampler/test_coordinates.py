@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from capplan.calibration.tables.sampler.coordinates import Coordinates
+from capplan.calibration.tables.sampler import Coordinates
 from capplan.models.language.parameter import defaults
 from capplan.models.language.units import FloatArray
 from capplan.models.solver.analytic import Analysis

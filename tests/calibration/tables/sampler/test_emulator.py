@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capplan.calibration.tables.sampler.emulator import Emulator, Known, flattened
+from capplan.calibration.tables.sampler import Emulator, Known, flattened
 from capplan.models.language.units import FloatArray
 
 POWER = 0.85  # of the posterior: the emulated one is wider

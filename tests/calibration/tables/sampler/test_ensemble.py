@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 from scipy.stats import ks_1samp, norm
 
-from capplan.calibration.fit.maximum import Maximum, maximum
-from capplan.calibration.fit.posterior import Ensemble
-from capplan.calibration.tables.sampler.ensemble import ensemble, smoothed
+from capplan.calibration.fit.posterior import Ensemble, Maximum, maximum
+from capplan.calibration.tables.sampler import ensemble, smoothed
 from capplan.models.language.units import FloatArray
 
 SURE = 4.5

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
 
-from capplan.models.solver.random_times.branch_law import law_cdf, law_quantile
+from capplan.models.solver.random_times import law_cdf, law_quantile
 
 SCVS = st.floats(min_value=0.01, max_value=50.0)
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import special
 
 from capplan.models.language.units import FloatArray
-from capplan.models.solver.random_times.gamma_mixture import GammaMixture
+from capplan.models.solver.random_times import GammaMixture
 
 LEVELS = (0.5, 0.9, 0.95, 0.99, 0.999)
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.interpolate import PchipInterpolator
 
 from capplan.models.language.units import FloatArray
-from capplan.models.solver.random_times.interpolation import ACCURACY, evaluated, monotone_cubic
+from capplan.models.solver.interpolation import ACCURACY, evaluated, monotone_cubic
 
 
 class Counted:

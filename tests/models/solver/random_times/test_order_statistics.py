@@ -12,7 +12,7 @@ from scipy import special
 from tests.oracles.order_statistics import kth_of_n_mean_exponential
 
 from capplan.models.errors import InputError
-from capplan.models.solver.random_times.order_statistics import (
+from capplan.models.solver.random_times import (
     kth_of_n_cdf,
     kth_of_n_mean,
     kth_of_n_variance,

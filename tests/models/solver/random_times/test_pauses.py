@@ -13,8 +13,8 @@ from capplan.models.language.step import Pick, Visit
 from capplan.models.language.traffic import Open, RequestClass, Session
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import solve
-from capplan.models.solver.random_times.pauses import RareDelay, pause_delays, sent_in_pauses
-from capplan.models.solver.stations.stalls import Stalls, wait_tail
+from capplan.models.solver.pauses import RareDelay, pause_delays, sent_in_pauses
+from capplan.models.solver.single_station import Stalls, wait_tail
 from capplan.simulator.compiled.engine import simulate
 
 

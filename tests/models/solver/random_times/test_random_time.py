@@ -8,8 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.oracles.order_statistics import kth_of_n_mean_exponential
 
-from capplan.models.solver.random_times.order_statistics import kth_of_n_cdf, kth_of_n_mean, kth_of_n_variance
-from capplan.models.solver.random_times.random_time import NOW, RandomTime, kth_of, mixture
+from capplan.models.solver.random_times import (
+    NOW,
+    RandomTime,
+    kth_of,
+    kth_of_n_cdf,
+    kth_of_n_mean,
+    kth_of_n_variance,
+    mixture,
+)
 
 TIMES = st.builds(
     lambda floor, mean, scv: RandomTime(floor, mean, scv * mean**2),

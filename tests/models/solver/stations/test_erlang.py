@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capplan.models.errors import InputError
-from capplan.models.solver.stations.erlang import erlang_b, erlang_c
+from capplan.models.solver.single_station import erlang_b, erlang_c
 
 LOADS = st.floats(min_value=0.5, max_value=120.0)
 SERVERS = st.integers(min_value=1, max_value=120)

@@ -5,7 +5,7 @@ import pytest
 from tests.oracles.single_station import mmck
 
 from capplan.models.language.units import FloatArray
-from capplan.models.solver.stations.flow_equivalent import FlowEquivalent, grid_weights, state_grid
+from capplan.models.solver.pools import FlowEquivalent, grid_weights, state_grid
 
 
 @pytest.mark.parametrize(("servers", "places", "rate_per_s"), [(3, 5, 3.0), (4, 4, 2.0), (8, 30, 9.0)])

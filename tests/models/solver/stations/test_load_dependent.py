@@ -13,14 +13,14 @@ from capplan.models.language.step import Visit
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import capacity_per_s, solve
-from capplan.models.solver.stations.load_dependent import (
+from capplan.models.solver.single_station import (
     busy_share,
     closed_throughputs_per_s,
     endless_speed,
     mean_number,
+    mmc,
     speeds,
 )
-from capplan.models.solver.stations.single_station import mmc
 
 PLAIN = Station("server", 4)
 DROOPING = Station("server", 2, rate=RateTable((1.0, 1.0, 0.8, 0.5)))

@@ -11,7 +11,7 @@ from tests.oracles.single_station import mg1_mean_wait_s, mmck
 
 from capplan.models.errors import InputError
 from capplan.models.language.units import FloatArray
-from capplan.models.solver.stations.single_station import gigm_mean_wait_allen_cunneen_s, gigm_mean_wait_kimura_s, mmc
+from capplan.models.solver.single_station import gigm_mean_wait_allen_cunneen_s, gigm_mean_wait_kimura_s, mmc
 
 LOADS = st.floats(min_value=0.01, max_value=0.99)
 SERVERS = st.integers(min_value=1, max_value=60)

@@ -14,7 +14,7 @@ from capplan.models.language.network import Network
 from capplan.models.language.station import Station
 from capplan.models.language.step import Visit
 from capplan.models.language.traffic import Open, RequestClass
-from capplan.models.solver.stations.stalls import (
+from capplan.models.solver.single_station import (
     Stalls,
     longest_wait_s,
     relaxation_s,

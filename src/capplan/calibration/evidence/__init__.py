@@ -1,1 +1,0 @@
-"""Documented figures, with their rounding and their sources."""

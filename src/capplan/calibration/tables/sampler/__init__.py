@@ -1,1 +1,0 @@
-"""Ensembles of parameters drawn from the posterior of a table's fit."""

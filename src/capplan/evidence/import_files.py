@@ -1,0 +1,315 @@
+"""Import: files of any known tool, in one table. Files about the same run complement each other.
+
+Files of one folder whose names differ in the ending only, such as `run7.txt` and `run7.hdr`, are about one run. Each
+cell of its rows comes from the most exact file that has it: a report or a histogram before the rounded figures of a
+console.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import pandas as pd
+
+from capplan.evidence.documented_runs import documented_runs
+from capplan.evidence.importers import (
+    database_load_generators,
+    hdr_log,
+    server_metrics,
+    web_load_generators,
+)
+from capplan.evidence.importers.importer import Imported, Importer
+from capplan.evidence.importers.mapped_table import ColumnMap, read_mapped, read_mapping
+from capplan.evidence.load_tests import ALL, LOAD_TESTS, LoadTestRow
+from capplan.evidence.microbenchmarks import MICROBENCHMARKS, MicrobenchRow
+from capplan.evidence.table import Evidence
+from capplan.evidence.text_file import TextFile
+from capplan.models.errors import InputError
+
+IMPORTERS: tuple[Importer, ...] = (
+    database_load_generators.CASSANDRA_STRESS,
+    hdr_log.IMPORTER,
+    database_load_generators.YCSB,
+    database_load_generators.LATTE_REPORT,
+    database_load_generators.LATTE_CONSOLE,
+    web_load_generators.GHZ,
+    server_metrics.NODETOOL,
+    web_load_generators.JMETER,
+    web_load_generators.K6_POINTS,
+    web_load_generators.GATLING_REPORT,
+    web_load_generators.GATLING_LOG,
+    web_load_generators.K6_SUMMARY,
+    web_load_generators.WRK,
+    server_metrics.OPENMETRICS,
+    server_metrics.PROMETHEUS,
+)
+SCHEMA = "capplan.import/1"
+TABLE, MAPPED, DOCUMENTS = "load-test table", "CSV by --map", "documents"
+_TEXTS = ("source", "note")
+_MOST_TABLES = 10
+
+
+@dataclass(frozen=True)
+class FileReport:
+    """What was taken from a file.
+
+    Attributes
+    ----------
+    path
+        The file.
+    tool
+        What wrote it; empty if nothing was taken.
+    load_tests
+        Rows of load tests that it has.
+    microbenchmarks
+        Rows of microbenchmarks that it has.
+    remarks
+        What was left out or computed again, or why nothing was taken.
+    """
+
+    path: str
+    tool: str
+    load_tests: int
+    microbenchmarks: int
+    remarks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ImportReport:
+    """What an import wrote, and what it took from where.
+
+    Attributes
+    ----------
+    load_tests
+        File of the load-test table; none if there was no load test.
+    microbenchmarks
+        File of the table of microbenchmarks; none if there was none.
+    files
+        What was taken from each file.
+    """
+
+    load_tests: str | None
+    microbenchmarks: str | None
+    files: tuple[FileReport, ...]
+
+
+@dataclass(frozen=True)
+class Import:
+    """The tables of all files, and what was taken from each.
+
+    Attributes
+    ----------
+    load_tests
+        One row per run and request class.
+    microbenchmarks
+        One row per figure of a part.
+    files
+        In the order of the files.
+    """
+
+    load_tests: pd.DataFrame
+    microbenchmarks: pd.DataFrame
+    files: tuple[FileReport, ...]
+
+
+def import_files(
+    paths: Sequence[Path],
+    mapping: ColumnMap | None = None,
+    constants: Mapping[str, str] | None = None,
+    progress: Callable[[int, int], None] = lambda *_: None,
+    documented: Mapping[str, Sequence[Evidence]] = MappingProxyType({}),
+) -> Import:
+    """Import files and folders into one table.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        Files, and folders, whose files are taken with those of their folders. A file that is given by its name must be
+        known; in a folder, others are left out and reported.
+    mapping : ColumnMap, optional
+        What the columns of CSV files are.
+    constants : mapping of str to str, optional
+        Cells by column, for what a tool does not know, such as the number of nodes. A cell that a file has must not be
+        given another value.
+    progress : callable
+        Called with the number of files that are read, and of all.
+    documented : mapping of str to sequence of Evidence, optional
+        Documented figures by system, whose load tests are taken too.
+
+    Returns
+    -------
+    Import
+
+    Raises
+    ------
+    InputError
+        If nothing can be taken, a file that is given by its name is of no known tool or is damaged, or a constant
+        contradicts a file.
+    """
+    given = {name: LOAD_TESTS.cell(name, text, f"--set {name}={text}") for name, text in (constants or {}).items()}
+    reports: list[FileReport] = []
+    runs: dict[tuple[Path, str | None, str | None], list[tuple[int, LoadTestRow]]] = {}
+    parts: list[MicrobenchRow] = []
+    every = list(_files(paths))
+    for done, (path, named) in enumerate(every):
+        progress(done, len(every))
+        try:
+            tool, exactness, found = _imported(path, mapping)
+        except InputError as error:
+            if named:
+                raise
+            reports.append(FileReport(str(path), "", 0, 0, (str(error).removeprefix(str(path)).lstrip(",: "),)))
+            continue
+        reports.append(FileReport(str(path), tool, len(found.load_tests), len(found.microbenchmarks), found.remarks))
+        parts.extend(found.microbenchmarks)
+        for row in found.load_tests:
+            runs.setdefault((path.parent, row.run_id, row.request_class), []).append((exactness, row))
+    for system, evidence in documented.items():
+        found_runs = documented_runs(evidence)
+        if not found_runs:
+            raise InputError(f"the documents about {system} have no rate and no latency of a load test")
+        reports.append(FileReport(system, DOCUMENTS, len(found_runs), 0, ()))
+        for each in found_runs:
+            runs.setdefault((Path(system), each.row.run_id, each.row.request_class), []).append((1, each.row))
+    if not runs and not parts:
+        raise InputError(
+            f"{' '.join(map(str, paths))} has no file of a known tool: {_known()}, or a CSV file with --map"
+        )
+    rows = _told_apart(runs)
+    together = [_with_class(_with_constants(row, given)) for row in rows]
+    return Import(LOAD_TESTS.frame(together), MICROBENCHMARKS.frame(parts), tuple(reports))
+
+
+def import_load_tests(
+    *paths: str | Path, mapping: str | Path | None = None, columns: Mapping[str, str] | None = None
+) -> pd.DataFrame:
+    """Import load tests from files of any known tool, and from folders of them.
+
+    Parameters
+    ----------
+    *paths : str or Path
+        Outputs of load generators, load-test tables, or folders.
+    mapping : str or Path, optional
+        A .toml file that says what the columns of a CSV are.
+    columns : mapping of str to str, optional
+        Cells that no tool knows, such as `{"cass_nodes": "3"}`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A load-test table: one row per run and request class, with all columns of `capplan evidence schema`.
+
+    Raises
+    ------
+    InputError
+        As for `import_files`.
+    """
+    described = None if mapping is None else read_mapping(Path(mapping))
+    return import_files([Path(each) for each in paths], described, columns).load_tests
+
+
+def _known() -> str:
+    return ", ".join(dict.fromkeys(each.tool.partition(" ")[0] for each in IMPORTERS))
+
+
+def _files(paths: Sequence[Path]) -> Iterator[tuple[Path, bool]]:
+    """Yield every file, and whether it was given by its name."""
+    for path in paths:
+        if path.is_dir():
+            yield from (
+                (each, False) for each in sorted(path.rglob("*")) if each.is_file() and not each.name.startswith(".")
+            )
+        else:
+            yield path, True
+
+
+def _imported(path: Path, mapping: ColumnMap | None) -> tuple[str, int, Imported]:
+    """Return the tool of a file, how exact its figures are, and its rows."""
+    if path.suffix.lower() == ".parquet":
+        return TABLE, _MOST_TABLES, Imported(tuple(LOAD_TESTS.rows(LOAD_TESTS.read(path))))
+    file = TextFile(path)
+    for importer in IMPORTERS:
+        if importer.recognises(file):
+            return importer.tool, importer.exactness, _read(importer, file)
+    header = {name.strip().strip('"') for name in file.head.lstrip("\N{BYTE ORDER MARK}").partition("\n")[0].split(",")}
+    if mapping is not None and {each.column for each in mapping.columns.values()} & header:
+        return MAPPED, 1, _with_mapped_constants(read_mapped(file, mapping), mapping)
+    if len(header & LOAD_TESTS.columns.keys()) > 1:
+        return TABLE, _MOST_TABLES, Imported(tuple(LOAD_TESTS.rows(LOAD_TESTS.read(path))))
+    raise InputError(f"{path} is of no known tool; known: {_known()}; a CSV file needs --map")
+
+
+def _read(importer: Importer, file: TextFile) -> Imported:
+    """Read a file; whatever the importer did not expect in a file of others is refused in one sentence.
+
+    Raises
+    ------
+    InputError
+        If the file is damaged.
+    """
+    try:
+        found = importer.read(file)
+        LOAD_TESTS.frame(found.load_tests)  # every cell has the type of its column
+        MICROBENCHMARKS.frame(found.microbenchmarks)
+    except InputError:
+        raise
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, csv.Error, RecursionError) as error:
+        raise InputError(
+            f"{file.path} looks like output of {importer.tool}, and has something that it never writes "
+            f"({str(error).splitlines()[0] if str(error) else type(error).__name__}): the file is damaged"
+        ) from None
+    return found
+
+
+def _with_mapped_constants(found: Imported, mapping: ColumnMap) -> Imported:
+    given = {name: LOAD_TESTS.cell(name, text, f"[constants] {name}") for name, text in mapping.constants.items()}
+    return replace(found, load_tests=tuple(_with_constants(row, given) for row in found.load_tests))
+
+
+def _with_constants(row: LoadTestRow, given: Mapping[str, Any]) -> LoadTestRow:
+    """Return a row with cells that its tool does not know.
+
+    Raises
+    ------
+    InputError
+        If the row has another value.
+    """
+    for name, value in given.items():
+        if (known := getattr(row, name)) not in (None, value) and name not in _TEXTS:
+            raise InputError(
+                f"{name} is {value} by what was set, and {known} in {row.source}: leave it out, or import that file "
+                "apart"
+            )
+    return replace(row, **given)
+
+
+def _with_class(row: LoadTestRow) -> LoadTestRow:
+    """Return a row about all requests of its run, where nothing says otherwise."""
+    return row if row.request_class else replace(row, request_class=ALL)
+
+
+def _told_apart(runs: Mapping[tuple[Path, str | None, str | None], list[tuple[int, LoadTestRow]]]) -> list[LoadTestRow]:
+    """Return one row per run and class; runs of one name in several folders get the folder's name before theirs."""
+    folders = Counter(name for _, name in {(folder, name) for folder, name, _ in runs})
+    rows = []
+    for (folder, name, _), found in runs.items():
+        row = _merged([row for _, row in sorted(found, key=lambda each: -each[0])])
+        rows.append(replace(row, run_id=f"{folder.name}/{name}") if folders[name] > 1 else row)
+    return rows
+
+
+def _merged(rows: Sequence[LoadTestRow]) -> LoadTestRow:
+    """Return a row with each cell from the first row that has it; sources and notes are listed."""
+    cells = {
+        each.name: next((value for row in rows if (value := getattr(row, each.name)) is not None), None)
+        for each in fields(LoadTestRow)
+    }
+    for name in _TEXTS:
+        cells[name] = "; ".join(dict.fromkeys(text for row in rows if (text := getattr(row, name)))) or None
+    return LoadTestRow(**cells)

@@ -1,0 +1,497 @@
+"""Load generators of databases: cassandra-stress, latte and YCSB."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import Any
+
+from capplan.evidence.importers.hdr_log import decode
+from capplan.evidence.importers.importer import (
+    Imported,
+    Importer,
+    at,
+    number,
+    percentile_columns,
+    plain_line,
+    read_json,
+    real,
+    run_id,
+)
+from capplan.evidence.load_tests import ALL, LoadTestRow
+from capplan.evidence.text_file import TextFile
+from capplan.models.cassandra.consistency import READ_LEVELS
+from capplan.models.errors import InputError
+
+# ---- cassandra-stress: what it prints on the console. Written from real output of Cassandra 5.0's tool.
+#
+# With `-rate fixed=N` latency counts from the intended start, with `throttle=N` from the sending; the console shows the
+# same setting for both, so that the kind of load stays open unless an HDR log of the run is there (`hdr_log`).
+
+
+_STRESS_FIGURE = re.compile(
+    r"^(?P<name>[A-Za-z][\w. ]*?)\s*:\s*(?P<all>[\d,.]+|NaN)\s*(?P<unit>[\w/]*)\s*(?:\[(?P<classes>.*)\])?\s*$"
+)
+_STRESS_CLASS = re.compile(r"([A-Za-z_][\w-]*):\s*([\d,.]+?|NaN)(?: ([\w/]+))?(?=, ?[A-Za-z]|$)")
+_STRESS_SETTING = re.compile(r"^\s+([A-Z][\w .()]*?): (.*)$")
+_STRESS_RATE = re.compile(r"^Op rate\s*:", re.MULTILINE)
+_STRESS_ELAPSED = re.compile(r"^Total operation time\s*: (\d+):(\d\d):(\d\d)", re.IGNORECASE)
+_STRESS_RUNNING = re.compile(r"^Running (?:\[?.*?\]? )?with (\d+) threads?")
+_STRESS_LATENCIES = {
+    "latency mean": "latency_mean_ms",
+    "latency median": "latency_p50_ms",
+    "latency 95th percentile": "latency_p95_ms",
+    "latency 99th percentile": "latency_p99_ms",
+    "latency 99.9th percentile": "latency_p999_ms",
+    "latency max": "latency_max_ms",
+}
+_STRESS_READS = {"READ", "COUNTER_READ", "RANGE_SLICE"}
+_STRESS_END = "total operation time"
+
+
+@dataclass
+class _StressRun:
+    """One run: its threads, the time of its last interval, and its results by name and class."""
+
+    threads: int | None = None
+    ended_s: float | None = None
+    results: dict[str, dict[str, float]] = field(default_factory=dict)
+
+
+def _is_stress(file: TextFile) -> bool:
+    head = file.head
+    return (
+        "Stress Settings" in head
+        or ("total ops" in head and "stderr, errors" in head)
+        or bool(_STRESS_RATE.search(head))
+    )
+
+
+def _read_stress(file: TextFile) -> Imported:
+    settings: dict[str, str] = {}
+    runs, current = [], _StressRun()
+    for line_number, text in file.lines():
+        line, where = plain_line(text), f"{file.path}, line {line_number}"
+        if found := _STRESS_RUNNING.match(line):
+            current = _StressRun(int(found[1]))
+        elif line.startswith("total,"):
+            current.ended_s = number((line.split(",") + [""] * 11)[11], where, "the time of an interval")
+        elif found := _STRESS_FIGURE.match(line):
+            _take_stress_line(current, found, where)
+        elif line.lower().startswith(_STRESS_END):
+            if current.ended_s is None and (found := _STRESS_ELAPSED.match(line)):
+                current.ended_s = 3600 * float(found[1]) + 60 * float(found[2]) + float(found[3])
+            runs.append(current)
+            current = _StressRun(current.threads)
+        elif found := _STRESS_SETTING.match(line):
+            settings.setdefault(found[1], found[2].strip())
+    if not runs:
+        raise InputError(
+            f"{file.path} ends before 'Total operation time': the run was interrupted or the file is cut off"
+        )
+    return Imported(tuple(row for run in runs for row in _stress_rows(run, settings, file, alone=len(runs) == 1)))
+
+
+def _take_stress_line(run: _StressRun, found: re.Match[str], where: str) -> None:
+    """Keep a line of the results."""
+    name = found["name"].lower()
+    cells = {ALL: found["all"], **{each[0]: each[1] for each in _STRESS_CLASS.findall(found["classes"] or "")}}
+    run.results[name] = {key: number(text, where, name) for key, text in cells.items()}
+
+
+def _stress_rows(run: _StressRun, settings: dict[str, str], file: TextFile, alone: bool) -> Iterator[LoadTestRow]:
+    rates = run.results.get("op rate")
+    if rates is None:
+        raise InputError(f"{file.path} has no line 'Op rate' in its results: cassandra-stress prints one")
+    threads = int(settings["Thread Count"]) if settings.get("Thread Count", "").isdigit() else run.threads
+    name = run_id(file) if alone else f"{run_id(file)}-{run.threads}-threads"
+    layout = {**_stress_layout(settings), "clients": run.threads or threads, "duration_s": run.ended_s}
+    offered, shares = _stress_offered(settings), _stress_shares(settings)
+    classes = list(rates) if len(rates) > 2 else [each for each in rates if each != ALL] or [ALL]
+    errors = run.results.get("total errors", {})
+    pauses = run.results.get("total gc count", {}).get(ALL, 0.0)
+    seconds = run.results.get("total gc time", {}).get(ALL, 0.0)
+    for each in classes:
+        latencies: dict[str, Any] = {
+            column: run.results[line][each]
+            for line, column in _STRESS_LATENCIES.items()
+            if each in run.results.get(line, {})
+        }
+        share = 1.0 if each == ALL or len(classes) == 1 else shares.get(each)
+        yield LoadTestRow(
+            run_id=name,
+            request_class=each.lower(),
+            throughput_tps=rates[each],
+            offered_tps=offered * share if offered and share else None,
+            errors=int(errors[each]) if each in errors else None,
+            source=f"{file.path.name}: cassandra-stress console",
+            note=f"{pauses:.0f} GC pauses, {seconds:g} s in all" if pauses else None,
+            **layout,
+            **latencies,
+        )
+
+
+def _stress_offered(settings: dict[str, str]) -> float | None:
+    rate = settings.get("OpsPer Sec", "").replace(",", "")
+    return float(rate) if rate.isdigit() and int(rate) else None
+
+
+def _stress_shares(settings: dict[str, str]) -> dict[str, float]:
+    """Return the share of each class that was asked for."""
+    ratios = {name: float(ratio) for name, ratio in re.findall(r"(\w+)=([\d.]+)", settings.get("Command Ratios", ""))}
+    total = sum(ratios.values())
+    return {name: ratio / total for name, ratio in ratios.items()} if total else {}
+
+
+def _stress_layout(settings: dict[str, str]) -> dict[str, Any]:
+    level = settings.get("Consistency Level", "")
+    shares, kind = _stress_shares(settings), settings.get("Type", "").upper()
+    reads = (
+        sum(share for name, share in shares.items() if name in _STRESS_READS)
+        if shares
+        else float(kind in _STRESS_READS)
+    )
+    replicas = re.search(r"replication_factor=(\d+)", settings.get("Replication Strategy Options", ""))
+    columns = re.findall(r"\w+", settings.get("Column Names", ""))
+    size = re.search(r"Fixed:\s+key=(\d+)", settings.get("Size Distribution", ""))
+    return {
+        "consistency_read": level if level in READ_LEVELS and reads > 0 else None,
+        "consistency_write": level if level in READ_LEVELS and reads < 1 else None,
+        "read_fraction": reads if shares or kind else None,
+        "rf": int(replicas[1]) if replicas else None,
+        "row_bytes": float(size[1]) * len(columns) if size and columns else None,
+        "load_kind": "closed" if settings.get("OpsPer Sec", "").startswith("0") else None,
+    }
+
+
+CASSANDRA_STRESS = Importer("cassandra-stress console", _is_stress, _read_stress)
+
+
+# ---- latte: its report in JSON, and what it prints. Written from real output of latte 0.29.
+#
+# A cycle is one call of a function of the workload. Its latency does not hold the wait of cycles that no slot was free
+# for: at 15,000/s offered, a real run completed 35 % less in ten seconds with a mean of 79 ms. So an overloaded run
+# understates latency, as the audit says. The summary is taken as latte prints it; the first and the last third of the
+# whole intervals show whether the queue grew, without the last interval, which may be partial.
+
+
+_LATTE_WHOLE = 0.9  # of the sampling interval: a shorter one is partial
+_LATTE_GREW = 2.0  # times more waiting at the end than at the start
+_AGREES = 0.01
+
+
+def _is_latte_report(file: TextFile) -> bool:
+    return file.head.lstrip().startswith("{") and '"conf"' in file.head and '"cass_version"' in file.head
+
+
+def _read_latte_report(file: TextFile) -> Imported:
+    report = read_json(file)
+    configured, result = at(report, file, "conf"), at(report, file, "result")
+    elapsed_s = real(result, file, "elapsed_time_s")
+    weights = {at(each, file, "name"): real(each, file, "weight") for each in at(configured, file, "functions")}
+    rate = configured.get("rate")
+    clients = int(real(configured, file, "concurrency") * real(configured, file, "threads"))
+    shared: dict[str, Any] = {
+        "run_id": run_id(file),
+        "version": configured.get("cass_version"),
+        **_latte_levels(at(configured, file, "connection", "consistency")),
+        "encryption_client": bool(at(configured, file, "connection", "ssl")),
+        "load_kind": "open" if rate else "closed",
+        "clients": clients,
+        "duration_s": elapsed_s,
+        "client_cpu_percent": real(result, file, "cpu_util") / real(configured, file, "threads"),
+        "source": f"{file.path.name}: latte report",
+    }
+    percentiles = at(report, file, "percentiles")
+    throughput = real(result, file, "cycle_throughput", "value")
+    remarks = tuple(_latte_remarks(result, rate, throughput, configured))
+    whole = LoadTestRow(
+        **shared,
+        request_class=ALL,
+        throughput_tps=throughput,
+        offered_tps=rate,
+        errors=int(real(result, file, "error_count")),
+        note="; ".join(remarks) or None,
+        **_latte_latencies(at(result, file, "cycle_latency"), percentiles, file),
+    )
+    classes = at(result, file, "cycle_latency_by_fn")
+    rows = [] if len(classes) == 1 else [whole]
+    for name, latency in classes.items():
+        count = decode(at(latency, file, "histogram"), f"{file.path}: {name}").get_total_count()
+        alone = len(classes) == 1
+        rows.append(
+            LoadTestRow(
+                **shared,
+                request_class=str(name).lower(),
+                throughput_tps=throughput if alone else count / elapsed_s,
+                offered_tps=rate * weights[name] / sum(weights.values()) if rate and name in weights else None,
+                errors=whole.errors if alone else None,
+                note=whole.note,
+                **_latte_latencies(latency, percentiles, file),
+            )
+        )
+    return Imported(tuple(rows), remarks=remarks)
+
+
+def _latte_levels(level: str) -> dict[str, Any]:
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", level).upper()
+    return dict.fromkeys(("consistency_read", "consistency_write"), name if name in READ_LEVELS else None)
+
+
+def _latte_latencies(latency: Mapping[str, Any], percentiles: Sequence[float], file: TextFile) -> dict[str, Any]:
+    values = [real(each, file, "value") for each in at(latency, file, "percentiles")]
+    by_percentile = dict(zip(percentiles, values, strict=False))
+    columns = {"latency_mean_ms": real(latency, file, "mean", "value"), **percentile_columns(by_percentile)}
+    return {**columns, "latency_max_ms": by_percentile[100.0]} if 100.0 in by_percentile else columns
+
+
+def _latte_remarks(
+    result: Mapping[str, Any], rate: float | None, throughput: float, configured: Mapping[str, Any]
+) -> Iterator[str]:
+    ratio = result.get("cycle_throughput_ratio")
+    if rate and ratio is not None and abs(ratio / 100 - throughput / rate) > _AGREES:
+        yield f"cycle_throughput_ratio {ratio:.4g} % is not that of the rates, {100 * throughput / rate:.4g} %"
+    interval_s = configured.get("sampling_interval", {}).get("Time", {}).get("secs") or 1.0
+    whole = [each for each in result.get("log", ()) if each.get("duration_s", 0.0) >= _LATTE_WHOLE * interval_s]
+    third = len(whole) // 3
+    if third:
+        first, last = (fmean(each["mean_queue_len"] for each in part) for part in (whole[:third], whole[-third:]))
+        if rate and last > _LATTE_GREW * first and last > configured["concurrency"] / 2:
+            yield f"the queue grew from {first:.3g} to {last:.3g} requests during the run"
+
+
+_LATTE_LABEL = re.compile(
+    r"^\s*(?P<name>[A-Za-z][\w .()]*?|└─|├─|[\d.]+)\s{2,}(?:\[(?P<unit>[^\]]+)\])?\s*(?P<value>\S.*?)\s*$"
+)
+_LATTE_CLASS = re.compile(r"^CYCLE LATENCY(?: for (?P<name>\w+))?\s+\[ms\]")
+
+
+def _is_latte_console(file: TextFile) -> bool:
+    head = plain_line(file.head)
+    return "CONFIG ═══" in head or "SUMMARY STATS ═══" in head or "info: Loading workload script" in head
+
+
+def _read_latte_console(file: TextFile) -> Imported:
+    facts: dict[str, str] = {}
+    classes: dict[str, dict[str, float]] = {}
+    current, section = "", ""
+    for line_number, text in file.lines():
+        line = plain_line(text)
+        if found := _LATTE_CLASS.match(line):
+            current = (found["name"] or ALL).lower()
+            classes[current], section = {}, "latency"
+        elif "═══" in line:
+            section = line.split("═")[0].strip()
+        elif section == "latency" and (words := line.split()) and "─" not in line:
+            if line.startswith("info:"):
+                section = ""
+            else:
+                where = f"{file.path}, line {line_number}"
+                if len(words) < 2:
+                    raise InputError(f"{where} ends in the middle of a percentile: the file is cut off")
+                classes[current][words[0]] = number(words[1], where, "a latency in ms")
+        elif section in ("CONFIG", "SUMMARY STATS") and (found := _LATTE_LABEL.match(line)):
+            facts.setdefault(f"{found['name']} [{found['unit']}]" if found["unit"] else found["name"], found["value"])
+    if "Throughput [op/s]" not in facts or not classes:
+        raise InputError(f"{file.path} ends before 'SUMMARY STATS': the run was interrupted or the file is cut off")
+    return Imported(tuple(_latte_console_rows(facts, classes, file)))
+
+
+def _latte_console_rows(
+    facts: Mapping[str, str], classes: Mapping[str, Mapping[str, float]], file: TextFile
+) -> Iterator[LoadTestRow]:
+    def figure(name: str) -> float | None:
+        words = facts.get(name, "").split()
+        return number(words[0], str(file.path), name) if words else None
+
+    rate = figure("Max rate [op/s]")
+    throughput, threads = figure("Throughput [op/s]"), figure("Threads") or 1.0
+    concurrency, cpu = figure("Concurrency [req]"), figure("CPU utilisation [%]")
+    weights = {name: float(weight) for name, weight in re.findall(r"(\w+):([\d.]+)", facts.get("Function(s)", ""))}
+    shared: dict[str, Any] = {
+        "run_id": run_id(file),
+        "version": facts.get("Cass. version"),
+        **_latte_levels(facts.get("Consistency", "")),
+        "load_kind": "open" if rate else "closed",
+        "clients": int(concurrency * threads) if concurrency else None,
+        "duration_s": figure("Elapsed time [s]"),
+        "client_cpu_percent": cpu / threads if cpu is not None else None,
+        "source": f"{file.path.name}: latte console",
+    }
+    failed, mean = figure("Errors [op]"), figure("Cycle latency [ms]")
+    alone = len(classes) == 1
+    if not alone:
+        yield LoadTestRow(
+            **shared,
+            request_class=ALL,
+            throughput_tps=throughput,
+            offered_tps=rate,
+            errors=None if failed is None else int(failed),
+            latency_mean_ms=mean,
+        )
+    for name, printed in classes.items():
+        columns = percentile_columns({float(key): value for key, value in printed.items() if key[0].isdigit()})
+        share = weights.get(name, 0.0) / sum(weights.values()) if weights else 0.0
+        yield LoadTestRow(
+            **shared,
+            request_class=name,
+            throughput_tps=throughput if alone else None,
+            offered_tps=rate if alone else (rate * share if rate and share else None),
+            errors=int(failed) if alone and failed is not None else None,
+            latency_mean_ms=mean if alone else None,
+            latency_max_ms=printed.get("Max"),
+            **columns,
+        )
+
+
+LATTE_REPORT = Importer("latte report", _is_latte_report, _read_latte_report, exactness=3)
+LATTE_CONSOLE = Importer("latte console", _is_latte_console, _read_latte_console)
+
+
+# ---- YCSB: what it prints at the end of a run. Written from a published run of YCSB 0.17.
+#
+# `[OVERALL], Throughput` is computed by YCSB from a counter that can overflow and turn negative; rates are therefore
+# computed again from operations and run time. With `-p measurement.interval=both` latencies of `[Intended-...]` count
+# from the intended start, and are taken instead of the others.
+
+
+_YCSB_METRIC = re.compile(r"^\[(?P<part>[^\]]+)\], (?P<name>[^,]+), (?P<value>\S+)\s*$")
+_YCSB_PERCENTILE = re.compile(r"^([\d.]+)(?:st|nd|rd|th)?PercentileLatency\((us|ms)\)$")
+_YCSB_NOT_REQUESTS = ("OVERALL", "CLEANUP", "TOTAL_GC")
+_YCSB_INTENDED, _YCSB_FAILED = "Intended-", "-FAILED"
+_YCSB_GOOD = ("Return=OK", "Return=0")  # of today's and of old versions
+_YCSB_READS = {"READ", "SCAN"}
+
+
+def _is_ycsb(file: TextFile) -> bool:
+    head = file.head
+    return "YCSB Client" in head or "[OVERALL], " in head or "site.ycsb" in head or "com.yahoo.ycsb" in head
+
+
+def _read_ycsb(file: TextFile) -> Imported:
+    parts: dict[str, dict[str, float]] = {}
+    options: dict[str, str] = {}
+    for line_number, text in file.lines():
+        line = plain_line(text)
+        if line.startswith("Command line:"):
+            options = _ycsb_options(line)
+        elif line.startswith("[") and (found := _YCSB_METRIC.match(line)):
+            where = f"{file.path}, line {line_number}"
+            parts.setdefault(found["part"], {})[found["name"]] = number(found["value"], where, found["name"])
+    milliseconds = parts.get("OVERALL", {}).get("RunTime(ms)")
+    if not milliseconds:
+        raise InputError(
+            f"{file.path} ends before '[OVERALL], RunTime(ms)': the run was interrupted or the file is cut off"
+        )
+    classes = {
+        name: metrics
+        for name, metrics in parts.items()
+        if not name.startswith((*_YCSB_NOT_REQUESTS, _YCSB_INTENDED))
+        and not name.endswith(_YCSB_FAILED)
+        and "Operations" in metrics
+    }
+    if not classes:
+        raise InputError(f"{file.path} has no operations of a class such as [READ]: YCSB prints them at the end")
+    duration_s = milliseconds / 1000
+    rate = sum(each["Operations"] for each in classes.values()) / duration_s
+    printed = parts["OVERALL"].get("Throughput(ops/sec)")
+    remark = (
+        f"the throughput of {printed:g}/s that YCSB prints is wrong: it is {rate:.6g}/s by operations and run time"
+        if printed is not None and abs(printed - rate) > _AGREES * rate
+        else ""
+    )
+    rows = tuple(_ycsb_rows(classes, parts, options, duration_s, file, remark))
+    return Imported(rows, remarks=(remark,) if remark else ())
+
+
+def _ycsb_rows(
+    classes: Mapping[str, Mapping[str, float]],
+    parts: Mapping[str, Mapping[str, float]],
+    options: Mapping[str, str],
+    duration_s: float,
+    file: TextFile,
+    remark: str,
+) -> Iterator[LoadTestRow]:
+    counts = {name: metrics["Operations"] for name, metrics in classes.items()}
+    total = sum(counts.values())
+    target = number(options.get("target", "0"), str(file.path), "the number after -target")
+    latencies = {name: _ycsb_latencies(parts.get(_YCSB_INTENDED + name, metrics)) for name, metrics in classes.items()}
+    together = {
+        "latency_mean_ms": sum(counts[each] * latencies[each]["latency_mean_ms"] for each in classes) / total
+        if all("latency_mean_ms" in each for each in latencies.values())
+        else None,
+        "latency_max_ms": max((each.get("latency_max_ms", 0.0) for each in latencies.values()), default=None),
+    }
+    every = {ALL: (total, together), **{name: (counts[name], latencies[name]) for name in classes}}
+    intended = any(name.startswith(_YCSB_INTENDED) for name in parts)
+    for name, (count, columns) in every.items():
+        if name == ALL and len(classes) == 1:
+            continue
+        failed = sum(_ycsb_failures(parts, each) for each in (classes if name == ALL else [name]))
+        yield LoadTestRow(
+            run_id=run_id(file),
+            request_class=name.lower(),
+            duration_s=duration_s,
+            throughput_tps=count / duration_s,
+            offered_tps=target if target and (name == ALL or len(classes) == 1) else None,
+            load_kind=_ycsb_load_kind(options, target, intended),
+            clients=int(number(options.get("threads", "1"), str(file.path), "the number after -threads"))
+            if options
+            else None,
+            errors=int(failed),
+            read_fraction=sum(counts.get(each, 0.0) for each in _YCSB_READS) / total,
+            row_bytes=_ycsb_row_bytes(options),
+            consistency_read=_ycsb_level(options, "cassandra.readconsistencylevel"),
+            consistency_write=_ycsb_level(options, "cassandra.writeconsistencylevel"),
+            source=f"{file.path.name}: YCSB",
+            note=remark or None,
+            **columns,
+        )
+
+
+def _ycsb_load_kind(options: Mapping[str, str], target: float, intended: bool) -> Any:
+    """Return the kind of load; without the command line it is not known."""
+    if not options:
+        return "open" if intended else None
+    return ("open" if intended else "throttled") if target else "closed"
+
+
+def _ycsb_options(line: str) -> dict[str, str]:
+    """Return the options of a command line; properties by their names.
+
+    YCSB starts one thread where none is asked for.
+    """
+    return {**dict(re.findall(r"-(threads|target|db) (\S+)", line)), **dict(re.findall(r"-p (\S+?)=(\S+)", line))}
+
+
+def _ycsb_latencies(metrics: Mapping[str, float]) -> dict[str, Any]:
+    columns: dict[str, Any] = {}
+    for label, name in (("Average", "latency_mean_ms"), ("Max", "latency_max_ms")):
+        for unit, per_ms in (("us", 1000.0), ("ms", 1.0)):
+            if (value := metrics.get(f"{label}Latency({unit})")) is not None:
+                columns[name] = value / per_ms
+    found = {name: _YCSB_PERCENTILE.match(name) for name in metrics}
+    percentiles = {
+        float(match[1]): metrics[name] / (1000.0 if match[2] == "us" else 1.0) for name, match in found.items() if match
+    }
+    return {**columns, **percentile_columns(percentiles)}
+
+
+def _ycsb_failures(parts: Mapping[str, Mapping[str, float]], name: str) -> float:
+    returned = [value for key, value in parts[name].items() if key.startswith("Return=") and key not in _YCSB_GOOD]
+    return sum(returned) or parts.get(name + _YCSB_FAILED, {}).get("Operations", 0.0)
+
+
+def _ycsb_row_bytes(options: Mapping[str, str]) -> float | None:
+    sizes = [options.get(name, "") for name in ("fieldcount", "fieldlength")]
+    return float(sizes[0]) * float(sizes[1]) if all(each.isdigit() for each in sizes) else None
+
+
+def _ycsb_level(options: Mapping[str, str], name: str) -> Any:
+    level = options.get(name, "").upper()
+    return level if level in READ_LEVELS else None
+
+
+YCSB = Importer("YCSB", _is_ycsb, _read_ycsb)

@@ -1,0 +1,195 @@
+"""What an importer is, and what importers share: reading numbers and JSON, and columns of latencies."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from hdrh.histogram import HdrHistogram
+from numpy.typing import NDArray
+
+from capplan.evidence.load_tests import PERCENTILES, LoadTestRow
+from capplan.evidence.microbenchmarks import MicrobenchRow
+from capplan.evidence.text_file import TextFile
+from capplan.models.errors import InputError
+
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@dataclass(frozen=True)
+class Imported:
+    """The rows of one file.
+
+    Attributes
+    ----------
+    load_tests : tuple of LoadTestRow
+        What clients saw.
+    microbenchmarks : tuple of MicrobenchRow
+        What a part or a server counted.
+    remarks : tuple of str
+        What was left out or computed again, in sentences.
+    """
+
+    load_tests: tuple[LoadTestRow, ...] = ()
+    microbenchmarks: tuple[MicrobenchRow, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Importer:
+    """A format.
+
+    Attributes
+    ----------
+    tool : str
+        What writes it, as the report of an import names it.
+    recognises : function
+        Whether a file has the format, from its first 64 KiB.
+    read : function
+        Returns the rows of such a file.
+    exactness : int
+        Which of several files about one run its cells are taken from: the highest has the best figures.
+    """
+
+    tool: str
+    recognises: Callable[[TextFile], bool]
+    read: Callable[[TextFile], Imported]
+    exactness: int = 1
+
+
+def run_id(file: TextFile) -> str:
+    """Return the name of the run that a file is about: files of one run share their name up to the ending."""
+    return file.path.stem
+
+
+def plain_line(line: str) -> str:
+    """Return a line without the codes that colour it."""
+    return _ANSI.sub("", line)
+
+
+def number(text: str, where: str, what: str) -> float:
+    """Read a number that may have separators of thousands.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    try:
+        return float(text.strip().replace(",", ""))
+    except ValueError:
+        raise InputError(f"{where}: {text.strip()!r} must be a number: {what} was expected") from None
+
+
+def read_json(file: TextFile, hook: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Mapping[str, Any]:
+    """Read a file that holds one JSON object.
+
+    Parameters
+    ----------
+    file : TextFile
+        The file.
+    hook : function, optional
+        Makes a value of each object's pairs, as in `json.loads`.
+
+    Raises
+    ------
+    InputError
+        If it is not JSON, or something else than an object.
+    """
+    try:
+        found = json.loads(file.text(), object_pairs_hook=hook)
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{file.path}, line {error.lineno}: {error.msg.lower()} in JSON; the file may be cut off"
+        ) from None
+    except RecursionError:
+        raise InputError(f"{file.path} is nested too deeply for a report: it must be the JSON of a tool") from None
+    if not isinstance(found, dict):
+        raise InputError(f"{file.path} must be a JSON object, as a tool reports it")
+    return found
+
+
+def at(found: Any, file: TextFile, *keys: str | int) -> Any:
+    """Return a value inside JSON.
+
+    Raises
+    ------
+    InputError
+        If it is not there.
+    """
+    for place, key in enumerate(keys):
+        try:
+            found = found[key]
+        except (KeyError, IndexError, TypeError):
+            path = ".".join(map(str, keys[: place + 1]))
+            raise InputError(f"{file.path}: {path!r} is missing: the report of the tool has it") from None
+    return found
+
+
+def real(found: Any, file: TextFile, *keys: str | int) -> float:
+    """Return a number inside JSON.
+
+    Raises
+    ------
+    InputError
+        If it is not there, or something else.
+    """
+    value = at(found, file, *keys)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise InputError(f"{file.path}: {'.'.join(map(str, keys))!r} has {value!r}: it must be a number")
+    return float(value)
+
+
+def percentile_columns(percentiles: Mapping[float, float]) -> dict[str, Any]:
+    """Return the columns of the percentiles that the table has.
+
+    Parameters
+    ----------
+    percentiles : mapping of float to float
+        Latency in ms by percentile between 0 and 100.
+    """
+    columns = {round(100 * share, 6): name for name, share in PERCENTILES.items()}
+    return {columns[round(key, 6)]: value for key, value in percentiles.items() if round(key, 6) in columns}
+
+
+def of_histogram(histogram: HdrHistogram, per_ms: float) -> dict[str, Any]:
+    """Return the columns of latencies of a histogram.
+
+    Parameters
+    ----------
+    histogram : HdrHistogram
+        Merged over intervals and threads. Percentiles of parts must never be averaged.
+    per_ms : float
+        Recorded units in a millisecond.
+    """
+    if not histogram.get_total_count():
+        return {}
+    found = histogram.get_percentile_to_value_dict([100 * share for share in PERCENTILES.values()])
+    return {
+        "latency_mean_ms": float(histogram.get_mean_value()) / per_ms,
+        **percentile_columns({key: value / per_ms for key, value in found.items()}),
+        "latency_max_ms": float(histogram.get_max_value()) / per_ms,
+    }
+
+
+def of_samples(
+    milliseconds: NDArray[np.float64], method: Literal["inverted_cdf", "linear"] = "inverted_cdf"
+) -> dict[str, Any]:
+    """Return the columns of latencies of a list of samples.
+
+    Parameters
+    ----------
+    milliseconds : ndarray of float (requests,)
+        Latencies.
+    method : str
+        How the tool finds a percentile: as one of the samples, or between two of them.
+    """
+    if not len(milliseconds):
+        return {}
+    found = np.quantile(milliseconds, list(PERCENTILES.values()), method=method)
+    columns: dict[str, Any] = dict(zip(PERCENTILES, map(float, found), strict=True))
+    return {"latency_mean_ms": float(milliseconds.mean()), **columns, "latency_max_ms": float(milliseconds.max())}

@@ -1,0 +1,625 @@
+"""What servers count of their own work: OpenMetrics text, Prometheus and nodetool."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import pairwise
+from typing import Any
+
+from capplan.evidence.importers.importer import Imported, Importer, number, read_json, run_id
+from capplan.evidence.load_tests import ALL, LOAD_TESTS, PERCENTILES, LoadTestRow
+from capplan.evidence.microbenchmarks import MicrobenchRow
+from capplan.evidence.text_file import TextFile
+from capplan.models.errors import InputError, nearest
+from capplan.models.language.document import read_toml
+from capplan.models.language.units import DURATIONS_S
+
+# ---- OpenMetrics and Prometheus text: the histograms and summaries of a server. Written from the specification.
+#
+# A scrape holds counts since the server started, without the load that caused them: it becomes rows of microbenchmarks.
+# A percentile of a histogram is found by linear interpolation inside its bucket, as Prometheus's `histogram_quantile`
+# does. Some exporters fill every bucket with one count, whatever happened: percentiles then never change, and the mean
+# lies outside the bucket that every observation would be in. Such histograms are refused.
+
+
+_METRICS_SAMPLE = re.compile(r"^(?P<name>[a-zA-Z_:][\w:]*)(?:\{(?P<labels>.*)\})?\s+(?P<value>\S+)(?:\s.*)?$")
+_METRICS_LABEL = re.compile(r'([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"')
+_METRICS_TYPE = re.compile(r"^# TYPE (\S+) (\w+)\s*$", re.MULTILINE)
+_METRICS_PERCENTILES = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+_SECONDS = {
+    "_seconds": 1.0,
+    "_milliseconds": 1e-3,
+    "_ms": 1e-3,
+    "_microseconds": 1e-6,
+    "_micros": 1e-6,
+    "_nanoseconds": 1e-9,
+}
+_EQUAL = 1e-9  # relative error of sums of counts
+_SAME = 1e-3  # of counts that a server extrapolates to the ends of a window
+_FEW = 3  # buckets, below which equal counts may be chance
+_Key = tuple[str, tuple[tuple[str, str], ...]]
+
+
+@dataclass
+class Histogram:
+    """The cumulative counts of a histogram's buckets by upper bound, its sum and its count."""
+
+    buckets: dict[float, float] = field(default_factory=dict)
+    quantiles: dict[float, float] = field(default_factory=dict)
+    total: float | None = None
+    count: float | None = None
+
+    def defect(self) -> str:
+        """Return what is wrong with the histogram as the end of a sentence; empty if nothing is."""
+        bounds = sorted(self.buckets)
+        counts = [self.buckets[bound] for bound in bounds]
+        if any(math.isnan(each) or each < 0 for each in counts):
+            return "has a bucket with a count that is no count"
+        if any(before > after * (1 + _EQUAL) for before, after in pairwise(counts)):
+            return "has cumulative counts that fall: it was read while it changed, or a counter overflowed"
+        steps = [max(after - before, 0.0) for before, after in pairwise([0.0, *counts])]
+        finite = steps[:-1] if bounds and math.isinf(bounds[-1]) else steps
+        if len(finite) >= _FEW and min(finite) > 0 and max(finite) - min(finite) <= _EQUAL * max(finite):
+            return "has the same count in every bucket: the exporter fills them all, and its percentiles never change"
+        if self.count and self.total is not None and bounds:
+            mean, holding = (
+                self.total / self.count,
+                [bound for bound, step in zip(bounds, steps, strict=True) if step > _EQUAL * self.count],
+            )
+            lowest = (
+                max((bound for bound in bounds if bound < min(holding)), default=-math.inf) if holding else -math.inf
+            )
+            if holding and not lowest * (1 - _SAME) <= mean <= max(holding) * (1 + _SAME):
+                return f"has a mean of {mean:.3g} outside the buckets that hold observations, up to {max(holding):g}"
+        if self.count is not None and counts and not math.isclose(counts[-1], self.count, rel_tol=_SAME):
+            return f"counts {self.count:g} observations and holds {counts[-1]:g} in its buckets"
+        return ""
+
+    def percentile(self, share: float) -> float | None:
+        """Return a percentile by linear interpolation; None if it lies above the highest finite bound."""
+        bounds = sorted(self.buckets)
+        rank, below, start = share * self.buckets[bounds[-1]], 0.0, 0.0
+        for bound in bounds:
+            if self.buckets[bound] >= rank:
+                if math.isinf(bound):
+                    return None
+                inside = self.buckets[bound] - below
+                return start + (bound - start) * ((rank - below) / inside if inside else 1.0)
+            below, start = self.buckets[bound], bound
+        return None
+
+
+def _is_openmetrics(file: TextFile) -> bool:
+    return bool(_METRICS_TYPE.search(file.head)) or file.head.startswith("# HELP ")
+
+
+def _read_openmetrics(file: TextFile) -> Imported:
+    types: dict[str, str] = {}
+    found: dict[_Key, Histogram] = {}
+    for line_number, line in file.lines():
+        if line.startswith("#"):
+            types.update(_METRICS_TYPE.findall(line))
+        elif line.strip():
+            match = _METRICS_SAMPLE.match(line)
+            if not match:
+                raise InputError(
+                    f"{file.path}, line {line_number} must be a sample 'name{{labels}} value': {line[:40]!r}"
+                )
+            _take_sample(found, types, match, f"{file.path}, line {line_number}")
+    defects = {key: histogram.defect() for key, histogram in found.items()}
+    rows = tuple(
+        row for key, histogram in found.items() if not defects[key] for row in _openmetrics_rows(key, histogram, file)
+    )
+    remarks = tuple(f"{_shown_key(key)} is refused: it {defect}" for key, defect in defects.items() if defect)
+    if not rows and not remarks:
+        raise InputError(f"{file.path} has no histogram or summary with observations: counters alone say no latency")
+    return Imported(microbenchmarks=rows, remarks=remarks)
+
+
+def _take_sample(found: dict[_Key, Histogram], types: Mapping[str, str], match: re.Match[str], where: str) -> None:
+    """Keep a sample of a histogram or a summary."""
+    name, value = match["name"], number(match["value"], where, "the value of a sample")
+    base = next((name.removesuffix(end) for end in ("_bucket", "_sum", "_count") if name.endswith(end)), name)
+    if types.get(base) not in ("histogram", "summary"):
+        return
+    labels = dict(_METRICS_LABEL.findall(match["labels"] or ""))
+    bound, quantile = labels.pop("le", None), labels.pop("quantile", None)
+    histogram = found.setdefault((base, tuple(sorted(labels.items()))), Histogram())
+    if bound is not None and name.endswith("_bucket"):
+        histogram.buckets[number(bound, where, "the bound of a bucket")] = value
+    elif quantile is not None:
+        histogram.quantiles[number(quantile, where, "a quantile")] = value
+    elif name.endswith("_sum"):
+        histogram.total = value
+    elif name.endswith("_count"):
+        histogram.count = value
+
+
+def _openmetrics_rows(key: _Key, histogram: Histogram, file: TextFile) -> Iterator[MicrobenchRow]:
+    name, labels = key
+    if not histogram.count:
+        return
+    factor = next((each for ending, each in _SECONDS.items() if name.endswith(ending)), None)
+    shared: dict[str, Any] = {
+        "run_id": run_id(file),
+        "component": name,
+        "quantity": "latency" if factor else name,
+        "unit": "s" if factor else "1",
+        "samples": int(histogram.count),
+        "conditions": " ".join(f"{label}={value}" for label, value in labels) or None,
+        "source": f"{file.path.name}: OpenMetrics text",
+    }
+    if histogram.total is not None:
+        mean = histogram.total / histogram.count * (factor or 1.0)
+        yield MicrobenchRow(**shared, statistic="mean", value=mean)
+    for statistic, share in _METRICS_PERCENTILES.items():
+        value = histogram.percentile(share) if histogram.buckets else histogram.quantiles.get(share)
+        if value is not None and math.isfinite(value):
+            scaled = value * (factor or 1.0)
+            yield MicrobenchRow(**shared, statistic=statistic, value=scaled)  # type: ignore[arg-type]  # cells by name
+
+
+def _shown_key(key: _Key) -> str:
+    name, labels = key
+    return name + ("{" + ",".join(f'{label}="{value}"' for label, value in labels) + "}" if labels else "")
+
+
+OPENMETRICS = Importer("OpenMetrics text", _is_openmetrics, _read_openmetrics)
+
+
+# ---- Prometheus by its HTTP API: a file says which server, which metrics and which runs. Written against version 2.42.
+#
+#     [prometheus]
+#     url = "http://127.0.0.1:9090"
+#
+#     [histogram]                           # throughput, mean and percentiles, merged over all instances
+#     metric = "api_request_seconds"        # without _bucket
+#     selector = 'job="api"'
+#     unit = "s"
+#
+#     [columns]                             # anything else, in PromQL; $run is the length of the run
+#     node_cpu_percent = '100 * (1 - avg(rate(node_cpu_seconds_total{mode="idle"}[$run])))'
+#
+#     [[runs]]
+#     start = 2026-11-20T18:00:00Z
+#     end = 2026-11-20T18:05:00Z
+#     run_id = "r1000"                      # and any other column of the table
+#     offered_tps = 1000
+#
+# A percentile lies somewhere in its bucket; Prometheus and capplan interpolate. A histogram with the same count in
+# every bucket is refused, as in OpenMetrics text.
+
+
+_PROMETHEUS_TABLES = ("prometheus", "histogram", "columns", "runs")
+_TIMEOUT_S = 30.0
+_LARGEST = 2**24  # bytes of an answer
+_METRIC = re.compile(r"[a-zA-Z_:][\w:]*")
+_HISTOGRAM = re.compile(r"(?:(?P<class>[\w.-]+)=)?(?P<metric>[a-zA-Z_:][\w:]*)(?:\{(?P<selector>.*)\})?")
+_TIME_UNITS = {"seconds": "s", "milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
+_NAMED = 6  # histograms in a message
+
+
+@dataclass(frozen=True)
+class _Server:
+    """A server, and who asks it: the name of a file or of an option."""
+
+    url: str
+    asker: str
+
+    def ask(self, query: str, time: datetime) -> list[tuple[dict[str, str], float]]:
+        """Return labels and value of each series of an instant query.
+
+        Raises
+        ------
+        InputError
+            If the server does not answer, or refuses the query.
+        """
+        asked = urllib.parse.urlencode({"query": query, "time": time.timestamp()})
+        address = f"{self.url.rstrip('/')}/api/v1/query?{asked}"
+        try:
+            with urllib.request.urlopen(address, timeout=_TIMEOUT_S) as reply:  # noqa: S310  # http and https only
+                answer = json.loads(reply.read(_LARGEST))
+        except urllib.error.HTTPError as error:
+            raise InputError(f"{self.asker}: {query!r} is refused by {self.url}: {_reason(error)}") from None
+        except (OSError, ValueError) as error:
+            said = getattr(error, "reason", None) or error
+            raise InputError(f"{self.asker}: {self.url} does not answer as Prometheus does: {said}") from None
+        found = answer.get("data", {}) if isinstance(answer, dict) else {}
+        if found.get("resultType") == "scalar":
+            return [({}, float(found["result"][1]))]
+        if found.get("resultType") != "vector":
+            raise InputError(f"{self.asker}: {query!r} must give a vector or a scalar: it gives no instant value")
+        return [(each["metric"], float(each["value"][1])) for each in found["result"]]
+
+
+def _server(url: str, asker: str) -> _Server:
+    if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
+        raise InputError(f"{asker}: url is {url!r}: it must be an address such as 'http://127.0.0.1:9090'")
+    return _Server(url, asker)
+
+
+def _reason(error: urllib.error.HTTPError) -> str:
+    try:
+        return str(json.loads(error.read(_LARGEST))["error"])
+    except (ValueError, KeyError, TypeError, OSError):
+        return str(error)
+
+
+def _is_prometheus(file: TextFile) -> bool:
+    return bool(re.search(r"^\s*\[prometheus\]\s*$", file.head, re.MULTILINE))
+
+
+def _read_prometheus(file: TextFile) -> Imported:
+    content = read_toml(file.path)
+    for name in content:
+        if name not in _PROMETHEUS_TABLES:
+            raise InputError(f"{file.path}: table {name!r} is unknown{nearest(name, _PROMETHEUS_TABLES)}")
+    server = _server(str(content["prometheus"].get("url", "")), str(file.path))
+    columns = content.get("columns", {})
+    for name in columns:
+        if name not in LOAD_TESTS.columns:
+            raise InputError(
+                f"{file.path}: {name!r} is no column of a load-test table{nearest(name, LOAD_TESTS.columns)}"
+            )
+    if not isinstance(content.get("runs"), list) or not content["runs"]:
+        raise InputError(f"{file.path} has no [[runs]]: each must have a start and an end")
+    rows, remarks = [], []
+    for place, run in enumerate(content["runs"], start=1):
+        row, defect = _prometheus_run(server, content, run, place, file)
+        rows.append(row)
+        if defect:
+            remarks.append(f"{row.run_id}: the histogram {defect}, and is refused")
+    return Imported(tuple(rows), remarks=tuple(remarks))
+
+
+def _prometheus_run(
+    server: _Server, content: Mapping[str, Any], run: Mapping[str, Any], place: int, file: TextFile
+) -> tuple[LoadTestRow, str]:
+    """Return the row of a run, and what is wrong with its histogram."""
+    where = f"{server.asker}: run {place}"
+    given = dict(run)
+    start, end = given.pop("start", None), given.pop("end", None)
+    if not isinstance(start, datetime) or not isinstance(end, datetime) or start.tzinfo is None or end.tzinfo is None:
+        raise InputError(f"{where} must have a start and an end with a time zone, such as 2026-11-20T18:00:00Z")
+    if end <= start:
+        raise InputError(f"{where} ends before it starts: end must be after start")
+    length_s = (end - start).total_seconds()
+    cells: dict[str, Any] = {
+        "run_id": f"{run_id(file)}-{place}",
+        "request_class": ALL,
+        "duration_s": length_s,
+        "source": f"{file.path.name}: Prometheus",
+    }
+    defect = ""
+    if "histogram" in content:
+        measured, defect = _measured(server, content["histogram"], end, length_s)
+        cells |= measured
+    for name, query in content.get("columns", {}).items():
+        found = server.ask(str(query).replace("$run", f"{length_s:.0f}s"), end)
+        if len(found) != 1:
+            raise InputError(f"{where}: {name} must be one number, and its query gives {len(found)} series: use sum()")
+        if math.isfinite(found[0][1]):
+            cells[name] = LOAD_TESTS.cell(name, f"{found[0][1]:.12g}", f"{where}: {name}")
+    for name, value in given.items():
+        cells[name] = LOAD_TESTS.cell(name, str(value), where)
+    return LoadTestRow(**cells), defect
+
+
+def _measured(
+    server: _Server, described: Mapping[str, Any], end: datetime, length_s: float
+) -> tuple[dict[str, Any], str]:
+    """Return throughput and latencies of a histogram over a run, and what is wrong with it."""
+    metric, selector, unit = (str(described.get(name, "")) for name in ("metric", "selector", "unit"))
+    if not _METRIC.fullmatch(metric):
+        raise InputError(f"{server.asker}: metric is {metric!r}: it must be the name of a histogram without _bucket")
+    if unit not in DURATIONS_S:
+        raise InputError(f"{server.asker}: unit is {unit!r}{nearest(unit, DURATIONS_S)}")
+    chosen = f"{{{selector}}}[{length_s:.0f}s]"
+    buckets = server.ask(f"sum by (le) (increase({metric}_bucket{chosen}))", end)
+    sums, counts = (server.ask(f"sum(increase({metric}_{part}{chosen}))", end) for part in ("sum", "count"))
+    if not buckets or not counts:
+        raise InputError(f"{server.asker}: {metric} has no observations until {end:%Y-%m-%dT%H:%M:%S%z}")
+    histogram = Histogram({float(labels["le"]): value for labels, value in buckets}, {}, sums[0][1], counts[0][1])
+    rate = {"throughput_tps": counts[0][1] / length_s}
+    if not counts[0][1]:
+        return rate, ""
+    per_ms = float(DURATIONS_S[unit]) * 1000
+    mean = {**rate, "latency_mean_ms": sums[0][1] / counts[0][1] * per_ms}
+    if defect := histogram.defect():
+        return mean, defect
+    found = {name: histogram.percentile(share) for name, share in PERCENTILES.items()}
+    return {**mean, **{name: value * per_ms for name, value in found.items() if value is not None}}, ""
+
+
+def recent(url: str, histograms: Sequence[str], end: datetime, length_s: float) -> tuple[LoadTestRow, ...]:
+    """Return one row for each histogram of a server, over the time until `end`.
+
+    Parameters
+    ----------
+    url : str
+        Address of the server.
+    histograms : sequence of str
+        As `CLASS=METRIC{SELECTOR}`, such as `read=api_seconds{job="api"}`. Class and selector may be missing. None:
+        the only histogram of durations that the server has.
+    end : datetime
+        With a time zone.
+    length_s : float
+        Length of the time, s.
+
+    Raises
+    ------
+    InputError
+        If the server does not answer, or a histogram is unknown, ambiguous, without a unit in its name, or broken.
+    """
+    server = _server(url, "--prometheus")
+    if not histograms:
+        metrics = _durations(server, end, length_s)
+        if len(metrics) != 1:
+            known = ", ".join(metrics[:_NAMED]) if metrics else "none with observations in that time"
+            raise InputError(f"--prometheus: name a histogram by --histogram, such as read=api_seconds; it has {known}")
+        histograms = metrics
+    return tuple(_recent(server, each, end, length_s) for each in histograms)
+
+
+def _durations(server: _Server, end: datetime, length_s: float) -> list[str]:
+    """Return the histograms that have a unit of time in their name and observations in that time."""
+    query = (
+        f'count by (__name__) (last_over_time({{__name__=~".+_({"|".join(_TIME_UNITS)})_bucket"}}[{length_s:.0f}s]))'
+    )
+    return sorted(labels["__name__"].removesuffix("_bucket") for labels, _ in server.ask(query, end))
+
+
+def _recent(server: _Server, histogram: str, end: datetime, length_s: float) -> LoadTestRow:
+    told = _HISTOGRAM.fullmatch(histogram.strip())
+    if told is None:
+        raise InputError(
+            f"--histogram {histogram!r} must be METRIC, or CLASS=METRIC{{SELECTOR}} such as read=api_seconds"
+        )
+    metric = told["metric"].removesuffix("_bucket")
+    unit = _TIME_UNITS.get(metric.rpartition("_")[2])
+    if unit is None:
+        raise InputError(
+            f"--histogram {metric!r} must end with its unit, _seconds or _milliseconds: describe others in a file of "
+            "'capplan evidence import'"
+        )
+    found, defect = _measured(
+        server, {"metric": metric, "selector": told["selector"] or "", "unit": unit}, end, length_s
+    )
+    if defect:
+        raise InputError(f"--histogram {metric!r} {defect}: measure the latency at the clients")
+    return LoadTestRow(
+        run_id=f"until {end:%Y-%m-%d %H:%M}",
+        request_class=told["class"] or ALL,
+        duration_s=length_s,
+        source=f"{metric}: Prometheus",
+        **found,
+    )
+
+
+PROMETHEUS = Importer("Prometheus", _is_prometheus, _read_prometheus)
+
+
+# ---- nodetool: what a node counts of its own work. Written from real output of Cassandra 5.0.
+#
+# These are figures of one server since its start, not a load test: they become rows of microbenchmarks. The percentiles
+# of several nodes must not be averaged; import the files of all nodes, and compare them.
+
+
+_NODETOOL_STATISTICS = {"Min": "minimum", "Max": "maximum"} | {f"{each}%": f"p{each}" for each in (50, 75, 95, 98, 99)}
+_NODETOOL_UNITS = {"(micros)": ("s", 1e-6), "(millis)": ("s", 1e-3), "(bytes)": ("B", 1.0), "": ("1", 1.0)}
+_NODETOOL_SIZES = {"bytes": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40}
+_NODETOOL_PROXY = (
+    "Read Latency",
+    "Write Latency",
+    "Range Latency",
+    "CAS Read Latency",
+    "CAS Write Latency",
+    "View Write Latency",
+)
+_NODETOOL_TABLE = ("Read Latency", "Write Latency", "SSTables", "Partition Size", "Cell Count")
+_Rows = Iterator[MicrobenchRow]
+
+
+def _histograms(file: TextFile) -> _Rows:
+    """Read proxyhistograms (coordinator) and tablehistograms (replica)."""
+    subject = ""
+    names: tuple[str, ...] = ()
+    units: tuple[str, ...] = ()
+    for line_number, line in file.lines():
+        where, words = f"{file.path}, line {line_number}", re.split(r"\s{2,}", line.strip())
+        if line.startswith("proxy histograms"):
+            subject, names, units = "coordinator", _NODETOOL_PROXY, ("(micros)",) * len(_NODETOOL_PROXY)
+        elif line.endswith(" histograms") and "/" in line:
+            subject, names = line.removesuffix(" histograms"), _NODETOOL_TABLE
+            units = ("(micros)", "(micros)", "", "(bytes)", "")
+        elif words[0] in _NODETOOL_STATISTICS and subject:
+            if len(words) != len(names) + 1:
+                raise InputError(
+                    f"{where} has {len(words)} cells, not {len(names) + 1}: the file is damaged or cut off"
+                )
+            for name, unit, word in zip(names, units, words[1:], strict=True):
+                si, factor = _NODETOOL_UNITS[unit]
+                value = number(word, where, name)
+                operation, _, quantity = name.rpartition(" ")
+                yield MicrobenchRow(
+                    component="coordinator" if subject == "coordinator" else "replica",
+                    operation=operation.lower() or None,
+                    quantity=quantity.lower(),
+                    statistic=_NODETOOL_STATISTICS[words[0]],  # type: ignore[arg-type]  # a word of the Literal
+                    value=value * factor,
+                    unit=si,  # type: ignore[arg-type]  # a word of the Literal
+                    conditions=None if subject == "coordinator" else f"table {subject}",
+                )
+
+
+def _pools(file: TextFile) -> _Rows:
+    """Read tpstats: what thread pools did, and what was dropped."""
+    if file.head.lstrip().startswith("{"):
+        report = read_json(file)
+        pools = {name: _pool_counts(found) for name, found in report.get("ThreadPools", {}).items()}
+        dropped = report.get("DroppedMessage", {})
+    else:
+        pools, dropped = _pools_text(file)
+    for name, counts in pools.items():
+        for quantity, value in counts.items():
+            yield _constant("thread pool", name, quantity, value)
+    for name, value in dropped.items():
+        if float(value):
+            yield _constant("messaging", name, "dropped", float(value))
+
+
+def _pool_counts(found: Mapping[str, Any]) -> dict[str, float]:
+    names = {"ActiveTasks": "active", "PendingTasks": "pending", "CompletedTasks": "completed"}
+    return {
+        words: float(found[name]) for name, words in {**names, "TotalBlockedTasks": "blocked"}.items() if name in found
+    }
+
+
+def _pools_text(file: TextFile) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
+    pools: dict[str, dict[str, float]] = {}
+    dropped: dict[str, float] = {}
+    section = ""
+    for line_number, line in file.lines():
+        where, words = f"{file.path}, line {line_number}", line.split()
+        if line.startswith(("Pool Name", "Message type", "Latencies")):
+            section = words[0]
+        elif section == "Pool" and len(words) >= 6:
+            found = [number(word, where, "a count") for word in words[-5:]]
+            pools[" ".join(words[:-5])] = dict(
+                zip(("active", "pending", "completed", "blocked"), (*found[:3], found[4]), strict=True)
+            )
+        elif section == "Message" and len(words) >= 2:
+            dropped[words[0]] = number(words[1], where, "a count of dropped messages")
+        elif section == "Pool" and 1 < len(words) < 6:
+            raise InputError(f"{where} has {len(words)} cells, not 6: the file is damaged or cut off")
+    return pools, dropped
+
+
+def _pauses(file: TextFile) -> _Rows:
+    """Read gcstats: pauses of the JVM since the last call."""
+    lines = [(line_number, line.split()) for line_number, line in file.lines() if line.strip()]
+    if len(lines) < 2 or len(lines[1][1]) < 6:
+        raise InputError(f"{file.path} must have a line of figures below its header: nodetool gcstats prints one")
+    line_number, words = lines[1]
+    where = f"{file.path}, line {line_number}"
+    interval, longest, total, deviation, _, count = (number(word, where, "a figure of gcstats") for word in words[:6])
+    shared: dict[str, Any] = {"component": "jvm", "operation": "gc", "conditions": f"in {interval / 1000:g} s"}
+    yield MicrobenchRow(
+        **shared, quantity="pause", statistic="maximum", value=longest / 1000, unit="s", samples=int(count)
+    )
+    if count:
+        yield MicrobenchRow(
+            **shared, quantity="pause", statistic="mean", value=total / 1000 / count, unit="s", samples=int(count)
+        )
+    yield MicrobenchRow(
+        **shared, quantity="pause", statistic="deviation", value=deviation / 1000, unit="s", samples=int(count)
+    )
+    if interval:
+        yield MicrobenchRow(**shared, quantity="share of time", statistic="constant", value=total / interval, unit="1")
+
+
+def _tables(file: TextFile) -> _Rows:
+    """Read tablestats as JSON: mean latencies and sizes of each table."""
+    for keyspace, found in read_json(file).items():
+        for table, facts in (found.get("tables", {}) if isinstance(found, dict) else {}).items():
+            shared: dict[str, Any] = {"component": "replica", "conditions": f"table {keyspace}/{table}"}
+            for operation in ("read", "write"):
+                count, mean = facts.get(f"local_{operation}_count"), facts.get(f"local_{operation}_latency_ms")
+                if count and mean not in (None, "NaN"):
+                    value = number(str(mean), str(file.path), f"local_{operation}_latency_ms") / 1000
+                    latency: dict[str, Any] = {"quantity": "latency", "statistic": "mean", "value": value, "unit": "s"}
+                    yield MicrobenchRow(**shared, operation=operation, **latency, samples=int(count))
+            for name, quantity in (
+                ("space_used_live", "live data"),
+                ("compacted_partition_mean_bytes", "partition size"),
+            ):
+                if facts.get(name) is not None:
+                    value = number(str(facts[name]), str(file.path), name)
+                    yield MicrobenchRow(**shared, quantity=quantity, statistic="constant", value=value, unit="B")
+
+
+_NODETOOL_WANTED = {
+    "Load": "data",
+    "Uncompressed load": "uncompressed data",
+    "Uptime (seconds)": "uptime",
+    "pending tasks": "pending compactions",
+    "compactions completed": "compactions completed",
+    "data compacted": "data compacted",
+    "Attempted": "read repairs attempted",
+    "Mismatch (Blocking)": "read repairs with a mismatch",
+}
+
+
+def _facts(file: TextFile) -> _Rows:
+    """Read info, netstats and compactionstats: names and figures."""
+    for line_number, line in file.lines():
+        found = re.match(r"^(.*?)(?:\s*:\s+|\s{2,})(-?[\d.,]+)(?: ([KMGT]iB|bytes))?\s*$", line)
+        if found and found[1].strip() in _NODETOOL_WANTED:
+            value = number(found[2], f"{file.path}, line {line_number}", found[1].strip())
+            size = _NODETOOL_SIZES.get(found[3] or "")
+            quantity = _NODETOOL_WANTED[found[1].strip()]
+            unit = "B" if size or quantity == "data compacted" else ("s" if quantity == "uptime" else "1")
+            yield _constant("node", None, quantity, value * (size or 1.0), unit)
+
+
+def _ring(file: TextFile) -> _Rows:
+    """Read status: how many nodes each data centre has, and what is up."""
+    nodes: dict[str, list[str]] = {}
+    current = ""
+    for _, line in file.lines():
+        if line.startswith("Datacenter:"):
+            current = line.partition(":")[2].strip()
+            nodes[current] = []
+        elif current and re.match(r"^[UD][NLJM]\s", line):
+            nodes[current].append(line[:2])
+    for name, states in nodes.items():
+        yield _constant("cluster", name, "nodes", len(states))
+        yield _constant("cluster", name, "nodes up", sum(state.startswith("U") for state in states))
+
+
+def _constant(component: str, operation: str | None, quantity: str, value: float, unit: str = "1") -> MicrobenchRow:
+    return MicrobenchRow(
+        component=component,
+        operation=operation,
+        quantity=quantity,
+        statistic="constant",
+        value=value,
+        unit=unit,  # type: ignore[arg-type]  # a word of the Literal
+    )
+
+
+_NODETOOL_KINDS: Mapping[str, tuple[Callable[[str], bool], Callable[[TextFile], _Rows]]] = {
+    "proxyhistograms": (lambda head: head.lstrip().startswith("proxy histograms"), _histograms),
+    "tablehistograms": (lambda head: bool(re.match(r"\s*\S+/\S+ histograms\s*$", head, re.MULTILINE)), _histograms),
+    "tpstats": (lambda head: head.startswith("Pool Name") or '"ThreadPools"' in head, _pools),
+    "gcstats": (lambda head: "Max GC Elapsed (ms)" in head.partition("\n")[0], _pauses),
+    "tablestats": (lambda head: '"total_number_of_tables"' in head and head.lstrip().startswith("{"), _tables),
+    "status": (lambda head: head.startswith("Datacenter:") and "Status=Up/Down" in head, _ring),
+    "info": (lambda head: "Gossip active" in head and "Native Transport active" in head, _facts),
+    "netstats": (lambda head: head.startswith("Mode: ") and "Read Repair Statistics" in head, _facts),
+    "compactionstats": (lambda head: "pending tasks" in head and "compaction" in head[:400], _facts),
+}
+
+
+def _nodetool_kind(file: TextFile) -> str | None:
+    return next((name for name, (recognises, _) in _NODETOOL_KINDS.items() if recognises(file.head)), None)
+
+
+def _read_nodetool(file: TextFile) -> Imported:
+    kind = _nodetool_kind(file) or ""
+    source = {"run_id": run_id(file), "source": f"{file.path.name}: nodetool {kind}"}
+    rows = tuple(MicrobenchRow(**{**vars(row), **source}) for row in _NODETOOL_KINDS[kind][1](file))
+    if not rows:
+        raise InputError(f"{file.path} has no figures: nodetool {kind} prints some, the file may be cut off")
+    return Imported(microbenchmarks=rows)
+
+
+NODETOOL = Importer("nodetool", lambda file: _nodetool_kind(file) is not None, _read_nodetool)

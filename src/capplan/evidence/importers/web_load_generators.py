@@ -1,0 +1,479 @@
+"""Load generators of web services: wrk, ghz, k6, Gatling and JMeter."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from array import array
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+
+from capplan.evidence.importers.importer import (
+    Imported,
+    Importer,
+    at,
+    number,
+    of_samples,
+    percentile_columns,
+    read_json,
+    real,
+    run_id,
+)
+from capplan.evidence.load_tests import ALL, LoadTestRow
+from capplan.evidence.text_file import TextFile
+from capplan.models.errors import InputError
+
+_MOST_CLASSES = 50
+
+
+def _sampled(
+    file: TextFile,
+    tool: str,
+    name: str,
+    duration_s: float,
+    latencies: Mapping[str, Any],
+    requests: int,
+    **cells: Any,
+) -> LoadTestRow:
+    """Return the row of a class whose every request the file lists."""
+    return LoadTestRow(
+        run_id=run_id(file),
+        request_class=name,
+        duration_s=duration_s,
+        throughput_tps=requests / duration_s if duration_s else None,
+        source=f"{file.path.name}: {tool}",
+        **latencies,
+        **cells,
+    )
+
+
+# ---- wrk and wrk2: what they print. wrk2's part is written from its documentation.
+#
+# wrk's connections wait for their answers. wrk2 sends at a constant rate, which it does not print, and counts latency
+# from the intended start.
+
+
+_WRK_MS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "m": 6e4, "h": 3.6e6}
+_WRK_TIME = r"([\d.]+)(us|ms|s|m|h)"
+_WRK_PERCENTILE = re.compile(rf"^\s+([\d.]+)%\s+{_WRK_TIME}\s*$")
+_WRK_LATENCY = re.compile(rf"^\s+Latency\s+{_WRK_TIME}\s+{_WRK_TIME}\s+{_WRK_TIME}")
+_WRK_TOTAL = re.compile(rf"^\s+(\d+) requests in {_WRK_TIME},")
+_WRK_CLIENTS = re.compile(r"^\s+(\d+) threads and (\d+) connections")
+_WRK_FAILED = re.compile(r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)|responses: (\d+)")
+_CORRECTED, _UNCORRECTED = "Recorded Latency", "Uncorrected Latency"
+
+
+def _is_wrk(file: TextFile) -> bool:
+    return bool(re.search(r"^Running \S+ test @ ", file.head, re.MULTILINE))
+
+
+def _read_wrk(file: TextFile) -> Imported:
+    cells: dict[str, Any] = {"load_kind": "closed"}
+    percentiles: dict[float, float] = {}
+    failed, corrected, listed = 0, False, True
+    for line_number, line in file.lines():
+        where = f"{file.path}, line {line_number}"
+        if found := _WRK_CLIENTS.match(line):
+            cells["clients"] = int(found[2])
+        elif found := _WRK_LATENCY.match(line):
+            cells |= {"latency_mean_ms": _wrk_ms(found[1], found[2]), "latency_max_ms": _wrk_ms(found[5], found[6])}
+        elif _CORRECTED in line or _UNCORRECTED in line:
+            listed = _CORRECTED in line  # the other list counts from the sending
+            corrected = corrected or listed
+        elif listed and (found := _WRK_PERCENTILE.match(line)):
+            percentiles[float(found[1])] = _wrk_ms(found[2], found[3])
+        elif found := _WRK_TOTAL.match(line):
+            cells["duration_s"] = _wrk_ms(found[2], found[3]) / 1000
+        elif line.startswith("Requests/sec:"):
+            cells["throughput_tps"] = number(line.partition(":")[2], where, "requests per second")
+        elif found := _WRK_FAILED.search(line):
+            failed += sum(int(each) for each in found.groups(default="0"))
+    if "throughput_tps" not in cells:
+        raise InputError(f"{file.path} ends before 'Requests/sec': the run was interrupted or the file is cut off")
+    tool = "wrk2" if corrected else "wrk"
+    row = LoadTestRow(
+        run_id=run_id(file),
+        request_class=ALL,
+        errors=failed,
+        source=f"{file.path.name}: {tool}",
+        **{**cells, **percentile_columns(percentiles), **({"load_kind": "open"} if corrected else {})},
+    )
+    needed = ("wrk2 does not print its rate: give it by --set offered_tps=...",) if corrected else ()
+    return Imported((row,), remarks=needed)
+
+
+def _wrk_ms(value: str, unit: str) -> float:
+    return float(value) * _WRK_MS[unit]
+
+
+WRK = Importer("wrk", _is_wrk, _read_wrk)
+
+
+# ---- ghz: its report in JSON. Written from a real report.
+#
+# Without `--async` a worker waits for its answer before it sends again, so that a rate is a pace of closed clients.
+
+
+_NS_PER_MS = 1e6
+_GHZ_DETAIL = {"timestamp", "latency", "error", "status"}
+
+
+def _is_ghz(file: TextFile) -> bool:
+    return file.head.lstrip().startswith("{") and '"endReason"' in file.head and '"rps"' in file.head
+
+
+def _ghz_object(pairs: list[tuple[str, Any]]) -> Any:
+    """Return an object, or nothing of one request: a report may list millions."""
+    found = dict(pairs)
+    return None if found.keys() == _GHZ_DETAIL else found
+
+
+def _read_ghz(file: TextFile) -> Imported:
+    report = read_json(file, _ghz_object)
+    options = at(report, file, "options")
+    count = real(report, file, "count")
+    good = report.get("statusCodeDistribution", {}).get("OK", 0)
+    rate, paced = options.get("rps") or None, bool(options.get("async"))
+    percentiles = {
+        real(each, file, "percentage"): real(each, file, "latency") / _NS_PER_MS
+        for each in report.get("latencyDistribution") or ()
+    }
+    constant = options.get("load-schedule", "const") == "const"
+    row = LoadTestRow(
+        run_id=run_id(file),
+        request_class=str(at(options, file, "call")).rpartition(".")[2].lower(),
+        load_kind=("open" if paced else "throttled") if rate else "closed",
+        clients=int(options["concurrency"]) if options.get("concurrency") else None,
+        offered_tps=float(rate) if rate and constant else None,
+        duration_s=real(report, file, "total") / 1e9,
+        throughput_tps=real(report, file, "rps"),
+        latency_mean_ms=real(report, file, "average") / _NS_PER_MS,
+        latency_max_ms=real(report, file, "slowest") / _NS_PER_MS,
+        encryption_client=not options["insecure"] if "insecure" in options else None,
+        errors=int(count - good),
+        source=f"{file.path.name}: ghz",
+        **percentile_columns(percentiles),
+    )
+    return Imported((row,))
+
+
+GHZ = Importer("ghz", _is_ghz, _read_ghz)
+
+
+# ---- k6: its points (`--out json=FILE`) and its summary (`--summary-export FILE`). Written from real output.
+#
+# With an arrival-rate executor k6 does not send what no virtual user is free for: such iterations are `drops`. Their
+# number is the one thing by which the files show that the load was open.
+
+
+_K6_LATENCIES = ("http_req_duration", "grpc_req_duration")
+_K6_READ = (*_K6_LATENCIES, "http_req_failed", "dropped_iterations", "vus_max")
+
+
+def _is_k6_points(file: TextFile) -> bool:
+    first = file.head.partition("\n")[0]
+    return first.startswith("{") and '"metric"' in first and '"type"' in first and '"data"' in first
+
+
+def _read_k6_points(file: TextFile) -> Imported:
+    latencies: dict[str, array[float]] = {}
+    start, end, failed, dropped, clients = "", "", 0.0, 0.0, 0
+    for line_number, line in file.lines():
+        if not line.strip():
+            continue
+        try:
+            point = json.loads(line)
+            metric, data = point["metric"], point["data"]
+            if point["type"] != "Point" or metric not in _K6_READ:
+                continue
+            value = float(data["value"])
+            if metric in _K6_LATENCIES:
+                name = str((data.get("tags") or {}).get("name", ALL))
+                latencies.setdefault(name, array("d")).append(value)
+                time = data["time"]
+                start, end = min(start or time, time), max(end, time)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise InputError(
+                f"{file.path}, line {line_number} must be a JSON object with metric, type and data: the file is "
+                "damaged or cut off"
+            ) from None
+        failed += value if metric == "http_req_failed" else 0.0
+        dropped += value if metric == "dropped_iterations" else 0.0
+        clients = max(clients, int(value)) if metric == "vus_max" else clients
+    if not latencies:
+        raise InputError(f"{file.path} has no point of {' or '.join(_K6_LATENCIES)}: k6 writes one per request")
+    duration_s = (_go_time(end, file) - _go_time(start, file)).total_seconds()
+    every = np.concatenate([np.frombuffer(each) for each in latencies.values()])
+    parts = {ALL: every} if len(latencies) > 1 else {}
+    if len(latencies) <= _MOST_CLASSES:
+        parts |= {name: np.frombuffer(each) for name, each in latencies.items()}
+    rows = tuple(
+        _sampled(
+            file,
+            "k6 points",
+            name,
+            duration_s,
+            of_samples(samples, "linear"),
+            len(samples),
+            clients=clients or None,
+            load_kind="open" if dropped else None,
+            errors=int(failed) if len(samples) == len(every) else None,
+            drops=int(dropped) if len(samples) == len(every) else None,
+        )
+        for name, samples in parts.items()
+    )
+    return Imported(rows)
+
+
+def _go_time(text: str, file: TextFile) -> datetime:
+    """Read a time of Go, which may have nine digits of a second."""
+    head, _, rest = text.partition(".")
+    digits = rest[: len(rest) - len(rest.lstrip("0123456789"))]
+    try:
+        return datetime.fromisoformat(f"{head}.{digits[:6]:0<6}{rest[len(digits) :]}" if digits else text)
+    except ValueError:
+        raise InputError(f"{file.path}: {text!r} must be a time such as 2026-05-09T14:34:45.625+02:00") from None
+
+
+def _is_k6_summary(file: TextFile) -> bool:
+    head = file.head.lstrip()
+    return head.startswith("{") and '"metrics"' in head and any(f'"{name}"' in file.text() for name in _K6_LATENCIES)
+
+
+def _read_k6_summary(file: TextFile) -> Imported:
+    report = read_json(file)
+    metrics = at(report, file, "metrics")
+    name = next((each for each in _K6_LATENCIES if each in metrics), _K6_LATENCIES[0])
+    latency = _k6_values(at(metrics, file, name))
+    percentiles = {float(key[2:-1]): real(latency, file, key) for key in latency if key.startswith("p(")}
+    requests, dropped = _k6_values(metrics.get("http_reqs", {})), _k6_values(metrics.get("dropped_iterations", {}))
+    failed, users = _k6_values(metrics.get("http_req_failed", {})), _k6_values(metrics.get("vus_max", {}))
+    count, rate = requests.get("count"), requests.get("rate")
+    row = LoadTestRow(
+        run_id=run_id(file),
+        request_class=ALL,
+        clients=int(users["max"]) if "max" in users else None,
+        load_kind="open" if dropped.get("count") else None,
+        duration_s=count / rate if count and rate else None,
+        throughput_tps=rate,
+        latency_mean_ms=latency.get("avg"),
+        latency_max_ms=latency.get("max"),
+        errors=int(failed["passes"]) if "passes" in failed else None,
+        drops=int(dropped["count"]) if "count" in dropped else None,
+        source=f"{file.path.name}: k6 summary",
+        **{"latency_p50_ms": latency.get("med"), **percentile_columns(percentiles)},
+    )
+    return Imported((row,))
+
+
+def _k6_values(metric: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the values of a metric: `handleSummary` has them one level deeper than `--summary-export`."""
+    found: Mapping[str, Any] = metric.get("values", metric)
+    return found
+
+
+K6_POINTS = Importer("k6 points", _is_k6_points, _read_k6_points, exactness=2)
+K6_SUMMARY = Importer("k6 summary", _is_k6_summary, _read_k6_summary)
+
+
+# ---- Gatling: `js/global_stats.json` and `js/stats.json` of its HTML report, and `simulation.log` while it was text.
+#
+# This was written from public reports. Their four percentiles have no ranks; they are taken for Gatling's defaults 50,
+# 75, 95 and 99. Reports count failed requests in `total`.
+#
+# `simulation.log` is binary since 3.12. Before, it has a line for each request [1]_. The first columns differ between
+# versions (scenario and user, user, neither); since 2.2 groups, name, start, end and status follow.
+#
+# References
+# ----------
+# .. [1] https://github.com/gatling/gatling, `LogFileDataWriter.scala` of versions 2.2 and 3.3.
+
+
+_GATLING_COLUMNS = {
+    "meanResponseTime": "latency_mean_ms",
+    "percentiles1": "latency_p50_ms",
+    "percentiles2": "latency_p75_ms",
+    "percentiles3": "latency_p95_ms",
+    "percentiles4": "latency_p99_ms",
+    "maxResponseTime": "latency_max_ms",
+}
+
+
+def _is_gatling_report(file: TextFile) -> bool:
+    return file.head.lstrip().startswith("{") and '"meanNumberOfRequestsPerSecond"' in file.head
+
+
+def _read_gatling_report(file: TextFile) -> Imported:
+    report = read_json(file)
+    rows = tuple(_gatling_row(name, stats, file) for name, stats in _gatling_groups(report))
+    remark = "percentiles are taken for Gatling's defaults 50, 75, 95 and 99; was simulation injected open or closed?"
+    return Imported(rows, remarks=(remark,))
+
+
+def _gatling_groups(report: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the statistics of all requests, and of each kind; groups hold kinds and are left out."""
+    contents = report.get("contents", {})
+    requests = [each for each in contents.values() if each.get("type") == "REQUEST"]
+    if len(requests) != 1:
+        yield ALL, report.get("stats", report)
+    for each in requests:
+        yield str(each.get("name")), each.get("stats", {})
+
+
+def _gatling_row(name: str, stats: Mapping[str, Any], file: TextFile) -> LoadTestRow:
+    def total(key: str) -> float | None:
+        found = at(stats, file, key, "total")
+        return None if found == "-" else number(str(found), str(file.path), key)
+
+    count, rate = total("numberOfRequests"), total("meanNumberOfRequestsPerSecond")
+    failed = at(stats, file, "numberOfRequests", "ko")
+    latencies: dict[str, Any] = {column: total(key) for key, column in _GATLING_COLUMNS.items()}
+    return LoadTestRow(
+        run_id=run_id(file),
+        request_class=name,
+        duration_s=count / rate if count and rate else None,
+        throughput_tps=rate,
+        errors=int(number(str(failed), str(file.path), "ko")) if failed != "-" else 0,
+        source=f"{file.path.name}: Gatling",
+        **latencies,
+    )
+
+
+_GATLING_STATUSES = ("OK", "KO")
+_AFTER_REQUEST = 6  # at least: the word, groups, name, start, end, status
+
+
+def _is_gatling_log(file: TextFile) -> bool:
+    return any(line.startswith("RUN\t") for line in file.head.split("\n")) and "\tREQUEST\t" not in file.head
+
+
+def _read_gatling_log(file: TextFile) -> Imported:
+    latencies: dict[str, array[float]] = {}
+    errors: dict[str, int] = {}
+    first, last = np.inf, -np.inf
+    for place, line in file.lines():
+        if not line.startswith("REQUEST\t"):
+            continue
+        name, start, end, good = _gatling_request(line, f"{file.path}, line {place}")
+        first, last = min(first, start), max(last, end)
+        latencies.setdefault(name, array("d")).append(end - start)
+        errors[name] = errors.get(name, 0) + (not good)
+    if not latencies:
+        raise InputError(f"{file.path} has no requests: the run was interrupted, or measured nothing")
+    duration_s = (last - first) / 1000
+    parts = {name: np.array(found) for name, found in sorted(latencies.items())}
+    if len(parts) > 1:
+        parts = {ALL: np.concatenate(list(parts.values())), **parts}
+        errors[ALL] = sum(errors.values())
+    rows = tuple(
+        _sampled(file, "Gatling", name, duration_s, of_samples(found), len(found), errors=errors[name])
+        for name, found in parts.items()
+    )
+    return Imported(rows, remarks=("was the simulation injected open or closed?",))
+
+
+def _gatling_request(line: str, where: str) -> tuple[str, int, int, bool]:
+    """Return name, start and end in ms, and success of a request; extra information may follow its status."""
+    cells = line.split("\t")
+    for place in range(len(cells) - 1, _AFTER_REQUEST - 2, -1):
+        start, end = cells[place - 2 : place]
+        if cells[place] in _GATLING_STATUSES and start.isdecimal() and end.isdecimal():
+            return cells[place - 3], int(start), int(end), cells[place] == "OK"
+    raise InputError(f"{where} is no request with start, end and status: the log is damaged or cut off")
+
+
+GATLING_REPORT = Importer("Gatling", _is_gatling_report, _read_gatling_report)
+GATLING_LOG = Importer("Gatling", _is_gatling_log, _read_gatling_log, exactness=2)
+
+
+# ---- JMeter: its results as CSV (JTL), one line per sample. Written from real output of JMeter 5.4.
+#
+# A thread group does not say whether its threads wait (closed), are paced by a timer (throttled) or come at a rate (the
+# open model thread group), so that the kind of load stays open.
+
+
+_JMETER_NEEDED = ("timeStamp", "elapsed", "label", "success")
+
+
+def _is_jmeter(file: TextFile) -> bool:
+    header = file.head.partition("\n")[0]
+    return "timeStamp" in header and "elapsed" in header
+
+
+def _read_jmeter(file: TextFile) -> Imported:
+    samples = _jmeter_samples(file)
+    start_ms = pc.min(samples["timeStamp"]).as_py()
+    ends = pc.add(samples["timeStamp"], samples["elapsed"])
+    duration_s = (pc.max(ends).as_py() - start_ms) / 1000
+    clients = pc.max(samples["allThreads"]).as_py() if "allThreads" in samples.column_names else None
+    labels = pc.unique(samples["label"]).to_pylist()
+    classes = sorted(labels) if 1 < len(labels) <= _MOST_CLASSES else []
+    parts = [(ALL if len(labels) > 1 else labels[0], samples)]
+    parts += [(label, samples.filter(pc.equal(samples["label"], label))) for label in classes]
+    rows = tuple(_jmeter_rows(file, parts, clients, duration_s))
+    many = f"{len(labels)} labels are too many for a row each: only all samples together are taken"
+    return Imported(rows, remarks=(many,) if len(labels) > _MOST_CLASSES else ())
+
+
+def _jmeter_samples(file: TextFile) -> pa.Table:
+    header = file.head.partition("\n")[0].strip()
+    delimiter = next((each for each in ",;\t" if each in header), ",")
+    names = next(csv.reader([header], delimiter=delimiter))
+    if missing := [name for name in _JMETER_NEEDED if name not in names]:
+        raise InputError(f"{file.path}, line 1: column {missing[0]!r} is missing: save the results with it")
+    types = {"timeStamp": pa.int64(), "elapsed": pa.int64(), "label": pa.string(), "success": pa.string()}
+    if "allThreads" in names:
+        types["allThreads"] = pa.int64()
+    try:
+        samples = pa_csv.read_csv(
+            file.path,
+            read_options=pa_csv.ReadOptions(use_threads=False),
+            parse_options=pa_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            convert_options=pa_csv.ConvertOptions(
+                column_types=types, include_columns=list(types), strings_can_be_null=False
+            ),
+        )
+    except pa.ArrowInvalid as error:
+        raise _damaged_jmeter(file, delimiter, names, str(error)) from None
+    if not samples.num_rows:
+        raise InputError(f"{file.path} has no samples: the run was interrupted, or measured nothing")
+    if samples["timeStamp"].null_count or samples["elapsed"].null_count:
+        raise _damaged_jmeter(file, delimiter, names, "a cell is empty")
+    return samples
+
+
+def _damaged_jmeter(file: TextFile, delimiter: str, names: list[str], reason: str) -> InputError:
+    """Find the first line that is no sample."""
+    lines = (line for _, line in file.lines())
+    reader = csv.reader(lines, delimiter=delimiter)
+    next(reader)
+    for cells in reader:
+        where = f"{file.path}, line {reader.line_num}"
+        if len(cells) != len(names):
+            return InputError(f"{where} has {len(cells)} cells, not {len(names)}: the file is damaged or cut off")
+        for name in ("timeStamp", "elapsed"):
+            if not cells[names.index(name)].lstrip("-").isdigit():
+                found = cells[names.index(name)]
+                return InputError(f"{where}: {name} has {found!r}: it must be milliseconds, as a whole number")
+    return InputError(f"{file.path} is not a JTL file: {reason.splitlines()[0]}")
+
+
+def _jmeter_rows(
+    file: TextFile, parts: list[tuple[str, pa.Table]], clients: int | None, duration_s: float
+) -> Iterator[LoadTestRow]:
+    for name, samples in parts:
+        elapsed = samples["elapsed"].to_numpy().astype(np.float64)
+        good = pc.sum(pc.equal(pc.utf8_lower(samples["success"]), "true")).as_py()
+        errors = len(elapsed) - int(good or 0)
+        latencies = of_samples(elapsed)
+        yield _sampled(file, "JMeter", name, duration_s, latencies, len(elapsed), clients=clients, errors=errors)
+
+
+JMETER = Importer("JMeter", _is_jmeter, _read_jmeter, exactness=2)

@@ -1,0 +1,211 @@
+"""What a layout must survive: losses of machines, and situations such as a repair or cold caches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+from zlib import crc32
+
+import numpy as np
+from scipy.special import ndtri
+
+from capplan.layout.ensemble import Places
+from capplan.layout.fitted_file import Fitted
+from capplan.layout.solution import Solution
+from capplan.layout.uncertainty import Offset
+from capplan.models.errors import InputError, nearest
+from capplan.models.language.parameter import Values
+from capplan.models.language.units import FloatArray
+
+DC = "dc"
+Solved = Callable[[Values, Places | None], Solution]
+"""Analyses what is left: a function of parameter values, and of `place` as in `System.solution`."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What is lost at once.
+
+    Attributes
+    ----------
+    counts : mapping of int
+        How many of each kind, such as `{"node": 1}`; servers are lost in each data centre where there are several.
+    dcs : tuple of int
+        Data centres that are lost, from 0; those under `dc` in `counts` are the worst of the others.
+    """
+
+    counts: Mapping[str, int] = field(default_factory=dict)
+    dcs: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remainder:
+    """What is left of a layout, under one assumption about the consistency levels.
+
+    Attributes
+    ----------
+    name : str
+        What is lost, in words, such as `1 node/DC`.
+    lost : mapping of int
+        What is lost, as in `capplan.models.results.Outage`.
+    lost_dcs : tuple of str
+        Names of the lost data centres, where it matters which they are.
+    assumed : str
+        What is assumed, such as the consistency levels.
+    solved : function or None
+        Analyses what is left; None: no request can succeed.
+    offset : function or None
+        Returns the part of the survivors' latencies that the model error does not cover, from parameter values, as
+        `System.offset` does; None: it is that of the whole layout.
+    lowered : mapping of str
+        Consistency levels that are assumed to be lower than asked, by operation (`read`, `write`).
+    cost : str
+        What lower levels cost.
+    """
+
+    name: str
+    lost: Mapping[str, int]
+    lost_dcs: tuple[str, ...] = ()
+    assumed: str
+    solved: Solved | None
+    offset: Callable[[Values], Offset] | None = None
+    lowered: Mapping[str, str] = field(default_factory=dict)
+    cost: str = ""
+
+
+def read_loss(text: str, kinds: Mapping[str, str], dcs: int) -> Loss:
+    """Read what is lost at once, such as `node,dc2,front`.
+
+    Parameters
+    ----------
+    text : str
+        Words with commas between them: a kind, or `dc2` for the second data centre. A word that comes twice counts
+        twice.
+    kinds : mapping of str
+        What can be lost, by word, with its meaning.
+    dcs : int
+        Number of data centres.
+
+    Raises
+    ------
+    InputError
+        If nothing or something else is named, or a data centre that does not exist.
+    """
+    counts: dict[str, int] = {}
+    named: list[int] = []
+    words = [word.strip().casefold() for word in text.split(",")]
+    for word in words:
+        numbered = re.fullmatch(r"dc(\d+)", word) if DC in kinds else None
+        if numbered is None:
+            if word not in kinds:
+                known = ", ".join((*kinds, *(["dc1"] if DC in kinds else [])))
+                raise InputError(f"--lose {text}: {word!r} cannot be lost{nearest(word, kinds)}; known are {known}")
+            counts[word] = counts.get(word, 0) + 1
+            continue
+        place = int(numbered[1])
+        if not 1 <= place <= dcs:
+            raise InputError(f"--lose {text}: there is no {word}: the layout has dc1 to dc{dcs}")
+        if place - 1 not in named:
+            named.append(place - 1)
+    if len(named) + counts.get(DC, 0) > dcs:
+        raise InputError(f"--lose {text} takes more data centres than there are: {dcs}")
+    return Loss(counts, tuple(sorted(named)))
+
+
+def losses_of(texts: Sequence[str], kinds: Mapping[str, str], dcs: int) -> tuple[Loss, ...]:
+    """Read several losses; see `read_loss`.
+
+    Raises
+    ------
+    InputError
+        If one cannot be read, or the system has no outages.
+    """
+    if texts and not kinds:
+        raise InputError(f"--lose {texts[0]}: no outage of this system is modelled; leave it out")
+    return tuple(read_loss(text, kinds, dcs) for text in texts)
+
+
+class Factor(NamedTuple):
+    """A lognormal factor.
+
+    Attributes
+    ----------
+    median : float
+        Its median.
+    log_sd : float
+        Standard deviation of its natural logarithm.
+    """
+
+    median: float
+    log_sd: float
+
+    def draws(self, count: int, stream: int) -> FloatArray:
+        """Return one value for each of `count` draws; each stream orders them differently (count,)."""
+        levels = (np.random.default_rng(stream).permutation(count) + 0.5) / count
+        return np.asarray(self.median * np.exp(self.log_sd * ndtri(levels)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Situation:
+    """Conditions that a load test did not have.
+
+    Attributes
+    ----------
+    name : str
+        In words, such as `cold caches`.
+    meaning : str
+        What happens, in a sentence.
+    factors : mapping of Factor
+        Factors of free parameters of the system, by name.
+    rate : Factor or None
+        Factor of the offered rate; None: it stays.
+    source : str
+        Where the factors come from; `guess` where no source exists.
+    """
+
+    name: str
+    meaning: str
+    factors: Mapping[str, Factor] = field(default_factory=dict)
+    rate: Factor | None = None
+    source: str = "guess"
+
+    @property
+    def guessed(self) -> bool:
+        """Whether no source exists."""
+        return self.source == "guess"
+
+    def applied_to(self, fitted: Fitted) -> Fitted:
+        """Return a calibration in this situation: each draw of the parameters has its own factors.
+
+        Raises
+        ------
+        ValueError
+            If a factor is of something else than a free parameter.
+        """
+        if unknown := set(self.factors) - set(fitted.names):
+            raise ValueError(f"{', '.join(sorted(unknown))}: not free parameters of {fitted.system}")
+        draws = np.array(fitted.draws)
+        for name, factor in self.factors.items():
+            draws[:, fitted.names.index(name)] *= factor.draws(len(draws), crc32(name.encode()))
+        return replace(fitted, draws=tuple(tuple(row) for row in draws.tolist()))
+
+
+class Machine(NamedTuple):
+    """A kind of machine that a layout is made of, and that a planner pays for.
+
+    Attributes
+    ----------
+    name : str
+        In words, such as `Cassandra node`.
+    cores, speed : str or None
+        Fields of the scenario with its cores and their speed relative to the load tests'; None: not modelled.
+    holds_data : bool
+        Whether its disk holds the data.
+    """
+
+    name: str
+    cores: str | None = None
+    speed: str | None = None
+    holds_data: bool = False

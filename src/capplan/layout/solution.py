@@ -1,0 +1,416 @@
+"""A layout analysed once, and its figures at any peak rate, as arrays over parameter draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from capplan.layout.ensemble import Places
+from capplan.models.language.network import Network
+from capplan.models.language.units import FloatArray
+from capplan.models.objective import Metric
+from capplan.models.solver.analytic import Analysis
+from capplan.models.solver.operating_point import (
+    MAX_DROP_RATE,
+    OperatingPoint,
+    SteadyState,
+    capacity_per_s,
+    idle_point,
+    peak_ratio,
+    solve,
+)
+from capplan.models.solver.pauses import RareDelay
+from capplan.models.solver.single_station import busy_share
+
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(5)
+_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+
+
+def varied(point: OperatingPoint, log_sd: FloatArray | None) -> OperatingPoint:
+    """Spread the responses of a steady state over the speeds of a run.
+
+    The factor on a response is lognormal with the mean 1, by Gauss-Hermite quadrature; means stay.
+
+    Parameters
+    ----------
+    point : OperatingPoint
+        The steady state.
+    log_sd : array (..., draws) or None
+        Standard deviation of the logarithm of the speed; None: it does not vary.
+    """
+    if log_sd is None:
+        return point
+    factor = np.exp(log_sd[..., None] * (_NODES - _NODES.max()))  # at most 1, however much the speed varies
+    factor = factor / np.sum(factor * _WEIGHTS, axis=-1, keepdims=True)
+
+    def spread(state: SteadyState) -> SteadyState:
+        def outer(part: FloatArray, scale: FloatArray) -> FloatArray:
+            joined = part[..., :, None] * scale[..., None, :]
+            return joined.reshape(*joined.shape[:-2], -1)
+
+        return replace(
+            state,
+            weight={name: outer(each, np.broadcast_to(_WEIGHTS, factor.shape)) for name, each in state.weight.items()},
+            mean_s={name: outer(each, factor) for name, each in state.mean_s.items()},
+            variance_s2={name: outer(each, factor**2) for name, each in state.variance_s2.items()},
+        )
+
+    return replace(point, states=tuple(map(spread, point.states)))
+
+
+LEVELS = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+_WORKERS = 0.8  # share of the stations' bound below which the pool of workers is the bottleneck
+
+
+Pausing = Callable[[Analysis, FloatArray, Places | None], Mapping[str, Sequence[RareDelay]]]
+"""Delays by pauses of nodes, by class of the network.
+
+A function of the analysis, the mean rate (..., solved draws), and the solved draw that represents each draw of the
+ensemble; None asks for the delays of the solved draws.
+"""
+Varying = Callable[[FloatArray], FloatArray | None]
+"""How much the speed of nodes varies in a run, as the standard deviation of its logarithm, at a utilisation."""
+ClosedForm = Callable[[FloatArray, float | None], FloatArray]
+"""Response time in closed form, seconds: a function of the offered rate and of a percentile's level (None: mean)."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Figures of a layout at offered peak rates; arrays (..., draws), SI.
+
+    With `place`, only representative draws are solved (see `capplan.layout.ensemble`): `analysis`,
+    `peak_rate` and `point` have these draws; every other figure has all draws.
+
+    Attributes
+    ----------
+    analysis : Analysis
+        The analysed network.
+    peak_rate : array (..., draws)
+        Offered peak rates, requests per second over all data centres.
+    reported : mapping of tuples of str
+        Classes of the network, by reported request class.
+    closed : function or None
+        Response times in closed form, if they are better than the solver's.
+    bounded : bool
+        Whether clients wait for their answers, so that latency stays finite beyond capacity.
+    place : array of int (draws,) or None
+        For each draw of the ensemble, the index of its representative among the solved draws.
+    pausing : function or None
+        Delays by pauses of nodes. They lengthen percentiles alone; see `System.pauses`.
+    varying : function or None
+        How much the speed of nodes varies in a run. It widens percentiles alone; see `System.variation`.
+    """
+
+    analysis: Analysis
+    peak_rate: FloatArray
+    reported: Mapping[str, tuple[str, ...]]
+    closed: ClosedForm | None = None
+    bounded: bool = False
+    place: Places | None = None
+    pausing: Pausing | None = None
+    varying: Varying | None = None
+
+    @cached_property
+    def without_pauses(self) -> Figures:
+        """The figures of nodes that never pause and are always as fast, as in a simulation."""
+        return self._at_the_same_point(pausing=None, varying=None)
+
+    def represented(self, place: Places) -> Figures:
+        """Return the figures as if only some draws were solved; `place` (draws,) has the one for each draw."""
+        return self._at_the_same_point(place=place)
+
+    def _at_the_same_point(self, **changes: Any) -> Figures:
+        found = replace(self, **changes)
+        vars(found)["point"] = self.point
+        return found
+
+    @cached_property
+    def _delays(self) -> Mapping[str, Sequence[RareDelay]] | None:
+        return None if self.pausing is None else self.pausing(self.analysis, self.point.rate_per_s, self.place)
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """Reported classes in the traffic."""
+        return tuple(name for name, classes in self.reported.items() if set(classes) & self.analysis.share.keys())
+
+    @cached_property
+    def point(self) -> OperatingPoint:
+        """The solved operating point."""
+        return solve(self.analysis, self.peak_rate / peak_ratio(self.analysis))
+
+    def latency_s(self, name: str, statistic: str) -> FloatArray:
+        """Return the response time of a reported class from the intended start, seconds (..., draws).
+
+        Parameters
+        ----------
+        name : str
+            The reported class.
+        statistic : str
+            `mean`, or a key of `LEVELS`.
+        """
+        return self.time_s(self.reported[name], None if statistic == "mean" else LEVELS[statistic])
+
+    def time_s(self, classes: Sequence[str], level: float | None) -> FloatArray:
+        """Return the response time over some classes of the network, seconds (..., draws).
+
+        Parameters
+        ----------
+        classes : sequence of str
+            Classes of the network.
+        level : float or None
+            Level of a percentile; None for the mean.
+        """
+        if self.closed is not None:
+            return self._every(self._closed_s(self.closed, level))
+        if level is None:
+            return self._every(self.point.response_s(*classes))
+        return np.asarray(self._quantiles_s((level,), classes)[0])
+
+    def latencies_s(self, name: str) -> FloatArray:
+        """Return the mean and the percentiles of `LEVELS` of a reported class, seconds (statistics, ..., draws)."""
+        if name not in self._known_s:
+            self._known_s[name] = self._latencies_s(name)
+        return self._known_s[name]
+
+    @cached_property
+    def _known_s(self) -> dict[str, FloatArray]:
+        return {}
+
+    def _latencies_s(self, name: str) -> FloatArray:
+        if self.closed is not None:
+            return self._every(np.stack([self._closed_s(self.closed, level) for level in (None, *LEVELS.values())]))
+        classes = self.reported[name]
+        mean = self._every(self.point.response_s(*classes))
+        return np.concatenate([mean[None], self._quantiles_s(tuple(LEVELS.values()), classes)])
+
+    def _quantiles_s(self, levels: Sequence[float], classes: Sequence[str]) -> FloatArray:
+        """Return percentiles (levels, ..., draws). Each draw has its own pauses, also where another represents it."""
+        if self.pausing is None:
+            return self._every(self._varied_point.quantiles_s(levels, *classes))
+        return self._varied_point.quantiles_s(levels, *classes, delays=self._delays, place=self.place)
+
+    @cached_property
+    def _varied_point(self) -> OperatingPoint:
+        """The operating point as percentiles see it."""
+        if self.varying is None:
+            return self.point
+        return varied(self.point, self.varying(np.minimum(self.point.rate_per_s / self.analysis.drift_per_s, 1.0)))
+
+    def _closed_s(self, closed: ClosedForm, level: float | None) -> FloatArray:
+        """Return a figure in closed form; infinite beyond the sustained rate, unless clients wait for their answers."""
+        if self.bounded:
+            return closed(self.peak_rate, level)
+        return np.where(self.peak_rate < self.analysis.drift_per_s, closed(self.peak_rate, level), np.inf)
+
+    def utilisation(self, resource: str) -> FloatArray:
+        """Return the mean share of busy servers at the most loaded station of a resource (..., draws)."""
+        names = [name for name in self.analysis.demands if kind_of(name) == resource]
+        return self._every(np.max([self._busy(name) for name in names], axis=0))
+
+    def _busy(self, name: str) -> FloatArray:
+        """Return the mean share of busy servers, as a simulation counts it even if speed depends on the load."""
+        completed = self._completed_per_s
+        station = self.analysis.stations[name]
+        if station.rate is not None:
+            return busy_share(completed * self.analysis.demands[name].mean_s, station)
+        return np.minimum(completed * self.analysis.load(name), 1.0)
+
+    def busy_workers(self) -> FloatArray:
+        """Return the mean number of busy units of one outermost pool, such as workers of a front node (..., draws)."""
+        return self._every(self.point.busy_units / max(self.analysis.outer_pool_count, 1))
+
+    def pool_utilisation(self) -> FloatArray | None:
+        """Return the mean share of busy units of the outermost pools (..., draws); None without such pools."""
+        pool = self.analysis.pool
+        return None if pool is None else self._every(self.point.busy_units / pool[0])
+
+    @property
+    def drop_rate(self) -> FloatArray:
+        """Share of the requests that are dropped (..., draws); without pools, they wait instead."""
+        dropped = self.point.drop_rate
+        return self._every(dropped if self.analysis.pool is not None else np.zeros_like(dropped))
+
+    @property
+    def peak_ratio(self) -> FloatArray:
+        """Peak rate over mean rate (solved draws,)."""
+        return peak_ratio(self.analysis)
+
+    @property
+    def throughput_per_s(self) -> FloatArray:
+        """Mean rate of the requests that complete, per second (..., draws)."""
+        return self._every(self._completed_per_s)
+
+    @property
+    def _completed_per_s(self) -> FloatArray:
+        done = self.point.rate_per_s * (1 - self.point.drop_rate)
+        return done if self.analysis.pool is not None else np.minimum(done, self.analysis.drift_per_s)
+
+    @property
+    def is_pushed_back(self) -> bool:
+        """Whether for most draws a station off the response path pushes back: once its buffer is full."""
+        if self.analysis.pool is None:
+            return False
+        least = self.analysis.least_drop_rate(self.peak_rate / self.peak_ratio)
+        return bool(np.mean((least > 0) & (least >= self.point.drop_rate)) > 0.5)
+
+    def value(self, metric: Metric) -> FloatArray:
+        """Return the figure of an objective's metric (..., draws); not of `capacity`, which has no single rate."""
+        if metric.name == "drop_rate":
+            return self.drop_rate
+        if metric.statistic == "utilisation":
+            return self.utilisation(metric.subject)
+        if metric.statistic == "busy_workers":
+            return self.busy_workers()
+        return self.latency_s(metric.subject, metric.statistic)
+
+    def _every(self, values: FloatArray) -> FloatArray:
+        """Give every draw the value of its representative."""
+        return np.asarray(values if self.place is None else values[..., self.place])
+
+
+class Solution:
+    """A layout with its parameters, analysed once; figures at any rate follow from it.
+
+    Parameters
+    ----------
+    network : Network
+        The composed system.
+    reported : mapping of tuples of str
+        Classes of the network, by reported request class.
+    closed : function, optional
+        Response times in closed form, if they are better than the solver's.
+    bounded : bool
+        Whether clients wait for their answers, so that latency stays finite beyond capacity.
+    place : array of int (draws,), optional
+        For each draw of the ensemble, the index of its representative among the draws of the network; by default the
+        network has all draws. Figures always have all draws.
+    pausing : function, optional
+        Delays by pauses of nodes.
+    varying : function, optional
+        How much the speed of nodes varies in a run.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        reported: Mapping[str, tuple[str, ...]],
+        closed: ClosedForm | None = None,
+        bounded: bool = False,
+        place: Places | None = None,
+        pausing: Pausing | None = None,
+        varying: Varying | None = None,
+    ) -> None:
+        self.network, self.reported, self.closed, self.bounded, self.place = network, reported, closed, bounded, place
+        self.pausing, self.varying, self.analysis = pausing, varying, Analysis(network)
+
+    def at(self, peak_rate: float | FloatArray) -> Figures:
+        """Return the figures at offered peak rates.
+
+        Parameters
+        ----------
+        peak_rate : float or array (..., draws or 1)
+            Requests per second over all data centres.
+
+        Returns
+        -------
+        Figures
+            Arrays (..., draws).
+        """
+        return replace(self._solved_at(peak_rate), place=self.place)
+
+    @property
+    def idle(self) -> Figures:
+        """The figures of requests that are alone in the system (draws,)."""
+        figures = self.at(0.0)
+        vars(figures)["point"] = idle_point(self.analysis)
+        return figures
+
+    def _solved_at(self, peak_rate: float | FloatArray) -> Figures:
+        """Return the figures of the solved draws."""
+        rate = np.asarray(peak_rate, dtype=float)
+        every = np.broadcast_to(rate, np.broadcast_shapes(rate.shape, (self.analysis.draws,)))
+        pausing = None if self.pausing is None else self._up_to_capacity(self.pausing)
+        return Figures(
+            self.analysis, every, self.reported, self.closed, self.bounded, pausing=pausing, varying=self.varying
+        )
+
+    def _up_to_capacity(self, pausing: Pausing) -> Pausing:
+        """Let pauses delay requests beyond the capacity as much as at the capacity.
+
+        All places are taken there, with pauses or without, so a longer queue cannot build up behind a paused node.
+        """
+
+        def at_most(
+            analysis: Analysis, rate_per_s: FloatArray, place: Places | None
+        ) -> Mapping[str, Sequence[RareDelay]]:
+            most = self._capacity / peak_ratio(analysis) if self.finite_at_capacity else np.inf
+            return pausing(analysis, np.minimum(rate_per_s, most), place)
+
+        return at_most
+
+    @property
+    def finite_at_capacity(self) -> bool:
+        """Whether latency stays finite at the capacity: excess requests are dropped, or clients wait for answers."""
+        return self.bounded or self.analysis.server is not None
+
+    @cached_property
+    def capacity(self) -> FloatArray:
+        """Highest peak rate with at most `MAX_DROP_RATE` and no growing backlog, requests per second (draws,)."""
+        return self._every(self._capacity)
+
+    @cached_property
+    def _capacity(self) -> FloatArray:
+        return np.asarray(capacity_per_s(self.analysis, MAX_DROP_RATE) * peak_ratio(self.analysis))
+
+    def _every(self, values: FloatArray) -> FloatArray:
+        """Give every draw the value of its representative."""
+        return values if self.place is None else values[self.place]
+
+    def at_shares(self, shares: FloatArray) -> Figures:
+        """Return the figures at shares (rates,) of each draw's capacity; arrays (rates, draws)."""
+        return self.at(shares[:, None] * self._capacity)
+
+    @property
+    def burst_ratio(self) -> FloatArray:
+        """Peak rate over mean rate (draws,); 1 where traffic has no bursts."""
+        return self._every(peak_ratio(self.analysis))
+
+    def utilisation_at_capacity(self, resource: str) -> FloatArray:
+        """Return the mean share of busy servers at the most loaded station of a resource, at the capacity."""
+        return self._every(
+            np.max([self._busy_at_capacity(n) for n in self.analysis.demands if kind_of(n) == resource], 0)
+        )
+
+    def _busy_at_capacity(self, name: str) -> FloatArray:
+        station, mean = self.analysis.stations[name], self._capacity / peak_ratio(self.analysis)
+        if station.rate is not None:
+            return busy_share(mean * self.analysis.demands[name].mean_s, station)
+        return np.minimum(mean * self.analysis.load(name), 1.0)
+
+    @property
+    def bottleneck(self) -> str:
+        """The resource that limits the capacity: a kind of station, `native-transport` or `workers`.
+
+        It is `workers` if requests are dropped although every station is less than 80 % utilised.
+        """
+        analysis = self.analysis
+        capacity = np.median(self._capacity / peak_ratio(analysis))
+        if capacity < _WORKERS * np.median(np.minimum(analysis.drift_per_s, analysis.saturation_per_s)):
+            return "workers"
+        if np.median(analysis.inner_pools_per_s) <= np.median(analysis.drift_per_s):
+            return "native-transport"
+        return self.resources[0]
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """Kinds of stations, most loaded first."""
+        return tuple(dict.fromkeys(kind_of(names[0]) for names in self.analysis.clusters))
+
+
+def kind_of(name: str) -> str:
+    """Return the kind of a station or pool: its name up to the first slash, such as `cassandra`."""
+    return name.split("/", 1)[0]

@@ -1,1 +1,0 @@
-"""Random times: sums, order statistics, mixtures and their quantiles."""

@@ -1,1 +1,0 @@
-"""Plots and pages."""
