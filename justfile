@@ -50,7 +50,6 @@ faults:
 # Regenerate the reference pages from the code (minutes: the accuracy page simulates)
 docs:
     uv run python docs/generate/schemas.py
-    uv run python docs/generate/architecture.py
     uv run python docs/generate/outputs.py
     uv run python docs/generate/examples.py
     uv run python docs/generate/tls.py
