@@ -53,7 +53,7 @@ _HOMES = {
     "every_system": "systems.registry",
     "figure": "reports.load_curve",
     "forecast": "planner.demand.forecast",
-    "import_load_tests": "calibration.evidence.import_files",
+    "import_load_tests": "evidence.import_files",
     "layouts": "reports.sizing",
     "sentences": "reports.sizing",
     "SizingQuestion": "planner.size.size",

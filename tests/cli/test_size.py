@@ -18,7 +18,7 @@ def test_the_screen_names_the_layout_its_situations_and_the_next_smaller_one(
     assert len(lines) <= 25
     assert all(len(line) <= 80 and line == line.rstrip() for line in lines)
     labels = [line.split("  ")[0] for line in lines]
-    assert {"Buy", "Machines", "Binding", "Saturates", "Left", "Situation", "Other layouts", "Guessed"} <= {*labels}
+    assert {"Buy", "Machines", "Binding", "Saturates", "Headroom", "Situation", "Other layouts", "Guessed"} <= {*labels}
 
 
 @pytest.mark.parametrize("columns", [60, 80, 140])

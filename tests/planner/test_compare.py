@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.calibration.fit.calibrate import PROPOSALS
 from capplan.calibration.fit.posterior import maximum, problem, resampled
+from capplan.calibration.fit.refits import PROPOSALS
 from capplan.cli.main import main
 from capplan.evidence.table import Evidence
 from capplan.layout.extrapolation import RATE, Extrapolation, Responses
