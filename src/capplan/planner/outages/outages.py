@@ -17,6 +17,7 @@ from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import Scenario
+from capplan.models.language.step import FanOut, walk
 from capplan.models.language.traffic import Closed, Timeline
 from capplan.models.number_words import significant
 from capplan.models.results import STATISTICS
@@ -210,9 +211,13 @@ def _asking_enough(network: Network, left: Remainder, values: Values) -> Network
     if left.solved is None:
         return network
     after = left.solved(values, None).network
-    if [each.name for each in after.stations] != [each.name for each in network.stations]:
-        return network
-    return replace(network, classes=after.classes)
+    same_places = [each.name for each in after.stations] == [each.name for each in network.stations]
+    return replace(network, classes=after.classes) if same_places and _asked(after) != _asked(network) else network
+
+
+def _asked(network: Network) -> list[int | None]:
+    """Return how many members of a set each fan-out asks."""
+    return [step.contacted for each in network.classes for step in walk(each.flow) if isinstance(step, FanOut)]
 
 
 def _one_each(remainders: Sequence[Remainder]) -> list[Remainder]:
