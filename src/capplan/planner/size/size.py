@@ -23,7 +23,7 @@ from capplan.layout.system import System
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.results import Band
-from capplan.models.verdict import Answer, answer
+from capplan.models.verdict import CONFIDENCE, Answer, answer, check_confidence
 from capplan.planner.demand.demand import Demand
 from capplan.planner.demand.forecast import months_until_rate, with_demand
 from capplan.planner.predict.capacity import objectives_at_a_rate
@@ -74,7 +74,7 @@ class SizingQuestion:
     """
 
     survive: tuple[str, ...] = ()
-    confidence: float = 0.9
+    confidence: float = CONFIDENCE
     growth_per_year: float = 0.0
     years: float = 0.0
     sized: Mapping[str, tuple[int, int]] = field(default_factory=dict)
@@ -216,8 +216,7 @@ def sizing_target(base: Scenario, question: SizingQuestion, fitted: Fitted | Non
     its = system(base.system)
     if its.ratios_only or not its.sized:
         raise InputError(f"{its.name} cannot be sized: its documents have ratios of throughput only, and no rates")
-    if not 0 < question.confidence < 1:
-        raise InputError(f"a confidence of {question.confidence:g} is not above 0 and below 1: give one such as 90%")
+    check_confidence(question.confidence)
     if not math.isfinite(question.growth_per_year) or question.growth_per_year < 0 or not 0 <= question.years <= 50:
         raise InputError(
             f"a growth of {question.growth_per_year:g} over {question.years:g} years cannot be planned: give at least "
