@@ -8,7 +8,7 @@ import networks
 import numpy as np
 from settings import MM4_BUSY_RATE_PER_S
 
-from capplan.cli.layouts.simulate import MOST_REPLICATIONS
+from capplan.cli.simulate import MOST_REPLICATIONS
 from capplan.models.language.network import Network
 from capplan.planner.simulate.estimates import read_precision_target
 from capplan.planner.simulate.simulate import Design, observed, of_network, summed_up

@@ -16,9 +16,9 @@ from capplan.models.language.traffic import Open, RequestClass
 from capplan.planner.simulate.estimates import SampleEstimates, controls_of, read_precision_target
 from capplan.planner.simulate.simulate import Design, observed
 from capplan.planner.simulate.simulation import EVERY_CLASS
-from capplan.simulator.analysis.sample import Sample
 from capplan.simulator.experiments.experiment import Configuration, Experiment, Rows
 from capplan.simulator.experiments.replications import ReplicationPlan
+from capplan.simulator.sample import Sample
 
 CHUNK = 20  # experiments that run, and are saved, at a time
 STATISTICS = ("mean", "p99")

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from capplan.evidence.load_tests import load_tests_schema
+from capplan.evidence.load_test_row import load_tests_schema
 from capplan.evidence.microbenchmarks import microbench_schema
 from capplan.models.language.document import network_schema, schema
 from capplan.planner.schemas import (

@@ -23,7 +23,7 @@ from capplan.calibration.tables.fit_table import TableSystem
 from capplan.calibration.tables.model import solved_rows
 from capplan.calibration.tables.priors import closed
 from capplan.calibration.tables.rows import LEVELS, MEAN, ON_CURVES, THROUGHPUT, TableRow, scatter_of
-from capplan.evidence.load_tests import ALL, LoadTestRow
+from capplan.evidence.load_test_row import ALL, LoadTestRow
 from capplan.models.language.distribution import Lognormal
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import defaults

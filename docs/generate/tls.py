@@ -11,9 +11,17 @@ import numpy as np
 import pandas as pd
 
 from capplan.models.language.units import FloatArray
-from capplan.systems.components.tls.floor import BORINGSSL, JDK, floor, table
-from capplan.systems.components.tls.pairs import Backtest, backtest, load_factor
-from capplan.systems.components.tls.prior import draws, parameters
+from capplan.systems.components.tls.prior import (
+    BORINGSSL,
+    JDK,
+    Backtest,
+    backtest,
+    draws,
+    floor,
+    load_factor,
+    parameters,
+    table,
+)
 
 DOCS = Path(__file__).resolve().parents[1]
 PAGE, TEMPLATE = DOCS / "reference" / "tls.md", DOCS / "generate" / "tls.md"

@@ -20,8 +20,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from capplan.calibration.validation.validate import report
-from capplan.calibration.validation.validation import Validation
+from capplan.calibration.validation.validation import Validation, report
 from capplan.reports.validation import figures, page
 from capplan.systems.registry import documented_names, system
 

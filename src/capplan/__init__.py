@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from capplan.calibration.fit.calibrate import calibrate
     from capplan.calibration.tables.backtest import backtest
-    from capplan.calibration.validation.validate import validate
+    from capplan.calibration.validation.validation import validate
     from capplan.evidence.import_files import import_load_tests
     from capplan.models.errors import InputError
     from capplan.models.language.document import read_network, write_network
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from capplan.planner.audit import audit
     from capplan.planner.demand.demand import Demand, read_demand
     from capplan.planner.demand.forecast import forecast
-    from capplan.planner.explore.what_if import what_if
     from capplan.planner.predict.predict import predict
     from capplan.planner.predict.prediction import Prediction
     from capplan.planner.proposal.details import Details
     from capplan.planner.proposal.propose import ProposalQuestion, propose
-    from capplan.planner.size.prices import Prices
+    from capplan.planner.size.machines import Prices
     from capplan.planner.size.size import SizingQuestion, size
+    from capplan.planner.what_if import what_if
     from capplan.reports.load_curve import figure
     from capplan.reports.proposal import render_proposal
     from capplan.reports.sizing import layouts, sentences
@@ -44,7 +44,7 @@ _HOMES = {
     "InputError": "models.errors",
     "Network": "models.language.network",
     "Prediction": "planner.predict.prediction",
-    "Prices": "planner.size.prices",
+    "Prices": "planner.size.machines",
     "ProposalQuestion": "planner.proposal.propose",
     "Scenario": "models.language.scenario",
     "audit": "planner.audit",
@@ -65,8 +65,8 @@ _HOMES = {
     "scenario": "systems.registry",
     "simulate": "simulator.engine",
     "size": "planner.size.size",
-    "validate": "calibration.validation.validate",
-    "what_if": "planner.explore.what_if",
+    "validate": "calibration.validation.validation",
+    "what_if": "planner.what_if",
     "write_network": "models.language.document",
 }
 

@@ -2,8 +2,7 @@
 
 from functools import cache
 
-from capplan.calibration.validation.validate import report
-from capplan.calibration.validation.validation import Validation
+from capplan.calibration.validation.validation import Validation, report
 from capplan.systems.registry import documented_names, system
 
 

@@ -12,8 +12,8 @@ from capplan.evidence.audit.expression import Figure, Group
 from capplan.evidence.interval import Interval
 from capplan.planner.audit import audit
 from capplan.systems import registry
-from capplan.systems.arion.queue import rate_at, rate_at_s
-from capplan.systems.vcider.scatter import (
+from capplan.systems.arion.network import rate_at, rate_at_s
+from capplan.systems.vcider.observations import (
     column_effect,
     deviation,
     deviation_around_lines,

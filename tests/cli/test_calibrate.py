@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-import capplan.cli.measurements.calibrate as face
+import capplan.cli.calibrate as face
 from capplan.calibration.fit.calibrate import stages_of
 from capplan.cli.main import main
 from capplan.layout.fitted_file import Fitted, read_fitted

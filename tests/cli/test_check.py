@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from capplan.cli.main import main
-from capplan.planner.situations.check import ALL_AT_ONCE, NO_OVERLOAD, check, read_specification
+from capplan.planner.check import ALL_AT_ONCE, NO_OVERLOAD, check, read_specification
 
 GOOD = """
 system = "fedora4"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.planner.predictions import prediction
 
-from capplan.cli.layouts import predict as predict_command
+from capplan.cli import predict as predict_command
 from capplan.cli.main import main
 from capplan.models.language.scenario import Scenario
 from capplan.planner.predict.prediction import Prediction

@@ -8,8 +8,8 @@ from typing import Any
 import jsonschema
 import pytest
 
+from capplan.cli import evidence
 from capplan.cli.main import main
-from capplan.cli.measurements import evidence
 from capplan.planner.audit import audit
 from capplan.planner.schemas import audit_schema
 from capplan.systems import registry

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from capplan.cli.main import main
-from capplan.evidence.load_tests import LOAD_TESTS
+from capplan.evidence.load_test_row import LOAD_TESTS
 from capplan.planner.schemas import audit_schema, import_schema
 
 SAMPLES = Path(__file__).parents[1] / "samples"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from capplan.cli.live.lab import read_heap
+from capplan.cli.lab import read_heap
 from capplan.models.errors import InputError
 
 

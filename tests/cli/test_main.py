@@ -79,8 +79,8 @@ def broken() -> None:
 
 
 def test_an_interrupt_has_no_traceback(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(VERBS, "interrupt", Verb("unused", "Stop."))
-    monkeypatch.setattr(groups, "import_target", lambda _: interrupt)
+    monkeypatch.setitem(VERBS, "interrupt", Verb("Stop."))
+    monkeypatch.setattr(groups, "_imported", lambda _: interrupt)
 
     assert main(["interrupt"]) == 130
     assert capsys.readouterr().err == "capplan: interrupted\n"
@@ -107,8 +107,8 @@ except KeyboardInterrupt:
 
 
 def test_a_defect_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(VERBS, "broken", Verb("unused", "Fail."))
-    monkeypatch.setattr(groups, "import_target", lambda _: broken)
+    monkeypatch.setitem(VERBS, "broken", Verb("Fail."))
+    monkeypatch.setattr(groups, "_imported", lambda _: broken)
 
     with pytest.raises(ZeroDivisionError):
         main(["broken"])

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from capplan.cli.layouts.outages import read_times
 from capplan.cli.main import main
+from capplan.cli.outages import read_times
 
 EXAMPLE = str(Path(__file__).parents[2] / "docs" / "examples" / "retries-that-stay.toml")
 QUICK = ["--replications", "2", "--at", "20s", "--for", "20s", "--after", "20s", "--processes", "1"]

@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 from tests.planner.predictions import few_draws, predicted
 
-import capplan.cli.layouts.predict as face
+import capplan.cli.predict as face
 from capplan.cli.main import main
 from capplan.layout.fitted_file import write
 from capplan.models.verdict import NORMAL, OVERLOAD, Answer, JudgedSituation, verdict

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.planner.predictions import prediction
 
-from capplan.cli.layouts import predict as predict_command
+from capplan.cli import predict as predict_command
 from capplan.cli.main import main
 from capplan.cli.shell.scenario_command import described_options, flag, typed, with_options
 from capplan.models.errors import InputError

@@ -16,14 +16,14 @@ from pyarrow import parquet
 from rich.progress import Progress as Bar
 from tests.planner.predictions import offered_tps, predicted
 
-import capplan.cli.layouts.simulate as face
+import capplan.cli.simulate as face
 from capplan.cli.main import main
 from capplan.cli.shell import progress
 from capplan.layout.fitted_file import write
 from capplan.models.language.document import read_network
 from capplan.planner.simulate.simulate import Design, observed
-from capplan.simulator.analysis.sample import Observation
 from capplan.simulator.experiments.replications import ReplicationPlan
+from capplan.simulator.sample import Observation
 from capplan.systems.registry import scenario, system
 
 ROOT = Path(__file__).parents[2]

@@ -12,10 +12,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-import capplan.cli.layouts.sweep as face
+import capplan.cli.sweep as face
 from capplan.cli.main import main
 from capplan.cli.shell.scenario_command import flag
-from capplan.planner.explore.sweep import ENGINES, column_of, columns_of, layout_options, points_of
+from capplan.planner.sweep import ENGINES, column_of, columns_of, layout_options, points_of
 from capplan.systems.registry import system
 
 DYING = """
@@ -191,7 +191,7 @@ def test_a_second_call_computes_nothing_again(
     ran(capsys, *QUICK, *FAST, "--out", str(out))
     first = out.read_bytes()
     out.unlink()
-    monkeypatch.setattr("capplan.planner.explore.sweep.AnalyticPoints", None)  # calling it would fail
+    monkeypatch.setattr("capplan.planner.sweep.AnalyticPoints", None)  # calling it would fail
     ran(capsys, *QUICK, *FAST, "--out", str(out))
 
     assert out.read_bytes() == first
@@ -211,7 +211,7 @@ def test_an_interruption_leaves_what_is_finished(
             raise KeyboardInterrupt
         return real(task, replication)  # type: ignore[arg-type]  # a task, whose type is the planner's affair
 
-    monkeypatch.setattr("capplan.planner.explore.sweep.points_of", interrupted)
+    monkeypatch.setattr("capplan.planner.sweep.points_of", interrupted)
     code = main(["sweep", *QUICK, *FAST, "--out", str(out)])
     kept = list(csv.DictReader(io.StringIO(out.read_text(encoding="utf-8"))))
     noted = capsys.readouterr().err

@@ -15,9 +15,8 @@ from tests.calibration.documented_reports import reported
 from tests.calibration.fit.small_calibration import few_draws
 from tests.calibration.made_up_fits import as_documented
 
-import capplan.cli.documented.validate as face
-from capplan.calibration.validation.validate import goals_of_all, median_errors, report, stages_of
-from capplan.calibration.validation.validation import Validation
+import capplan.cli.validate as face
+from capplan.calibration.validation.validation import Validation, goals_of_all, median_errors, report, stages_of
 from capplan.cli.main import main
 from capplan.layout.fitted_file import Fitted, write
 from capplan.layout.system import System

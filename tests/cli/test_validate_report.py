@@ -20,7 +20,7 @@ def kept(its: System[Any], *_: object, **__: object) -> Validation:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take the refits of the fitted file, whoever made them."""
-    monkeypatch.setattr("capplan.cli.documented.validate.validate", kept)
+    monkeypatch.setattr("capplan.cli.validate.validate", kept)
 
 
 @pytest.mark.usefixtures("quick")
@@ -53,7 +53,7 @@ def test_a_bad_folder_is_refused_before_the_work(
     def worked(*_: object, **__: object) -> Validation:
         raise AssertionError
 
-    monkeypatch.setattr("capplan.cli.documented.validate.validate", worked)
+    monkeypatch.setattr("capplan.cli.validate.validate", worked)
     (tmp_path / "file").write_text("")
 
     assert main(["validate", "--report", str(tmp_path / name)]) == 2
@@ -66,7 +66,7 @@ def test_a_bad_folder_is_refused_before_the_work(
 
 
 def test_what_is_slow_to_import_waits_until_it_is_asked_for() -> None:
-    command = "import sys, capplan.cli.documented.validate; print(*sys.modules, sep='\\n')"
+    command = "import sys, capplan.cli.validate; print(*sys.modules, sep='\\n')"
     result = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)
 
     assert {"plotly", "markdown_it", "pandas", "jinja2"} & set(result.stdout.split()) == set()

@@ -166,7 +166,7 @@ def test_a_cache_that_cannot_be_written_is_not_used(tmp_path: Path, monkeypatch:
 
 
 def test_a_calibration_keeps_its_stages_out_of_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from capplan.cli.measurements import calibrate as module
+    from capplan.cli import calibrate as module
 
     kept: list[Path] = []
 

@@ -19,7 +19,7 @@ from capplan.models.language.scenario import changed
 from capplan.models.language.station import Station
 from capplan.models.language.step import Delay, ForkJoin, Sequence, Visit
 from capplan.models.language.traffic import Closed, RequestClass
-from capplan.planner.explore.sweep import OfferedRates, Sweep, layouts_of
+from capplan.planner.sweep import OfferedRates, Sweep, layouts_of
 from capplan.planner.work import check_layout, layout_s, sweep_s
 from capplan.simulator.engine import simulate
 from capplan.simulator.experiments.replications import ReplicationPlan

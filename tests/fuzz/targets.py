@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any, NoReturn
 from unittest.mock import patch
 
-from capplan.cli.layouts.outages import read_times
-from capplan.cli.live import collect, lab
+from capplan.cli import collect, lab
+from capplan.cli.outages import read_times
 from capplan.cli.shell.target import read_target_or_network
 from capplan.evidence.audit.audit import audit_load_tests
 from capplan.evidence.audit.checks import parse_checks
 from capplan.evidence.import_files import import_files
 from capplan.evidence.importers.mapped_table import read_mapping
-from capplan.evidence.load_tests import LOAD_TESTS
+from capplan.evidence.load_test_row import LOAD_TESTS
 from capplan.evidence.microbenchmarks import MICROBENCHMARKS
 from capplan.evidence.row_choice import chosen_rows
 from capplan.evidence.table import parse as parse_evidence
@@ -34,20 +34,19 @@ from capplan.models.language.units import (
     parse_size_bytes,
 )
 from capplan.models.objective import parse as parse_objective
+from capplan.planner.check import read_specification
 from capplan.planner.demand.demand import read_demand
-from capplan.planner.drift.drift import drift, read_answer
-from capplan.planner.explore.ranges import LOAD, WHOLE, WHOLE_PER_DC, YES_OR_NO, numbers, parse_values, quantities
+from capplan.planner.drift import drift, read_answer
 from capplan.planner.live.clusters import read_hosts
-from capplan.planner.next_test.next_test import parse_candidates
+from capplan.planner.next_test import parse_candidates
 from capplan.planner.proposal.details import read_details
 from capplan.planner.proposal.verify import question_of, read_proposal
+from capplan.planner.ranges import LOAD, WHOLE, WHOLE_PER_DC, YES_OR_NO, numbers, parse_values, quantities
 from capplan.planner.serve import answer as answering
+from capplan.planner.serve.answer import RefusedRequestError
 from capplan.planner.serve.app import parsed
-from capplan.planner.serve.work import RefusedRequestError
 from capplan.planner.simulate.estimates import read_precision_target
-from capplan.planner.situations.check import read_specification
-from capplan.planner.size.prices import read_prices
-from capplan.planner.size.shapes import read_shapes
+from capplan.planner.size.machines import read_prices, read_shapes
 from capplan.systems.cassandra.retries import read_retry
 from capplan.systems.cassandra.scenario import read_gib
 from capplan.systems.registry import system

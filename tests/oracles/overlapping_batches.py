@@ -5,7 +5,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
 
 from capplan.models.language.units import FloatArray
-from capplan.simulator.analysis.output import CONFIDENCE, ConfidenceInterval, batch_variance, interval
+from capplan.simulator.output import CONFIDENCE, ConfidenceInterval, batch_variance, interval
 
 
 def overlapping_batch_means(values: ArrayLike, length: int) -> FloatArray:

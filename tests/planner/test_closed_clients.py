@@ -8,15 +8,15 @@ import pytest
 from tests.systems.prior_draws import prior_draws
 
 from capplan.cli.main import main
-from capplan.evidence.load_tests import LoadTestRow
+from capplan.evidence.load_test_row import LoadTestRow
 from capplan.layout.fitted_file import write
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import changed
-from capplan.planner.explore.compare import compare
-from capplan.planner.explore.sweep import OfferedRates, Sweep, SweepTask, layouts_of, points_of
+from capplan.planner.compare import compare
 from capplan.planner.predict.predict import predict
 from capplan.planner.simulate.simulate import of_scenario
 from capplan.planner.size.size import SizingQuestion, size
+from capplan.planner.sweep import OfferedRates, Sweep, SweepTask, layouts_of, points_of
 from capplan.simulator.engine import simulate
 from capplan.systems.cassandra import SYSTEM
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from capplan.calibration.fit.calibrate import PROPOSALS
 from capplan.calibration.fit.posterior import maximum, problem, resampled
-from capplan.calibration.fit.refits import PROPOSALS
 from capplan.cli.main import main
 from capplan.evidence.table import Evidence
 from capplan.layout.extrapolation import RATE, Extrapolation, Responses
@@ -24,7 +24,7 @@ from capplan.models.errors import InputError
 from capplan.models.language.parameter import from_log
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import FloatArray
-from capplan.planner.explore.compare import CAPACITY, MODEL_ERROR, CompareEngine, Comparison, Difference, compare
+from capplan.planner.compare import CAPACITY, MODEL_ERROR, CompareEngine, Comparison, Difference, compare
 from capplan.planner.predict.predict import predict
 from capplan.reports.comparison import plot
 from capplan.systems.registry import scenario, system

@@ -16,7 +16,7 @@ from capplan.models.errors import InputError
 from capplan.models.language.document import load
 from capplan.models.language.scenario import Scenario
 from capplan.models.results import Band
-from capplan.planner.demand.demand import Demand, assumptions, read_demand
+from capplan.planner.demand.demand import GUESS, Between, Demand, assumptions, growth_factors, read_demand
 from capplan.planner.demand.forecast import (
     Layout,
     busy_hour_rates,
@@ -35,7 +35,6 @@ from capplan.planner.demand.forecast import (
     total_gib,
     volume,
 )
-from capplan.planner.demand.uncertain import GUESS, Between, growth_factors
 from capplan.planner.schemas import demand_schema
 from capplan.systems.registry import system
 

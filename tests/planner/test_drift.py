@@ -8,9 +8,9 @@ import jsonschema
 import pytest
 
 from capplan.cli.main import main
-from capplan.evidence.load_tests import LOAD_TESTS, LoadTestRow
+from capplan.evidence.load_test_row import LOAD_TESTS, LoadTestRow
 from capplan.models.errors import InputError
-from capplan.planner.drift.drift import drift, predicted, read_answer
+from capplan.planner.drift import drift, predicted, read_answer
 from capplan.planner.schemas import drift_schema
 
 

@@ -15,9 +15,9 @@ import pytest
 from capplan.calibration.tables.model import solved_rows
 from capplan.calibration.tables.rows import LEVELS, MEAN, THROUGHPUT
 from capplan.cli.main import main
-from capplan.evidence.load_tests import LoadTestRow
+from capplan.evidence.load_test_row import LoadTestRow
 from capplan.lab.collectors.cassandra import Load, RunningCluster
-from capplan.lab.collectors.runs_in_turn import Bounds, run_name
+from capplan.lab.collectors.collector import Bounds, run_name
 from capplan.lab.layout import Layout
 from capplan.models.errors import InputError
 from capplan.models.language.parameter import defaults
@@ -27,7 +27,7 @@ from capplan.planner.live.answer import Case, LiveFigure, LiveValidation, figure
 from capplan.planner.live.clusters import Existing, read_hosts
 from capplan.planner.live.folder import DIGEST, LARGE, PREDICTIONS, SMALL, Folder, runs_in
 from capplan.planner.live.protocol import FULL, MOST, QUICK, Asked, Protocol, Stage, closed, for_hosts
-from capplan.reports.live_page import page
+from capplan.reports.live import page
 from capplan.systems.cassandra import SYSTEM
 from capplan.systems.cassandra.network import PARAMETERS
 

@@ -15,12 +15,12 @@ from tests.planner.random_questions import question
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.verdict import CONFIDENCE, Verdict
-from capplan.planner.explore.compare import compare
-from capplan.planner.explore.sweep import OfferedRates, Sweep, SweepPoint, layouts_of, points_of
-from capplan.planner.explore.what_if import what_if
+from capplan.planner.check import Specification, check
+from capplan.planner.compare import compare
 from capplan.planner.predict.predict import predict
-from capplan.planner.situations.check import Specification, check
 from capplan.planner.size.size import SizingQuestion, size
+from capplan.planner.sweep import OfferedRates, Sweep, SweepPoint, layouts_of, points_of
+from capplan.planner.what_if import what_if
 from capplan.systems.registry import scenario, system
 
 RATED = [number for number in range(58) if number not in (1, 6, 23, 34, 40, 45, 53, 54)]  # the others are ratios

@@ -30,9 +30,9 @@ from capplan.models.language.traffic import (
 )
 from capplan.models.results import Band
 from capplan.models.verdict import Answer
+from capplan.planner.network_question import NetworkQuestion
 from capplan.planner.predict.prediction import Prediction
-from capplan.planner.predict_network.network import predict_network
-from capplan.planner.predict_network.network_question import NetworkQuestion
+from capplan.planner.predict_network import predict_network
 from capplan.planner.schemas import prediction_schema
 
 SERVICE_S = 0.001

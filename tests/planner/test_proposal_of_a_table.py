@@ -11,10 +11,10 @@ from tests.planner.proposals import of_a_table
 from tests.systems.prior_draws import prior_draws
 
 from capplan.calibration.tables.fit_table import predict_table
-from capplan.evidence.load_tests import LoadTestRow
+from capplan.evidence.load_test_row import LoadTestRow
 from capplan.layout.fitted_file import Fitted
 from capplan.models.language.scenario import changed
-from capplan.planner.next_test.next_test import next_test
+from capplan.planner.next_test import next_test
 from capplan.planner.proposal.evidence import fold_of, next_load_test, predicted_unseen, unseen_rows
 from capplan.planner.proposal.proposal import UnseenRows
 from capplan.systems.cassandra import SYSTEM

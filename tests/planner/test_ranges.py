@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from capplan.models.errors import InputError
 from capplan.models.language.units import parse_rate_per_s
-from capplan.planner.explore.ranges import (
+from capplan.planner.ranges import (
     LOAD,
     MAX_POINTS,
     WHOLE,

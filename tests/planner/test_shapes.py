@@ -8,7 +8,7 @@ import pytest
 
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import changed
-from capplan.planner.size.shapes import Shape, combinations, fields_of, read_shapes
+from capplan.planner.size.machines import Shape, combinations, fields_of, read_shapes
 from capplan.planner.size.size import SizingQuestion, size
 from capplan.planner.size.sizing import Sizing
 from capplan.simulator.experiments.workers import in_process

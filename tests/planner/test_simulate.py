@@ -22,9 +22,9 @@ from capplan.planner.schemas import simulation_schema
 from capplan.planner.simulate.estimates import PrecisionTarget, SampleEstimates, read_precision_target
 from capplan.planner.simulate.simulate import Design, Subject, observed, of_network, of_scenario, summed_up
 from capplan.planner.simulate.simulation import PrecisionReached, Simulation
-from capplan.simulator.analysis.sample import Sample, observe, warmup_of
 from capplan.simulator.engine import Engine
 from capplan.simulator.experiments.replications import ReplicationPlan, replicate
+from capplan.simulator.sample import Sample, observe, warmup_of
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 FROM_THE_START = Design(warmup="none")

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import changed
 from capplan.planner.schemas import sizing_schema
-from capplan.planner.situations.sustained import at_confidence, read_conditions
-from capplan.planner.size.prices import read_prices
+from capplan.planner.size.machines import read_prices
 from capplan.planner.size.search import Candidate, Family, Search, SizingTarget
 from capplan.planner.size.size import SizingQuestion, size
 from capplan.planner.size.sizing import Sizing
+from capplan.planner.sustained import at_confidence, read_conditions
 from capplan.simulator.experiments.workers import in_process, processes
 from capplan.systems.registry import scenario, system
 

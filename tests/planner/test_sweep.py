@@ -13,7 +13,9 @@ import pytest
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.results import STATISTICS, Band, rounded
-from capplan.planner.explore.sweep import (
+from capplan.planner.predict.predict import predict
+from capplan.planner.predict.prediction import Prediction
+from capplan.planner.sweep import (
     DEFAULT_DRAWS,
     DEFAULT_RATES,
     OfferedRates,
@@ -27,8 +29,6 @@ from capplan.planner.explore.sweep import (
     points_of,
     write_table,
 )
-from capplan.planner.predict.predict import predict
-from capplan.planner.predict.prediction import Prediction
 from capplan.simulator.experiments.experiment import perform
 from capplan.simulator.experiments.workers import in_process
 from capplan.systems.registry import documented_systems, scenario, system

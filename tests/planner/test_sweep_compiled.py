@@ -9,10 +9,10 @@ from tests.planner.test_sweep import computed, given, load, sweep
 from capplan.layout.system import System
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.results import rounded
-from capplan.planner.explore import sweep as sweep_compiled
-from capplan.planner.explore import sweep as sweep_module
-from capplan.planner.explore.sweep import Sweep, band_columns, latency_columns, precision_target
+from capplan.planner import sweep as sweep_compiled
+from capplan.planner import sweep as sweep_module
 from capplan.planner.predict.predict import predict
+from capplan.planner.sweep import Sweep, band_columns, latency_columns, precision_target
 from capplan.systems.registry import scenario, system
 
 ITS, ONE_DC = system("openprovider"), scenario(dcs=1)

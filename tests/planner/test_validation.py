@@ -228,7 +228,7 @@ def test_a_table_without_left_out_figures_has_its_columns_all_the_same() -> None
 
 
 def test_pandas_is_imported_when_a_table_is_asked_for() -> None:
-    command = "import sys, capplan.calibration.validation.validate; print(*sys.modules, sep='\\n')"
+    command = "import sys, capplan.calibration.validation.validation; print(*sys.modules, sep='\\n')"
     result = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)
 
     assert "pandas" not in result.stdout.split()

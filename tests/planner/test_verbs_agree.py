@@ -22,12 +22,12 @@ from capplan.models.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.results import STATISTICS, rounded
-from capplan.planner.explore.sweep import OfferedRates, SweepPoint, SweepTask, layouts_of, points_of
-from capplan.planner.explore.sweep import Sweep as Sweep_
 from capplan.planner.predict.predict import predict
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.simulate.simulate import Design, observed, of_scenario, summed_up
 from capplan.planner.simulate.simulation import EVERY_CLASS, Estimate, Simulation
+from capplan.planner.sweep import OfferedRates, SweepPoint, SweepTask, layouts_of, points_of
+from capplan.planner.sweep import Sweep as Sweep_
 from capplan.simulator.experiments.replications import ReplicationPlan
 from capplan.systems.registry import documented_systems, scenario, system
 

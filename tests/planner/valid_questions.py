@@ -21,8 +21,8 @@ import tomli_w
 
 from capplan.cli.shell.scenario_command import flag, with_options
 from capplan.cli.shell.target import Target, read_target
-from capplan.evidence.columns import columns_of
 from capplan.evidence.load_test_row import LATENCIES, LoadTestRow
+from capplan.evidence.row_validation import columns_of
 from capplan.layout.fitted_file import DRAWS
 from capplan.models.cassandra.consistency import READ_LEVELS
 from capplan.models.errors import InputError

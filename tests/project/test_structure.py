@@ -121,8 +121,8 @@ def test_a_cycle_is_found() -> None:
     [
         "import capplan",
         "import capplan.models.errors",
-        "import capplan.cli.layouts.simulate",
-        "import capplan.cli.layouts.predict",
+        "import capplan.cli.simulate",
+        "import capplan.cli.predict",
         "from capplan.cli.main import main; main(['--help'])",
         "from capplan.cli.main import main; main(['simulate', '--help'])",
         "from capplan.cli.main import main; main(['lab', '--help'])",

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 import pytest
 
 from capplan.models.language.scenario import Scenario
-from capplan.planner.explore.sweep import OfferedRates, Sweep, SweepPoint, SweepTask, layouts_of, points_of
+from capplan.planner.sweep import OfferedRates, Sweep, SweepPoint, SweepTask, layouts_of, points_of
 from capplan.reports.figure import LIMIT
 from capplan.reports.sweep import MOST_LINES, plot
 from capplan.systems.registry import scenario, system

@@ -10,7 +10,7 @@ from tests.simulator.random_series import chance_limits
 
 from capplan.models.errors import InputError
 from capplan.models.language.units import FloatArray
-from capplan.simulator.analysis.output import ControlledEstimate, controlled, of_replications
+from capplan.simulator.output import ControlledEstimate, controlled, of_replications
 
 
 def correlated(random: np.random.Generator, experiments: int, replications: int, share: float) -> FloatArray:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.simulator.random_series import backlogs, chance_limits
 
 from capplan.models.errors import InputError
-from capplan.simulator.analysis.output import Drift, backlog_drift
+from capplan.simulator.output import Drift, backlog_drift
 
 
 def lines(slopes: list[float], intervals: int = 20) -> list[list[float]]:

@@ -9,8 +9,8 @@ from capplan.models.language.network import Network
 from capplan.models.language.station import Station
 from capplan.models.language.step import Visit
 from capplan.models.language.traffic import Open, RequestClass
-from capplan.simulator.analysis.output import block_maxima_s, maximum_over_s
 from capplan.simulator.compiled.engine import simulate
+from capplan.simulator.output import block_maxima_s, maximum_over_s
 
 IN_A_BLOCK = 1000
 

@@ -13,7 +13,7 @@ from tests.simulator.random_series import autoregressive, chance_limits, lindley
 
 from capplan.models.errors import InputError
 from capplan.models.language.units import FloatArray
-from capplan.simulator.analysis.output import (
+from capplan.simulator.output import (
     ConfidenceInterval,
     Truncation,
     batch_length,

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.simulator.random_series import chance_limits
 
 from capplan.models.errors import InputError
-from capplan.simulator.analysis.output import ConfidenceInterval, of_replications
-from capplan.simulator.analysis.sample import FIRST, GROWTH, parse_precision, replications_needed
+from capplan.simulator.output import ConfidenceInterval, of_replications
+from capplan.simulator.sample import FIRST, GROWTH, parse_precision, replications_needed
 
 HALF_WIDTHS = st.none() | st.floats(0.0, 10.0)
 COUNTS, SHARES = st.integers(FIRST, 500), st.floats(1e-4, 0.5)

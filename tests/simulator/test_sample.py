@@ -13,10 +13,10 @@ from capplan.models.language.network import Network
 from capplan.models.language.station import Station
 from capplan.models.language.step import Delay, ForkJoin, Sequence, Visit
 from capplan.models.language.traffic import Closed, Open, RequestClass
-from capplan.simulator.analysis.output import batch_length, of_replications
-from capplan.simulator.analysis.sample import ENOUGH, NOTHING, Sample, difference, observe, warmup_of
 from capplan.simulator.engine import simulate
+from capplan.simulator.output import batch_length, of_replications
 from capplan.simulator.results.run import Run, windowed
+from capplan.simulator.sample import ENOUGH, NOTHING, Sample, difference, observe, warmup_of
 
 
 def queue(load: float = 0.8) -> Network:

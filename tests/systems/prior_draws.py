@@ -11,7 +11,7 @@ from scipy.special import ndtri
 from capplan.calibration.tables.errors import name_of
 from capplan.calibration.tables.fit_table import TableSystem, hash_of
 from capplan.calibration.tables.rows import QUANTITIES, cells_of
-from capplan.evidence.load_tests import LoadTestRow
+from capplan.evidence.load_test_row import LoadTestRow
 from capplan.layout.fitted_file import DRAWS, Fitted, FittedTable, Posterior
 
 

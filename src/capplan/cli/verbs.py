@@ -1,4 +1,7 @@
-"""The register of commands: `capplan --help` is printed from it, and a command's module is imported when it runs."""
+"""The register of commands: `capplan --help` is printed from it, and a command's module is imported when it runs.
+
+The function `next_test_` of `capplan.cli.next_test` is the command `next-test`; `lab_` is a group of commands.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,6 @@ class Verb(NamedTuple):
 
     Attributes
     ----------
-    target : str
-        `module:name`, below `capplan.cli`, of a function with typer's annotations or of a `typer.Typer` with commands.
     about : str
         The line in `capplan --help`.
     options : str
@@ -19,7 +20,6 @@ class Verb(NamedTuple):
         `network`, or `ranges` of them.
     """
 
-    target: str
     about: str
     options: Literal["own", "scenario", "network", "ranges"] = "own"
 
@@ -27,56 +27,34 @@ class Verb(NamedTuple):
 # A command stands here when it works, in the order of `capplan --help`.
 TOPICS = {
     "What a layout does": {
-        "predict": Verb(
-            "layouts.predict:predict_", "Predict capacity and latency of a layout or a network.", "network"
-        ),
-        "simulate": Verb(
-            "layouts.simulate:simulate_", "Simulate a layout or a network, request by request.", "scenario"
-        ),
-        "sweep": Verb("layouts.sweep:sweep_", "Predict many layouts at many rates, as a table and a plot.", "ranges"),
-        "compare": Verb("layouts.compare:compare_", "Compare two layouts under common random numbers."),
-        "outages": Verb(
-            "layouts.outages:outages_",
-            "Show what a loss leaves, the minutes around it, and recovery.",
-            "network",
-        ),
-        "check": Verb("layouts.check:check_", "Check the objectives of a file in every situation."),
-        "serve": Verb("layouts.serve:serve_", "Serve a JSON API and the what-if page on this machine."),
+        "predict": Verb("Predict capacity and latency of a layout or a network.", "network"),
+        "simulate": Verb("Simulate a layout or a network, request by request.", "scenario"),
+        "sweep": Verb("Predict many layouts at many rates, as a table and a plot.", "ranges"),
+        "compare": Verb("Compare two layouts under common random numbers."),
+        "outages": Verb("Show what a loss leaves, the minutes around it, and recovery.", "network"),
+        "check": Verb("Check the objectives of a file in every situation."),
+        "serve": Verb("Serve a JSON API and the what-if page on this machine."),
     },
     "What to buy": {
-        "demand": Verb("sizing.demand:demand_", "Turn subscribers into rates over time and data on disk."),
-        "size": Verb("sizing.size:size_", "Find the cheapest layout that meets its objectives.", "ranges"),
-        "proposal": Verb(
-            "sizing.proposal:proposal_",
-            "Write a sizing as a proposal: a page, a PDF or a workbook.",
-            "ranges",
-        ),
-        "verify": Verb("sizing.verify:verify_", "Compute a proposal again and name figures that differ."),
+        "demand": Verb("Turn subscribers into rates over time and data on disk."),
+        "size": Verb("Find the cheapest layout that meets its objectives.", "ranges"),
+        "proposal": Verb("Write a sizing as a proposal: a page, a PDF or a workbook.", "ranges"),
+        "verify": Verb("Compute a proposal again and name figures that differ."),
     },
     "Your own cluster": {
-        "evidence": Verb("measurements.evidence:app", "Import and audit load tests; list and audit documents."),
-        "calibrate": Verb(
-            "measurements.calibrate:calibrate_", "Fit a system to its evidence and write the fitted file."
-        ),
-        "backtest": Verb(
-            "measurements.backtest:backtest_", "Predict rows of a load-test table that a fit has not seen."
-        ),
-        "next-test": Verb(
-            "measurements.next_test:next_test_",
-            "Say which load test would tell most about a figure.",
-            "scenario",
-        ),
-        "drift": Verb("measurements.drift:drift_", "Say which claims of a saved answer still hold."),
+        "evidence": Verb("Import and audit load tests; list and audit documents."),
+        "calibrate": Verb("Fit a system to its evidence and write the fitted file."),
+        "backtest": Verb("Predict rows of a load-test table that a fit has not seen."),
+        "next-test": Verb("Say which load test would tell most about a figure.", "scenario"),
+        "drift": Verb("Say which claims of a saved answer still hold."),
     },
     "Measure": {
-        "lab": Verb("live.lab:app", "Run a real Cassandra cluster on this machine."),
-        "collect": Verb("live.collect:collect_", "Measure one part of a real server."),
+        "lab": Verb("Run a real Cassandra cluster on this machine."),
+        "collect": Verb("Measure one part of a real server."),
     },
     "Documented systems": {
-        "systems": Verb("documented.systems:systems", "List the systems and their layout options."),
-        "validate": Verb(
-            "documented.validate:validate_", "Compare a calibrated system with evidence and simple rules."
-        ),
+        "systems": Verb("List the systems and their layout options."),
+        "validate": Verb("Compare a calibrated system with evidence and simple rules."),
     },
 }
 """The commands under the headings of `capplan --help`."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from capplan.evidence.load_tests import ALL, LoadTestRow
+from capplan.evidence.load_test_row import ALL, LoadTestRow
 from capplan.evidence.table import PERCENTILES, Evidence
 
 _MEASURED = ("measured", "contradictory")

@@ -26,7 +26,7 @@ from capplan.evidence.importers import (
 )
 from capplan.evidence.importers.importer import Imported, Importer
 from capplan.evidence.importers.mapped_table import ColumnMap, read_mapped, read_mapping
-from capplan.evidence.load_tests import ALL, LOAD_TESTS, LoadTestRow
+from capplan.evidence.load_test_row import ALL, LOAD_TESTS, LoadTestRow
 from capplan.evidence.microbenchmarks import MICROBENCHMARKS, MicrobenchRow
 from capplan.evidence.table import Evidence
 from capplan.evidence.text_file import TextFile

@@ -64,8 +64,8 @@ from decimal import Decimal, InvalidOperation
 from importlib.resources.abc import Traversable
 from typing import Any, Literal
 
-from capplan.evidence.columns import Column, columns_of, parse_rows
 from capplan.evidence.interval import Interval
+from capplan.evidence.row_validation import Column, columns_of, parse_rows
 from capplan.models.errors import InputError, nearest
 
 # As written -> (SI unit, factor). Factors are decimal text, so that 2.5 ms is exactly 0.0025 s.

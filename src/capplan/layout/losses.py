@@ -11,10 +11,9 @@ from zlib import crc32
 import numpy as np
 from scipy.special import ndtri
 
-from capplan.layout.ensemble import Places
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.solution import Solution
-from capplan.layout.uncertainty import Offset
+from capplan.layout.uncertainty import Offset, Places
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import FloatArray

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from capplan.layout.ensemble import Places
+from capplan.layout.uncertainty import Places
 from capplan.models.language.network import Network
 from capplan.models.language.units import FloatArray
 from capplan.models.objective import Metric
@@ -82,7 +82,7 @@ ClosedForm = Callable[[FloatArray, float | None], FloatArray]
 class Figures:
     """Figures of a layout at offered peak rates; arrays (..., draws), SI.
 
-    With `place`, only representative draws are solved (see `capplan.layout.ensemble`): `analysis`,
+    With `place`, only representative draws are solved (see `capplan.layout.uncertainty`): `analysis`,
     `peak_rate` and `point` have these draws; every other figure has all draws.
 
     Attributes

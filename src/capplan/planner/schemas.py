@@ -16,16 +16,18 @@ from capplan.lab.cluster import LabStatus
 from capplan.lab.collectors.collector import SCHEMA as COLLECTION
 from capplan.lab.collectors.collector import Collection
 from capplan.models.language.document import schema
+from capplan.planner.check import SCHEMA as CHECK
+from capplan.planner.check import Checked
+from capplan.planner.compare import SCHEMA as COMPARISON
+from capplan.planner.compare import Comparison
 from capplan.planner.demand.forecast import SCHEMA as DEMAND
 from capplan.planner.demand.forecast import Forecast
-from capplan.planner.drift.drift import SCHEMA as DRIFT
-from capplan.planner.drift.drift import Drift
-from capplan.planner.explore.compare import SCHEMA as COMPARISON
-from capplan.planner.explore.compare import Comparison
+from capplan.planner.drift import SCHEMA as DRIFT
+from capplan.planner.drift import Drift
 from capplan.planner.live.answer import SCHEMA as LIVE
 from capplan.planner.live.answer import LiveValidation
-from capplan.planner.next_test.next_test import SCHEMA as NEXT_TEST
-from capplan.planner.next_test.next_test import NextTest
+from capplan.planner.next_test import SCHEMA as NEXT_TEST
+from capplan.planner.next_test import NextTest
 from capplan.planner.outages.answer import SCHEMA as OUTAGES
 from capplan.planner.outages.answer import OutagesAnswer
 from capplan.planner.predict.prediction import SCHEMA as PREDICTION
@@ -34,8 +36,6 @@ from capplan.planner.proposal.proposal import SCHEMA as PROPOSAL
 from capplan.planner.proposal.proposal import Proposal
 from capplan.planner.simulate.simulation import SCHEMA as SIMULATION
 from capplan.planner.simulate.simulation import Simulation
-from capplan.planner.situations.check import SCHEMA as CHECK
-from capplan.planner.situations.check import Checked
 from capplan.planner.size.sizing import SCHEMA as SIZING
 from capplan.planner.size.sizing import Sizing
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from capplan.models.number_words import rate, share
-from capplan.planner.situations.check import Checked, CheckedObjective
+from capplan.planner.check import Checked, CheckedObjective
 from capplan.reports import Later
 from capplan.reports.document import Block, Fact, Line, Paragraph, title
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from capplan.models.number_words import rate, share, significant
-from capplan.planner.explore.compare import Comparison, Difference, Driver, Interval
+from capplan.planner.compare import Comparison, Difference, Driver, Interval
 from capplan.reports import Later
 from capplan.reports.document import Block, Fact, Line, Paragraph, more, stacked, table, title
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from capplan.models.language.scenario import Scenario
 from capplan.models.number_words import rate, share, significant, tenths_of_percent
 from capplan.models.results import Band
-from capplan.planner.demand.demand import Demand
+from capplan.planner.demand.demand import GUESS, Demand
 from capplan.planner.demand.forecast import (
     ClassRates,
     Fit,
@@ -22,7 +22,6 @@ from capplan.planner.demand.forecast import (
     months_until,
     volume,
 )
-from capplan.planner.demand.uncertain import GUESS
 from capplan.reports import Later
 from capplan.reports.document import Block, Fact, Line, Paragraph, Table, more, stacked, table, title
 from capplan.reports.numbers import Format, per_second, to_ends

@@ -10,8 +10,8 @@ import plotly.graph_objects as go
 
 from capplan.models.number_words import rate
 from capplan.models.results import Band
-from capplan.planner.explore.what_if import WhatIf
 from capplan.planner.size.sizing import Sizing
+from capplan.planner.what_if import WhatIf
 from capplan.reports import figure as look
 from capplan.reports import sizing
 from capplan.systems.registry import system

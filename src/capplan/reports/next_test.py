@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from capplan.models.number_words import rate, significant
 from capplan.models.verdict import CONFIDENCE
-from capplan.planner.next_test.next_test import AskedFigure, CandidateTest, NextTest
+from capplan.planner.next_test import AskedFigure, CandidateTest, NextTest
 from capplan.reports.document import Block, Fact, Line, Paragraph, more, table, title
 from capplan.reports.numbers import Format
 

@@ -30,8 +30,8 @@ from capplan.models.solver.known_errors import MEAN, P99
 from capplan.models.verdict import CONFIDENCE
 from capplan.models.verdict import Answer as VerdictWord
 from capplan.models.verdict import answer as answer_at
-from capplan.planner.explore.sweep import AnalyticPoints, rate_fields
 from capplan.planner.predict.prediction import Limit, Offered, Prediction, statistics
+from capplan.planner.sweep import AnalyticPoints, rate_fields
 from capplan.reports import Later
 from capplan.reports.document import Block, Fact, Line, Paragraph, Table, more, table, title
 from capplan.reports.numbers import NOT_MODELLED, Format, banded, ends, given, share_band, two_digits

@@ -26,7 +26,7 @@ from capplan.planner.proposal.proposal import (
     UnseenRows,
 )
 from capplan.planner.rule_names import RULES, statistic
-from capplan.planner.size.prices import MACHINES
+from capplan.planner.size.machines import MACHINES
 from capplan.planner.size.sizing import Refusal, Safety, SizedLayout
 from capplan.reports import sizing as words
 from capplan.reports.document import (

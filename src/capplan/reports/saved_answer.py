@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from capplan.planner.drift.drift import Drift
+from capplan.planner.drift import Drift
 from capplan.planner.proposal.verify import Verification
 from capplan.reports.document import Block, Line, Paragraph, title
 from capplan.reports.numbers import many

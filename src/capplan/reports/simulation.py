@@ -28,9 +28,9 @@ from capplan.planner.simulate.simulation import (
 from capplan.reports import Later
 from capplan.reports.document import Block, Cell, Column, Fact, Line, Paragraph, Table, heading, ruled
 from capplan.reports.numbers import Format, given, percent, two_digits
-from capplan.simulator.analysis.sample import Sample
 from capplan.simulator.results.histogram import Histogram
 from capplan.simulator.results.run import Mark, Run
+from capplan.simulator.sample import Sample
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

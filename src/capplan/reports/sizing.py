@@ -18,11 +18,11 @@ from capplan.models.number_words import as_given, rate, share, tenths_of_percent
 from capplan.models.objective import parse
 from capplan.models.results import Band, Basis
 from capplan.models.verdict import NORMAL, OVERLOAD
-from capplan.planner.explore.sweep import rate_fields
 from capplan.planner.rule_names import statistic
-from capplan.planner.size.prices import MACHINES
+from capplan.planner.size.machines import MACHINES
 from capplan.planner.size.search import DATA
 from capplan.planner.size.sizing import Safety, SizedLayout, Sizing, chosen_scenario, none_holds, nothing_found
+from capplan.planner.sweep import rate_fields
 from capplan.reports import Later
 from capplan.reports.demand import until
 from capplan.reports.document import Block, Fact, Line, Table, more, stacked, table, title

@@ -15,7 +15,7 @@ from capplan.models.number_words import rate, share, significant
 from capplan.models.objective import parse
 from capplan.models.results import STATISTICS
 from capplan.models.solver.operating_point import MAX_DROP_RATE
-from capplan.planner.explore.sweep import CLIENTS, SweepPoint, band_columns, column_of, columns_of, layout_options
+from capplan.planner.sweep import CLIENTS, SweepPoint, band_columns, column_of, columns_of, layout_options
 from capplan.reports import Later
 from capplan.reports.document import Block, Cell, Column, Line, Paragraph, Table, ruled, texts
 from capplan.reports.numbers import Format, given

@@ -20,8 +20,7 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 from plotly.subplots import make_subplots
 
-from capplan.calibration.validation.validate import goals_of_all
-from capplan.calibration.validation.validation import CLOSE, MODEL, Score, Validation
+from capplan.calibration.validation.validation import CLOSE, MODEL, Score, Validation, goals_of_all
 from capplan.models.errors import InputError
 from capplan.models.files import replace_file
 from capplan.models.number_words import banded, in_unit, per_cent, share, signed, significant, tenths, with_unit

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from capplan.evidence.load_tests import ALL, LOAD_TESTS, PERCENTILES, LoadTestRow
+from capplan.evidence.load_test_row import ALL, LOAD_TESTS, PERCENTILES, LoadTestRow
 from capplan.models.language.distribution import Deterministic, Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.station import Station

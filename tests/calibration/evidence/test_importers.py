@@ -10,7 +10,7 @@ import pytest
 
 from capplan.evidence.import_files import Import, import_files
 from capplan.evidence.importers.hdr_log import decode
-from capplan.evidence.load_tests import LOAD_TESTS, LoadTestRow
+from capplan.evidence.load_test_row import LOAD_TESTS, LoadTestRow
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 

@@ -14,7 +14,7 @@ from tests.calibration.evidence.engine_tables import clean_table
 
 from capplan.evidence.audit.audit import Audit, audit_load_tests
 from capplan.evidence.audit.load_tests import RULES
-from capplan.evidence.load_tests import LATENCIES, LOAD_TESTS, LoadTestRow
+from capplan.evidence.load_test_row import LATENCIES, LOAD_TESTS, LoadTestRow
 from capplan.models.results import plain
 
 

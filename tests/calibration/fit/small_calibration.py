@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from tests.calibration.altered_systems import observing
 
-from capplan.calibration.fit import calibrate, posterior, refits
+from capplan.calibration.fit import calibrate, posterior
+from capplan.calibration.fit import calibrate as refits
 from capplan.layout.observations import LoadTest
 from capplan.systems.registry import system
 

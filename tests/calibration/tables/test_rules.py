@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from capplan.calibration.tables.rules import RULES, table_estimates
-from capplan.evidence.load_tests import LoadTestRow
+from capplan.evidence.load_test_row import LoadTestRow
 
 CLIENTS = (1, 4, 16, 64, 256)
 NEAR = pytest.approx

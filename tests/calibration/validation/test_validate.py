@@ -9,10 +9,9 @@ import pytest
 from tests.calibration.documented_reports import every, reported
 from tests.calibration.made_up_fits import as_documented, left_out_at, saying
 
-from capplan.calibration.validation import validate as module
-from capplan.calibration.validation.validate import goals_of, goals_of_all, median_errors
-from capplan.calibration.validation.validate import report as report_on
-from capplan.calibration.validation.validation import Compared, Score, Validation
+from capplan.calibration.validation import validation as module
+from capplan.calibration.validation.validation import Compared, Score, Validation, goals_of, goals_of_all, median_errors
+from capplan.calibration.validation.validation import report as report_on
 from capplan.evidence.table import by_id
 from capplan.layout.fitted_file import Fitted
 from capplan.systems.openprovider import observations as openprovider_figures

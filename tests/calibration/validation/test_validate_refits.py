@@ -8,10 +8,10 @@ import pytest
 from tests.calibration.documented_reports import reported
 from tests.calibration.fit.small_calibration import few_draws
 
-from capplan.calibration.fit import refits
+from capplan.calibration.fit import calibrate as refits
 from capplan.calibration.fit.calibrate import calibrate
-from capplan.calibration.validation import validate as module
-from capplan.calibration.validation.validate import report, stages_of, validate
+from capplan.calibration.validation import validation as module
+from capplan.calibration.validation.validation import report, stages_of, validate
 from capplan.layout.fitted_file import Fitted
 from capplan.models.errors import Notice
 from capplan.systems.registry import system

@@ -16,7 +16,7 @@ from capplan.models.language.station import Background, Host, Pauses
 from capplan.models.language.step import Batch, Hedge
 from capplan.models.language.traffic import Retry, Timeline, Trace
 from capplan.models.results import STATISTICS
-from capplan.planner.predict_network.network import predict_network
+from capplan.planner.predict_network import predict_network
 
 UNKNOWN = frozenset({Hedge, Batch, Pauses, Background, Host, Retry, Timeline, Trace})
 """What the solver always refuses, or leaves out."""

@@ -13,7 +13,7 @@ from capplan.calibration.tables.fit_table import fit_table
 from capplan.cli.main import main
 from capplan.layout.fitted_file import Fitted, write
 from capplan.models.errors import InputError
-from capplan.planner.next_test.next_test import Hours, NextTest, next_test, parse_candidates
+from capplan.planner.next_test import Hours, NextTest, next_test, parse_candidates
 from capplan.planner.schemas import next_test_schema
 from capplan.systems.registry import resolve
 from capplan.systems.two_tier import SYSTEM

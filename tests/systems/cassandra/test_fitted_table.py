@@ -20,15 +20,14 @@ from capplan.calibration.tables.model import solved_rows
 from capplan.calibration.tables.priors import OVERHEAD
 from capplan.calibration.tables.rows import cells_of
 from capplan.cli.main import main
-from capplan.evidence.load_test_row import LATENCIES
-from capplan.evidence.load_tests import LOAD_TESTS, LoadTestRow
+from capplan.evidence.load_test_row import LATENCIES, LOAD_TESTS, LoadTestRow
 from capplan.layout.fitted_file import Fitted, write
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.parameter import defaults
 from capplan.models.language.scenario import changed
-from capplan.planner.explore.sweep import DEFAULT_DRAWS, OfferedRates, SweepTask, band_columns, points_of
 from capplan.planner.predict.predict import predict
 from capplan.planner.size.size import SizingQuestion, size
+from capplan.planner.sweep import DEFAULT_DRAWS, OfferedRates, SweepTask, band_columns, points_of
 from capplan.systems.cassandra import SYSTEM
 from capplan.systems.cassandra.scenario import CassandraScenario
 from capplan.systems.registry import read_calibration, resolve

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.systems.prior_draws import prior_draws
 
-from capplan.evidence.load_tests import LoadTestRow
+from capplan.evidence.load_test_row import LoadTestRow
 from capplan.layout.losses import Loss, Remainder
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.parameter import Values, defaults

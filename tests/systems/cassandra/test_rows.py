@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from capplan.evidence.load_tests import LoadTestRow
+from capplan.evidence.load_test_row import LoadTestRow
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.scenario import changed
 from capplan.systems.cassandra import SYSTEM

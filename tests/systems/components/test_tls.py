@@ -9,9 +9,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm, t
 
-from capplan.systems.components.tls.floor import BORINGSSL, JDK, floor, handshake_s, table
-from capplan.systems.components.tls.pairs import Spread, backtest, load_factor, spread
-from capplan.systems.components.tls.prior import CORE, HANDSHAKE_LOAD, LOAD, ROW, bounds, draws, parameters, work
+from capplan.systems.components.tls.prior import (
+    BORINGSSL,
+    CORE,
+    HANDSHAKE_LOAD,
+    JDK,
+    LOAD,
+    ROW,
+    Spread,
+    backtest,
+    bounds,
+    draws,
+    floor,
+    handshake_s,
+    load_factor,
+    parameters,
+    spread,
+    table,
+    work,
+)
 
 ROOT = Path(__file__).parents[3]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from capplan.calibration.tables.model import solved_rows
-from capplan.evidence.load_tests import LoadTestRow
+from capplan.evidence.load_test_row import LoadTestRow
 from capplan.models.language.parameter import Values, defaults
 from capplan.systems.two_tier import SYSTEM
 

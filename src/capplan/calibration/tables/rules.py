@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from capplan.evidence.load_tests import ALL, LoadTestRow
+from capplan.evidence.load_test_row import ALL, LoadTestRow
 from capplan.layout.baselines import (
     affine,
     linear,

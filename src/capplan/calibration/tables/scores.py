@@ -16,7 +16,7 @@ import numpy as np
 
 from capplan.calibration.tables.rules import table_estimates
 from capplan.calibration.validation.simple_rules import IntervalEstimate
-from capplan.evidence.load_tests import LoadTestRow
+from capplan.evidence.load_test_row import LoadTestRow
 from capplan.models.results import Band
 
 if TYPE_CHECKING:

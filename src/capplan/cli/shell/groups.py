@@ -88,10 +88,8 @@ class Verbs(Commands):
         return result
 
 
-def import_target(target: str) -> Any:
-    """Import `module:name`."""
-    module, _, attribute = target.partition(":")
-    return getattr(import_module(module), attribute)
+def _imported(name: str) -> Any:
+    return getattr(import_module(f"capplan.cli.{name}"), f"{name}_")
 
 
 def _command_class(options: str) -> Any:
@@ -104,7 +102,7 @@ def _command_class(options: str) -> Any:
 
 def load(name: str) -> Any:
     """Import a command of the register."""
-    found = import_target(f"capplan.cli.{VERBS[name].target}")
+    found = _imported(name.replace("-", "_"))
     if isinstance(found, typer.Typer):
         return typer.main.get_command(found)
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)

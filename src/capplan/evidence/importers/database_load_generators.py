@@ -20,7 +20,7 @@ from capplan.evidence.importers.importer import (
     real,
     run_id,
 )
-from capplan.evidence.load_tests import ALL, LoadTestRow
+from capplan.evidence.load_test_row import ALL, LoadTestRow
 from capplan.evidence.text_file import TextFile
 from capplan.models.cassandra.consistency import READ_LEVELS
 from capplan.models.errors import InputError

@@ -18,7 +18,7 @@ from hdrh.codec import HdrCookieException, HdrHistogramSettingsException, HdrLen
 from hdrh.histogram import HdrHistogram
 
 from capplan.evidence.importers.importer import Imported, Importer, of_histogram, run_id
-from capplan.evidence.load_tests import ALL, LoadTestRow
+from capplan.evidence.load_test_row import ALL, LoadTestRow
 from capplan.evidence.text_file import TextFile
 from capplan.models.errors import InputError
 

@@ -12,7 +12,7 @@ import numpy as np
 from hdrh.histogram import HdrHistogram
 from numpy.typing import NDArray
 
-from capplan.evidence.load_tests import PERCENTILES, LoadTestRow
+from capplan.evidence.load_test_row import PERCENTILES, LoadTestRow
 from capplan.evidence.microbenchmarks import MicrobenchRow
 from capplan.evidence.text_file import TextFile
 from capplan.models.errors import InputError

@@ -23,8 +23,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from capplan.evidence.load_test_row import all_in_first
-from capplan.evidence.load_tests import LoadTestRow
+from capplan.evidence.load_test_row import LoadTestRow, all_in_first
 from capplan.evidence.microbenchmarks import MicrobenchRow
 from capplan.lab import cluster as lab_cluster
 from capplan.lab import state

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from capplan.evidence.importers.importer import of_samples
-from capplan.evidence.load_tests import PERCENTILES, LoadTestRow
+from capplan.evidence.load_test_row import PERCENTILES, LoadTestRow
 from capplan.evidence.microbenchmarks import MicrobenchRow
 from capplan.lab.collectors.collector import Progress, Settings, Timed
 from capplan.lab.processes import Process, cores, cpu_error_s, cpu_quantum_s, cpu_s, machine

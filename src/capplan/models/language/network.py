@@ -1,9 +1,13 @@
-"""A queueing network: the one description of a system that every solver and engine reads."""
+"""A queueing network: the one description of a system that every solver and engine reads.
+
+Checks of flows: every name that a step refers to exists, and every countdown latch and fan-out can be completed.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -11,10 +15,208 @@ from pydantic.dataclasses import dataclass
 
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.construct import LANGUAGE, Construct, Name
-from capplan.models.language.flow_checks import check_flows
 from capplan.models.language.station import Assignment, Host, Pool, Station, member_name
-from capplan.models.language.step import Delay, walk
+from capplan.models.language.step import (
+    Acquire,
+    Batch,
+    Choice,
+    CountdownLatch,
+    Delay,
+    FanOut,
+    If,
+    Pick,
+    ReplicaSet,
+    Route,
+    Signal,
+    Step,
+    Visit,
+    children,
+    walk,
+)
 from capplan.models.language.traffic import Event, RequestClass, Session, Timeline, Traffic
+
+
+@dataclasses.dataclass(frozen=True)
+class Binding:
+    """What a name is bound to: a member of a station or pool with `count` members, or a set of `size` of them."""
+
+    count: int
+    size: int | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class _Scope:
+    """What surrounds a step: the groups of the countdown latches, and the bound names."""
+
+    groups: frozenset[str] = frozenset()
+    bound: frozenset[tuple[str, Binding]] = frozenset()
+
+    def binding(self, name: str) -> Binding:
+        bound = dict(self.bound)
+        if name not in bound:
+            known = nearest(name, bound) or ": bind it with a pick, replica_set or fan_out around"
+            raise InputError(f"member or set {name!r} is not bound by a step around{known}")
+        return bound[name]
+
+    def with_bound(self, name: str, binding: Binding) -> _Scope:
+        return _Scope(self.groups, frozenset({**dict(self.bound), name: binding}.items()))
+
+
+def check_flows(flows: Iterable[Step], stations: Sequence[Station], pools: Sequence[Pool]) -> None:
+    """Check the names and counts that flows refer to.
+
+    Raises
+    ------
+    InputError
+        If a name refers to nothing, counts do not match, or a countdown latch or fan-out can never be completed.
+    """
+    checker = _Checker({each.name: each.count for each in stations}, {each.name: each.count for each in pools})
+    for flow in flows:
+        checker.check(flow, _Scope())
+
+
+class _Checker:
+    """Checks each step object once for each scope in which it occurs."""
+
+    def __init__(self, stations: Mapping[str, int | None], pools: Mapping[str, int | None]) -> None:
+        self.stations, self.pools = stations, pools
+        self.most_signals: dict[tuple[int, _Scope], Counter[str]] = {}
+
+    def check(self, step: Step, scope: _Scope) -> Counter[str]:
+        """Check a step and those inside; return the most signals that it can send to each group outside."""
+        known = self.most_signals.get((id(step), scope))
+        if known is None:
+            known = self.most_signals[id(step), scope] = self._checked(step, scope)
+        return known
+
+    def _checked(self, step: Step, scope: _Scope) -> Counter[str]:
+        match step:
+            case Signal():
+                _known_name("group of a countdown latch", step.group, scope.groups)
+                return Counter([step.group])
+            case Visit():
+                self._check_reference("station", (step.station, step.member), self.stations, scope)
+            case Acquire():
+                self._check_reference("pool", (step.pool, step.member), self.pools, scope)
+            case If():
+                self._check_comparison(step, scope)
+            case _:
+                pass
+        inside = self._scope_inside(step, scope)
+        return _sent(step, [self.check(child, inside) for child in children(step)], scope)
+
+    def _check_reference(
+        self, what: str, reference: tuple[str, str | None], places: Mapping[str, int | None], scope: _Scope
+    ) -> None:
+        name, member = reference
+        _known_name(what, name, places)
+        count = places[name]
+        if member is None:
+            if count is not None:
+                raise InputError(f"{what} {name!r} has {count} members: give the bound name of one as member")
+            return
+        binding = scope.binding(member)
+        if binding.size is not None:
+            raise InputError(f"{member!r} is a set: pick a member of it, or use a step over the set")
+        if count is None:
+            raise InputError(f"{what} {name!r} has no members, so {member!r} is none of them: leave member out")
+        if binding.count != count:
+            raise InputError(
+                f"{member!r} is one of {binding.count} members, and {what} {name!r} has {count}: they must be as many"
+            )
+
+    def _check_comparison(self, step: If, scope: _Scope) -> None:
+        member, among = scope.binding(step.member), scope.binding(step.among)
+        if member.size is not None:
+            raise InputError(f"{step.member!r} is a set: only a member can be compared")
+        if member.count != among.count:
+            raise InputError(
+                f"{step.member!r} is one of {member.count} members, and {step.among!r} of {among.count}: they must be "
+                "as many"
+            )
+
+    def _scope_inside(self, step: Step, scope: _Scope) -> _Scope:
+        match step:
+            case CountdownLatch():
+                return _Scope(scope.groups | {group.name for group in step.groups}, scope.bound)
+            case Batch():
+                return _Scope()  # one run for many requests cannot signal the latch of each, nor know its members
+            case Pick():
+                return scope.with_bound(step.member, Binding(self._count(step.among, scope)))
+            case ReplicaSet():
+                count = self._count(step.among, scope, sets=False)
+                if step.size > count:
+                    raise InputError(f"size = {step.size} replicas among {count} members: give at most {count}")
+                if step.first is not None:
+                    self._check_first(step, count, scope)
+                return scope.with_bound(step.members, Binding(count, step.size))
+            case FanOut():
+                _check_fan_out(step, scope.binding(step.over))
+                return scope.with_bound(step.member, Binding(scope.binding(step.over).count))
+            case _:
+                return scope
+
+    def _check_first(self, step: ReplicaSet, count: int, scope: _Scope) -> None:
+        first = scope.binding(str(step.first))
+        if first.size is not None or first.count != count:
+            raise InputError(f"first = {step.first!r} is not one of the {count} members of {step.among!r}")
+
+    def _count(self, name: str, scope: _Scope, *, sets: bool = True) -> int:
+        """Return the number of members of a station, pool or bound set."""
+        binding, counts = dict(scope.bound).get(name), {**self.pools, **self.stations}
+        if sets and binding is not None and binding.size is not None:
+            return binding.count
+        count = counts.get(name)
+        if count is not None:
+            return count
+        kinds = "station or pool with a count" + (" or bound set" if sets else "")
+        known = sorted(group for group, count in counts.items() if count is not None)
+        if name in counts:
+            raise InputError(f"{name!r} has no members: give it a count, or take a {kinds}{nearest(name, known)}")
+        if binding is not None:
+            bound = "member" if binding.size is None else "set"
+            raise InputError(f"{name!r} is a bound {bound}: take a {kinds}{nearest(name, known)}")
+        raise InputError(f"{name!r} is no {kinds}{nearest(name, known)}")
+
+
+def _check_fan_out(step: FanOut, over: Binding) -> None:
+    if over.size is None:
+        raise InputError(f"{step.over!r} is a member: a fan_out runs over a set")
+    if step.needed > over.size:
+        raise InputError(f"needed = {step.needed} of a set of {over.size}: at most all can be needed")
+    if (step.contacted or 0) > over.size:
+        raise InputError(f"contacted = {step.contacted} of a set of {over.size}: at most all can be contacted")
+
+
+def _sent(step: Step, counts: Sequence[Counter[str]], scope: _Scope) -> Counter[str]:
+    """Return the most signals to each group outside `step`; refuse a latch that can never open."""
+    most: Counter[str] = Counter()
+    for count in filter(None, counts):
+        most = most | count if isinstance(step, (Choice, Route, If)) else most + count
+    if isinstance(step, FanOut):
+        branches = step.contacted or scope.binding(step.over).size or 0
+        most = Counter({group: branches * count for group, count in most.items()})
+    if isinstance(step, CountdownLatch):
+        _check_opens(step, most)
+        for group in step.groups:
+            del most[group.name]
+    return most
+
+
+def _check_opens(latch: CountdownLatch, most: Counter[str]) -> None:
+    short = [group for group in latch.groups if most[group.name] < group.needed]
+    needed = len(latch.groups) if latch.needed is None else latch.needed
+    if len(latch.groups) - len(short) < needed:
+        raise InputError(
+            f"a countdown latch can never open: its group {short[0].name!r} needs {short[0].needed} signals, but the "
+            f"step inside sends at most {most[short[0].name]}"
+        )
+
+
+def _known_name(what: str, name: str, known: Iterable[str]) -> None:
+    if name not in known:
+        raise InputError(f"{what} {name!r} does not exist{nearest(name, known)}")
+
 
 ALL_TRAFFIC = "*"
 

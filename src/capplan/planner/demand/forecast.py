@@ -20,14 +20,18 @@ from capplan.models.results import Band, plain
 from capplan.planner.demand.demand import (
     DAY_S,
     HOUR_S,
+    Assumption,
+    Between,
     BusyHour,
     Connections,
     Data,
     Demand,
     assumptions,
     authentication_requests,
+    band_of,
     boots,
     compression,
+    growth_factors,
     headroom,
     interim_s,
     share_of_day,
@@ -35,9 +39,8 @@ from capplan.planner.demand.demand import (
     window_s,
     within_s,
 )
-from capplan.planner.demand.uncertain import Assumption, Between, band_of, growth_factors
-from capplan.planner.explore.sweep import rate_fields
 from capplan.planner.predict.capacity import peak_and_mean
+from capplan.planner.sweep import rate_fields
 from capplan.systems.registry import resolve, system
 
 

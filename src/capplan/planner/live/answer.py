@@ -12,7 +12,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from capplan.calibration.tables.scores import relative_error
-from capplan.evidence.load_tests import LoadTestRow
+from capplan.evidence.load_test_row import LoadTestRow
 from capplan.lab.collectors.cassandra import Load
 from capplan.models.results import Band
 from capplan.planner.live.protocol import MOST, Stage

@@ -16,7 +16,7 @@ from typing import Any, cast
 import numpy as np
 
 from capplan.calibration.tables.fit_table import band_of, draws_of, unloaded, with_unknown_layouts
-from capplan.evidence.load_tests import LoadTestRow
+from capplan.evidence.load_test_row import LoadTestRow
 from capplan.lab.collectors.cassandra import Operation, RunningCluster
 from capplan.lab.collectors.collector import Progress
 from capplan.lab.collectors.sessions import (
@@ -28,9 +28,9 @@ from capplan.lab.collectors.sessions import (
     row_of,
     run_name,
 )
-from capplan.layout.ensemble import at_draws, spaced
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.solution import varied
+from capplan.layout.uncertainty import at_draws, spaced
 from capplan.models.cassandra.visibility import Load as Busy
 from capplan.models.cassandra.visibility import Question, Sampling, chances_not_found
 from capplan.models.language.distribution import Exponential

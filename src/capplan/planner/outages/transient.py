@@ -17,9 +17,9 @@ from capplan.models.number_words import significant
 from capplan.planner.outages.answer import Duration, Phase, SeriesBand, Transient
 from capplan.planner.outages.places import Return, with_loss
 from capplan.planner.predict.simulated_latency import LONGEST_BUDGET_S
-from capplan.simulator.analysis.output import CONFIDENCE, interval
 from capplan.simulator.engine import simulate
 from capplan.simulator.experiments.replications import ReplicationPlan, replicate
+from capplan.simulator.output import CONFIDENCE, interval
 from capplan.simulator.results.histogram import IntArray, bin_middles
 from capplan.simulator.results.run import Run
 from capplan.simulator.results.tally import COMPLETED, DROPPED, INTERVALS, RETRIES, STARTED, TIMED_OUT

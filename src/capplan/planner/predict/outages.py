@@ -18,11 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from capplan.layout.ensemble import SMALL_ENSEMBLE, Places, Representatives, at_draws, representatives
 from capplan.layout.losses import Loss, Remainder
 from capplan.layout.solution import Figures, Solution
 from capplan.layout.system import Case
-from capplan.layout.uncertainty import Uncertainty
+from capplan.layout.uncertainty import SMALL_ENSEMBLE, Places, Representatives, Uncertainty, at_draws, representatives
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import FloatArray
 from capplan.models.objective import Objective
@@ -33,7 +32,7 @@ from capplan.planner.predict.capacity import (
     Relations,
     SustainedRate,
     at_most,
-    band_of,
+    band_of_rates,
     objectives_at_a_rate,
     sustained_rate,
 )
@@ -159,7 +158,7 @@ def _outage(whole: Whole, left: Remainder) -> Outage:
     latency = {} if probability > _OVERLOADED else _latency(whole, left, figures, times)
     if whole.objectives:
         limited = _limited(whole, left, solution, replace(whole.near.uncertainty, offset=offset))
-        capacity = model_only(band_of(limited, capacity, whole.near.uncertainty.repeated_rate(draws)))
+        capacity = model_only(band_of_rates(limited, capacity, whole.near.uncertainty.repeated_rate(draws)))
         probability = max(float(np.mean(limited.repeated < whole.offered_per_s)), probability)
     better = bool(left.lowered) or _is_better(whole, capacity, latency)
     eased = _eased(whole, left, solution) if better else ()

@@ -41,8 +41,7 @@ from capplan.planner.predict.prediction import (
     with_basis,
 )
 from capplan.planner.predict.simulated_latency import check_budget, solved_latency
-from capplan.planner.situations.judged import Judged, conditions_of
-from capplan.planner.situations.sustained import Conditions, Strained
+from capplan.planner.sustained import Conditions, Judged, Strained, conditions_of
 from capplan.simulator.experiments.replications import RunsDone
 from capplan.systems.registry import resolve
 
@@ -193,7 +192,7 @@ def predict_case(case: Case[Any], question: Question | None = None) -> Predictio
         losses_of(question.lose, case.system.losses, 1)
         return predicted_ratio(case)
     if case.system.from_tables and getattr(case.scenario, "clients", None) is not None:
-        from capplan.planner.predict.closed_clients import predict_closed  # slow to import
+        from capplan.planner.predict.capacity import predict_closed  # slow to import
 
         return predict_closed(case, question.lose, question.confidence)
     return _predicted(case, question)

@@ -20,11 +20,11 @@ from capplan.models.objective import Objective
 from capplan.models.verdict import NORMAL
 from capplan.planner.predict.capacity import Relations
 from capplan.planner.proposal.proposal import Option
-from capplan.planner.situations.sustained import NONE, Strained, Strains, read_conditions
 from capplan.planner.size.confirm import FamilyResult, simulated, sized
 from capplan.planner.size.search import DATA, Candidate, Family, Numbers, Search, Simulated, SizingTarget, disks_of
 from capplan.planner.size.size import SizingQuestion
 from capplan.planner.size.sizing import Safety, Sizing
+from capplan.planner.sustained import NONE, Strained, Strains, read_conditions
 from capplan.systems.registry import system
 
 CONFIDENCES = (0.5, 0.8, 0.9, 0.95, 0.99)

@@ -21,15 +21,16 @@ from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario
 from capplan.models.results import STATISTICS, Band, plain, rounded
 from capplan.planner.demand.forecast import months_until_rate, with_demand
-from capplan.planner.explore.sweep import AnalyticPoints
 from capplan.planner.predict.predict import predict
 from capplan.planner.predict.prediction import Prediction
-from capplan.planner.proposal.assumptions import assumptions, limits, measured_inputs
 from capplan.planner.proposal.details import Details
 from capplan.planner.proposal.evidence import (
     Fold,
+    assumptions,
     evidence_used,
     fold_of,
+    limits,
+    measured_inputs,
     next_load_test,
     predicted_unseen,
     unseen_rows,
@@ -54,6 +55,7 @@ from capplan.planner.proposal.proposal import (
 from capplan.planner.size.search import DATA, disks_of
 from capplan.planner.size.size import SizingQuestion, size_families
 from capplan.planner.size.sizing import Safety, SizedLayout, Sizing, chosen_scenario, nothing_found, steady
+from capplan.planner.sweep import AnalyticPoints
 from capplan.simulator.experiments.workers import Workers, run_all
 from capplan.systems.registry import resolve, system, table_system
 

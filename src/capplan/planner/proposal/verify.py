@@ -18,8 +18,7 @@ from capplan.planner.proposal.details import Details
 from capplan.planner.proposal.proposal import SCHEMA, digest
 from capplan.planner.proposal.propose import ProposalQuestion, Stage, propose
 from capplan.planner.saved_document import read_document
-from capplan.planner.size.prices import Prices
-from capplan.planner.size.shapes import Shapes, checked_shapes
+from capplan.planner.size.machines import Prices, Shapes, checked_shapes
 from capplan.planner.size.size import SizingQuestion
 from capplan.simulator.experiments.workers import Workers
 from capplan.systems.registry import scenario, system

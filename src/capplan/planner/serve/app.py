@@ -25,10 +25,10 @@ from capplan.models.errors import InputError
 from capplan.models.language.document import network_schema, schema
 from capplan.planner.demand.demand import Demand
 from capplan.planner.schemas import prediction_schema, simulation_schema, sizing_schema
+from capplan.planner.serve.answer import Limits, Processes, Queue, RefusedRequestError, Work
 from capplan.planner.serve.guard import Guard, Metrics, login, refusal
 from capplan.planner.serve.request import FittedFiles, PredictRequest, SimulateRequest, SizeRequest
-from capplan.planner.serve.work import Limits, Processes, Queue, RefusedRequestError, Work
-from capplan.planner.size.shapes import Shapes
+from capplan.planner.size.machines import Shapes
 from capplan.systems.registry import every_system
 
 ERRORS = {

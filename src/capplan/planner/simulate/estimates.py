@@ -29,9 +29,9 @@ from capplan.planner.simulate.simulation import (
     StationFigures,
     StationKind,
 )
-from capplan.simulator.analysis.output import ConfidenceInterval, controlled
-from capplan.simulator.analysis.sample import FIRST, Sample, Statistic, parse_precision
+from capplan.simulator.output import ConfidenceInterval, controlled
 from capplan.simulator.results.run import ClassReport, Clock, PoolReport, Run, StationReport
+from capplan.simulator.sample import FIRST, Sample, Statistic, parse_precision
 
 FINEST = 1 / 256  # relative error of a percentile that is read from a histogram
 

@@ -37,8 +37,11 @@ from capplan.planner.simulate.simulation import (
     Simulation,
     WarmupSource,
 )
-from capplan.simulator.analysis.output import ConfidenceInterval, Truncation
-from capplan.simulator.analysis.sample import (
+from capplan.simulator.engine import Progress
+from capplan.simulator.experiments.replications import ReplicationPlan, WriteRequests, replicate
+from capplan.simulator.output import ConfidenceInterval, Truncation
+from capplan.simulator.results.run import Run
+from capplan.simulator.sample import (
     ENOUGH,
     FIRST,
     NOTHING,
@@ -48,9 +51,6 @@ from capplan.simulator.analysis.sample import (
     replications_needed,
     warmup_of,
 )
-from capplan.simulator.engine import Progress
-from capplan.simulator.experiments.replications import ReplicationPlan, WriteRequests, replicate
-from capplan.simulator.results.run import Run
 from capplan.systems.registry import resolve
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
-from capplan.planner.situations.sustained import NONE, Strained, at_confidence, band_of_rates
 from capplan.planner.size.search import DATA, DISK, Candidate, Family, Numbers, Search, Simulated, SizingTarget
 from capplan.planner.size.sizing import Refusal, Safety, SizedLayout, steady
+from capplan.planner.sustained import NONE, Strained, at_confidence, band_of_rates
 from capplan.systems.registry import system
 
 SizingEngine = Literal["compiled", "analytic"]

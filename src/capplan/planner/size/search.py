@@ -20,12 +20,11 @@ from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import FloatArray
 from capplan.models.results import Band
 from capplan.models.verdict import NORMAL
-from capplan.planner.demand.demand import Demand
+from capplan.planner.demand.demand import Demand, growth_factors
 from capplan.planner.demand.forecast import GROWTH, Volume, fullest, months_until, volume
-from capplan.planner.demand.uncertain import growth_factors
 from capplan.planner.predict.capacity import Relations
-from capplan.planner.situations.sustained import NONE, Conditions, Strained, Strains, strained
-from capplan.planner.size.prices import Prices
+from capplan.planner.size.machines import Prices
+from capplan.planner.sustained import NONE, Conditions, Strained, Strains, strained
 
 DATA = "data"
 """The word of the situation in which data must fit on the disks."""

@@ -27,12 +27,11 @@ from capplan.models.verdict import CONFIDENCE, Answer, answer, check_confidence
 from capplan.planner.demand.demand import Demand
 from capplan.planner.demand.forecast import months_until_rate, with_demand
 from capplan.planner.predict.capacity import objectives_at_a_rate
-from capplan.planner.situations.sustained import read_conditions
 from capplan.planner.size.confirm import FamilyResult, SizingEngine, best_of, would_help
-from capplan.planner.size.prices import Prices
+from capplan.planner.size.machines import Prices, Shapes, combinations, disk_gib, fields_of
 from capplan.planner.size.search import DATA, Family, SizingTarget, disks_of
-from capplan.planner.size.shapes import Shapes, combinations, disk_gib, fields_of
 from capplan.planner.size.sizing import SizedLayout, Sizing, steady
+from capplan.planner.sustained import read_conditions
 from capplan.simulator.experiments.workers import Workers, run_all
 from capplan.systems.registry import resolve, system
 

@@ -10,7 +10,7 @@ from capplan.models.language.scenario import Scenario, changed
 from capplan.models.number_words import rate, share, tenths_of_percent
 from capplan.models.results import Band, plain
 from capplan.models.verdict import Answer
-from capplan.planner.explore.sweep import rate_fields
+from capplan.planner.sweep import rate_fields
 
 SCHEMA = "capplan.sizing/1"
 

@@ -8,11 +8,10 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from capplan.layout.ensemble import Places
 from capplan.layout.losses import Loss, Remainder
 from capplan.layout.solution import Solution
 from capplan.layout.system import Case
-from capplan.layout.uncertainty import NO_OFFSET, ModelError, Offset
+from capplan.layout.uncertainty import NO_OFFSET, ModelError, Offset, Places
 from capplan.models.cassandra.consistency import always_found, answers, available, lower_levels
 from capplan.models.errors import InputError
 from capplan.models.language.parameter import Values

@@ -1,23 +1,213 @@
-"""The prior of TLS's cost on a system that was never measured with it.
-
-Cost at one side = floor (between BoringSSL and JDK) x load factor (from public pairs) x core factor (a guess).
-"""
+"""What TLS costs: the prior of its work from measured pairs, and the least that a cipher takes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.resources import files
+from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.stats import norm
+import pandas as pd
+from scipy.stats import norm, t
 from scipy.stats.qmc import LatinHypercube
 
 from capplan.models.cassandra.encryption import End
 from capplan.models.language.parameter import Parameter
 from capplan.models.language.units import Number
-from capplan.systems.components.tls.floor import BORINGSSL, JDK, Floor, floor
-from capplan.systems.components.tls.pairs import TAIL, Spread, load_factor
+
+SIDES = 2  # the measured process was sender and receiver
+BORINGSSL, JDK = "BoringSSL", "JDK"
+"""Providers of TLS: the ends of the band."""
+_PLAIN = "none"
+
+
+@dataclass(frozen=True)
+class Floor:
+    """CPU time of TLS at one side of a link, with its standard error.
+
+    Attributes
+    ----------
+    message_s, message_error_s : float
+        Per message, sent or received, seconds.
+    byte_s, byte_error_s : float
+        Per byte of a message, seconds.
+    handshake_s : float
+        Per full handshake, seconds: the geometric mean over protocols and certificates.
+    handshakes_s : tuple of float
+        The least and the most of these.
+    """
+
+    message_s: float
+    message_error_s: float
+    byte_s: float
+    byte_error_s: float
+    handshake_s: float
+    handshakes_s: tuple[float, float]
+
+
+def table(name: str) -> pd.DataFrame:
+    """Return a table of evidence beside this file."""
+    with (files(__package__) / f"{name}.csv").open(encoding="utf-8") as file:
+        return pd.read_csv(file, keep_default_na=False, na_values=[""])
+
+
+@lru_cache
+def floor(provider: str) -> Floor:
+    """Return the floor of a provider, TLS 1.2 and 1.3 together.
+
+    Lines are fitted by least squares, weighted by the measured quartiles; standard errors come from the residuals.
+    """
+    measured = table("messages")
+    plain = measured[measured.provider == _PLAIN].set_index("bytes").cpu_us
+    own = measured[measured.provider == provider]
+    extra_s = (own.cpu_us - own.bytes.map(plain)) * 1e-6 / SIDES
+    (byte_s, message_s), errors = np.polyfit(own.bytes, extra_s, 1, w=1 / (own.q3_us - own.q1_us), cov=True)
+    byte_error_s, message_error_s = np.sqrt(np.diag(errors))
+    handshakes = handshake_s(provider)
+    return Floor(
+        float(message_s),
+        float(message_error_s),
+        float(byte_s),
+        float(byte_error_s),
+        float(np.exp(np.log(handshakes).mean())),
+        (float(handshakes.min()), float(handshakes.max())),
+    )
+
+
+def handshake_s(provider: str, certificate: str | None = None, protocol: str | None = None) -> pd.Series[float]:
+    """Return the measured CPU times of a handshake at one side, seconds; of a certificate and a protocol, or of all."""
+    measured = table("handshakes")
+    chosen = measured.provider == provider
+    for column, wanted in (("certificate", certificate), ("protocol", protocol)):
+        if wanted is not None:
+            chosen &= measured[column] == wanted
+    return measured[chosen].cpu_us * 1e-6 / SIDES
+
+
+Kind = Literal["message", "handshake"]
+TAIL = 0.95  # bands reach from the 5th to the 95th percentile
+
+
+class Spread(NamedTuple):
+    """A lognormal factor.
+
+    Attributes
+    ----------
+    median : float
+        Median.
+    log_sd : float
+        Standard deviation of the natural logarithm.
+    """
+
+    median: float
+    log_sd: float
+
+    def at(self, level: float) -> float:
+        """Return a quantile."""
+        return self.median * float(np.exp(self.log_sd * norm.ppf(level)))
+
+
+@dataclass(frozen=True)
+class Backtest:
+    """One pair, predicted by the load factors of the other systems.
+
+    Attributes
+    ----------
+    kind : {"message", "handshake"}
+        What the pair measures.
+    system, axis : str
+        The pair, as in `pairs.csv`.
+    floor_s, measured_s : float
+        CPU time of TLS per request: by the floor of BoringSSL, and as measured; seconds.
+    predicted_s : tuple of float
+        The same as predicted, seconds: 5th percentile, median and 95th percentile.
+    measured_ratio : float
+        Throughput with TLS over that without; nan if only that with TLS is known.
+    predicted_ratio : tuple of float
+        The ratio as predicted: 5th percentile, median and 95th percentile.
+    fitted : bool
+        Whether the pair enters the prior.
+    reason : str
+        Why it does not.
+    """
+
+    kind: Kind
+    system: str
+    axis: str
+    floor_s: float
+    measured_s: float
+    predicted_s: tuple[float, float, float]
+    measured_ratio: float
+    predicted_ratio: tuple[float, float, float]
+    fitted: bool
+    reason: str
+
+    @property
+    def inside(self) -> bool:
+        """Whether the measured time is in the predicted band."""
+        return self.predicted_s[0] <= self.measured_s <= self.predicted_s[2]
+
+
+@lru_cache
+def load_factor(kind: Kind, without: str | None = None) -> Spread:
+    """Return the load factor of messages or handshakes, without that of one system if it is named.
+
+    The width is such that 90 % of the lognormal lie in the band of a further system by Student's t.
+    """
+    rows = _pairs()
+    used = rows[(rows.kind == kind) & (rows.use == "fit") & (rows.system != without)]
+    return spread(list(used.measured_s / used.floor_s))
+
+
+def spread(factors: Sequence[float]) -> Spread:
+    """Return the lognormal that predicts one more of some factors, given at least two."""
+    logs, count = np.log(factors), len(factors)
+    width = np.std(logs, ddof=1) * np.sqrt(1 + 1 / count)
+    return Spread(float(np.exp(logs.mean())), float(width * t.ppf(TAIL, count - 1) / norm.ppf(TAIL)))
+
+
+def backtest() -> list[Backtest]:
+    """Return every comparable pair with its prediction, in the order of `readings.csv`."""
+    return [_predicted(row) for _, row in _pairs().iterrows()]
+
+
+def _predicted(row: pd.Series) -> Backtest:
+    factor = load_factor(row.kind, row.system)
+    low, middle, high = (row.floor_s * factor.at(level) for level in (1 - TAIL, 0.5, TAIL))
+    most, ratio, least = (1 / (1 + row.plain * each / row.cores) for each in (low, middle, high))
+    return Backtest(
+        row.kind,
+        row.system,
+        row.axis,
+        row.floor_s,
+        row.measured_s,
+        (low, middle, high),
+        row.encrypted / row.plain,
+        (least, ratio, most),
+        row.use == "fit",
+        "" if pd.isna(row.reason) else row.reason,
+    )
+
+
+@lru_cache(maxsize=1)
+def _pairs() -> pd.DataFrame:
+    """Return the readings with the pairs that they are about, and their times per request."""
+    rows = table("readings").merge(table("pairs"), on=["system", "axis"], validate="one_to_one")
+    plain_s = (row_cores := rows.cores) / rows.plain
+    rows["measured_s"] = row_cores / rows.encrypted - plain_s.fillna(0.0)
+    rows["floor_s"] = [_floor_s(row) for _, row in rows.iterrows()]
+    return rows
+
+
+def _floor_s(row: pd.Series) -> float:
+    if row.kind == "handshake":
+        (modern,) = handshake_s(BORINGSSL, row.certificate, "TLSv1.3")
+        return float(row.ends * modern)
+    own = floor(BORINGSSL)
+    return float(row.ends * (own.message_s + row.bytes * own.byte_s))
+
 
 LOAD, HANDSHAKE_LOAD, CORE, ROW, FRAMES = (
     "tls_load_factor",

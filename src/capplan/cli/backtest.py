@@ -1,0 +1,50 @@
+"""`capplan backtest`: how well a system predicts the rows of a load-test table that it was not fitted to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from capplan.calibration.tables.backtest import backtest
+from capplan.cli.shell.terminal import PLOT_HELP, Json, Screen, check_plot, write_json
+from capplan.evidence.load_test_row import LOAD_TESTS
+from capplan.reports.backtest import describe, write_plot
+from capplan.reports.screen import show
+from capplan.systems.registry import table_system
+
+_WORST = 3  # figures that the screen shows
+_LEAST = 5e-5  # errors below are those of floating-point numbers
+
+
+def backtest_(
+    system: Annotated[str, typer.Argument(metavar="SYSTEM", help="A system that is fitted to load-test tables.")],
+    table: Annotated[Path, typer.Argument(metavar="TABLE", help="A load-test table (.csv or .parquet).")],
+    train: Annotated[
+        str, typer.Option(metavar="EXPRESSION", help="Rows to fit, such as 'rf in (1, 3) and clients <= 256'.")
+    ],
+    displace: Annotated[
+        bool, typer.Option("--displace", help="Refit with other priors, and say which predictions move.")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the parameter draws.")] = 1,
+    plot: Annotated[Path | None, typer.Option(help=PLOT_HELP)] = None,
+    as_json: Json = False,
+) -> None:
+    """Fit a system to the rows that --train keeps, and predict the others.
+
+    Each prediction stands beside those of simple rules that learn from the same rows. Exit code 1 if a rule is better
+    on some quantity, the bands hold less than 80 % of ten figures or more, or the fitted rows decide no figure.
+    """
+    check_plot(plot)
+    its = table_system(system)
+    frame = LOAD_TESTS.read(table)
+    found = backtest(its, frame, train, table=table.name, seed=seed, displace=displace)
+    if plot is not None:
+        write_plot(found, plot)
+    if as_json:
+        write_json(found.to_json())
+    else:
+        show(describe(found), Screen())
+    if not found.answer:
+        raise typer.Exit(1)

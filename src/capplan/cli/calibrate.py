@@ -1,0 +1,104 @@
+"""`capplan calibrate`: fit a system to its evidence and write the fitted file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from capplan.calibration.fit.calibrate import calibrate, stages_of
+from capplan.calibration.tables.fit_table import TableSystem, fit_table
+from capplan.cli.shell.progress import stages
+from capplan.cli.shell.target import read_target
+from capplan.cli.shell.terminal import Json, Screen, check_output, write_json
+from capplan.evidence.load_test_row import LOAD_TESTS, LoadTestRow
+from capplan.evidence.row_choice import chosen_rows
+from capplan.layout.fitted_file import to_json, write
+from capplan.models.errors import InputError
+from capplan.models.files import writable_cache
+from capplan.reports.fit import of_documents, of_table
+from capplan.reports.screen import show
+from capplan.systems.registry import DEFAULT
+from capplan.systems.registry import system as find_system
+
+
+def calibrate_(
+    system: Annotated[str, typer.Argument(metavar="SYSTEM", help="The system to fit.")] = DEFAULT,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the draws; the same seed gives the same file.")] = 1,
+    evidence: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="A table of your load tests (CSV or Parquet), for systems such as cassandra."
+        ),
+    ] = None,
+    train: Annotated[
+        str | None,
+        typer.Option(metavar="EXPRESSION", help="Rows of that table to fit, such as 'rf in (1, 3)'; all by default."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Output file; the packaged fitted file when not given.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Fit a system's parameters to its evidence, sample the posterior and refit without each scenario; takes minutes.
+
+    An interrupted calibration resumes: finished stages are kept beside --output, or else in the user's cache.
+    """
+    its = find_system(read_target(system).scenario.system)
+    if isinstance(its, TableSystem):
+        _from_table(its, _rows(its, evidence, train), output, seed, as_json)
+        return
+    if evidence is not None or train is not None:
+        raise InputError(
+            f"--evidence and --train are for systems that are fitted to your load tests, such as cassandra: {its.name} "
+            "has documents of its own"
+        )
+    path = output or its.fitted_path
+    check_output(path)
+    with stages(f"calibrating {its.name}", stages_of(its)) as progress:
+        fitted = calibrate(its, seed, progress=progress, output=output or _in_cache(its.name))
+    write(fitted, path)
+    if as_json:
+        write_json(to_json(fitted))
+    else:
+        show(of_documents(fitted, path.name), Screen())
+
+
+def _rows(system: TableSystem[Any], evidence: Path | None, train: str | None) -> list[LoadTestRow]:
+    if evidence is None:
+        raise _needs_table(system)
+    frame = LOAD_TESTS.read(evidence)
+    if train is not None:
+        kept = chosen_rows(frame, train)
+        if not kept.any():
+            raise InputError(f"--train {train!r} keeps none of the {len(frame)} rows of {evidence}")
+        frame = frame[kept]
+    return list(LOAD_TESTS.rows(frame))
+
+
+def _needs_table(system: TableSystem[Any]) -> InputError:
+    return InputError(
+        f"{system.name} is fitted to your load tests: run `capplan calibrate {system.name} --evidence table.csv "
+        "-o mine.json`"
+    )
+
+
+def _from_table(
+    system: TableSystem[Any], rows: list[LoadTestRow], output: Path | None, seed: int, as_json: bool
+) -> None:
+    if output is None:
+        raise _needs_table(system)
+    check_output(output)
+    fitted = fit_table(system, rows, seed=seed)
+    write(fitted, output)
+    if as_json:
+        write_json(to_json(fitted))
+    else:
+        show(of_table(system, fitted, output.name), Screen())
+
+
+def _in_cache(system: str) -> Path | None:
+    """Return where stages are kept if they are not beside an output: never in the installed package."""
+    cache = writable_cache()
+    return cache and cache / f"{system}-calibration.json"

@@ -1,0 +1,61 @@
+"""`capplan check`: objectives of a file, judged by what is predicted in every situation; for pull requests."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from capplan.cli.shell.options import chosen_engine, exit_by
+from capplan.cli.shell.progress import counting
+from capplan.cli.shell.scenario_command import HELP, say_what_has_no_effect, with_demand_of
+from capplan.cli.shell.terminal import PLOT_HELP, Json, NoSolvingLimit, Screen, check_output, check_plot, write_json
+from capplan.models.files import replace_file
+from capplan.planner.check import CheckEngine, check, read_specification
+from capplan.planner.work import check_layout
+from capplan.reports.check import describe, write_plot
+from capplan.reports.screen import show
+
+ENGINES: tuple[CheckEngine, ...] = ("compiled", "analytic")
+
+
+def check_(
+    file: Annotated[Path, typer.Argument(help="A scenario (.toml) with objectives and a table [check].")],
+    engine: Annotated[
+        str, typer.Option(metavar="NAME", help="What latencies come from: compiled or analytic.")
+    ] = ENGINES[0],
+    seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 1,
+    demand: Annotated[Path | None, typer.Option(metavar="FILE", help=HELP)] = None,
+    junit: Annotated[Path | None, typer.Option(help="Write the verdicts to this JUnit file (.xml), too.")] = None,
+    plot: Annotated[Path | None, typer.Option(help=PLOT_HELP)] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print what fails, and nothing else.")] = False,
+    no_limits: NoSolvingLimit = False,
+    as_json: Json = False,
+) -> None:
+    """Check that a layout meets its objectives in every situation, with a stated confidence.
+
+    The file has the keys of a scenario, and below [check] what to survive = ["dc", "node+compaction"] and with which
+    confidence = "90%". Exit code 1 unless the answer is yes.
+    """
+    check_output(junit, (".xml",))
+    check_plot(plot)
+    wanted = chosen_engine(engine, ENGINES, "does not check")
+    with counting("checking situations"):
+        asked = read_specification(file)
+        if not no_limits:
+            check_layout(asked.scenario, asked.situations)
+        found = check(replace(asked, scenario=with_demand_of(demand, asked.scenario)), engine=wanted, seed=seed)
+    if junit is not None:
+        replace_file(junit, found.to_junit())
+    if plot is not None:
+        write_plot(found, plot)
+    say_what_has_no_effect([asked.scenario])
+    if as_json:
+        write_json(found.to_json())
+    else:
+        show(describe(found, quiet), Screen())
+        sys.stdout.flush()
+    exit_by(found.verdict.answer)

@@ -1,1 +1,0 @@
-"""Documented systems: systems and validate."""

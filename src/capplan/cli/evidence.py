@@ -1,0 +1,310 @@
+"""`capplan evidence`: import load tests; list, audit and export what is measured or documented."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from pandas import DataFrame
+
+from capplan.cli.shell.groups import Commands, hint
+from capplan.cli.shell.progress import counting
+from capplan.cli.shell.terminal import (
+    PLOT_HELP,
+    TABLE_ENDINGS,
+    Csv,
+    Json,
+    Screen,
+    check_output,
+    check_plot,
+    refuse_both,
+    write_csv,
+    write_frame,
+    write_json,
+)
+from capplan.evidence.audit.finding import Finding
+from capplan.evidence.import_files import SCHEMA as IMPORT_SCHEMA
+from capplan.evidence.import_files import ImportReport, import_files
+from capplan.evidence.importers.mapped_table import read_mapping
+from capplan.evidence.load_test_row import LOAD_TESTS, load_tests_schema
+from capplan.evidence.microbenchmarks import MICROBENCHMARKS, microbench_schema
+from capplan.evidence.table import Evidence, by_id, layout_text
+from capplan.models.errors import InputError, nearest
+from capplan.planner.audit import audit, is_table
+from capplan.reports import evidence
+from capplan.reports.screen import show as display
+from capplan.reports.screen import show as show_on_screen
+from capplan.systems.registry import DEFAULT, names, system
+
+COLUMNS = tuple(field.name for field in fields(Evidence))
+
+System = Annotated[str, typer.Argument(metavar="SYSTEM", help="The system whose evidence is meant.")]
+Id = Annotated[str, typer.Argument(metavar="ID", help="The id of a row, as 'capplan evidence list' prints it.")]
+
+Table = Annotated[Path, typer.Argument(metavar="TABLE", help="A load-test table, .csv or .parquet.")]
+
+evidence_ = typer.Typer(
+    cls=Commands,
+    rich_markup_mode=None,
+    add_completion=False,
+    help="Import and audit load tests; list, show and audit the documented figures.",
+)
+
+
+@evidence_.command("list")
+def list_(target: System = DEFAULT, as_json: Json = False, as_csv: Csv = False) -> None:
+    """List every documented figure.
+
+    With its rounding, what is known of it, and what it is used for.
+    """
+    refuse_both(as_json, as_csv)
+    rows = system(target).evidence
+    if as_json:
+        write_json(rows)
+    elif as_csv:
+        write_csv(COLUMNS, [_cells(row) for row in rows])
+    else:
+        display(evidence.rows(rows), Screen())
+
+
+@evidence_.command()
+def show(
+    row: Id,
+    target: Annotated[
+        str | None, typer.Argument(metavar="SYSTEM", help="Needed where two systems have the id.")
+    ] = None,
+    as_json: Json = False,
+    as_csv: Csv = False,
+) -> None:
+    """Show one documented figure and its source.
+
+    Its system may stand before or after its id.
+    """
+    refuse_both(as_json, as_csv)
+    found = _find(*((target, row) if row in names() and target else (row, target)))
+    source = next(each for each in system(found.system).sources if each.id == found.source)
+    if as_json:
+        write_json({"row": found, "source": source})
+    elif as_csv:
+        write_csv(COLUMNS, [_cells(found)])
+    else:
+        display(evidence.one_row(found, source), Screen())
+
+
+def _find(row: str, target: str | None) -> Evidence:
+    """Return the row of an id, of any system when none is given.
+
+    Raises
+    ------
+    InputError
+        When no system has it, or more than one.
+    """
+    tables = {name: by_id(system(name).evidence) for name in ([target] if target else names())}
+    found = {name: known[row] for name, known in tables.items() if row in known}
+    if not found:
+        ids = {each for known in tables.values() for each in known}
+        close = hint(row, ids, f"capplan evidence list {target or 'SYSTEM'}")
+        raise InputError(f"{row!r} is not the id of a row of evidence{close}")
+    if len(found) > 1:
+        raise InputError(f"{row!r} is the id of rows of {' and '.join(found)}: name the system after it")
+    return next(iter(found.values()))
+
+
+@evidence_.command("audit")
+def audit_(
+    target: Annotated[
+        str, typer.Argument(metavar="TABLE|SYSTEM", help="A load-test table (.csv, .parquet), or a documented system.")
+    ] = DEFAULT,
+    as_json: Json = False,
+    as_csv: Csv = False,
+) -> None:
+    """Say what must not be believed in a table, or in documents.
+
+    Exit code 1 if something must not be believed.
+    """
+    from capplan.cli.evidence import print_audit  # slow to import
+
+    refuse_both(as_json, as_csv)
+    print_audit(target, as_json, as_csv)
+
+
+@evidence_.command("import")
+def import_(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE|SYSTEM...", help="Outputs of load generators, folders of them, documented systems."
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Write the table to this .csv or .parquet file.", show_default=False),
+    ] = None,
+    map_: Annotated[
+        Path | None,
+        typer.Option("--map", help="A .toml file that says what the columns of a CSV are.", show_default=False),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE,...",
+            help="Columns that no tool knows, such as cass_nodes=3,rf=3.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Import outputs of load generators, and documented load tests, into one table."""
+    from capplan.cli.evidence import import_tables  # slow to import
+
+    import_tables(files, out, map_, set_ or [], as_json)
+
+
+@evidence_.command()
+def plot(
+    table: Table,
+    plot_file: Annotated[Path, typer.Option("--plot", help=PLOT_HELP)],
+    statistic: Annotated[
+        str, typer.Option("--statistic", help="The latency to draw: mean, p50, p75, p90, p95, p99, p999 or max.")
+    ] = "",
+) -> None:
+    """Draw latency against throughput, one line for each series.
+
+    A series is a layout and a request class.
+    """
+    from capplan.cli.evidence import plot_table  # slow to import
+
+    plot_table(table, plot_file, statistic)
+
+
+@evidence_.command()
+def schema(
+    table: Annotated[
+        str, typer.Argument(metavar="TABLE", help="load-tests, or microbench for measurements of one part.")
+    ] = "load-tests",
+) -> None:
+    """Print the JSON schema of a table of measurements."""
+    from capplan.cli.evidence import print_schema  # slow to import
+
+    print_schema(table)
+
+
+def _cells(row: Evidence) -> list[Any]:
+    return [layout_text(row.layout) if name == "layout" else getattr(row, name) for name in COLUMNS]
+
+
+_INTERVALS = ("expected", "documented")
+AUDITED = (
+    *(field.name for field in fields(Finding) if field.name not in (*_INTERVALS, "figures")),
+    *(f"{name}{end}" for name in _INTERVALS for end in ("", "_low", "_high")),
+    "figures",
+)
+SCHEMAS = {"load-tests": load_tests_schema, "microbench": microbench_schema}
+REFUSED = 1  # exit code: a figure must not be believed
+
+
+def print_audit(target: str, as_json: bool, as_csv: bool) -> None:
+    """Print the audit of a table or of a documented system.
+
+    Raises
+    ------
+    typer.Exit
+        With 1 if something must not be believed.
+    """
+    found = audit(target)
+    if as_json:
+        write_json(found.to_json())
+    elif as_csv:
+        write_csv(AUDITED, [_finding_cells(each) for each in found.findings])
+    else:
+        show_on_screen((evidence.audit if is_table(target) else evidence.documents)(found), Screen())
+    if found.refused:
+        raise typer.Exit(REFUSED)
+
+
+def _finding_cells(finding: Finding) -> list[Any]:
+    """Return a finding as a row of CSV."""
+    cells = {**vars(finding), "figures": " ".join(finding.figures)}
+    for name in _INTERVALS:
+        interval = cells.pop(name)
+        for end, number in (("", "value"), ("_low", "low"), ("_high", "high")):
+            cells[f"{name}{end}"] = getattr(interval, number, None)
+    return [cells[name] for name in AUDITED]
+
+
+def import_tables(
+    files: Sequence[Path], out: Path | None, map_: Path | None, set_: Sequence[str], as_json: bool
+) -> None:
+    """Import files, write the tables, and print what was taken from where."""
+    if as_json and out is None:
+        raise InputError("--json prints the report of an import: say by -o where the table goes")
+    check_output(out, TABLE_ENDINGS)
+    mapping, constants = None if map_ is None else read_mapping(map_), _constants(set_)
+    sources, documented = _sources(files)
+    with counting("importing files") as progress:
+        found = import_files(sources, mapping, constants, progress, documented)
+    if out is None:
+        show_on_screen(evidence.imported(found, {}), Screen(stderr=True))
+        write_frame(found.load_tests)
+        return
+    written = write_tables(found.load_tests, found.microbenchmarks, out)
+    if as_json:
+        paths = {name: str(path) for name, path in written.items()}
+        report = ImportReport(paths.get("load_tests"), paths.get("microbenchmarks"), found.files)
+        write_json({"schema": IMPORT_SCHEMA, **vars(report)})
+    else:
+        show_on_screen(evidence.imported(found, written), Screen())
+
+
+def _sources(files: Sequence[Path]) -> tuple[list[Path], dict[str, tuple[Evidence, ...]]]:
+    """Return the files, and the documented figures of the systems among what was given."""
+    systems = [str(each) for each in files if str(each) in names() and not each.exists()]
+    return [each for each in files if str(each) not in systems], {name: system(name).evidence for name in systems}
+
+
+def write_tables(load_tests: DataFrame, microbenchmarks: DataFrame, out: Path) -> Mapping[str, Path]:
+    """Write the tables that have rows, and return their paths."""
+    beside = out.with_name(f"{out.stem}.microbench{out.suffix}")
+    written: dict[str, Path] = {}
+    if len(load_tests):
+        LOAD_TESTS.write(load_tests, out)
+        written["load_tests"] = out
+    if len(microbenchmarks):
+        MICROBENCHMARKS.write(microbenchmarks, beside)
+        written["microbenchmarks"] = beside
+    return written
+
+
+def _constants(options: Sequence[str]) -> dict[str, str]:
+    """Read `name=value` pairs, separated by commas; a value may hold commas that no name follows."""
+    found: dict[str, str] = {}
+    for pair in (pair for option in options for pair in re.split(r",(?=\s*[a-z_0-9]+\s*=)", option)):
+        name, equals, value = pair.partition("=")
+        if not equals or not value.strip():
+            raise InputError(f"--set {pair.strip()!r} must be name=value, such as cass_nodes=3")
+        if name.strip() in found:
+            raise InputError(f"--set gives {name.strip()!r} twice: give it once")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def plot_table(table: Path, plot_file: Path, statistic: str) -> None:
+    """Write the plot of a table, and print its path."""
+    check_plot(plot_file)
+    if statistic and statistic not in evidence.STATISTICS:
+        raise InputError(f"--statistic {statistic!r} is unknown{nearest(statistic, evidence.STATISTICS)}")
+    evidence.write_plot(LOAD_TESTS.read(table), table.name, plot_file, statistic or None)
+    sys.stdout.write(f"{plot_file}\n")
+
+
+def print_schema(table: str) -> None:
+    """Print the JSON schema of a table."""
+    if table not in SCHEMAS:
+        raise InputError(f"{table!r} is not a table{nearest(table, SCHEMAS)}")
+    write_json(SCHEMAS[table]())

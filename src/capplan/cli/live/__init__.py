@@ -1,1 +1,0 @@
-"""Real servers: lab, collect and the live validation, with what they print."""

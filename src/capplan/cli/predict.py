@@ -1,0 +1,210 @@
+"""`capplan predict`: what a layout sustains, how fast it responds, and how certain that is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from capplan.cli.shell.messages import say
+from capplan.cli.shell.options import DEFAULT_CONFIDENCE, Confidence, chosen_engine, exit_by
+from capplan.cli.shell.progress import counting
+from capplan.cli.shell.scenario_command import given, given_demand, say_what_has_no_effect, with_options
+from capplan.cli.shell.target import DEFAULT_TARGET, read_target_or_network
+from capplan.cli.shell.terminal import (
+    PLOT_HELP,
+    Csv,
+    Json,
+    NoSolvingLimit,
+    Screen,
+    check_plot,
+    refuse_both,
+    write_frame,
+    write_json,
+)
+from capplan.layout.system import Case
+from capplan.models.errors import InputError
+from capplan.models.language.network import Network
+from capplan.models.language.scenario import Scenario
+from capplan.models.language.units import parse_duration_s, parse_share
+from capplan.planner.network_question import NetworkQuestion
+from capplan.planner.predict.predict import PredictionEngine, predict
+from capplan.planner.predict.prediction import Prediction
+from capplan.reports.prediction import Answer, describe, write_plot, write_ratio_plot
+from capplan.reports.screen import show
+from capplan.systems.registry import resolve
+
+if TYPE_CHECKING:
+    from capplan.planner.demand.demand import Demand
+
+
+ENGINES: tuple[PredictionEngine, ...] = ("compiled", "analytic", "simpy")
+
+
+def predict_(
+    ctx: typer.Context,
+    target: Annotated[
+        str, typer.Argument(help="A system, a scenario or a network (.toml), or a fitted file (.json).")
+    ] = DEFAULT_TARGET,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 1,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="How to obtain latencies: compiled or simpy simulate, analytic is fast.",
+            show_default="compiled",
+        ),
+    ] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Simulation time on a nominal machine (two threads, 200 ns per visit), so results do not depend on "
+            "yours. Each system has a default of at most 800ms. Four times the budget halves the simulation part of a "
+            "band.",
+        ),
+    ] = None,
+    confidence: Confidence = DEFAULT_CONFIDENCE,
+    lose: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PARTS",
+            help="What is lost at once, such as node,dc2,front: an outage of your own, and no other; may be repeated.",
+        ),
+    ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show all figures, parts of their bands, assumptions and notes, too.")
+    ] = False,
+    sources: Annotated[bool, typer.Option("--sources", help="Show the sources of the evidence, too.")] = False,
+    staleness: Annotated[
+        bool, typer.Option("--staleness", help="Show how likely a session is not found in another data centre, too.")
+    ] = False,
+    no_limits: NoSolvingLimit = False,
+    plot: Annotated[Path | None, typer.Option(help=PLOT_HELP)] = None,
+    as_json: Json = False,
+    as_csv: Csv = False,
+) -> None:
+    """Predict capacity, latency, utilisation and outages of a layout, or of a network of your own.
+
+    With a rate or an objective, the answer is yes, no or uncertain, and counts what --lose names. Exit code 1 unless it
+    is yes.
+
+    Node counts are per data centre where there are several, rates and capacities are totals. The options of the layout
+    are those of the target: `capplan predict fedora4 --help` shows fedora4's.
+    """
+    refuse_both(as_json, as_csv)
+    check_plot(plot)
+    chosen, wanted = read_target_or_network(target), _engine(engine, budget)
+    budget_s, sure = _budget_s(budget, wanted), parse_share(confidence)
+    wanted_more = [
+        name for name, shown in {"explain": explain, "sources": sources, "staleness": staleness}.items() if shown
+    ]
+    if isinstance(chosen, Network):
+        _refuse_for_network(target, plot, lose)
+        with counting("simulating rates") as progress:
+            from capplan.planner.predict_network import predict_network  # slow to import
+
+            prediction = predict_network(
+                chosen,
+                file=target,
+                question=with_options(NetworkQuestion(), given(ctx)),
+                seed=seed,
+                engine=wanted,
+                budget_s=budget_s,
+                progress=progress,
+                confidence=sure,
+            )
+        _finish(prediction, as_json, as_csv, wanted_more)
+        return
+    scenario = with_options(chosen.scenario, given(ctx))
+    if not no_limits:
+        from capplan.planner.work import check_layout  # slow to import
+
+        check_layout(scenario)
+    with counting("simulating draws") as progress:
+        prediction = predict(
+            scenario,
+            seed=seed,
+            engine=wanted,
+            budget_s=budget_s,
+            progress=progress,
+            fitted=chosen.fitted,
+            confidence=sure,
+            lose=tuple(lose or ()),
+        )
+    say_what_has_no_effect([scenario])
+    if plot is not None:
+        _plot(prediction, resolve(scenario, chosen.fitted, seed), plot)
+    _finish(prediction, as_json, as_csv, wanted_more, _of_demand(given_demand(ctx), scenario))
+
+
+def _of_demand(demand: Demand | None, scenario: Scenario) -> str:
+    """Return what a demand says of the data of a layout, in words."""
+    if demand is None:
+        return ""
+    from capplan.reports.demand import data_in_words  # most predictions have no demand
+
+    return data_in_words(demand, scenario)
+
+
+def _refuse_for_network(target: str, plot: Path | None, lose: list[str] | None) -> None:
+    if lose:
+        raise InputError(
+            f"--lose {lose[0]} is for systems, and {target} is a network: give its timeline an event with action "
+            f"'down' and run `capplan simulate {target}`"
+        )
+    if plot is not None:
+        raise InputError(
+            f"--plot {plot} shows measured and calibrated figures, and {target} is a network without any: run "
+            f"`capplan simulate {target} --plot {plot}`"
+        )
+
+
+def _plot(prediction: Prediction, case: Case[Any], path: Path) -> None:
+    if prediction.throughput_ratios:
+        write_ratio_plot(prediction, path)
+    elif prediction.peak_tps is not None and prediction.offered is not None:
+        offered = prediction.offered.peak_tps
+        write_plot(
+            Answer(case.at(offered), offered, prediction.peak_tps, prediction.latency_ms, prediction.outages), path
+        )
+
+
+def _engine(name: str | None, budget: str | None) -> PredictionEngine:
+    """Return the engine; if none is chosen and the compiled one is missing, say so and take the analytic solver."""
+    if name is None:
+        from capplan.simulator.compiled.kernel.library import MISSING, is_compiled  # needs numpy
+
+        if budget is not None or is_compiled():
+            return "compiled"
+        say(f"latencies come from the analytic solver; {MISSING}")
+        return "analytic"
+    return chosen_engine(name, ENGINES, "does not exist")
+
+
+def _budget_s(text: str | None, engine: PredictionEngine) -> float | None:
+    if text is None:
+        return None
+    if engine == "analytic":
+        raise InputError(f"--budget {text} is for a simulation: leave it out, or choose --engine compiled")
+    try:
+        return parse_duration_s(text)
+    except InputError as error:
+        raise InputError(f"--budget: {error}") from None
+
+
+def _finish(prediction: Prediction, as_json: bool, as_csv: bool, more: Sequence[str], data: str = "") -> None:
+    """Show a prediction, and exit with 1 unless its answer is yes, or there was nothing to answer."""
+    _show(prediction, as_json, as_csv, more, data)
+    exit_by(None if prediction.verdict is None else prediction.verdict.answer)
+
+
+def _show(prediction: Prediction, as_json: bool, as_csv: bool, more: Sequence[str], data: str) -> None:
+    if as_json:
+        write_json(prediction.to_json())
+    elif as_csv:
+        write_frame(prediction.to_frame())
+    else:
+        show(describe(prediction, more, data), Screen())

@@ -1,0 +1,207 @@
+"""`capplan size`: the cheapest layout that meets its objectives in every situation it must survive."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from capplan.cli.shell.options import DEFAULT_CONFIDENCE, Confidence, chosen_engine, workers_for
+from capplan.cli.shell.progress import counting
+from capplan.cli.shell.scenario_command import (
+    flag,
+    given,
+    given_demand,
+    replaced_fields,
+    say_what_has_no_effect,
+    with_options,
+)
+from capplan.cli.shell.target import DEFAULT_TARGET, Target, TargetText, read_target
+from capplan.cli.shell.terminal import PLOT_HELP, Json, NoTimeLimit, Screen, check_plot, write_json
+from capplan.layout.system import System
+from capplan.models.errors import InputError
+from capplan.models.language.scenario import Scenario, changed
+from capplan.models.language.units import parse_share
+from capplan.planner.ranges import WHOLE, parse_values, value_type
+from capplan.planner.size.confirm import SizingEngine
+from capplan.planner.size.machines import Prices, read_prices, read_shapes
+from capplan.planner.size.size import SizingQuestion, families, size
+from capplan.planner.sweep import rate_fields
+from capplan.reports.screen import show
+from capplan.reports.sizing import describe, write_plot
+from capplan.systems.registry import system
+
+ENGINES: tuple[SizingEngine, ...] = ("compiled", "analytic")
+_GROWTH = re.compile(r"\s*(.+?)\s*/\s*(?:y|yr|year|a)\s*")
+
+
+Survive = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="SITUATIONS",
+        help="Situations in which the objectives must hold, such as dc,node,dc+compaction; `+` joins what happens "
+        "at once.",
+    ),
+]
+Growth = Annotated[str | None, typer.Option(metavar="SHARE/y", help="Growth of the offered rate, such as 30%/y.")]
+Years = Annotated[float | None, typer.Option(help="Years to plan for.")]
+PriceList = Annotated[Path | None, typer.Option(help="Prices of machines (.toml); each counts as one by default.")]
+ShapeList = Annotated[
+    Path | None, typer.Option(help="Machines to choose from (.toml), with cores, clock, disk and price.")
+]
+Cells = Annotated[
+    str | None, typer.Option(metavar="N", help="Equal cells that share the traffic, such as 1..10; one by default.")
+]
+Engine = Annotated[
+    str, typer.Option(metavar="NAME", help="compiled confirms the best layouts by simulation; analytic does not.")
+]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of every random number.")]
+Processes = Annotated[
+    int | None, typer.Option(min=1, help="Layout families to search in parallel (default: one per CPU).")
+]
+
+
+def size_(
+    ctx: typer.Context,
+    target: TargetText = DEFAULT_TARGET,
+    survive: Survive = None,
+    confidence: Confidence = DEFAULT_CONFIDENCE,
+    growth: Growth = None,
+    years: Years = None,
+    prices: PriceList = None,
+    shapes: ShapeList = None,
+    cells: Cells = None,
+    engine: Engine = ENGINES[0],
+    seed: Seed = 1,
+    processes: Processes = None,
+    cluster: Annotated[str | None, typer.Option("--dask", metavar="ADDRESS", help="local, or tcp://host:port.")] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show every situation of every layout, too.")] = False,
+    no_limits: NoTimeLimit = False,
+    plot: Annotated[Path | None, typer.Option(help=PLOT_HELP)] = None,
+    as_json: Json = False,
+) -> None:
+    """Find the smallest or cheapest layout that carries a rate, meets its objectives and survives what it must.
+
+    Options of the layout are those of the target. Numbers of machines and of data centres are searched: give a range
+    such as 3..30 to narrow the search, or one number to fix it. Other options take lists, such as
+    --consistency-write QUORUM,LOCAL_QUORUM. Exit code 1 if no layout is safe enough.
+    """
+    check_plot(plot)
+    chosen = read_target(target)
+    its: System[Any] = system(chosen.scenario.system)
+    base, question = asked(ctx, chosen, survive, confidence, growth, years, prices, engine, seed, shapes, cells)
+    chosen_from = families(its, question)
+    if cluster is None and not no_limits:
+        from capplan.planner.work import check_sizing  # slow to import
+
+        check_sizing(base, chosen_from, processes or os.cpu_count() or 1)
+    with (
+        counting("searching families of layouts") as progress,
+        workers_for(len(chosen_from), processes, cluster) as workers,
+    ):
+        sizing = size(base, question, workers, chosen.fitted, progress)
+    say_what_has_no_effect([base])
+    if plot is not None:
+        write_plot(sizing, its, plot)
+    if as_json:
+        write_json(sizing.to_json())
+    else:
+        show(describe(sizing, its, explain), Screen())
+    if sizing.answer != "yes":
+        raise typer.Exit(1)
+
+
+def asked(
+    ctx: typer.Context,
+    chosen: Target,
+    survive: list[str] | None,
+    confidence: str,
+    growth: str | None,
+    years: float | None,
+    prices: Path | None,
+    engine: str,
+    seed: int,
+    shapes: Path | None,
+    cells: str | None,
+) -> tuple[Scenario, SizingQuestion]:
+    """Return the fields that are not sized, and the question, from the options of a command."""
+    if shapes is not None and prices is not None:
+        raise InputError(f"--prices {prices} has no effect beside --shapes: shapes have prices of their own")
+    its: System[Any] = system(chosen.scenario.system)
+    base, sized, fixed = _space(chosen.scenario, its, given(ctx))
+    return base, SizingQuestion(
+        survive=tuple(survive or ()),
+        confidence=parse_share(confidence),
+        growth_per_year=_growth(growth),
+        years=_years(years, growth),
+        sized=sized,
+        families=fixed,
+        prices=Prices() if prices is None else read_prices(prices, its),
+        shapes=None if shapes is None else read_shapes(shapes, its),
+        cells=_cells(cells),
+        demand=given_demand(ctx),
+        engine=chosen_engine(engine, ENGINES, "does not size"),
+        seed=seed,
+    )
+
+
+def _space(
+    start: Scenario, its: System[Any], texts: Mapping[str, Any]
+) -> tuple[Scenario, dict[str, tuple[int, int]], dict[str, tuple[Any, ...]]]:
+    """Return the fields that stay, the ranges of numbers of machines, and the values of other fields to choose from."""
+    kind = type(start)
+    replaced = replaced_fields(kind, texts)
+    searched = {name for name, text in texts.items() if name in its.sized or name in its.families or _is_several(text)}
+    base = with_options(start, {name: text for name, text in texts.items() if name not in searched})
+    base = changed(base, **{name: None for name in replaced if name not in texts})
+    found = {name: _values(kind, name, texts[name]) for name in texts if name in searched}
+    if rates := searched & set(rate_fields(kind)):
+        raise InputError(f"{flag(min(rates))} {texts[min(rates)]}: a layout is sized for one rate, the highest")
+    sized = {name: (min(values), max(values)) for name, values in found.items() if name in its.sized}
+    return base, sized, {name: values for name, values in found.items() if name not in its.sized}
+
+
+def _is_several(text: Any) -> bool:
+    """Whether a text lists values: not one value for each pair of data centres, nor a number with commas."""
+    if not isinstance(text, str) or "=" in text:
+        return False
+    return ".." in text or re.search(r",(?!\d{3}(\D|$))", text) is not None
+
+
+def _values(kind: type[Scenario], name: str, text: str) -> tuple[Any, ...]:
+    try:
+        return parse_values(text, value_type(kind, name))
+    except InputError as error:
+        raise InputError(f"{flag(name)}: {error}") from None
+
+
+def _cells(text: str | None) -> tuple[int, ...]:
+    if text is None:
+        return (1,)
+    try:
+        found = tuple(int(each) for each in parse_values(text, WHOLE))
+    except InputError as error:
+        raise InputError(f"--cells: {error}") from None
+    if min(found) < 1:
+        raise InputError(f"--cells {text}: there is at least one cell")
+    return found
+
+
+def _growth(text: str | None) -> float:
+    if text is None:
+        return 0.0
+    found = _GROWTH.fullmatch(text)
+    try:
+        return parse_share(found[1] if found is not None else "")
+    except InputError:
+        raise InputError(f"--growth {text}: give a share per year of at most 100 %, such as 30%/y") from None
+
+
+def _years(years: float | None, growth: str | None) -> float:
+    if years is not None and growth is None:
+        raise InputError(f"--years {years:g} has no effect without --growth: add one such as --growth 30%/y")
+    return (1.0 if growth is not None else 0.0) if years is None else years

@@ -1,1 +1,0 @@
-"""What to buy: demand, size, proposal and verify, with what they print."""

@@ -1,0 +1,60 @@
+"""`capplan systems`: the known systems."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from capplan.cli.shell.scenario_command import described_options
+from capplan.cli.shell.terminal import Csv, Json, Screen, refuse_both, write_csv, write_json
+from capplan.layout.system import System
+from capplan.systems.registry import every_system
+
+
+def systems_(as_json: Json = False, as_csv: Csv = False) -> None:
+    """List the known systems: what is modelled, on what evidence, and their layout options."""
+    refuse_both(as_json, as_csv)
+    found = [
+        {"name": each.name, "models": each.summary, "options": _options(each), "evidence": _evidence(each)}
+        for each in every_system()
+    ]
+    if as_json:
+        write_json(found)
+    elif as_csv:
+        lines = [(each.name, each.summary, " ".join(_options(each))) for each in every_system()]
+        write_csv(("name", "models", "options"), lines)
+    else:
+        screen = Screen()
+        for each in every_system():
+            _show(each, screen)
+
+
+def _options(system: System[Any]) -> dict[str, str]:
+    """Return the layout options of a system, with their help."""
+    return described_options(system.scenario)
+
+
+def _evidence(system: System[Any]) -> dict[str, object]:
+    documents = [source.title for source in system.sources]
+    return {"figures": len(system.evidence), "sources": documents}
+
+
+def _show(system: System[Any], screen: Screen) -> None:
+    evidence = _evidence(system)
+    screen.print(Text(system.name, style="bold"))
+    facts = Table.grid(padding=(0, 2))
+    facts.add_column(style="cyan", no_wrap=True)
+    facts.add_column()
+    options = Table.grid(padding=(0, 2))
+    options.add_column(style="green", no_wrap=True)
+    options.add_column()
+    for option, meaning in _options(system).items():
+        options.add_row(option, meaning)
+    facts.add_row("  models", system.summary)
+    facts.add_row("  evidence", f"{evidence['figures']} figures, see 'capplan evidence list {system.name}'")
+    for source in system.sources:
+        facts.add_row("  source", source.citation)
+    facts.add_row("  layout", options)
+    screen.print(facts)

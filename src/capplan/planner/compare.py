@@ -1,0 +1,375 @@
+"""`compare`: how two layouts differ, under the same parameter draws and random numbers.
+
+The figures of each layout are those of `predict`. Each draw of the parameters gives one difference, and the interval is
+over those. A model error is a property of a layout: the same layout has the same error, and errors of different layouts
+are correlated as was measured (see `capplan.layout.uncertainty`). A figure that the change does not move in
+any draw differs by nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from capplan.layout.fitted_file import Fitted
+from capplan.layout.system import Case
+from capplan.layout.uncertainty import HIGH, LOW
+from capplan.models.errors import InputError, MissingError
+from capplan.models.language.scenario import Scenario
+from capplan.models.language.units import FloatArray
+from capplan.models.results import STATISTICS, Band, plain
+from capplan.models.verdict import NORMAL, Verdict
+from capplan.planner.predict.capacity import objectives_at_a_rate, sustained_rate
+from capplan.planner.predict.predict import AtRate, CapacityLimit, Question, capacity_limit, solved_at, utilisation
+from capplan.planner.sustained import Conditions, Judged
+from capplan.planner.sweep import rate_fields
+from capplan.systems.registry import resolve
+
+SCHEMA = "capplan.comparison/2"
+CompareEngine = Literal["compiled", "analytic"]
+CAPACITY = "capacity"
+MODEL_ERROR = "model error"
+"""What no parameter explains: its place among the drivers."""
+_SHOWN = ("mean", "p50", "p99")
+_TAIL = 0.2  # share of the draws at either end of a parameter, whose figures a tornado compares
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A figure with its 5th and 95th percentile; null where it is unbounded."""
+
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, predicted: FloatArray, repeated: FloatArray) -> Interval:
+        """Return the median of what is predicted by draw, between the ends of what repeats would measure."""
+        value, *_ = _quantiles(predicted, [0.5])
+        low, high = _quantiles(repeated, [LOW, HIGH])
+        return cls(value, min(low, value), max(high, value))
+
+
+def _quantiles(draws: FloatArray, levels: Sequence[float]) -> list[float]:
+    if np.all(np.isfinite(draws)):
+        return list(map(float, np.quantile(draws, levels)))
+    return list(map(float, np.quantile(draws, levels, method="inverted_cdf")))  # nothing lies between infinities
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """How a figure differs between two layouts.
+
+    Attributes
+    ----------
+    figure
+        `capacity`, a latency such as `acct.p99`, or the utilisation of a resource, such as `cassandra.utilisation`.
+    unit
+        `1/s`, `ms` or `1`.
+    first
+        The figure of the first layout at the common rate, with its band, as `predict` shows it.
+    second
+        That of the second.
+    difference
+        The second less the first: the median over draws, and the band of what repeats of both load tests would measure.
+    larger
+        Probability that the second is larger.
+    """
+
+    figure: str
+    unit: str
+    first: Interval
+    second: Interval
+    difference: Interval
+    larger: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Driver:
+    """How far a parameter, or the model error, drives a difference.
+
+    Attributes
+    ----------
+    parameter
+        Its name, or `model error` for what no parameter explains.
+    share
+        Share of the variance of the difference that it explains alone: its first-order Sobol index, estimated from the
+        draws.
+    low
+        Median difference at the draws with the lowest values of the parameter.
+    high
+        The same at those with the highest.
+    """
+
+    parameter: str
+    share: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """The answer of `compare`.
+
+    Attributes
+    ----------
+    system
+        Name of the system.
+    layouts
+        The two layouts in words.
+    scenarios
+        Their fields.
+    changed
+        The fields that differ.
+    offered_tps
+        Peak rate of the latencies and utilisations, requests per second over all data centres.
+    verdicts
+        Whether each of the two carries the rate with its objectives met; empty where neither was given.
+    differences
+        The figures.
+    driven
+        The figure whose difference the drivers explain: the first whose sign is certain, or the capacity.
+    drivers
+        Parameters, the most important first; empty unless they were asked for.
+    engine
+        What latencies come from.
+    seed
+        The seed of every random number.
+    version
+        The version of capplan.
+    """
+
+    system: str
+    layouts: tuple[str, str]
+    scenarios: tuple[Mapping[str, Any], Mapping[str, Any]]
+    changed: tuple[str, ...]
+    offered_tps: float
+    verdicts: tuple[Verdict, ...]
+    differences: tuple[Difference, ...]
+    driven: str
+    drivers: tuple[Driver, ...] = ()
+    engine: str
+    seed: int
+    version: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the value as JSON has it."""
+        return {"schema": SCHEMA, **plain(self)}
+
+
+class _Figure(NamedTuple):
+    """A figure of a layout: its unit, as `predict` shows it, and by draw as predicted and as a repeat would measure."""
+
+    unit: str
+    band: Band
+    predicted: FloatArray
+    repeated: FloatArray
+
+
+def _figures_of(
+    limit: CapacityLimit, found: AtRate, other_limit: CapacityLimit, other: AtRate
+) -> Iterator[tuple[str, _Figure]]:
+    """Yield the figures of a layout by name, to compare with those of another: capacity, and the others at a rate."""
+    near, band, number = limit.near, limit.capacity.peak_tps, _number(found.case)
+    uncertainty = replace(near.uncertainty_beside(other_limit.near), layout=number)
+    highest = sustained_rate(near.solution, uncertainty, objectives_at_a_rate(near), limit.relations)
+    most = math.inf if near.upper_bound is None else band.high
+    yield CAPACITY, _Figure("1/s", band, *(np.minimum(each, most) for each in highest))
+    figures, uncertainty = found.figures, replace(found.case.uncertainty_beside(other.case), layout=number)
+    for name, latency in found.latency_ms.items():
+        paused, plain_s = figures.latencies_s(name), figures.without_pauses.latencies_s(name)
+        for place, statistic in enumerate(STATISTICS):
+            shown: Band | None = getattr(latency, statistic)
+            if statistic in _SHOWN and shown is not None:
+                relation, draws = found.relations.get((name, statistic)), paused[place]
+                if relation is not None:
+                    draws = relation.at(plain_s[place]) + (draws - plain_s[place])  # pauses are not simulated
+                repeated = uncertainty.repeated_time(draws * 1e3, name, statistic)
+                yield f"{name}.{statistic}", _Figure("ms", shown, draws * 1e3, repeated)
+    for resource, busy in utilisation(found.case, figures, float(np.max(figures.peak_rate))).items():
+        draws = figures.utilisation(resource)
+        repeated = np.minimum(uncertainty.repeated_capacity(draws), 1.0)
+        yield f"{resource}.utilisation", _Figure("1", busy, draws, repeated)
+
+
+def _number(case: Case[Any]) -> int:
+    """Return a number of the layout: the same for the same fields, whatever is asked of it."""
+    text = json.dumps(plain(_fields(case.scenario)), sort_keys=True)
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
+
+
+def compare(
+    first: Scenario,
+    second: Scenario,
+    *,
+    fitted: Fitted | None = None,
+    engine: CompareEngine = "compiled",
+    seed: int = 1,
+    drivers: bool = False,
+) -> Comparison:
+    """Compare two layouts of a system.
+
+    Parameters
+    ----------
+    first, second : Scenario
+        The layouts. The rate is that of the first, else that of the second, else 80 % of the lower capacity.
+    fitted : Fitted, optional
+        The calibration to use for both; the system's own by default.
+    engine : str
+        `compiled` simulates both layouts with the same random numbers; `analytic` takes the solver's latencies.
+    seed : int
+        Seed of every random number.
+    drivers : bool
+        Whether to find the parameters that drive the difference, which needs SALib.
+
+    Raises
+    ------
+    InputError
+        If the layouts are of different systems, or of one that has ratios only.
+    MissingError
+        If SALib is needed and not installed.
+    """
+    cases = tuple(resolve(each, fitted, seed) for each in (first, second))
+    _check(cases)
+    question = Question(engine)
+    limits = tuple(capacity_limit(case, question) for case in cases)
+    given = next((case.given_per_s for case in cases if case.given_per_s is not None), None)
+    rate = min(each.default_rate for each in limits) if given is None else given
+    solved = [(limit, solved_at(case, rate, question)) for limit, case in zip(limits, cases, strict=True)]
+    one, other = (dict(_figures_of(*own, *beside)) for own, beside in (solved, solved[::-1]))
+    differences = tuple(_difference(name, one[name], other[name]) for name in one if name in other)
+    driven = next((each.figure for each in differences if _is_certain(each)), CAPACITY)
+    return Comparison(
+        system=first.system,
+        layouts=(_layout(cases[0]), _layout(cases[1])),
+        scenarios=(first.given(), second.given()),
+        changed=_changed(first, second),
+        offered_tps=rate,
+        verdicts=tuple(_verdict(each, rate, engine, given is not None) for _, each in solved)
+        if given or any(each.objectives for each in cases)
+        else (),
+        differences=differences,
+        driven=driven,
+        drivers=_drivers(cases[0].fitted, one[driven], other[driven]) if drivers else (),
+        engine=engine,
+        seed=seed,
+        version=version("capplan"),
+    )
+
+
+def _verdict(solved: AtRate, rate: float, engine: CompareEngine, given: bool) -> Verdict:
+    judged = Judged(solved.case, (Conditions(NORMAL),), rate, given=given)
+    if engine != "analytic":
+        judged.simulate(solved.case.seed, {NORMAL: solved.relations})
+    return judged.verdict()
+
+
+def _check(cases: Sequence[Case[Any]]) -> None:
+    one, other = (case.system.name for case in cases)
+    if one != other:
+        raise InputError(
+            f"{one} and {other} are different systems, whose evidence differs, too: compare two layouts of one"
+        )
+    clients = next((each.scenario.clients for each in cases if _closed(each)), None)
+    if clients is not None:
+        raise InputError(
+            f"clients = {clients} have no rate in common with another layout, and layouts are compared at one rate: "
+            "give tps instead, or run `capplan predict` for each"
+        )
+    if cases[0].system.ratios_only:
+        raise InputError(
+            f"{one} cannot be compared: its documents have ratios of throughput only; run `capplan predict {one}`"
+        )
+
+
+def _closed(case: Case[Any]) -> bool:
+    """Whether closed clients determine the rate of a layout."""
+    return case.system.from_tables and getattr(case.scenario, "clients", None) is not None
+
+
+def _layout(case: Case[Any]) -> str:
+    return case.system.layout(case.scenario, case.values)
+
+
+def _fields(scenario: Scenario) -> dict[str, Any]:
+    """Return the fields of the layout: not the rate, which is common, nor the objectives."""
+    traffic = {*rate_fields(type(scenario)), "slo"}
+    return {name: value for name, value in scenario.given().items() if name not in traffic}
+
+
+def _changed(first: Scenario, second: Scenario) -> tuple[str, ...]:
+    """Return the fields of the layout that differ."""
+    one, other = _fields(first), _fields(second)
+    return tuple(name for name in dict.fromkeys((*one, *other)) if one.get(name) != other.get(name))
+
+
+def _difference(name: str, one: _Figure, other: _Figure) -> Difference:
+    predicted, repeated = _gaps(one, other)
+    return Difference(
+        figure=name,
+        unit=one.unit,
+        first=Interval(one.band.value, one.band.low, one.band.high),
+        second=Interval(other.band.value, other.band.low, other.band.high),
+        difference=Interval.of(predicted, repeated),
+        larger=float(np.mean(repeated > 0)),
+    )
+
+
+def _gaps(one: _Figure, other: _Figure) -> tuple[FloatArray, FloatArray]:
+    """Return the differences by draw, as predicted and as repeats would measure; 0 where both are unbounded.
+
+    What the model tells apart in no draw has one model error.
+    """
+    with np.errstate(invalid="ignore"):
+        gaps = np.stack([other.predicted - one.predicted, other.repeated - one.repeated])
+    if np.array_equal(one.predicted, other.predicted):
+        gaps[:] = 0.0
+    predicted, repeated = np.where(np.isnan(gaps), 0.0, gaps)
+    return predicted, repeated
+
+
+def _is_certain(difference: Difference) -> bool:
+    """Whether the sign of a difference is certain, and the difference bounded."""
+    ends = (difference.difference.low, difference.difference.high)
+    return bool(np.isfinite(ends).all()) and (min(ends) > 0 or max(ends) < 0)
+
+
+def _drivers(fitted: Fitted, one: _Figure, other: _Figure) -> tuple[Driver, ...]:
+    """Return the parameters and the model error, the most important first."""
+    try:
+        from SALib.analyze import delta
+    except ImportError:
+        raise MissingError(
+            "the drivers of a difference are found by SALib, which is not installed: install capplan[sensitivity]"
+        ) from None
+    gap, repeated = _gaps(one, other)
+    if not np.all(np.isfinite(repeated)) or np.ptp(repeated) == 0:
+        return ()
+    draws, names = np.array(fitted.draws), list(fitted.names)
+    own = float(np.clip(np.var(gap) / np.var(repeated), 0, 1))  # the share of all parameters together
+    problem = {"num_vars": len(names), "names": names, "bounds": [[0, 1]] * len(names)}
+    alone = (
+        delta.analyze(problem, draws, gap, num_resamples=2, seed=1, method="sobol")["S1"]
+        if np.ptp(gap)
+        else [0.0] * len(names)
+    )
+    rows = [
+        _driver(name, own * float(np.clip(share, 0, 1)), draws[:, place], gap)
+        for place, (name, share) in enumerate(zip(names, alone, strict=True))
+    ]
+    rows.append(_driver(MODEL_ERROR, 1 - own, repeated - gap, repeated))
+    return tuple(sorted(rows, key=lambda each: -each.share))
+
+
+def _driver(name: str, share: float, along: FloatArray, gap: FloatArray) -> Driver:
+    """Return a driver, with the median differences at the draws at either end of it."""
+    count, order = max(int(_TAIL * len(gap)), 1), np.argsort(along)
+    low, high = (float(np.median(gap[each])) for each in (order[:count], order[-count:]))
+    return Driver(parameter=name, share=share, low=low, high=high)

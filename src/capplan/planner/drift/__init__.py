@@ -1,1 +1,0 @@
-"""Whether the claims of a saved answer still hold, by measurements of today."""

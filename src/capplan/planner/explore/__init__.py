@@ -1,1 +1,0 @@
-"""Many layouts at many rates."""

@@ -1,1 +1,0 @@
-"""Predictions of networks written by hand: capacity, bottleneck and percentiles, with bands from simulation only."""

@@ -1,0 +1,222 @@
+"""`what_if`: what a layout carries and how fast it answers, quickly enough to follow a slider.
+
+Capacity and verdict are those of `predict --engine analytic`. One latency is followed along the load by a few
+representative draws, with ends of bands within some per cent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from capplan.layout.fitted_file import Fitted
+from capplan.layout.losses import Remainder
+from capplan.layout.system import Case, System
+from capplan.models.errors import InputError
+from capplan.models.language.scenario import Scenario, changed
+from capplan.models.language.units import FloatArray
+from capplan.models.objective import Metric, parse
+from capplan.models.results import Band
+from capplan.models.verdict import NORMAL, Verdict
+from capplan.planner.predict.capacity import default_rate
+from capplan.planner.sustained import Conditions, Judged
+from capplan.planner.sweep import rate_fields
+from capplan.systems.registry import resolve, system
+
+FEW_DRAWS = 16
+LOADS = (0.05, 0.2, 0.4, 0.6, 0.7, 0.8, 0.88, 0.94, 0.98)
+"""Loads of the curve, as shares of the capacity."""
+
+
+@dataclass(frozen=True)
+class Analysed:
+    """What does not depend on the rate of a layout, nor on its objectives.
+
+    Attributes
+    ----------
+    case : Case
+        The layout with its calibration.
+    """
+
+    case: Case[Any]
+
+    @cached_property
+    def losses(self) -> list[tuple[Remainder, FloatArray | None]]:
+        """What each loss leaves, with the capacity of the survivors (draws,); None if no request succeeds."""
+        case = self.case
+        left = case.system.outages(case, ()) if case.system.losses else ()
+        return [(each, self._capacity(each)) for each in left]
+
+    @cached_property
+    def curves(self) -> dict[Metric, pd.DataFrame]:
+        """The curves that have been asked for."""
+        return {}
+
+    def curve(self, metric: Metric) -> pd.DataFrame:
+        """Return a latency against the rate; see `WhatIf.curve`."""
+        if metric not in self.curves:
+            self.curves[metric] = self._curve(metric)
+        return self.curves[metric]
+
+    def _curve(self, metric: Metric) -> pd.DataFrame:
+        rates = self.case.uncertainty.of_rate(self.case.solution.capacity).value * np.array(LOADS)
+        draws_ms = self.case.solution.at(rates[:, None]).latency_s(metric.subject, metric.statistic) * 1e3
+        rows = []
+        for rate, draws in zip(rates, draws_ms, strict=True):
+            uncertainty = self.case.at(float(rate)).uncertainty
+            value, low, high = uncertainty.spread_of_times(draws[None], metric.subject, (metric.statistic,))
+            rows.append((float(rate), float(value[0]), float(low[0]), float(high[0])))
+        return pd.DataFrame(rows, columns=["rate_tps", "value_ms", "low_ms", "high_ms"])
+
+    def _capacity(self, left: Remainder) -> FloatArray | None:
+        if left.solved is None:
+            return None
+        few = self.case.representatives
+        solution = left.solved(self.case.values, None if few is None else few.place)
+        whole = self.case.solution.capacity
+        return solution.capacity if left.lowered else np.minimum(solution.capacity, whole)
+
+
+@lru_cache(maxsize=8)  # whoever moves the rate, or an objective, asks about the same layout again
+def _analysed(scenario: Scenario, fitted: Fitted, draws: int, seed: int) -> Analysed:
+    case = replace(resolve(scenario, fitted, seed), draws=draws)
+    _ = case.solution.capacity, case.uncertainty  # what is known of a case goes with it to another rate
+    return Analysed(case)
+
+
+@lru_cache(maxsize=8)
+def _whole(scenario: Scenario, fitted: Fitted, seed: int) -> Case[Any]:
+    whole = resolve(scenario, fitted, seed)
+    _ = whole.solution.capacity
+    return whole
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """A layout, solved.
+
+    Attributes
+    ----------
+    analysed : Analysed
+        The layout.
+    case : Case
+        The same with its objectives, at the offered rate.
+    metric : Metric
+        The latency that is followed.
+    whole : Case
+        The case with all draws of the parameters.
+    """
+
+    analysed: Analysed
+    case: Case[Any]
+    metric: Metric
+    whole: Case[Any]
+
+    @property
+    def offered_tps(self) -> float:
+        """Offered peak rate, requests per second over all data centres."""
+        return float(self.case.offered_per_s or 0.0)
+
+    @cached_property
+    def layout(self) -> str:
+        """The layout in words."""
+        its = self.case.system
+        return its.layout(self.case.scenario, its.values(self.case.fitted, self.case.scenario))
+
+    @cached_property
+    def capacity(self) -> Band:
+        """Highest peak rate, requests per second, by all draws."""
+        return self.whole.uncertainty.of_rate(self.whole.solution.capacity)
+
+    @property
+    def bottleneck(self) -> str:
+        """The resource that limits the capacity, in words."""
+        return self.case.system.resource_name(self.case.scenario, self.case.solution.bottleneck)
+
+    @cached_property
+    def verdict(self) -> Verdict | None:
+        """The verdict of `predict`, by all draws: None where neither a rate nor an objective was given."""
+        given = self.whole.given_per_s is not None
+        if not given and not self.whole.objectives:
+            return None
+        return Judged(self.whole, (Conditions(NORMAL),), self.offered_tps, given=given).verdict()
+
+    @property
+    def curve(self) -> pd.DataFrame:
+        """The latency against the rate: `rate_tps`, `value_ms`, `low_ms`, `high_ms`."""
+        return self.analysed.curve(self.metric)
+
+    @cached_property
+    def latency(self) -> Band:
+        """The latency at the offered rate, ms; infinite beyond the capacity."""
+        figures = self.case.solution.at(self.offered_tps)
+        draws_ms = figures.latency_s(self.metric.subject, self.metric.statistic) * 1e3
+        return self.case.uncertainty.of_time(draws_ms, self.metric.subject, self.metric.statistic)
+
+    @cached_property
+    def losses(self) -> pd.DataFrame:
+        """What is left after each loss: `lost`, `levels`, `capacity_tps`, `low_tps`, `high_tps`, `risk`."""
+        columns = ["lost", "levels", "capacity_tps", "low_tps", "high_tps", "risk"]
+        return pd.DataFrame(list(map(self._loss, self.analysed.losses)), columns=columns)
+
+    def _loss(self, loss: tuple[Remainder, FloatArray | None]) -> tuple[str, str, float, float, float, float]:
+        left, draws = loss
+        if draws is None:
+            return left.name, left.assumed, 0.0, 0.0, 0.0, 1.0
+        band = self.case.uncertainty.of_rate(draws)
+        risk = self.case.uncertainty.chance_of_less(draws, self.offered_tps)
+        return left.name, left.assumed, band.value, band.low, band.high, risk
+
+    def limits_ms(self) -> Iterator[float]:
+        """Yield the limits of the objectives that are about the latency, ms."""
+        for objective in self.case.objectives:
+            for each in objective.comparisons():
+                if each.metric == self.metric:
+                    yield from (1e3 * bound for bound in each.bounds)
+
+
+def what_if(
+    scenario: Scenario, latency: str = "", *, fitted: Fitted | None = None, draws: int = FEW_DRAWS, seed: int = 1
+) -> WhatIf:
+    """Solve a layout quickly.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        The layout; without a rate it is asked about at 80 % of its capacity.
+    latency : str
+        The latency to follow, such as `acct.p99`; by default the p99 of the last request class.
+    fitted : Fitted, optional
+        The calibration; the packaged one by default.
+    draws : int
+        Representative draws of the parameters to solve.
+    seed : int
+        Seed of the pairing of draws with model errors.
+
+    Returns
+    -------
+    WhatIf
+        Its figures are computed when they are asked for.
+
+    Raises
+    ------
+    InputError
+        If the system has ratios only, or the latency is not one of its.
+    """
+    its: System[Any] = system(scenario.system)
+    if its.ratios_only:
+        raise InputError(f"{its.name} has no rates: its documents have ratios of throughput only")
+    layout = changed(scenario, slo=(), **dict.fromkeys(rate_fields(type(scenario))))
+    analysed = _analysed(layout, its.fitted() if fitted is None else fitted, draws, seed)
+    case = analysed.case.asked(scenario)
+    classes = case.system.classes(scenario)
+    text = latency or f"{classes[-1]}.p99"
+    (metric,) = parse(f"{text}<1s", classes, case.solution.resources).metrics()
+    whole = _whole(layout, case.fitted, seed).asked(scenario)
+    rate = whole.given_per_s or default_rate(whole)
+    return WhatIf(analysed, case.at(rate), metric, whole.at(rate))

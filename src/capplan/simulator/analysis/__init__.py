@@ -1,1 +1,0 @@
-"""Output analysis: confidence intervals, warm-up, drift and precision of simulated statistics."""
