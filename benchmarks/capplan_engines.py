@@ -15,7 +15,7 @@ from capplan.models.language.network import Network
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import solve
 from capplan.simulator.results.run import Run
-from capplan.simulator.results.trace import Status
+from capplan.simulator.results.tally import Status
 
 ENGINES = {"compiled": "capplan.simulator.compiled.engine", "simpy": "capplan.simulator.reference.engine"}
 

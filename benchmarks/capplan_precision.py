@@ -10,9 +10,8 @@ from settings import MM4_BUSY_RATE_PER_S
 
 from capplan.cli.simulate import MOST_REPLICATIONS
 from capplan.models.language.network import Network
-from capplan.planner.simulate.estimates import read_precision_target
 from capplan.planner.simulate.simulate import Design, observed, of_network, summed_up
-from capplan.planner.simulate.simulation import EVERY_CLASS
+from capplan.planner.simulate.simulation import EVERY_CLASS, read_precision_target
 from capplan.simulator.experiments.replications import ReplicationPlan
 
 TARGET = "p99<2%"

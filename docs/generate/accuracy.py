@@ -30,8 +30,9 @@ from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import MAX_DROP_RATE, capacity_per_s, solve
 from capplan.simulator.reference.engine import simulate
 from capplan.simulator.results.run import Run
-from capplan.systems.openprovider.network import PARAMETERS, REPORTED
+from capplan.systems.openprovider.network import REPORTED
 from capplan.systems.openprovider.network import network as openprovider
+from capplan.systems.openprovider.priors import PARAMETERS
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 DOCS = Path(__file__).resolve().parents[1]

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from capplan.calibration.fit.stages import Stages, digest
-from capplan.calibration.validation.priors import PATTERNS, nearness, refitted_from, scored, sign_patterns
+from capplan.calibration.validation.moved_priors import PATTERNS, nearness, refitted_from, scored, sign_patterns
 from capplan.models.files import replace_file
 from capplan.models.language.units import FloatArray
 from capplan.models.number_words import share

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from capplan.layout.losses import Factor, Situation
+from capplan.layout.situations import Factor, Situation
 from capplan.models.language.scenario import options_of
 from capplan.systems.registry import documented_systems, system
 

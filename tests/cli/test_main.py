@@ -8,7 +8,7 @@ import pytest
 
 from capplan.cli.main import main
 from capplan.cli.shell import groups
-from capplan.cli.verbs import VERBS, Verb
+from capplan.cli.shell.groups import VERBS, Verb
 
 START = [sys.executable, "-c", "from capplan.cli.process import run; run()"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from capplan.cli.main import main
-from capplan.cli.shell import sign_of_life as module
+from capplan.cli.shell import messages as module
 from capplan.cli.shell.target import read_target
 from capplan.models.errors import InputError
 from capplan.models.files import LARGEST_BYTES, read_file

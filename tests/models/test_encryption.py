@@ -31,7 +31,7 @@ from capplan.simulator.compiled.engine import simulate
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 from capplan.systems.registry import system
 from capplan.systems.rhino_shcm.network import CORES, network, remote_replicas, saturation_per_s
-from capplan.systems.rhino_shcm.network import PARAMETERS as RHINO_PARAMETERS
+from capplan.systems.rhino_shcm.priors import PARAMETERS as RHINO_PARAMETERS
 from capplan.systems.rhino_shcm.scenario import RhinoShcmScenario
 from capplan.systems.vcider.scenario import VciderScenario
 

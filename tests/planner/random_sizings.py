@@ -19,7 +19,7 @@ from scipy import stats
 
 from capplan.layout.extrapolation import Extrapolation
 from capplan.layout.fitted_file import DRAWS, Fitted, Posterior
-from capplan.layout.losses import Factor, Loss, Machine, Remainder, Situation
+from capplan.layout.situations import Factor, Loss, Machine, Remainder, Situation
 from capplan.layout.system import Case, System
 from capplan.layout.uncertainty import ModelError, Uncertainty
 from capplan.models.language.construct import LANGUAGE

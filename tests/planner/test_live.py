@@ -29,7 +29,7 @@ from capplan.planner.live.folder import DIGEST, LARGE, PREDICTIONS, SMALL, Folde
 from capplan.planner.live.protocol import FULL, MOST, QUICK, Asked, Protocol, Stage, closed, for_hosts
 from capplan.reports.live import page
 from capplan.systems.cassandra import SYSTEM
-from capplan.systems.cassandra.network import PARAMETERS
+from capplan.systems.cassandra.priors import PARAMETERS
 
 STAGE = Stage("1", "one node", Layout(), ())
 

@@ -27,7 +27,8 @@ from capplan.planner.live.sessions import (
     session_figures,
     session_network,
 )
-from capplan.systems.cassandra.network import HOST, PARAMETERS
+from capplan.systems.cassandra.network import HOST
+from capplan.systems.cassandra.priors import PARAMETERS
 from capplan.systems.cassandra.scenario import CassandraScenario
 
 NEAR = SessionLoad("LOCAL_QUORUM", "LOCAL_QUORUM", think_s=0.0, sessions_per_s=10.0, rtt_ms=10.0)

@@ -8,7 +8,7 @@ import jsonschema
 import numpy as np
 import pytest
 
-from capplan.layout.losses import Remainder, losses_of
+from capplan.layout.situations import Remainder, losses_of
 from capplan.layout.system import Case, System
 from capplan.models.errors import InputError
 from capplan.models.language.distribution import Exponential
@@ -18,8 +18,7 @@ from capplan.models.language.station import Station
 from capplan.models.language.step import Acquire, Hedge, Pick, Visit, walk
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.planner.outages.answer import OutagesAnswer
-from capplan.planner.outages.levels import levels_left
-from capplan.planner.outages.outages import OutagesQuestion, outages_of_network, outages_of_scenario
+from capplan.planner.outages.outages import OutagesQuestion, levels_left, outages_of_network, outages_of_scenario
 from capplan.planner.outages.places import (
     RADIUS,
     ClientOptions,
@@ -29,7 +28,7 @@ from capplan.planner.outages.places import (
     with_loss,
     with_workers_that_give_up,
 )
-from capplan.planner.outages.transient import Effort, Loss, Times, transient
+from capplan.planner.outages.transient import Effort, SimulatedLoss, Times, transient
 from capplan.planner.schemas import outages_schema
 from capplan.simulator.engine import simulate
 from capplan.systems.registry import resolve, scenario
@@ -53,7 +52,7 @@ def test_half_of_the_requests_are_lost_until_somebody_notices() -> None:
 
     Over 50 s of Poisson arrivals at 100/s lost, the standard deviation is 1.4/s: four of them fail once in 16,000.
     """
-    loss = Loss("a server", ("server/2",), Return(10.0))
+    loss = SimulatedLoss("a server", ("server/2",), Return(10.0))
     found = transient(pair(), loss, Times(20.0, 30.0, 30.0), Effort(20.0, 1, 5), 0.1)
     phases = {each.name: each for each in found.phases}
     assert phases["undetected"].unanswered_per_s == pytest.approx(RATE / 2, abs=10)
@@ -64,7 +63,7 @@ def test_half_of_the_requests_are_lost_until_somebody_notices() -> None:
 
 
 def test_one_server_alone_is_back_after_its_return_only_and_answers_what_waited() -> None:
-    loss = Loss("the server", ("server/1",), Return(5.0))
+    loss = SimulatedLoss("the server", ("server/1",), Return(5.0))
     found = transient(pair(1), loss, Times(20.0, 20.0, 20.0), Effort(20.0, 1, 3), 0.1)
     assert found.back_after_loss_s.value == pytest.approx(20.0, abs=2.0)
     assert found.back_after_return_s.value == pytest.approx(0.0, abs=2.0)
@@ -76,7 +75,7 @@ def test_a_cold_start_delays_the_recovery() -> None:
     slow = with_clients(slow, ClientOptions(timeout_s=10.0, attempts=1), RADIUS)
     times = Times(50.0, 1.0, 60.0)
     warm, cold = (
-        transient(slow, Loss("it", ("server/1",), Return(0.0, seconds, speed)), times, Effort(20.0, 1, 4), 0.1)
+        transient(slow, SimulatedLoss("it", ("server/1",), Return(0.0, seconds, speed)), times, Effort(20.0, 1, 4), 0.1)
         for seconds, speed in ((0.0, 1.0), (20.0, 0.4))
     )
     assert warm.back_after_return_s.value is not None
@@ -85,7 +84,7 @@ def test_a_cold_start_delays_the_recovery() -> None:
 
 
 def test_results_do_not_depend_on_the_number_of_processes() -> None:
-    loss = Loss("a server", ("server/2",), Return(3.0))
+    loss = SimulatedLoss("a server", ("server/2",), Return(3.0))
     one, two = (
         transient(pair(), loss, Times(15.0, 10.0, 15.0), Effort(20.0, 1, 3), 0.1, processes) for processes in (1, 2)
     )
@@ -93,7 +92,7 @@ def test_results_do_not_depend_on_the_number_of_processes() -> None:
 
 
 def test_a_budget_that_does_not_pay_shortens_the_times_and_says_so() -> None:
-    loss = Loss("a server", ("server/2",), Return(3.0))
+    loss = SimulatedLoss("a server", ("server/2",), Return(3.0))
     found = transient(pair(), loss, Times(200.0, 300.0, 300.0), Effort(0.05, 1), 0.1)
     assert found.duration_s < 800
     assert found.returned_s - found.lost_s >= 13  # enough to be noticed, and to be seen
@@ -177,7 +176,7 @@ def test_survivors_serve_again_as_soon_as_a_silent_node_is_noticed() -> None:
     its, layout = case.system, case.scenario
     network = with_clients(its.network(layout, its.median_values(case.fitted, layout), 600.0), ClientOptions(), RADIUS)
     (left, *_) = its.outages(case, losses_of(("node",), its.losses, 3))
-    lost = Loss(left.name, places_of_loss(network, left_of(left, its, case)), Return(5.0))
+    lost = SimulatedLoss(left.name, places_of_loss(network, left_of(left, its, case)), Return(5.0))
     times = Times(15.0, 40.0, 12.0)
     patient, giving_up = (
         transient(each, lost, times, Effort(20.0, 1, 2), 0.2)

@@ -19,9 +19,14 @@ from capplan.models.language.station import Pool, Station
 from capplan.models.language.step import Delay, ForkJoin, Visit
 from capplan.models.language.traffic import Closed, Open, RequestClass, Throttled
 from capplan.planner.schemas import simulation_schema
-from capplan.planner.simulate.estimates import PrecisionTarget, SampleEstimates, read_precision_target
 from capplan.planner.simulate.simulate import Design, Subject, observed, of_network, of_scenario, summed_up
-from capplan.planner.simulate.simulation import PrecisionReached, Simulation
+from capplan.planner.simulate.simulation import (
+    PrecisionReached,
+    PrecisionTarget,
+    SampleEstimates,
+    Simulation,
+    read_precision_target,
+)
 from capplan.simulator.engine import Engine
 from capplan.simulator.experiments.replications import ReplicationPlan, replicate
 from capplan.simulator.sample import Sample, observe, warmup_of

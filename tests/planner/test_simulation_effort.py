@@ -12,7 +12,8 @@ from capplan.models.language.station import Station
 from capplan.models.language.step import Visit, walk
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.planner.predict.simulated_latency import Effort, check_budget, effort, steps
-from capplan.systems.openprovider.network import PARAMETERS, network
+from capplan.systems.openprovider.network import network
+from capplan.systems.openprovider.priors import PARAMETERS
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 ONE_STEP = Network(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from capplan.calibration.validation.priors import scored
+from capplan.calibration.validation.moved_priors import scored
 from capplan.systems.registry import documented_names, system
 
 AGAIN = "uv run python docs/generate/priors.py"

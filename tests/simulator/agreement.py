@@ -15,7 +15,7 @@ from capplan.models.language.network import Network
 from capplan.models.language.station import Station
 from capplan.simulator.engine import simulate
 from capplan.simulator.results.run import Run, StationReport
-from capplan.simulator.results.trace import Status
+from capplan.simulator.results.tally import Status
 
 ALPHA, BETA = 1e-3, 1e-2
 

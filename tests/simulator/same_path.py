@@ -12,7 +12,7 @@ from capplan.models.language.traffic import Closed, Open
 from capplan.simulator.compiled import engine as compiled
 from capplan.simulator.reference import engine as reference
 from capplan.simulator.results.run import Run
-from capplan.simulator.results.trace import Requests
+from capplan.simulator.results.tally import Requests
 from capplan.simulator.specification.network_facts import flow_facts
 
 LONGEST_S = 40.0  # of traffic: slow networks have fewer requests

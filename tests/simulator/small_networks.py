@@ -10,7 +10,7 @@ from capplan.models.language.step import Acquire, Delay, Route, Sequence, Step, 
 from capplan.models.language.traffic import Closed, Event, Open, RequestClass, Retry, Session, Timeline, Trace
 from capplan.simulator.reference.engine import simulate
 from capplan.simulator.results.run import Run
-from capplan.simulator.results.trace import Status
+from capplan.simulator.results.tally import Status
 
 MS = 1_000_000  # ticks
 Timed = tuple[float, Step]  # what a request does that arrives at this time, in ms

@@ -24,8 +24,7 @@ from capplan.simulator.reference.events import (
 )
 from capplan.simulator.reference.stations import ProcessorSharingStation, StationRecord, Window
 from capplan.simulator.results.run import Run
-from capplan.simulator.results.tally import intervals
-from capplan.simulator.results.trace import Status
+from capplan.simulator.results.tally import Status, intervals
 
 
 def shared(*flows: Step, servers: int = 1) -> Run:

@@ -22,7 +22,7 @@ from capplan.models.language.station import Pool
 from capplan.models.language.step import CountdownLatch, ForkJoin, Group, Route, Sequence, Signal
 from capplan.models.language.traffic import RequestClass, Session
 from capplan.simulator.reference.engine import simulate
-from capplan.simulator.results.trace import Status
+from capplan.simulator.results.tally import Status
 
 
 def test_fcfs_station_with_two_servers() -> None:

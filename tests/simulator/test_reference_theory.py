@@ -12,7 +12,7 @@ from capplan.models.language.station import Pool, Station
 from capplan.models.language.step import Acquire, Choice, Delay, ForkJoin, Sequence, Step, Visit
 from capplan.models.language.traffic import Closed, Open, RequestClass, Session, Traffic
 from capplan.models.solver.single_station import mmc
-from capplan.simulator.results.trace import Status
+from capplan.simulator.results.tally import Status
 
 
 def model(flow: Step, traffic: float | Traffic, *stations: Station, pools: tuple[Pool, ...] = ()) -> Network:

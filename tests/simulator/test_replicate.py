@@ -18,7 +18,7 @@ from capplan.simulator.engine import Engine, simulate
 from capplan.simulator.experiments.replications import ReplicationPlan, replicate
 from capplan.simulator.results.histogram import IntArray
 from capplan.simulator.results.run import Run
-from capplan.simulator.results.trace import Requests
+from capplan.simulator.results.tally import Requests
 
 ENGINES: tuple[Engine, ...] = ("compiled", "simpy")
 

@@ -28,6 +28,8 @@ from capplan.simulator.results.tally import (
     TAKEN,
     VISITS,
     WAITED,
+    Requests,
+    Status,
     Tally,
     add_pair,
     empty_tally,
@@ -35,7 +37,6 @@ from capplan.simulator.results.tally import (
     pair,
     tally_of_requests,
 )
-from capplan.simulator.results.trace import Requests, Status
 
 S = 1_000_000_000  # ticks
 WARMUP, END = 2 * S, 10 * S

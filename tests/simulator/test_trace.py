@@ -12,7 +12,7 @@ from capplan.models.language.network import Network
 from capplan.models.language.station import Station
 from capplan.models.language.step import Visit
 from capplan.models.language.traffic import Open, RequestClass, Session
-from capplan.simulator.results.trace import Requests, Status, TraceWriter
+from capplan.simulator.results.tally import Requests, Status, TraceWriter
 
 FLOW = Visit("server", Deterministic(1.0))
 NETWORK = Network(

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from capplan.cli.shell.options import chosen_engine, exit_by
+from capplan.cli.shell.terminal import chosen_engine, exit_by
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import HELP, say_what_has_no_effect, with_demand_of
 from capplan.cli.shell.terminal import PLOT_HELP, Json, NoSolvingLimit, Screen, check_output, check_plot, write_json

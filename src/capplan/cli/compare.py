@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from capplan.cli.shell.options import chosen_engine
+from capplan.cli.shell.terminal import chosen_engine
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import HELP, say_what_has_no_effect, with_demand_of
 from capplan.cli.shell.target import Target, read_target

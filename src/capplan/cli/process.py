@@ -48,8 +48,7 @@ def _run() -> int:
         100_000, 50, 100
     )  # a command's objects live to its end: collecting garbage took a tenth of the time
     from capplan.cli.main import main
-    from capplan.cli.shell.messages import ERRORS
-    from capplan.cli.shell.sign_of_life import sign_of_life
+    from capplan.cli.shell.messages import ERRORS, sign_of_life
 
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors=ERRORS)  # type: ignore[union-attr]  # the streams of a process are files

@@ -12,8 +12,7 @@ from typing import Annotated
 
 import typer
 
-from capplan.cli.shell.messages import say
-from capplan.cli.shell.sign_of_life import no_more_signs
+from capplan.cli.shell.messages import no_more_signs, say
 from capplan.layout.fitted_file import Fitted
 from capplan.models.errors import InputError, MissingError
 from capplan.models.language.units import parse_duration_s, parse_size_bytes
@@ -46,7 +45,7 @@ def serve_(
     if missing := [name for name in _NEEDED if find_spec(name) is None]:
         raise MissingError(f"{missing[0]} is not installed: install the extra with `pip install 'capplan[serve]'`")
     from capplan.planner.serve.answer import Limits
-    from capplan.planner.serve.guard import check_token
+    from capplan.planner.serve.app import check_token
 
     check_token(host, token)
     served = _fitted_files(files or ())

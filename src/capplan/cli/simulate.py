@@ -177,7 +177,7 @@ def _run(
         with ExitStack() as stack:
             write = None
             if trace is not None:
-                from capplan.simulator.results.trace import (
+                from capplan.simulator.results.tally import (
                     TraceWriter,  # pyarrow takes longer to import than a short run
                 )
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from capplan.cli.shell.options import DEFAULT_CONFIDENCE, Confidence, chosen_engine, workers_for
+from capplan.cli.shell.terminal import DEFAULT_CONFIDENCE, Confidence, chosen_engine
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import (
     flag,
@@ -22,13 +22,14 @@ from capplan.cli.shell.scenario_command import (
 )
 from capplan.cli.shell.target import DEFAULT_TARGET, Target, TargetText, read_target
 from capplan.cli.shell.terminal import PLOT_HELP, Json, NoTimeLimit, Screen, check_plot, write_json
+from capplan.cli.shell.workers import workers_for
 from capplan.layout.system import System
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import parse_share
 from capplan.planner.ranges import WHOLE, parse_values, value_type
-from capplan.planner.size.confirm import SizingEngine
 from capplan.planner.size.machines import Prices, read_prices, read_shapes
+from capplan.planner.size.search import SizingEngine
 from capplan.planner.size.size import SizingQuestion, families, size
 from capplan.planner.sweep import rate_fields
 from capplan.reports.screen import show

@@ -13,7 +13,7 @@ import numpy as np
 import typer
 
 from capplan.cli.shell.messages import say
-from capplan.cli.shell.options import check_workers, chosen_engine, workers_for
+from capplan.cli.shell.terminal import chosen_engine
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import flag, given, replaced_fields, say_what_has_no_effect, with_options
 from capplan.cli.shell.target import DEFAULT_TARGET, TargetText, read_target
@@ -29,6 +29,7 @@ from capplan.cli.shell.terminal import (
     refuse_both,
     write_json,
 )
+from capplan.cli.shell.workers import check_workers, workers_for
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario
 from capplan.planner.ranges import LOAD, ValueType, parse_values, value_type

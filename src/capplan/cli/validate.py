@@ -1,4 +1,7 @@
-"""`capplan validate`: every documented figure beside the prediction, and every scenario left out."""
+"""`capplan validate`: every documented figure beside the prediction, and every scenario left out.
+
+`capplan validate --live`: a real cluster, predicted before it is measured; each figure is shown and judged.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,16 @@ import typer
 
 from capplan.calibration.validation.validation import Validation, goals_of_all, stages_of, validate
 from capplan.cli.shell.messages import say
-from capplan.cli.shell.progress import stages
+from capplan.cli.shell.progress import stages, working
 from capplan.cli.shell.target import DEFAULT_TARGET, read_target
 from capplan.cli.shell.terminal import Csv, Json, Screen, refuse_both, write_json
+from capplan.lab.packages import check_installed
 from capplan.layout.fitted_file import Fitted
 from capplan.models.errors import InputError
+from capplan.models.files import user_cache
+from capplan.planner.live import protocol, run
+from capplan.planner.live.clusters import Clusters, Existing, Labs, read_hosts
+from capplan.planner.live.folder import Folder
 from capplan.systems.registry import documented_names, system
 
 ALL = "all"
@@ -62,7 +70,7 @@ def validate_(
     if live:
         if target != DEFAULT_TARGET or refit or as_csv:
             raise InputError("--live has no target, no --refit and no --csv: leave them out, or leave --live out")
-        from capplan.cli.live_validation import run_live  # slow to import: it needs a solver and a lab
+        from capplan.cli.validate import run_live  # slow to import: it needs a solver and a lab
 
         run_live(quick=quick, hosts=hosts, report=folder, as_json=as_json)
         return
@@ -125,3 +133,43 @@ def _show(reports: Sequence[Validation]) -> None:
     from capplan.reports.validation import page
 
     Screen().print(TerminalMarkdown(page(reports, terminal=True)))
+
+
+_TITLE = ("load", "quantity", "predicted (band)", "measured", "error", "right")
+
+
+def run_live(*, quick: bool, hosts: Path | None, report: Path | None, as_json: bool) -> None:
+    """Run the protocol and print its verdicts.
+
+    Raises
+    ------
+    typer.Exit
+        With 1 if a figure is off.
+    """
+    check_installed()
+    asked = protocol.QUICK if quick else protocol.FULL
+    if hosts is None:
+        folder = Folder(user_cache() / "live" / asked.name)
+        clusters: Clusters = Labs(folder)
+        where = "a lab"
+    else:
+        its = read_hosts(hosts)
+        asked = protocol.for_hosts(its.levels(), its.rtt_ms, quick=quick)
+        folder = Folder(user_cache() / "live" / asked.name)
+        clusters, where = Existing(its), ", ".join(its.cluster().addresses)
+    with working() as progress:
+        found = run.validate_live(asked, clusters, folder, progress, where)
+    if report is not None:
+        from capplan.reports.live import write_page  # plotly is slow to import
+
+        write_page(found, folder, report)
+    if as_json:
+        write_json(found.to_json())
+    else:
+        from capplan.reports.live import validation
+        from capplan.reports.screen import show
+
+        show(validation(found), Screen())
+    folder.end()
+    if not found.answer:
+        raise typer.Exit(1)

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from capplan.cli.shell.messages import say
-from capplan.cli.shell.options import workers_for
 from capplan.cli.shell.progress import stages
 from capplan.cli.shell.terminal import Json, Screen, write_json
+from capplan.cli.shell.workers import workers_for
 from capplan.layout.fitted_file import Fitted
 from capplan.planner.proposal.propose import STAGES, TASKS, NoLayoutError, Stage
 from capplan.planner.proposal.verify import Verification, question_of, read_proposal, verify

@@ -24,8 +24,8 @@ from capplan.evidence.table import Evidence, Source, read_rows, read_sources, ro
 from capplan.layout.basis import FigureBasis
 from capplan.layout.extrapolation import RATE, Excess, Extrapolation, Layout, Responses, extrapolation, responses
 from capplan.layout.fitted_file import Expected, Fitted, read_fitted
-from capplan.layout.losses import Loss, Machine, Remainder, Situation
 from capplan.layout.observations import LoadTest, Observations
+from capplan.layout.situations import Loss, Machine, Remainder, Situation
 from capplan.layout.solution import ClosedForm, Figures, Pausing, Solution, Varying
 from capplan.layout.uncertainty import (
     NO_OFFSET,

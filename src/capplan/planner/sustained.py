@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.losses import Loss, Remainder, Situation
+from capplan.layout.situations import Loss, Remainder, Situation
 from capplan.layout.solution import Solution
 from capplan.layout.system import Case, System
 from capplan.layout.uncertainty import Uncertainty

@@ -42,7 +42,7 @@ from capplan.planner.predict.simulated_latency import (
     settling_s,
 )
 from capplan.planner.ranges import MAX_POINTS, as_number
-from capplan.planner.simulate.estimates import PrecisionTarget, read_precision_target
+from capplan.planner.simulate.simulation import PrecisionTarget, read_precision_target
 from capplan.planner.sustained import NONE, Conditions, Judged
 from capplan.simulator.experiments.experiment import Configuration, Experiment
 from capplan.systems.registry import resolve, system

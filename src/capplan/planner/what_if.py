@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.losses import Remainder
+from capplan.layout.situations import Remainder
 from capplan.layout.system import Case, System
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed

@@ -14,7 +14,6 @@ from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.units import FloatArray
 from capplan.models.number_words import rate, share, significant
 from capplan.models.objective import parse
-from capplan.planner.simulate.estimates import report
 from capplan.planner.simulate.simulation import (
     EVERY_CLASS,
     Backlog,
@@ -24,6 +23,7 @@ from capplan.planner.simulate.simulation import (
     PrecisionReached,
     Simulation,
     StationKind,
+    report,
 )
 from capplan.reports import Later
 from capplan.reports.document import Block, Cell, Column, Fact, Line, Paragraph, Table, heading, ruled

@@ -12,7 +12,7 @@ from capplan.models.errors import InputError, nearest
 from capplan.models.language.network import Network
 from capplan.simulator.results.histogram import IntArray
 from capplan.simulator.results.run import Run
-from capplan.simulator.results.trace import Requests
+from capplan.simulator.results.tally import Requests
 
 Engine = Literal["compiled", "simpy"]
 Progress = Callable[[float, int], None]

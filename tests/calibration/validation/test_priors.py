@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from capplan.calibration.validation.priors import (
+from capplan.calibration.validation.moved_priors import (
     Nearness,
     displaced,
     nearness,

@@ -16,8 +16,8 @@ from capplan.models.language.traffic import Open, RequestClass
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import capacity_per_s, drop_rate, solve
 from capplan.simulator.compiled.engine import simulate
-from capplan.systems.openprovider.network import PARAMETERS
 from capplan.systems.openprovider.network import network as openprovider
+from capplan.systems.openprovider.priors import PARAMETERS
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 

@@ -24,7 +24,6 @@ from capplan.systems.arion.network import (
     DROOP,
     FEW,
     LONG_QUEUE,
-    PARAMETERS,
     clients_are_few,
     closed_per_s,
     demand_s,
@@ -40,6 +39,7 @@ from capplan.systems.arion.network import (
     useful_clients,
     watch_s,
 )
+from capplan.systems.arion.priors import PARAMETERS
 from capplan.systems.arion.scenario import ArionScenario
 
 VALUES: Values = {**defaults(PARAMETERS), "service_s": 0.5e-3, "network_s": 0.1e-3}  # near what calibration finds

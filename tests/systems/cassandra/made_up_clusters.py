@@ -22,7 +22,7 @@ from capplan.models.language.units import FloatArray
 from capplan.models.solver.analytic import Analysis
 from capplan.simulator.engine import simulate
 from capplan.systems.cassandra import SYSTEM
-from capplan.systems.cassandra.network import PARAMETERS
+from capplan.systems.cassandra.priors import PARAMETERS
 
 NOISE = 0.04
 """Scatter of a repeat, as the standard deviation of the logarithm."""

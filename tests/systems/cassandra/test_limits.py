@@ -21,7 +21,8 @@ from capplan.models.solver.closed_clients import solve_clients
 from capplan.models.solver.operating_point import OperatingPoint
 from capplan.simulator.compiled.engine import simulate
 from capplan.systems.cassandra import SYSTEM
-from capplan.systems.cassandra.network import LAN_S, PARAMETERS, network
+from capplan.systems.cassandra.network import LAN_S, network
+from capplan.systems.cassandra.priors import PARAMETERS
 from capplan.systems.cassandra.rows import excess
 from capplan.systems.cassandra.scenario import CassandraScenario
 

@@ -21,7 +21,8 @@ from capplan.models.solver.closed_clients import solve_clients
 from capplan.models.solver.operating_point import solve
 from capplan.simulator.engine import simulate
 from capplan.systems.cassandra import SYSTEM
-from capplan.systems.cassandra.network import PARAMETERS, network
+from capplan.systems.cassandra.network import network
+from capplan.systems.cassandra.priors import PARAMETERS
 from capplan.systems.cassandra.rows import excess
 from capplan.systems.cassandra.scenario import CassandraScenario
 

@@ -9,19 +9,20 @@ import pytest
 from tests.systems.prior_draws import prior_draws
 
 from capplan.evidence.load_test_row import LoadTestRow
-from capplan.layout.losses import Loss, Remainder
+from capplan.layout.situations import Loss, Remainder
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.scenario import changed
 from capplan.models.language.traffic import Closed, Open
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.closed_clients import solve_clients
-from capplan.planner.outages.levels import levels_left
+from capplan.planner.outages.outages import levels_left
 from capplan.planner.predict.predict import predict
 from capplan.planner.size.size import SizingQuestion, size
 from capplan.simulator.engine import simulate
 from capplan.systems.cassandra import SYSTEM
-from capplan.systems.cassandra.network import PARAMETERS, network
+from capplan.systems.cassandra.network import network
+from capplan.systems.cassandra.priors import PARAMETERS
 from capplan.systems.cassandra.scenario import CassandraScenario
 from capplan.systems.registry import resolve
 

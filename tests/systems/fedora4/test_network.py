@@ -13,7 +13,8 @@ from capplan.models.language.step import Acquire, walk
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import capacity_per_s, drop_rate, solve
 from capplan.simulator.compiled.engine import simulate
-from capplan.systems.fedora4.network import PARAMETERS, REPORTED, THREADS, WAITING, network
+from capplan.systems.fedora4.network import REPORTED, THREADS, WAITING, network
+from capplan.systems.fedora4.priors import PARAMETERS
 from capplan.systems.fedora4.scenario import CORES, REGIONS, Fedora4Scenario
 
 MAX_DROP_RATE = 1e-3

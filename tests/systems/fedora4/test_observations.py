@@ -14,8 +14,9 @@ from capplan.models.language.parameter import Values, defaults, from_log
 from capplan.models.language.step import Delay, Sequence
 from capplan.models.language.traffic import Event, Throttled, Timeline
 from capplan.simulator.compiled.engine import simulate
-from capplan.systems.fedora4.network import PARAMETERS, network
+from capplan.systems.fedora4.network import network
 from capplan.systems.fedora4.observations import starts_cold, throttled_mean_s
+from capplan.systems.fedora4.priors import PARAMETERS
 from capplan.systems.fedora4.scenario import Fedora4Scenario
 from capplan.systems.registry import system
 

@@ -10,7 +10,8 @@ from capplan.models.language.step import Acquire, walk
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import capacity_per_s, peak_ratio, solve
 from capplan.simulator.compiled.engine import simulate
-from capplan.systems.openprovider.network import PARAMETERS, REPORTED, network
+from capplan.systems.openprovider.network import REPORTED, network
+from capplan.systems.openprovider.priors import PARAMETERS
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 VALUES: Values = {**defaults(PARAMETERS), "burst_excess": 1e-9}  # as good as Poisson: short runs are steady

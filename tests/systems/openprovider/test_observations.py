@@ -7,8 +7,8 @@ import pytest
 
 from capplan.evidence.table import by_id
 from capplan.models.language.parameter import defaults
-from capplan.systems.openprovider.network import PARAMETERS
 from capplan.systems.openprovider.observations import predicted
+from capplan.systems.openprovider.priors import PARAMETERS
 from capplan.systems.registry import system
 
 SYSTEM = system("openprovider")

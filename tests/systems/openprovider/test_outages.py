@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.layout.losses import losses_of
+from capplan.layout.situations import losses_of
 from capplan.layout.system import Case
 from capplan.layout.uncertainty import ModelError, Uncertainty
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import changed
 from capplan.models.results import Outage
-from capplan.planner.predict.outages import Whole, outages
+from capplan.planner.predict.losses import Whole, outages
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 from capplan.systems.registry import resolve, system
 

@@ -13,10 +13,11 @@ from capplan.models.language.traffic import Open
 from capplan.models.solver.analytic import Analysis, request_shares
 from capplan.models.solver.operating_point import MAX_DROP_RATE, capacity_per_s, solve
 from capplan.simulator.compiled.engine import simulate
-from capplan.simulator.results.trace import Status
+from capplan.simulator.results.tally import Status
 from capplan.systems.openprovider import SYSTEM
-from capplan.systems.openprovider.network import PARAMETERS, REPORTED, network
+from capplan.systems.openprovider.network import REPORTED, network
 from capplan.systems.openprovider.notes import excess
+from capplan.systems.openprovider.priors import PARAMETERS
 from capplan.systems.openprovider.scenario import (
     TRAIN,
     USUAL,

@@ -14,13 +14,13 @@ from capplan.simulator.compiled.engine import simulate
 from capplan.systems.rhino_shcm import SYSTEM
 from capplan.systems.rhino_shcm.network import (
     CORES,
-    PARAMETERS,
     application_cores,
     disk_bytes,
     network,
     response_s,
     saturation_per_s,
 )
+from capplan.systems.rhino_shcm.priors import PARAMETERS
 from capplan.systems.rhino_shcm.scenario import RhinoShcmScenario
 
 VALUES: Values = defaults(PARAMETERS)

@@ -7,7 +7,7 @@ from capplan.evidence.table import PERCENTILES
 from capplan.models.language.parameter import Values, defaults
 from capplan.systems.registry import system
 from capplan.systems.rhino_shcm import observations
-from capplan.systems.rhino_shcm.network import PARAMETERS, application_cores, network, saturation_per_s
+from capplan.systems.rhino_shcm.network import application_cores, network, saturation_per_s
 from capplan.systems.rhino_shcm.observations import (
     LONGEST,
     REFERENCE,
@@ -17,6 +17,7 @@ from capplan.systems.rhino_shcm.observations import (
     simulated_over_closed,
     simulated_s,
 )
+from capplan.systems.rhino_shcm.priors import PARAMETERS
 
 SHCM = system("rhino-shcm")
 ITS = SHCM.observations

@@ -8,7 +8,7 @@ import pytest
 from tests.systems.prior_draws import prior_draws
 from tests.systems.two_tier.two_tier_tables import layout
 
-from capplan.layout.losses import Loss, Remainder
+from capplan.layout.situations import Loss, Remainder
 from capplan.models.errors import InputError
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.parameter import Values, defaults

@@ -21,7 +21,6 @@ from capplan.systems.vcider.network import (
     COLUMNS,
     NOMINAL_S,
     OPERATION,
-    PARAMETERS,
     cluster,
     demand,
     in_kernel,
@@ -33,6 +32,7 @@ from capplan.systems.vcider.network import (
     user_space,
     virtual,
 )
+from capplan.systems.vcider.priors import PARAMETERS
 from capplan.systems.vcider.scenario import ENCRYPTION, NODES, VIRTUAL, VciderScenario
 
 ROUND: Values = {

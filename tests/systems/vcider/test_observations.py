@@ -9,8 +9,8 @@ from capplan.calibration.fit.posterior import maximum, problem
 from capplan.evidence.table import by_id
 from capplan.models.language.parameter import Values, defaults, from_log
 from capplan.systems.registry import system
-from capplan.systems.vcider.network import PARAMETERS
 from capplan.systems.vcider.observations import REPEATABILITY, WIDTHS, is_cell
+from capplan.systems.vcider.priors import PARAMETERS
 from capplan.systems.vcider.scenario import VIRTUAL
 
 ITS, ROWS = system("vcider").observations, by_id(system("vcider").evidence)

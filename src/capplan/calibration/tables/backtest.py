@@ -25,7 +25,7 @@ from capplan.calibration.tables.scores import (
     backtest_row,
     summary,
 )
-from capplan.calibration.validation.priors import displaced, sign_patterns
+from capplan.calibration.validation.moved_priors import displaced, sign_patterns
 from capplan.evidence.load_test_row import LOAD_TESTS, LoadTestRow
 from capplan.evidence.row_choice import chosen_rows
 from capplan.layout.fitted_file import Fitted

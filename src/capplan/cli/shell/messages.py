@@ -1,10 +1,13 @@
-"""Sentences on stderr: what users wrote is escaped and cut, so that nothing forges a line or floods a screen."""
+"""What goes to stderr: sentences in which nothing that users wrote forges a line, and a sign of life."""
 
 from __future__ import annotations
 
 import codecs
 import sys
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from threading import Event, Thread
+from typing import NamedTuple
 
 from capplan.models.visible_text import short, visible
 
@@ -41,3 +44,53 @@ def _replaced(error: UnicodeError) -> tuple[str, int]:
 
 
 codecs.register_error(ERRORS, _replaced)
+
+
+PATIENCE_S = 2.0
+AGAIN_S = 60.0
+
+
+class _UnderWay(NamedTuple):
+    """Work that is being done: how far it is, in words, and whether a progress bar shows it."""
+
+    words: Callable[[], str]
+    on_screen: Callable[[], bool]
+
+
+_under_way: list[_UnderWay] = []
+_ended = Event()
+
+
+@contextmanager
+def under_way(words: Callable[[], str], on_screen: Callable[[], bool]) -> Iterator[None]:
+    """Say in words what is done inside the block, for when it takes long."""
+    _under_way.append(_UnderWay(words, on_screen))
+    try:
+        yield
+    finally:
+        _under_way.pop()
+
+
+@contextmanager
+def sign_of_life(what: str) -> Iterator[None]:
+    """Say on stderr what is under way when the block takes longer than two seconds, and again every minute."""
+    _ended.clear()
+    Thread(target=_tell, args=(what,), daemon=True).start()
+    try:
+        yield
+    finally:
+        _ended.set()
+
+
+def no_more_signs() -> None:
+    """Say nothing more: what runs now does not end by itself, and has said so."""
+    _ended.set()
+
+
+def _tell(what: str) -> None:
+    patience = PATIENCE_S
+    while not _ended.wait(patience):
+        patience = AGAIN_S
+        now = _under_way[-1:]
+        if not any(each.on_screen() for each in now):
+            say(next((each.words() for each in now), f"{what} is still at work") + " ...")

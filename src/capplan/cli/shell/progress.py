@@ -22,7 +22,7 @@ from rich.progress import (
 from rich.progress import Progress as Bar
 from rich.table import Column
 
-from capplan.cli.shell.sign_of_life import under_way
+from capplan.cli.shell.messages import under_way
 from capplan.simulator.engine import Progress
 
 if TYPE_CHECKING:

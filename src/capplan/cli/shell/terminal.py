@@ -1,25 +1,28 @@
-"""Output: tables for people, JSON and CSV for programs; data goes to stdout."""
+"""Options that verbs share, and how their answers are shown: as text, JSON, CSV or a plot."""
+
 
 from __future__ import annotations
+
 
 import csv
 import json
 import sys
+import typer
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import Annotated, Any, TYPE_CHECKING, TypeVar
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
-
-from capplan.models.errors import InputError
+from capplan.models.errors import InputError, nearest
 from capplan.models.files import check_replaceable
 from capplan.models.results import plain
 from capplan.models.visible_text import cell, visible
+from capplan.models.verdict import Answer
+
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 TABLE_ENDINGS = (".csv", ".parquet")
@@ -115,3 +118,45 @@ def write_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
 def write_frame(frame: DataFrame) -> None:
     """Print a data frame as CSV; a missing number is an empty cell, an unbounded one `inf`."""
     frame.to_csv(sys.stdout, index=False, float_format="%.15g", lineterminator="\n")
+
+
+Confidence = Annotated[
+    str,
+    typer.Option(
+        metavar="SHARE",
+        help="Probability with which the rate must be carried and the objectives must hold; 90% accepts a risk of 10%.",
+    ),
+]
+DEFAULT_CONFIDENCE = "90%"
+
+
+def exit_by(answer: Answer | None) -> None:
+    """End with exit code 1 if the answer is *no* or *uncertain*; go on if it is *yes*, or nothing was judged."""
+    if answer not in (None, "yes"):
+        raise typer.Exit(1)
+
+
+E = TypeVar("E", bound=str)
+
+
+def chosen_engine(name: str, known: tuple[E, ...], refusal: str) -> E:
+    """Return the engine of a name, typed as the verb's engines are.
+
+    Parameters
+    ----------
+    name : str
+        As it was typed.
+    known : tuple of str
+        The engines of the verb.
+    refusal : str
+        What another engine fails to do, such as `does not sweep`.
+
+    Raises
+    ------
+    InputError
+        If the verb has no such engine.
+    """
+    found = next((each for each in known if each == name), None)
+    if found is None:
+        raise InputError(f"engine {name!r} {refusal}{nearest(name, known)}")
+    return found

@@ -19,7 +19,7 @@ from capplan.evidence.audit.load_tests import (
     RULES,
     MeasuredRow,
     Saturation,
-    Verdict,
+    Steadiness,
     row_findings,
     run_findings,
     saturation,
@@ -61,7 +61,7 @@ class RowVerdict:
     run_id: str | None
     request_class: str | None
     believed: bool
-    saturation: Verdict
+    saturation: Steadiness
     shortfall: float | None
     noise: float | None
 

@@ -33,7 +33,7 @@ _COUNTERS = frozenset(float(2**bits - 1) for bits in (31, 32, 63, 64)) | {-1.0 *
 _POSITIVE = ("duration_s", "offered_tps", "clients", "dcs", "node_cores", "front_cores")
 _NOT_NEGATIVE = (*LATENCIES, "errors", "drops", "think_time_ms", "rtt_ms", "row_bytes", "data_gib")
 _PERCENT = ("front_cpu_percent", "node_cpu_percent", "client_cpu_percent")
-Verdict = Literal["steady", "backlogged", "overloaded", "unknown"]
+Steadiness = Literal["steady", "backlogged", "overloaded", "unknown"]
 _DIFFER = 0.05  # of the parts' percentiles, below which an average is no evidence
 _EXACTLY = 5e-3  # of a percentile that its digits must show, so that an average is no chance
 _AVERAGED = 2  # percentiles must be averages, and all that tell
@@ -307,7 +307,7 @@ class Saturation:
         Share that chance, start and end of the run explain.
     """
 
-    verdict: Verdict
+    verdict: Steadiness
     shortfall: float | None = None
     noise: float | None = None
 

@@ -1,8 +1,11 @@
-"""`outages`: what a loss leaves in the long run, the time around it, and whether retries let the system recover."""
+"""`outages`: what a loss leaves in the long run, the time around it, and whether retries let the system recover.
+
+Which consistency levels of reads and writes a loss leaves.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import Any
@@ -10,20 +13,20 @@ from typing import Any
 import numpy as np
 
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.losses import Remainder, losses_of
+from capplan.layout.situations import DC, Loss, Remainder, losses_of
 from capplan.layout.solution import Solution
-from capplan.layout.system import System
+from capplan.layout.system import Case, System
+from capplan.models.cassandra.consistency import READ_LEVELS
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values
-from capplan.models.language.scenario import Scenario
+from capplan.models.language.scenario import Scenario, changed, options_of
 from capplan.models.language.step import FanOut, walk
 from capplan.models.language.traffic import Closed, Timeline
 from capplan.models.number_words import significant
 from capplan.models.results import STATISTICS
 from capplan.models.verdict import CONFIDENCE
-from capplan.planner.outages.answer import Metastability, OutagesAnswer, Transient
-from capplan.planner.outages.levels import levels_left
+from capplan.planner.outages.answer import LevelAvailability, Metastability, OutagesAnswer, Transient
 from capplan.planner.outages.metastability import Load, RetryQuestion, Trigger, metastability, survival_of
 from capplan.planner.outages.places import (
     DRIVER,
@@ -38,10 +41,56 @@ from capplan.planner.outages.places import (
     with_clients,
     with_workers_that_give_up,
 )
-from capplan.planner.outages.transient import Effort, Loss, Times, transient
+from capplan.planner.outages.transient import Effort, SimulatedLoss, Times, transient
 from capplan.planner.predict.predict import PredictionEngine, Question, predict_case
 from capplan.planner.simulate.simulate import of_network
 from capplan.systems.registry import resolve
+
+FIELDS = {"read": "consistency_read", "write": "consistency_write"}
+LOWEST = "LOCAL_ONE"
+
+
+def levels_left(case: Case[Any], remainders: Sequence[Remainder]) -> tuple[LevelAvailability, ...]:
+    """Return the levels that each loss leaves; nothing for a system without consistency levels."""
+    kind: type[Scenario] = type(case.scenario)
+    if not set(FIELDS.values()) <= options_of(kind).keys():
+        return ()
+    named = {each.name: each for each in reversed(remainders)}
+    asked = _operations(case)
+    return tuple(
+        LevelAvailability(
+            each.name, **{name: _levels(case, loss_of(each), name) if name in asked else {} for name in FIELDS}
+        )
+        for each in reversed(named.values())
+    )
+
+
+def _operations(case: Case[Any]) -> Collection[str]:
+    """Return the operations in the traffic: all, unless each is a request class of its own."""
+    classes = case.system.classes(case.scenario)
+    return classes if set(case.system.reported) == set(FIELDS) else tuple(FIELDS)
+
+
+def loss_of(left: Remainder) -> Loss:
+    """Return the loss that leaves this."""
+    if not left.lost_dcs:
+        return Loss(left.lost)
+    places = tuple(int(name.removeprefix("dc")) - 1 for name in left.lost_dcs)
+    return Loss({word: count for word, count in left.lost.items() if word != DC}, places)
+
+
+def _levels(case: Case[Any], loss: Loss, operation: str) -> dict[str, bool]:
+    """Return whether an operation succeeds at each level; the other operation has the lowest one."""
+    found = {}
+    for level in READ_LEVELS:
+        fields = {**dict.fromkeys(FIELDS.values(), LOWEST), FIELDS[operation]: level}
+        try:
+            asked = replace(case, scenario=changed(case.scenario, **fields))
+            found[level] = case.system.outages(asked, (loss,))[0].solved is not None
+        except InputError:
+            continue  # the layout cannot have this level at all
+    return found
+
 
 Progress = Callable[[int, int], None]
 """Told how many of how many simulations have ended."""
@@ -154,7 +203,7 @@ def outages_of_scenario(
     firsts = _one_each(remainders)
     simulated = firsts if question.lose else firsts[:1]
     lost = [
-        Loss(each.name, places_of_loss(network, _left(remainders, each.name, values)), question.how)
+        SimulatedLoss(each.name, places_of_loss(network, _left(remainders, each.name, values)), question.how)
         for each in simulated
     ]
     transients = []
@@ -240,8 +289,8 @@ def outages_of_network(
     network = replace(subject.network, timeline=Timeline())
     clients = clients_of(network, question.clients, PATIENT)
     served = with_clients(network, question.clients, PATIENT)
-    lost = [Loss(text, places_named(network, text), question.how) for text in question.lose]
-    lost = lost or [Loss(EVERYTHING, tuple(each.name for each in network.stations), question.how)]
+    lost = [SimulatedLoss(text, places_named(network, text), question.how) for text in question.lose]
+    lost = lost or [SimulatedLoss(EVERYTHING, tuple(each.name for each in network.stations), question.how)]
     transients: list[Transient] = []
     if not question.triggers_s or question.lose:
         transients = [
@@ -288,7 +337,7 @@ def _ending(name: str, count: int) -> str:
 
 
 def _metastability(
-    network: Network, question: OutagesQuestion, clients: Clients, lost: Loss, load: Load
+    network: Network, question: OutagesQuestion, clients: Clients, lost: SimulatedLoss, load: Load
 ) -> Metastability:
     if question.surge is None:
         trigger = Trigger(f"{lost.name} down", question.triggers_s, lost.places, how=lost.how)

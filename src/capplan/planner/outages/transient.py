@@ -338,7 +338,7 @@ class Times:
 
 
 @dataclass(frozen=True)
-class Loss:
+class SimulatedLoss:
     """What is lost, and how it is noticed and comes back.
 
     Attributes
@@ -357,7 +357,7 @@ class Loss:
 
 
 def transient(
-    network: Network, loss: Loss, times: Times, effort: Effort, within: float, processes: int = 1
+    network: Network, loss: SimulatedLoss, times: Times, effort: Effort, within: float, processes: int = 1
 ) -> Transient:
     """Simulate the time around a loss.
 
@@ -365,7 +365,7 @@ def transient(
     ----------
     network : Network
         The network with its clients; its own timeline is replaced.
-    loss : Loss
+    loss : SimulatedLoss
         What is lost.
     times : Times
         When. If the budget does not pay for three replications, all times are shortened alike, down to what is needed

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 import numpy as np
 
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.losses import Loss, losses_of
+from capplan.layout.situations import Loss, losses_of
 from capplan.layout.solution import Figures
 from capplan.layout.system import Case
 from capplan.models.language.scenario import Scenario
@@ -30,7 +30,7 @@ from capplan.planner.predict.capacity import (
     peak_and_mean,
     rate_at,
 )
-from capplan.planner.predict.outages import Whole, outages
+from capplan.planner.predict.losses import Whole, outages
 from capplan.planner.predict.prediction import (
     EvidenceSummary,
     Limit,

@@ -20,8 +20,19 @@ from capplan.models.objective import Objective
 from capplan.models.verdict import NORMAL
 from capplan.planner.predict.capacity import Relations
 from capplan.planner.proposal.proposal import Option
-from capplan.planner.size.confirm import FamilyResult, simulated, sized
-from capplan.planner.size.search import DATA, Candidate, Family, Numbers, Search, Simulated, SizingTarget, disks_of
+from capplan.planner.size.search import (
+    DATA,
+    Candidate,
+    Family,
+    FamilyResult,
+    Numbers,
+    Search,
+    Simulated,
+    SizingTarget,
+    disks_of,
+    simulated,
+    sized,
+)
 from capplan.planner.size.size import SizingQuestion
 from capplan.planner.size.sizing import Safety, Sizing
 from capplan.planner.sustained import NONE, Strained, Strains, read_conditions

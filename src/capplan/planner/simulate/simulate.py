@@ -19,14 +19,6 @@ from capplan.models.language.scenario import Scenario
 from capplan.models.language.traffic import Closed, Throttled
 from capplan.models.language.units import check_number
 from capplan.planner.predict.capacity import default_rate
-from capplan.planner.simulate.estimates import (
-    PrecisionTarget,
-    Reported,
-    SampleEstimates,
-    as_they_are,
-    controls_of,
-    read_precision_target,
-)
 from capplan.planner.simulate.simulation import (
     EVERY_CLASS,
     Backlog,
@@ -34,8 +26,14 @@ from capplan.planner.simulate.simulation import (
     Horizon,
     OfferedSource,
     PrecisionReached,
+    PrecisionTarget,
+    Reported,
+    SampleEstimates,
     Simulation,
     WarmupSource,
+    as_they_are,
+    controls_of,
+    read_precision_target,
 )
 from capplan.simulator.engine import Progress
 from capplan.simulator.experiments.replications import ReplicationPlan, WriteRequests, replicate

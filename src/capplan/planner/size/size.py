@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.losses import DC
+from capplan.layout.situations import DC
 from capplan.layout.system import System
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
@@ -27,9 +27,17 @@ from capplan.models.verdict import CONFIDENCE, Answer, answer, check_confidence
 from capplan.planner.demand.demand import Demand
 from capplan.planner.demand.forecast import months_until_rate, with_demand
 from capplan.planner.predict.capacity import objectives_at_a_rate
-from capplan.planner.size.confirm import FamilyResult, SizingEngine, best_of, would_help
 from capplan.planner.size.machines import Prices, Shapes, combinations, disk_gib, fields_of
-from capplan.planner.size.search import DATA, Family, SizingTarget, disks_of
+from capplan.planner.size.search import (
+    DATA,
+    Family,
+    FamilyResult,
+    SizingEngine,
+    SizingTarget,
+    best_of,
+    disks_of,
+    would_help,
+)
 from capplan.planner.size.sizing import SizedLayout, Sizing, steady
 from capplan.planner.sustained import read_conditions
 from capplan.simulator.experiments.workers import Workers, run_all

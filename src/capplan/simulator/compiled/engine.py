@@ -28,6 +28,8 @@ from capplan.simulator.results.tally import (
     MOST_MARKS,
     NUMBER,
     PAUSED,
+    Requests,
+    Status,
     Tally,
     add_pair,
     empty_tally,
@@ -35,7 +37,6 @@ from capplan.simulator.results.tally import (
     overlaps,
     units_shift,
 )
-from capplan.simulator.results.trace import Requests, Status
 from capplan.simulator.specification.clock import to_seconds, to_ticks
 from capplan.simulator.specification.network_facts import check_run, check_scope
 from capplan.simulator.specification.streams import name_key, root_key, source_key

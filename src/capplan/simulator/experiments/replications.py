@@ -17,7 +17,7 @@ from capplan.simulator.engine import Engine, Progress, check_engine, simulate
 from capplan.simulator.experiments import workers as pools
 from capplan.simulator.results.histogram import IntArray
 from capplan.simulator.results.run import Run
-from capplan.simulator.results.trace import Requests
+from capplan.simulator.results.tally import Requests
 from capplan.simulator.specification.clock import to_ticks
 from capplan.simulator.specification.network_facts import check_draws, check_run
 

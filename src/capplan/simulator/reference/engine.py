@@ -11,6 +11,7 @@ import numpy as np
 from capplan.models.language.network import Network
 from capplan.models.language.traffic import Closed, Event, Open, RequestClass, Throttled
 from capplan.simulator.reference.events import EventKind, OrderedEnvironment, OrderedEvent, request_rank, step_rank
+from capplan.simulator.reference.pauses import begin_processes
 from capplan.simulator.reference.stations import (
     FixedRateStation,
     ProcessorSharingStation,
@@ -20,7 +21,6 @@ from capplan.simulator.reference.stations import (
     StationRecord,
     UnitPool,
     Window,
-    begin_processes,
 )
 from capplan.simulator.reference.steps import FlowContext, compile_flow
 from capplan.simulator.reference.traffic import (
@@ -34,8 +34,7 @@ from capplan.simulator.reference.traffic import (
     begin_throttled,
 )
 from capplan.simulator.results.run import Run, report
-from capplan.simulator.results.tally import Tally, intervals, tally_of_requests
-from capplan.simulator.results.trace import Requests
+from capplan.simulator.results.tally import Requests, Tally, intervals, tally_of_requests
 from capplan.simulator.specification.clock import to_ticks
 from capplan.simulator.specification.network_facts import (
     backoff_ticks,

@@ -21,7 +21,7 @@ from capplan.simulator.reference.events import (
     request_rank,
     step_rank,
 )
-from capplan.simulator.results.trace import Requests, Status
+from capplan.simulator.results.tally import Requests, Status
 from capplan.simulator.specification.sampling import picker, tick_sampler
 from capplan.simulator.specification.streams import fold, name_key, request_key, uniform
 from capplan.simulator.specification.timeline import (

@@ -47,13 +47,14 @@ from capplan.simulator.results.tally import (
     TIMED_OUT,
     VISITS,
     WAITED,
+    Requests,
+    Status,
     Tally,
     compacted,
     condensed,
     pair,
     units_shift,
 )
-from capplan.simulator.results.trace import Requests, Status
 from capplan.simulator.specification.clock import TICKS_PER_S, to_seconds
 
 Clock = Literal["intended", "actual"]

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from functools import cached_property
 from types import MappingProxyType
 
-from capplan.layout.losses import Factor, Machine, Situation
+from capplan.layout.situations import Factor, Machine, Situation
 from capplan.layout.system import System
 from capplan.models.language.parameter import Values
-from capplan.systems.arion.network import PARAMETERS, REPORTED, latency_s, network, settling_s
+from capplan.systems.arion.network import REPORTED, latency_s, network, settling_s
 from capplan.systems.arion.notes import ArionNotes, excess, excess_of_rates, outages
 from capplan.systems.arion.observations import ArionObservations
+from capplan.systems.arion.priors import PARAMETERS
 from capplan.systems.arion.scenario import ArionScenario
 
 _SITUATIONS = {

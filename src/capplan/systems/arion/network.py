@@ -25,7 +25,7 @@ from capplan.evidence.audit.expression import Figure
 from capplan.evidence.interval import Interval
 from capplan.models.language.distribution import Deterministic, Exponential
 from capplan.models.language.network import Network
-from capplan.models.language.parameter import Parameter, Values
+from capplan.models.language.parameter import Values
 from capplan.models.language.station import RateTable, Station
 from capplan.models.language.step import Choice, Delay, ForkJoin, Pick, Sequence, Step, Visit
 from capplan.models.language.traffic import Open, RequestClass
@@ -47,39 +47,6 @@ READ = "read"
 REPORTED = {READ: (READ,)}
 _NEAREST = 0.998  # highest share of saturation in closed forms; any closer, a queue takes minutes to settle
 _MOST_AT_ONCE = 160  # highest number of clients in the search for the last useful one
-
-PARAMETERS: tuple[Parameter, ...] = (
-    Parameter("service_s", 0.5e-3, "s", "fitted", 0.7, "wide prior: a lookup takes a master 0.15 to 1.6 ms"),
-    Parameter(
-        "network_s",
-        0.1e-3,
-        "s",
-        "guess",
-        0.5,
-        "a round trip within a data centre, 0.04 to 0.23 ms: where the clients stood is not said",
-    ),
-    Parameter(
-        "paced_per_s",
-        150.0,
-        "1/s",
-        "prior",
-        0.03,
-        "about 150 requests per second of each client (evidence clients30.client_rps): 2 % of rounding and 2 % of "
-        "repeating",
-    ),
-    Parameter(
-        "message_share",
-        0.1,
-        "1",
-        "guess",
-        1.0,
-        "work of a message of a long stream over that of a call: a record of a watch takes 2.5 %, much better than a "
-        "call is at most half",
-    ),
-    Parameter("hazelcast_record_s", 10e-6, "s", "fitted", 1.0, "wide prior: Hazelcast streams a record in 2 to 50 us"),
-    Parameter("master_record_s", 10e-6, "s", "fitted", 1.0, "wide prior: a master passes a record on in 2 to 50 us"),
-)
-"""Only the test of clients uses `paced_per_s`; only watches use the last two."""
 
 
 def _drooping() -> RateTable:

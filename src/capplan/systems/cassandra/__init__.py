@@ -12,17 +12,17 @@ from capplan.calibration.tables.fit_table import TableSystem
 from capplan.calibration.tables.priors import COMMON_LOG_SD
 from capplan.calibration.tables.rows import TableRow
 from capplan.evidence.load_test_row import LoadTestRow
-from capplan.layout.losses import Machine
+from capplan.layout.situations import Machine
 from capplan.layout.solution import Solution
 from capplan.layout.uncertainty import Places
 from capplan.models.language.parameter import Parameter, Values
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.scenario import changed
 from capplan.models.language.units import FloatArray, Number
+from capplan.systems.cassandra.losses import LOSSES, NODE, outages
 from capplan.systems.cassandra.network import (
     DRIVER,
     NATIVE,
-    PARAMETERS,
     REPORTED,
     SENT_BY_TIMER,
     UNDER_WAY,
@@ -34,7 +34,7 @@ from capplan.systems.cassandra.network import (
     variation,
     waiting,
 )
-from capplan.systems.cassandra.outages import LOSSES, NODE, outages
+from capplan.systems.cassandra.priors import PARAMETERS
 from capplan.systems.cassandra.rows import TIMES, excess, priors, row_scenario, undecided, unstated
 from capplan.systems.cassandra.scenario import USUAL_ROW_BYTES, CassandraScenario
 

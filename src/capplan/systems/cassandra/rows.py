@@ -30,7 +30,8 @@ from capplan.models.errors import InputError, RefusedError, nearest
 from capplan.models.language.parameter import Parameter
 from capplan.models.language.per_dc import by_dc, per_dc_text
 from capplan.models.number_words import share
-from capplan.systems.cassandra.network import GENERATOR_LANES, LAN_S, PARAMETERS, limit_in_words, may_wait, network
+from capplan.systems.cassandra.network import GENERATOR_LANES, LAN_S, limit_in_words, may_wait, network
+from capplan.systems.cassandra.priors import PARAMETERS
 from capplan.systems.cassandra.scenario import USUAL_ROW_BYTES, CassandraScenario
 
 READS, WRITES = ("read", "select"), ("write", "insert", "update", "delete")

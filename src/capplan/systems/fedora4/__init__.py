@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from functools import cached_property
 from types import MappingProxyType
 
-from capplan.layout.losses import Factor, Machine, Situation
+from capplan.layout.situations import Factor, Machine, Situation
 from capplan.layout.system import System
 from capplan.models.language.parameter import Values
 from capplan.systems.components.machines import machines_in_words
-from capplan.systems.fedora4.network import PARAMETERS, REPORTED, network, traffic_mix
+from capplan.systems.fedora4.network import REPORTED, network, traffic_mix
 from capplan.systems.fedora4.notes import Fedora4Notes, excess_of_rates, offset, outages, workers
 from capplan.systems.fedora4.observations import Fedora4Observations
+from capplan.systems.fedora4.priors import PARAMETERS
 from capplan.systems.fedora4.scenario import Fedora4Scenario
 
 _SITUATIONS = {

@@ -9,7 +9,7 @@ from types import MappingProxyType
 import numpy as np
 
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.losses import Factor, Machine, Situation
+from capplan.layout.situations import Factor, Machine, Situation
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values
 from capplan.models.language.per_dc import per_dc_text
@@ -17,18 +17,11 @@ from capplan.models.language.units import FloatArray, Number
 from capplan.models.number_words import as_given
 from capplan.systems.components.encrypted_links import EncryptedLinks
 from capplan.systems.components.machines import machines_in_words
-from capplan.systems.openprovider.network import (
-    PARAMETERS,
-    REPORTED,
-    SETTLES_ROUND_TRIPS,
-    SETTLES_S,
-    burst_ratio,
-    network,
-    pauses,
-)
+from capplan.systems.openprovider.losses import offset, outages, round_trips_by_dc, round_trips_s
+from capplan.systems.openprovider.network import REPORTED, SETTLES_ROUND_TRIPS, SETTLES_S, burst_ratio, network, pauses
 from capplan.systems.openprovider.notes import OpenproviderNotes, excess
 from capplan.systems.openprovider.observations import OpenproviderObservations
-from capplan.systems.openprovider.outages import offset, outages, round_trips_by_dc, round_trips_s
+from capplan.systems.openprovider.priors import PARAMETERS
 from capplan.systems.openprovider.scenario import DATA_FACTOR, OpenproviderScenario, data_factors
 from capplan.systems.openprovider.session_visibility import sessions_not_found
 

@@ -19,7 +19,7 @@ from capplan.models.language.scenario import changed
 from capplan.models.number_words import rate
 from capplan.models.results import Band
 from capplan.systems.components.encrypted_links import encryption_excess, encryption_notes
-from capplan.systems.openprovider.network import PARAMETERS
+from capplan.systems.openprovider.priors import PARAMETERS
 from capplan.systems.openprovider.scenario import DOUBLINGS, EXPECTED, USUAL, OpenproviderScenario
 from capplan.systems.openprovider.session_visibility import compared
 

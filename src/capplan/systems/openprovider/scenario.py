@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 from pydantic_core import ArgsKwargs
 
-from capplan.layout.losses import Factor
+from capplan.layout.situations import Factor
 from capplan.models.cassandra.consistency import check_level, need
 from capplan.models.cassandra.encryption import check_encryption, check_reconnects
 from capplan.models.errors import InputError

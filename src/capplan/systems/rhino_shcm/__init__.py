@@ -6,19 +6,13 @@ from collections.abc import Mapping
 from functools import cached_property
 from types import MappingProxyType
 
-from capplan.layout.losses import Factor, Machine, Situation
+from capplan.layout.situations import Factor, Machine, Situation
 from capplan.models.language.parameter import Values
 from capplan.systems.components.encrypted_links import EncryptedLinks
-from capplan.systems.rhino_shcm.network import (
-    PARAMETERS,
-    REPORTED,
-    network,
-    other_assignment,
-    response_s,
-    settling_s,
-)
+from capplan.systems.rhino_shcm.network import REPORTED, network, other_assignment, response_s, settling_s
 from capplan.systems.rhino_shcm.notes import RhinoShcmNotes, excess, highest_measured_rate, outages
 from capplan.systems.rhino_shcm.observations import RhinoShcmObservations
+from capplan.systems.rhino_shcm.priors import PARAMETERS
 from capplan.systems.rhino_shcm.scenario import RhinoShcmScenario
 
 _SITUATIONS = {

@@ -11,8 +11,8 @@ import numpy as np
 
 from capplan.evidence.table import by_id
 from capplan.layout.extrapolation import Excess
-from capplan.layout.losses import Loss, Remainder
 from capplan.layout.observations import LoadTest
+from capplan.layout.situations import Loss, Remainder
 from capplan.layout.solution import Figures, Solution, kind_of
 from capplan.layout.system import Case, Notes
 from capplan.layout.uncertainty import Places

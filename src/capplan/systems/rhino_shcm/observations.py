@@ -27,13 +27,13 @@ from capplan.simulator.results.run import Run
 from capplan.simulator.specification.network_facts import check_draws
 from capplan.systems.rhino_shcm.network import (
     NEAREST,
-    PARAMETERS,
     REQUEST,
     application_cores,
     network,
     response_s,
     saturation_per_s,
 )
+from capplan.systems.rhino_shcm.priors import PARAMETERS
 from capplan.systems.rhino_shcm.scenario import SESSION_REQUESTS, RhinoShcmScenario
 
 LENGTH_S = 7200.0  # evidence t1.duration and its like

@@ -9,10 +9,11 @@ from capplan.calibration.tables.fit_table import TableSystem
 from capplan.calibration.tables.priors import COMMON_LOG_SD
 from capplan.calibration.tables.rows import TableRow
 from capplan.evidence.load_test_row import LoadTestRow
-from capplan.layout.losses import Machine
+from capplan.layout.situations import Machine
 from capplan.models.language.parameter import Parameter, Values
-from capplan.systems.two_tier.network import FRONT, LOG, PARAMETERS, REPORTED, STORE, network
-from capplan.systems.two_tier.outages import LOSSES, outages
+from capplan.systems.two_tier.losses import LOSSES, outages
+from capplan.systems.two_tier.network import FRONT, LOG, REPORTED, STORE, network
+from capplan.systems.two_tier.priors import PARAMETERS
 from capplan.systems.two_tier.rows import ROUNDS, TIMES, group, priors, row_scenario, undecided
 from capplan.systems.two_tier.scenario import TwoTierScenario
 

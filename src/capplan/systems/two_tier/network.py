@@ -28,10 +28,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from capplan.calibration.tables import priors as overhead
 from capplan.models.language.distribution import Deterministic, Erlang
 from capplan.models.language.network import Network
-from capplan.models.language.parameter import Parameter, Values
+from capplan.models.language.parameter import Values
 from capplan.models.language.station import Differs, Station
 from capplan.models.language.step import Delay, FanOut, ForkJoin, If, Pick, ReplicaSet, Sequence, Step, Visit
 from capplan.models.language.traffic import Open, RequestClass
@@ -53,77 +52,6 @@ LOG_LANES = 1024
 """Writes in the batches of a log at which it carries half of what it can, at most: `unseen` has what they leave."""
 REPORTED = {"read": ("read",), "write": ("write",)}
 _STAGES = 2  # of the Erlang distribution of all service times: SCV 0.5, a guess
-
-PARAMETERS: tuple[Parameter, ...] = (
-    Parameter(
-        "delay_s",
-        0.2e-3,
-        "s",
-        "fitted",
-        1.0,
-        "wide prior: network and client take 0.04 to 1 ms of a request, whatever the load",
-    ),
-    overhead.PARAMETER,
-    Parameter("front_read_s", 0.1e-3, "s", "fitted", 1.0, "wide prior: a read takes a front node 0.02 to 0.5 ms"),
-    Parameter("front_write_s", 0.15e-3, "s", "fitted", 1.0, "wide prior: a write takes a front node 0.03 to 0.8 ms"),
-    Parameter("store_read_s", 0.1e-3, "s", "fitted", 1.0, "wide prior: a read takes its store node 0.02 to 0.5 ms"),
-    Parameter("store_write_s", 0.2e-3, "s", "fitted", 1.0, "wide prior: a write takes its store node 0.04 to 1 ms"),
-    Parameter(
-        "copy_share", 0.7, "1", "prior", 0.5, "work on a write at each other copy, over that at the first: 0.3 to 1.6"
-    ),
-    Parameter(
-        "commit_s",
-        2e-3,
-        "s",
-        "fitted",
-        1.2,
-        "wide prior: a commit at a copy, which serves all writes that wait for it, takes 0.3 to 14 ms",
-    ),
-    Parameter(
-        "append_s",
-        20e-6,
-        "s",
-        "fitted",
-        1.2,
-        "wide prior: a write lengthens the commit of its batch by 3 to 140 us: to encode it, send it and append it to "
-        "the log",
-    ),
-    Parameter(
-        "unseen",
-        3.0,
-        "1",
-        "fitted",
-        1.0,
-        "wide prior: time for which a request keeps a lane that no client waits for, over the time that one waits for",
-    ),
-    Parameter("store_unseen", 1.0, "1", "prior", 0.4, "that share at the store over that at the front"),
-    Parameter(
-        "core_loss",
-        0.2,
-        "1",
-        "fitted",
-        1.0,
-        "wide prior: work on a request grows with the cores of its node to this power, 0.04 to 1, as they share "
-        "memory, locks and single threads",
-    ),
-    Parameter(
-        "node_loss",
-        0.1,
-        "1",
-        "fitted",
-        1.0,
-        "wide prior: work on a request grows with the nodes of the store to this power, 0.02 to 0.5, as more of it is "
-        "sent on to other nodes, and batches are smaller",
-    ),
-    Parameter(
-        "rounds",
-        4.0,
-        "1",
-        "prior",
-        0.01,
-        "times that a request takes a lane in each tier: the most probable one of 1, 2, 4, 8, 16 and 32",
-    ),
-)
 
 
 def network(scenario: TwoTierScenario, values: Values, rate_per_s: Number, down: int = 0) -> Network:

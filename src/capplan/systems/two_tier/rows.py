@@ -13,7 +13,8 @@ from capplan.evidence.load_test_row import ALL, LoadTestRow
 from capplan.models.errors import InputError
 from capplan.models.language.parameter import Parameter
 from capplan.models.language.scenario import changed
-from capplan.systems.two_tier.network import LAN_S, PARAMETERS, network
+from capplan.systems.two_tier.network import LAN_S, network
+from capplan.systems.two_tier.priors import PARAMETERS
 from capplan.systems.two_tier.scenario import TwoTierScenario, Waits
 
 _CLASSES = ("read", "write")

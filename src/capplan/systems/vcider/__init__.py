@@ -6,9 +6,10 @@ from functools import cached_property
 
 from capplan.layout.system import System
 from capplan.models.language.parameter import Values
-from capplan.systems.vcider.network import PARAMETERS, REPORTED, network, ratios
+from capplan.systems.vcider.network import REPORTED, network, ratios
 from capplan.systems.vcider.notes import VciderNotes, excess
 from capplan.systems.vcider.observations import VciderObservations
+from capplan.systems.vcider.priors import PARAMETERS
 from capplan.systems.vcider.scenario import NODES, VciderScenario
 
 

@@ -4,7 +4,7 @@
 #include "description.h"
 #include "instructions.h"
 #include "session.h"
-#include "station_processes.h"
+#include "pauses.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #ifdef CHECK_BOUNDS

@@ -8,6 +8,7 @@ solver may say otherwise, as fewer RADIUS servers let fewer requests into a busy
 a data centre may fall, since it may have been the farthest.
 """
 
+
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from capplan.layout.losses import Loss, Remainder
+from capplan.layout.situations import Loss, Remainder
 from capplan.layout.solution import Figures, Solution
 from capplan.layout.system import Case
 from capplan.layout.uncertainty import SMALL_ENSEMBLE, Places, Representatives, Uncertainty, at_draws, representatives

@@ -1,58 +1,13 @@
-"""Options of several verbs: engine, confidence with the exit code of a verdict, and where tasks run."""
+"""Where tasks run: in this process, in others, or on a Dask cluster."""
 
 from __future__ import annotations
 
 import os
 from contextlib import AbstractContextManager
-from typing import Annotated, TypeVar
 
-import typer
-
-from capplan.models.errors import InputError, nearest
-from capplan.models.verdict import Answer
+from capplan.models.errors import InputError
 from capplan.simulator.experiments import workers as pools
 from capplan.simulator.experiments.workers import dask
-
-Confidence = Annotated[
-    str,
-    typer.Option(
-        metavar="SHARE",
-        help="Probability with which the rate must be carried and the objectives must hold; 90% accepts a risk of 10%.",
-    ),
-]
-DEFAULT_CONFIDENCE = "90%"
-
-
-def exit_by(answer: Answer | None) -> None:
-    """End with exit code 1 if the answer is *no* or *uncertain*; go on if it is *yes*, or nothing was judged."""
-    if answer not in (None, "yes"):
-        raise typer.Exit(1)
-
-
-E = TypeVar("E", bound=str)
-
-
-def chosen_engine(name: str, known: tuple[E, ...], refusal: str) -> E:
-    """Return the engine of a name, typed as the verb's engines are.
-
-    Parameters
-    ----------
-    name : str
-        As it was typed.
-    known : tuple of str
-        The engines of the verb.
-    refusal : str
-        What another engine fails to do, such as `does not sweep`.
-
-    Raises
-    ------
-    InputError
-        If the verb has no such engine.
-    """
-    found = next((each for each in known if each == name), None)
-    if found is None:
-        raise InputError(f"engine {name!r} {refusal}{nearest(name, known)}")
-    return found
 
 
 def check_workers(processes: int | None, cluster: str | None) -> None:

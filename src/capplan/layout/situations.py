@@ -1,5 +1,6 @@
 """What a layout must survive: losses of machines, and situations such as a repair or cold caches."""
 
+
 from __future__ import annotations
 
 import re

@@ -1,11 +1,12 @@
 """Outages of front nodes and store nodes of two tiers: whether requests still succeed, and what is left."""
 
+
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
 
-from capplan.layout.losses import Loss, Remainder
+from capplan.layout.situations import Loss, Remainder
 from capplan.layout.solution import Solution
 from capplan.layout.system import Case
 from capplan.layout.uncertainty import Places

@@ -1,5 +1,6 @@
 """Outages of nodes and data centres, round trips between these, and what is left."""
 
+
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,7 +9,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from capplan.layout.losses import Loss, Remainder
+from capplan.layout.situations import Loss, Remainder
 from capplan.layout.solution import Solution
 from capplan.layout.system import Case
 from capplan.layout.uncertainty import NO_OFFSET, ModelError, Offset, Places
@@ -21,7 +22,8 @@ from capplan.models.language.units import FloatArray
 from capplan.models.results import STATISTICS
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.pauses import RareDelay
-from capplan.systems.openprovider.network import PARAMETERS, REPORTED, build_cluster, network, pauses
+from capplan.systems.openprovider.network import REPORTED, build_cluster, network, pauses
+from capplan.systems.openprovider.priors import PARAMETERS
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 _NOTHING = 1e-6
