@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from capplan.planner.demand.forecast import forecast
     from capplan.planner.predict.predict import predict
     from capplan.planner.predict.prediction import Prediction
-    from capplan.planner.proposal.propose import Details, ProposalQuestion, propose
+    from capplan.planner.proposal.details import Details
+    from capplan.planner.proposal.propose import ProposalQuestion, propose
     from capplan.planner.size.machines import Prices
     from capplan.planner.size.size import SizingQuestion, size
     from capplan.planner.what_if import what_if

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capplan.layout.uncertainty import evenly_along, representatives, thinned
+from capplan.layout.ensemble import evenly_along, representatives, thinned
 from capplan.models.cassandra.encryption import INTERNODE_S
 from capplan.systems.registry import resolve, scenario, system
 

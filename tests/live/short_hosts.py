@@ -8,7 +8,7 @@ from dataclasses import replace
 from unittest.mock import patch
 
 from capplan.cli.main import main
-from capplan.lab.collectors.collector import Bounds
+from capplan.lab.collectors.runs_in_turn import Bounds
 from capplan.planner.live import protocol
 
 SHORT = Bounds(0.5, 2, 2.0)

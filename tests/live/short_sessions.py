@@ -6,7 +6,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from capplan.lab.collectors.collector import Bounds
+from capplan.lab.collectors.runs_in_turn import Bounds
 from capplan.lab.collectors.sessions import SessionLoad, measure_sessions
 from capplan.lab.layout import Layout
 from capplan.planner.live.clusters import Labs

@@ -6,7 +6,7 @@ import json
 import sys
 from pathlib import Path
 
-from capplan.lab.collectors.collector import Bounds
+from capplan.lab.collectors.runs_in_turn import Bounds
 from capplan.lab.layout import Layout
 from capplan.planner.live.clusters import Labs
 from capplan.planner.live.folder import Folder

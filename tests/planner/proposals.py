@@ -11,8 +11,9 @@ from capplan.evidence.load_test_row import LoadTestRow
 from capplan.layout.fitted_file import Fitted
 from capplan.models.language.scenario import changed
 from capplan.planner.demand.demand import Between, BusyHour, Data, Demand
+from capplan.planner.proposal.details import Details
 from capplan.planner.proposal.proposal import BetterRule, NextLoadTest, Proposal, UnseenFigures, UnseenRows
-from capplan.planner.proposal.propose import Details, ProposalQuestion, propose
+from capplan.planner.proposal.propose import ProposalQuestion, propose
 from capplan.planner.size.machines import Prices, Shape, Shapes
 from capplan.planner.size.size import SizingQuestion
 from capplan.simulator.experiments.workers import in_process

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from capplan.layout.ensemble import evenly_along
 from capplan.layout.solution import LEVELS
-from capplan.layout.uncertainty import ModelError, Uncertainty, evenly_along
+from capplan.layout.uncertainty import ModelError, Uncertainty
 from capplan.models.language.units import FloatArray
 from capplan.planner.predict.simulated_latency import DrawLatencies, Relation, extended_band, related, samples
 from capplan.simulator.results.histogram import Histogram

@@ -17,7 +17,7 @@ from capplan.calibration.tables.rows import LEVELS, MEAN, THROUGHPUT
 from capplan.cli.main import main
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.lab.collectors.cassandra import Load, RunningCluster
-from capplan.lab.collectors.collector import Bounds, run_name
+from capplan.lab.collectors.runs_in_turn import Bounds, run_name
 from capplan.lab.layout import Layout
 from capplan.models.errors import InputError
 from capplan.models.language.parameter import defaults

@@ -12,7 +12,7 @@ import pytest
 
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.lab.collectors.cassandra import RunningCluster
-from capplan.lab.collectors.collector import Bounds
+from capplan.lab.collectors.runs_in_turn import Bounds
 from capplan.lab.collectors.sessions import SESSION, SessionLoad, Sessions, Statements, row_of, run_name
 from capplan.lab.layout import Layout
 from capplan.models.language.parameter import defaults

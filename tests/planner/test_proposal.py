@@ -19,17 +19,9 @@ from tests.planner.proposals import HOSTILE, for_subscribers, of_a_table, questi
 from capplan.models.errors import InputError
 from capplan.models.results import plain
 from capplan.planner.demand.demand import read_demand
+from capplan.planner.proposal.details import Details, Logo, checked, read_details, read_logo
 from capplan.planner.proposal.proposal import DISKS, RATE, Proposal
-from capplan.planner.proposal.propose import (
-    Details,
-    Logo,
-    NoLayoutError,
-    asked,
-    checked,
-    propose,
-    read_details,
-    read_logo,
-)
+from capplan.planner.proposal.propose import NoLayoutError, asked, propose
 from capplan.planner.proposal.verify import compared, question_of, read_proposal, verify
 from capplan.planner.schemas import proposal_schema
 from capplan.reports import figure as visual
@@ -335,7 +327,7 @@ def test_a_logo_is_checked_by_what_it_is(content: bytes, found: str, tmp_path: P
 
 
 def test_the_size_of_a_jpeg_is_read() -> None:
-    from capplan.planner.proposal.propose import _jpeg
+    from capplan.planner.proposal.details import _jpeg
 
     header = b"\xff\xd8\xff\xe0\x00\x04ab\xff\xc0\x00\x11\x08\x00\x20\x00\x40\x03" + b"\0" * 20
     assert _jpeg(header) == Logo("jpeg", header, 64, 32)

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from capplan.layout.ensemble import evenly_along
 from capplan.layout.fitted_file import DRAWS
 from capplan.layout.solution import Figures
 from capplan.layout.system import Case
-from capplan.layout.uncertainty import ModelError, Uncertainty, evenly_along
+from capplan.layout.uncertainty import ModelError, Uncertainty
 from capplan.models.language.network import Network
 from capplan.models.language.traffic import Open
 from capplan.models.language.units import FloatArray

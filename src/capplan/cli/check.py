@@ -9,10 +9,19 @@ from typing import Annotated
 
 import typer
 
-from capplan.cli.shell.terminal import chosen_engine, exit_by
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import HELP, say_what_has_no_effect, with_demand_of
-from capplan.cli.shell.terminal import PLOT_HELP, Json, NoSolvingLimit, Screen, check_output, check_plot, write_json
+from capplan.cli.shell.terminal import (
+    PLOT_HELP,
+    Json,
+    NoSolvingLimit,
+    Screen,
+    check_output,
+    check_plot,
+    chosen_engine,
+    exit_by,
+    write_json,
+)
 from capplan.models.files import replace_file
 from capplan.planner.check import CheckEngine, check, read_specification
 from capplan.planner.work import check_layout

@@ -7,11 +7,10 @@ from typing import Annotated
 
 import typer
 
-from capplan.cli.shell.terminal import chosen_engine
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import HELP, say_what_has_no_effect, with_demand_of
 from capplan.cli.shell.target import Target, read_target
-from capplan.cli.shell.terminal import PLOT_HELP, Json, NoSolvingLimit, Screen, check_plot, write_json
+from capplan.cli.shell.terminal import PLOT_HELP, Json, NoSolvingLimit, Screen, check_plot, chosen_engine, write_json
 from capplan.layout.fitted_file import Fitted
 from capplan.models.errors import InputError
 from capplan.planner.compare import CompareEngine, compare

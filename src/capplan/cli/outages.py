@@ -9,11 +9,21 @@ from typing import Annotated
 
 import typer
 
-from capplan.cli.shell.terminal import DEFAULT_CONFIDENCE, Confidence, chosen_engine, exit_by
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import given, say_what_has_no_effect, with_options
 from capplan.cli.shell.target import DEFAULT_TARGET, read_target_or_network
-from capplan.cli.shell.terminal import PLOT_HELP, Json, NoSolvingLimit, Screen, check_plot, write_json
+from capplan.cli.shell.terminal import (
+    DEFAULT_CONFIDENCE,
+    PLOT_HELP,
+    Confidence,
+    Json,
+    NoSolvingLimit,
+    Screen,
+    check_plot,
+    chosen_engine,
+    exit_by,
+    write_json,
+)
 from capplan.models.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.units import check_number, parse_count, parse_duration_s, parse_share

@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from capplan.cli.shell.messages import say
-from capplan.cli.shell.terminal import DEFAULT_CONFIDENCE, Confidence, chosen_engine, exit_by
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import given, given_demand, say_what_has_no_effect, with_options
 from capplan.cli.shell.target import DEFAULT_TARGET, read_target_or_network
 from capplan.cli.shell.terminal import (
+    DEFAULT_CONFIDENCE,
     PLOT_HELP,
+    Confidence,
     Csv,
     Json,
     NoSolvingLimit,
     Screen,
     check_plot,
+    chosen_engine,
+    exit_by,
     refuse_both,
     write_frame,
     write_json,

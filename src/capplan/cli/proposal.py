@@ -12,11 +12,10 @@ from typing import Annotated, Any
 import typer
 
 from capplan.cli.shell.messages import say
-from capplan.cli.shell.terminal import DEFAULT_CONFIDENCE, Confidence
 from capplan.cli.shell.progress import stages
 from capplan.cli.shell.scenario_command import flag, given, say_what_has_no_effect
 from capplan.cli.shell.target import DEFAULT_TARGET, TargetText, read_target
-from capplan.cli.shell.terminal import NoTimeLimit, check_output
+from capplan.cli.shell.terminal import DEFAULT_CONFIDENCE, Confidence, NoTimeLimit, check_output
 from capplan.cli.shell.workers import workers_for
 from capplan.cli.size import (
     ENGINES,
@@ -33,16 +32,9 @@ from capplan.cli.size import (
 )
 from capplan.models.errors import InputError
 from capplan.models.files import replace_file
+from capplan.planner.proposal.details import read_details
 from capplan.planner.proposal.proposal import Proposal
-from capplan.planner.proposal.propose import (
-    STAGES,
-    TASKS,
-    NoLayoutError,
-    ProposalQuestion,
-    Stage,
-    propose,
-    read_details,
-)
+from capplan.planner.proposal.propose import STAGES, TASKS, NoLayoutError, ProposalQuestion, Stage, propose
 from capplan.planner.size.machines import Prices
 from capplan.planner.size.size import families
 from capplan.planner.work import check_sizing

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 
 import typer
 
-from capplan.cli.shell.terminal import DEFAULT_CONFIDENCE, Confidence, chosen_engine
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import (
     flag,
@@ -21,7 +20,17 @@ from capplan.cli.shell.scenario_command import (
     with_options,
 )
 from capplan.cli.shell.target import DEFAULT_TARGET, Target, TargetText, read_target
-from capplan.cli.shell.terminal import PLOT_HELP, Json, NoTimeLimit, Screen, check_plot, write_json
+from capplan.cli.shell.terminal import (
+    DEFAULT_CONFIDENCE,
+    PLOT_HELP,
+    Confidence,
+    Json,
+    NoTimeLimit,
+    Screen,
+    check_plot,
+    chosen_engine,
+    write_json,
+)
 from capplan.cli.shell.workers import workers_for
 from capplan.layout.system import System
 from capplan.models.errors import InputError

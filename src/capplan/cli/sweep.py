@@ -13,7 +13,6 @@ import numpy as np
 import typer
 
 from capplan.cli.shell.messages import say
-from capplan.cli.shell.terminal import chosen_engine
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import flag, given, replaced_fields, say_what_has_no_effect, with_options
 from capplan.cli.shell.target import DEFAULT_TARGET, TargetText, read_target
@@ -26,6 +25,7 @@ from capplan.cli.shell.terminal import (
     Screen,
     check_output,
     check_plot,
+    chosen_engine,
     refuse_both,
     write_json,
 )

@@ -1,6 +1,5 @@
 """What a layout must survive: losses of machines, and situations such as a repair or cold caches."""
 
-
 from __future__ import annotations
 
 import re
@@ -12,9 +11,10 @@ from zlib import crc32
 import numpy as np
 from scipy.special import ndtri
 
+from capplan.layout.ensemble import Places
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.solution import Solution
-from capplan.layout.uncertainty import Offset, Places
+from capplan.layout.uncertainty import Offset
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import FloatArray

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from capplan.layout.uncertainty import Places
+from capplan.layout.ensemble import Places
 from capplan.models.language.network import Network
 from capplan.models.language.units import FloatArray
 from capplan.models.objective import Metric

@@ -22,23 +22,13 @@ import numpy as np
 
 from capplan.evidence.table import Evidence, Source, read_rows, read_sources, rows_hash
 from capplan.layout.basis import FigureBasis
+from capplan.layout.ensemble import SMALL_ENSEMBLE, Places, Representatives, at_draws, representatives
 from capplan.layout.extrapolation import RATE, Excess, Extrapolation, Layout, Responses, extrapolation, responses
 from capplan.layout.fitted_file import Expected, Fitted, read_fitted
 from capplan.layout.observations import LoadTest, Observations
 from capplan.layout.situations import Loss, Machine, Remainder, Situation
 from capplan.layout.solution import ClosedForm, Figures, Pausing, Solution, Varying
-from capplan.layout.uncertainty import (
-    NO_OFFSET,
-    SMALL_ENSEMBLE,
-    ModelErrors,
-    Offset,
-    Places,
-    Representatives,
-    Uncertainty,
-    at_draws,
-    model_errors,
-    representatives,
-)
+from capplan.layout.uncertainty import NO_OFFSET, ModelErrors, Offset, Uncertainty, model_errors
 from capplan.models.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Parameter, Values, defaults

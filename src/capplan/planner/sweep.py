@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_type_hints
 
 import numpy as np
 
+from capplan.layout.ensemble import evenly_along
 from capplan.layout.fitted_file import DRAWS, Fitted
 from capplan.layout.solution import Figures
 from capplan.layout.system import Case, System
-from capplan.layout.uncertainty import HIGH, LOW, evenly_along
+from capplan.layout.uncertainty import HIGH, LOW
 from capplan.models.code_digest import code_digest
 from capplan.models.errors import InputError
 from capplan.models.files import replace_file

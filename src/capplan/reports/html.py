@@ -8,7 +8,7 @@ from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from capplan.planner.proposal.propose import Logo
+from capplan.planner.proposal.details import Logo
 from capplan.reports.document import MARKS, Document
 
 BREAK = "\u200b"  # where the name of a metric may break

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from capplan.models.errors import MissingError
-from capplan.planner.proposal.propose import Logo
+from capplan.planner.proposal.details import Logo
 from capplan.reports.document import Block, Document
 from capplan.reports.html import breakable
 

@@ -13,6 +13,7 @@ from capplan.layout.system import System
 from capplan.models.errors import InputError
 from capplan.models.number_words import rate, share, signed, significant, tenths_of_percent
 from capplan.models.results import Band, Basis, Latency, Outage
+from capplan.planner.proposal.details import Logo
 from capplan.planner.proposal.proposal import (
     DISKS,
     RATE,
@@ -24,7 +25,6 @@ from capplan.planner.proposal.proposal import (
     Proposal,
     UnseenRows,
 )
-from capplan.planner.proposal.propose import Logo
 from capplan.planner.rule_names import RULES, statistic
 from capplan.planner.size.machines import MACHINES
 from capplan.planner.size.sizing import Refusal, Safety, SizedLayout

@@ -14,8 +14,8 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from capplan.models.errors import MissingError
+from capplan.planner.proposal.details import Logo
 from capplan.planner.proposal.proposal import RATE, Proposal
-from capplan.planner.proposal.propose import Logo
 from capplan.planner.size.machines import MACHINES
 from capplan.reports.document import Bullets, Cell, Code, Document, Paragraph, Picture, Table, Tiles
 from capplan.reports.sizing import MONTHS, situation

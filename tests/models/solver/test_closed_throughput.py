@@ -6,7 +6,7 @@ from scipy import special
 from tests.oracles.single_station import machine_repair
 
 from capplan.models.language.units import FloatArray
-from capplan.models.solver.closed_clients import (
+from capplan.models.solver.closed_throughput import (
     closed_throughput_per_s,
     machine_repair_per_s,
     rate_logits,

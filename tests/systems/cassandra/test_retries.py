@@ -19,8 +19,9 @@ from capplan.models.language.step import FanOut, Hedge
 from capplan.models.solver.analytic import Analysis
 from capplan.simulator.compiled.engine import simulate
 from capplan.systems.cassandra import SYSTEM
-from capplan.systems.cassandra.network import cut_short, longest_wait_s, network, pauses
+from capplan.systems.cassandra.network import network, pauses
 from capplan.systems.cassandra.priors import PARAMETERS
+from capplan.systems.cassandra.retries import cut_short, longest_wait_s
 from capplan.systems.cassandra.rows import excess
 from capplan.systems.cassandra.scenario import CassandraScenario
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from capplan.layout.ensemble import thinned
 from capplan.layout.solution import Solution
-from capplan.layout.uncertainty import thinned
 from capplan.models.cassandra.encryption import CLIENT_S, INTERNODE_S, LINKS
 from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.scenario import Scenario, changed

@@ -1,6 +1,5 @@
 """What fits owe to the medians of their priors: how near the two are, and what moves if the medians had been others."""
 
-
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,24 +1,23 @@
 """Options that verbs share, and how their answers are shown: as text, JSON, CSV or a plot."""
 
-
 from __future__ import annotations
-
 
 import csv
 import json
 import sys
-import typer
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+
 from capplan.models.errors import InputError, nearest
 from capplan.models.files import check_replaceable
 from capplan.models.results import plain
-from capplan.models.visible_text import cell, visible
 from capplan.models.verdict import Answer
-
+from capplan.models.visible_text import cell, visible
 
 if TYPE_CHECKING:
     from pandas import DataFrame

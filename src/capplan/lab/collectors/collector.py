@@ -1,25 +1,17 @@
-"""What a collector is: the figures that it measures, the model parameter that they are for, and its bounds.
-
-Runs of several loads in turn on one cluster, repeat by repeat, so that a drift of the machine is in all of them.
-"""
+"""What a collector is: the figures that it measures, the model parameter that they are for, and its bounds."""
 
 from __future__ import annotations
 
-import asyncio
-import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from hdrh.histogram import HdrHistogram
 
-from capplan.evidence.load_test_row import LoadTestRow
+from capplan.evidence.load_tests import LoadTestRow
 from capplan.evidence.microbenchmarks import MicrobenchRow
-from capplan.lab.collectors import load
-from capplan.lab.collectors.cassandra import Load, RunningCluster, Table, connected, create
-from capplan.lab.collectors.load import Run, Target, pause
 from capplan.models.errors import InputError, nearest
 from capplan.models.files import replace_file
 
@@ -309,146 +301,3 @@ def find_collector(name: str) -> Collector:
     if name not in COLLECTORS:
         raise InputError(f"{name!r} is not a collector{nearest(name, COLLECTORS)}")
     return COLLECTORS[name]
-
-
-ROWS = 5000
-"""Rows of each table, which are written over and over, so that the data does not grow."""
-_MOST_REQUESTS = 1_000_000
-_WARM_CLIENTS = 8  # at least
-_RTT_SETTLES_S = 1.0
-_SEED = 1
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """How long and how often.
-
-    Attributes
-    ----------
-    duration_s : float
-        Time of a run.
-    repeats : int
-        How often each load is measured.
-    warm_up_s : float
-        Most time to wait until the speed is steady, for each statement at each level.
-    """
-
-    duration_s: float = 3.0
-    repeats: int = 5
-    warm_up_s: float = 30.0
-
-
-def run_name(stage: str, load_: Load, repeat: int) -> str:
-    """Return the name of a run."""
-    return f"{stage}-{load_.name}-{repeat}"
-
-
-def seed_of(run: str) -> int:
-    """Return the seed of a run by its name: the same after an interruption, and another one for each repeat."""
-    return zlib.crc32(run.encode())
-
-
-def measure(  # two callers, in one file
-    cluster: RunningCluster,
-    stage: str,
-    loads: Sequence[Load],
-    bounds: Bounds,
-    finished: Mapping[str, LoadTestRow],
-    done: Callable[[LoadTestRow], None],
-    progress: Progress,
-) -> None:
-    """Measure loads in turn, as often as asked, without the runs that are finished.
-
-    Parameters
-    ----------
-    cluster : RunningCluster
-        The cluster.
-    stage : str
-        With which the names of the runs begin.
-    loads : sequence of Load
-        The loads.
-    bounds : Bounds
-        How long and how often.
-    finished : mapping of LoadTestRow
-        Runs that were measured before, by name.
-    done : function
-        Receives each row as soon as it is measured.
-    progress : function
-        Receives what is done.
-
-    Raises
-    ------
-    InputError
-        If no request of a load is answered.
-    """
-    left = [
-        (repeat, each)
-        for repeat in range(1, bounds.repeats + 1)
-        for each in loads
-        if run_name(stage, each, repeat) not in finished
-    ]
-    if not left:
-        return
-
-    async def measured() -> None:
-        drivers = {tls: await connected(cluster, tls=tls) for tls in dict.fromkeys(each.tls for _, each in left)}
-        try:
-            progress("writing rows", 0, 1)
-            await create_tables(drivers[left[0][1].tls], cluster, sorted({each.row_bytes for _, each in left}))
-            rtt, targets, warm = RoundTrip(cluster), dict[Any, Target](), dict[Any, str]()
-            clients = max(_WARM_CLIENTS, *(each.clients or 0 for _, each in left))
-            for statement, own in {each.statement: each for _, each in reversed(left)}.items():
-                table = table_of(cluster, own.row_bytes)
-                targets[statement] = Target(
-                    await table.prepared(drivers[own.tls], own.operation, own.level, _SEED),
-                    cluster.servers,
-                    f"no {own.operation} at {own.level} was answered: check the nodes, or the level",
-                )
-                progress(f"warming {own.operation}s at {own.level} up until they are steady", 0, 1)
-                await rtt.become(own.rtt_ms)
-                found = await targets[statement].warmed_up(clients, _MOST_REQUESTS, bounds.warm_up_s)
-                warm[statement] = found.sentence
-            for number, (repeat, each) in enumerate(left):
-                how = f"{each.rate_per_s:,.0f}/s" if each.clients is None else f"{each.clients} clients"
-                progress(f"{each.operation} {each.level}, {how}", number, len(left))
-                await rtt.become(each.rtt_ms)
-                await pause()
-                name = run_name(stage, each, repeat)
-                seed, target = seed_of(name), targets[each.statement]
-                asked = each.clients, each.rate_per_s, bounds.duration_s, _MOST_REQUESTS
-                sample = await target.sampled(*asked, seed, seed % ROWS)
-                run, notes = Run(name, each.clients, each.rate_per_s, repeat, sample), [warm[each.statement]]
-                done(run.row(cluster.row(each), [cluster.note, *notes] if cluster.note else notes))
-        finally:
-            for driver in drivers.values():
-                await driver.close()
-
-    load.run(measured())
-
-
-def table_of(cluster: RunningCluster, row_bytes: int) -> Table:
-    """Return the table with rows of a size, which all data centres have."""
-    return Table(f"{cluster.keyspace}.live_{row_bytes}", row_bytes, ROWS)
-
-
-async def create_tables(driver: Any, cluster: RunningCluster, sizes: Sequence[int]) -> None:
-    """Create the keyspace and the tables, and write their rows."""
-    tables = [table_of(cluster, size) for size in sizes]
-    keyspace = f"CREATE KEYSPACE IF NOT EXISTS {cluster.keyspace} WITH replication = {cluster.replication}"
-    await create(driver, keyspace, *(each.creation for each in tables))
-    for each in tables:
-        await each.fill(driver, "QUORUM", _SEED)
-
-
-class RoundTrip:
-    """The round trip between data centres, changed only where it differs."""
-
-    def __init__(self, cluster: RunningCluster) -> None:
-        self._set, self._now = cluster.set_rtt, -1.0
-
-    async def become(self, rtt_ms: float | None) -> None:
-        """Change the round trip, and wait until messages on their way have arrived."""
-        if self._set is not None and rtt_ms is not None and rtt_ms != self._now:
-            self._set(rtt_ms)
-            self._now = rtt_ms
-            await asyncio.sleep(_RTT_SETTLES_S)

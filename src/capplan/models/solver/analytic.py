@@ -31,7 +31,7 @@ from capplan.models.language.station import Pool, RateTable, Station
 from capplan.models.language.step import Acquire, Step, children
 from capplan.models.language.traffic import Arrivals, Bursty, Closed, Open, Poisson, Throttled
 from capplan.models.language.units import FloatArray, Number
-from capplan.models.solver.closed_clients import machine_repair_per_s, rate_logits, throughput_per_s
+from capplan.models.solver.closed_throughput import machine_repair_per_s, rate_logits, throughput_per_s
 from capplan.models.solver.failing_sessions import Chain, chains, least_drop_rate, pushed_back, stations_held
 from capplan.models.solver.flow_analysis import (
     Congestion,

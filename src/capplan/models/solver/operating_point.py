@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from capplan.models.language.traffic import Bursty
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis, Inside
+from capplan.models.solver.backpressure import Blocked, blocked
 from capplan.models.solver.failing_sessions import Chain, sent
 from capplan.models.solver.pauses import RareDelay
-from capplan.models.solver.pools import Blocked, FlowEquivalent, PoolGroup, blocked
+from capplan.models.solver.pools import FlowEquivalent, PoolGroup
 from capplan.models.solver.random_times import GammaMixture, quantiles_of_groups_s
 
 Parts = tuple[FloatArray, FloatArray, FloatArray]

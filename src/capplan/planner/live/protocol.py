@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 
 from capplan.lab.collectors.cassandra import Load, Operation
-from capplan.lab.collectors.collector import Bounds
+from capplan.lab.collectors.runs_in_turn import Bounds
 from capplan.lab.collectors.sessions import SessionLoad
 from capplan.lab.layout import Layout
 

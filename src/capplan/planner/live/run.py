@@ -13,7 +13,8 @@ from capplan.calibration.tables.fit_table import RowPrediction, fit_table, predi
 from capplan.evidence.audit.audit import audit_load_tests
 from capplan.evidence.load_test_row import LOAD_TESTS, LoadTestRow
 from capplan.lab.collectors.cassandra import Load
-from capplan.lab.collectors.collector import Bounds, Progress, measure, run_name
+from capplan.lab.collectors.collector import Progress
+from capplan.lab.collectors.runs_in_turn import Bounds, measure, run_name
 from capplan.lab.collectors.sessions import SESSION
 from capplan.lab.processes import machine
 from capplan.layout.fitted_file import Fitted, read_fitted, write

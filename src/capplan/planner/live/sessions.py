@@ -28,9 +28,9 @@ from capplan.lab.collectors.sessions import (
     row_of,
     run_name,
 )
+from capplan.layout.ensemble import at_draws, spaced
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.solution import varied
-from capplan.layout.uncertainty import at_draws, spaced
 from capplan.models.cassandra.visibility import Load as Busy
 from capplan.models.cassandra.visibility import Question, Sampling, chances_not_found
 from capplan.models.language.distribution import Exponential

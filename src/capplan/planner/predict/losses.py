@@ -8,7 +8,6 @@ solver may say otherwise, as fewer RADIUS servers let fewer requests into a busy
 a data centre may fall, since it may have been the farthest.
 """
 
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -19,10 +18,11 @@ from typing import Any
 
 import numpy as np
 
+from capplan.layout.ensemble import SMALL_ENSEMBLE, Places, Representatives, at_draws, representatives
 from capplan.layout.situations import Loss, Remainder
 from capplan.layout.solution import Figures, Solution
 from capplan.layout.system import Case
-from capplan.layout.uncertainty import SMALL_ENSEMBLE, Places, Representatives, Uncertainty, at_draws, representatives
+from capplan.layout.uncertainty import Uncertainty
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import FloatArray
 from capplan.models.objective import Objective

@@ -11,9 +11,10 @@ from typing import Any, cast
 
 import numpy as np
 
+from capplan.layout.ensemble import evenly_along
 from capplan.layout.solution import LEVELS, Figures
 from capplan.layout.system import DEFAULT_BUDGET_S, Case
-from capplan.layout.uncertainty import HIGH, LOW, Uncertainty, evenly_along
+from capplan.layout.uncertainty import HIGH, LOW, Uncertainty
 from capplan.models.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values

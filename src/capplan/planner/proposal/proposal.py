@@ -13,7 +13,7 @@ from typing import Any
 
 from capplan.models.results import Band, Basis, plain
 from capplan.planner.predict.prediction import Prediction
-from capplan.planner.proposal.propose import Details
+from capplan.planner.proposal.details import Details
 from capplan.planner.size.sizing import Safety, Sizing
 
 SCHEMA = "capplan.proposal/1"

@@ -14,8 +14,9 @@ from capplan.models.errors import InputError
 from capplan.models.language.document import load
 from capplan.models.results import plain
 from capplan.planner.demand.demand import Demand
+from capplan.planner.proposal.details import Details
 from capplan.planner.proposal.proposal import SCHEMA, digest
-from capplan.planner.proposal.propose import Details, ProposalQuestion, Stage, propose
+from capplan.planner.proposal.propose import ProposalQuestion, Stage, propose
 from capplan.planner.saved_document import read_document
 from capplan.planner.size.machines import Prices, Shapes, checked_shapes
 from capplan.planner.size.size import SizingQuestion

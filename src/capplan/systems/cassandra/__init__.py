@@ -12,9 +12,9 @@ from capplan.calibration.tables.fit_table import TableSystem
 from capplan.calibration.tables.priors import COMMON_LOG_SD
 from capplan.calibration.tables.rows import TableRow
 from capplan.evidence.load_test_row import LoadTestRow
+from capplan.layout.ensemble import Places
 from capplan.layout.situations import Machine
 from capplan.layout.solution import Solution
-from capplan.layout.uncertainty import Places
 from capplan.models.language.parameter import Parameter, Values
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.scenario import changed

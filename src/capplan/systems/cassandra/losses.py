@@ -1,16 +1,15 @@
 """Outages of nodes and data centres of a fitted cluster: which consistency levels survive them, and what is left."""
 
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from capplan.layout.ensemble import Places
 from capplan.layout.situations import DC, Loss, Remainder
 from capplan.layout.solution import Solution
 from capplan.layout.system import Case
-from capplan.layout.uncertainty import Places
 from capplan.models.cassandra.consistency import always_found, answers, available, lower_levels
 from capplan.models.errors import InputError
 from capplan.models.language.parameter import Values

@@ -21,7 +21,6 @@ Scale", *Communications of the ACM* 56, 2013.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from functools import cached_property
@@ -32,9 +31,8 @@ from numpy.typing import NDArray
 
 from capplan.layout.solution import Figures, Solution, kind_of
 from capplan.models.cassandra.cluster import Cluster, Costs, needed_nodes, pools, statement, stations
-from capplan.models.cassandra.consistency import answers, need
+from capplan.models.cassandra.consistency import answers
 from capplan.models.cassandra.encryption import LINKS, Exchanges
-from capplan.models.errors import InputError
 from capplan.models.language.distribution import Erlang, Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values
@@ -45,91 +43,10 @@ from capplan.models.language.step import Acquire, Choice, Delay, ForkJoin, Route
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.operating_point import MAX_DROP_RATE, OperatingPoint, SteadyState, solve
+from capplan.models.solver.operating_point import MAX_DROP_RATE, OperatingPoint, SteadyState
 from capplan.models.solver.pauses import RareDelay, pause_delays
+from capplan.systems.cassandra.retries import cut_short, has_spare, level_of, longest_wait_s
 from capplan.systems.cassandra.scenario import USUAL_ROW_BYTES, CassandraScenario
-
-_PERCENTILE = re.compile(r"(?:p(\d+(?:\.\d+)?)|(\d+(?:\.\d+)?)p(?:ercentile)?)", re.IGNORECASE)
-_NUMBER = re.compile(r"(\d*\.?\d+)\s*(?:%|percent|percentile)?", re.IGNORECASE)
-_LEAST = 50.0
-
-
-def read_retry(text: str) -> str | None:
-    """Return when reads are retried in one form, such as `99p`; None for never.
-
-    Parameters
-    ----------
-    text : str
-        As in a table's options: `99p`, `99PERCENTILE` or `none`; `p99`, too.
-
-    Raises
-    ------
-    InputError
-        If it is something else.
-    """
-    if text.strip().lower() in ("none", "never"):
-        return None
-    found = _PERCENTILE.fullmatch(text.strip())
-    level = float(found[1] or found[2]) if found else 0.0
-    if not _LEAST <= level < 100:
-        raise InputError(
-            f"speculative_retry = {text!r} is no percentile of reads from {_LEAST:g}p to below 100p: give one such as "
-            f"{_meant(text)}, or none; the model does not know how many reads a time or ALWAYS retries"
-        )
-    return f"{level:g}p"
-
-
-def _meant(text: str) -> str:
-    """Return the percentile that a number without its `p` may mean; else the usual one."""
-    number = _NUMBER.fullmatch(text.strip())
-    value = float(number[1]) if number else 0.0
-    value *= 100 if value < 1 else 1
-    return f"{value:g}p" if _LEAST <= value < 100 else "99p"
-
-
-def level_of(retry: str) -> float:
-    """Return the share of the reads that are not retried."""
-    return float(retry.removesuffix("p")) / 100
-
-
-def has_spare(level: str, replicas: tuple[int, ...], dc: int, live: int) -> bool:
-    """Whether coordinators of a data centre have one more live replica there than a read needs.
-
-    Parameters
-    ----------
-    level : str
-        Consistency level of reads.
-    replicas : sequence of int
-        Replication factor of each data centre.
-    dc : int
-        Index of the coordinator's data centre.
-    live : int
-        Live replicas there.
-    """
-    wanted = need(level, replicas, dc)
-    local = wanted.total if len(replicas) == 1 and wanted.total else wanted.by_dc.get(dc, 0)
-    return len(wanted.by_dc) <= 1 and 0 < local < live
-
-
-def longest_wait_s(analysis: Analysis, rate_per_s: FloatArray, retry: str) -> FloatArray:
-    """Return the time after which reads are retried, without pauses, seconds (..., draws).
-
-    Parameters
-    ----------
-    analysis : Analysis
-        The analysed network.
-    rate_per_s : array (..., draws)
-        Mean rate, requests per second.
-    retry : str
-        When reads are retried, as `read_retry` returns it.
-    """
-    return solve(analysis, rate_per_s).quantile_s(level_of(retry), "read")
-
-
-def cut_short(pause_s: Number, wait_s: FloatArray) -> FloatArray:
-    """Return the mean delay by exponential pauses with a mean of `pause_s` that end after `wait_s`, seconds."""
-    return np.asarray(-pause_s * np.expm1(-wait_s / pause_s))
-
 
 DRIVER, NATIVE = "driver", "native-transport"
 _ENDLESS = 1.01 * MAX_DROP_RATE  # share of the requests that never get a turn, from which the queue grows for ever

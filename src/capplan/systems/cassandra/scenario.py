@@ -35,7 +35,7 @@ from capplan.models.language.units import (
     parse_share,
     parse_size_bytes,
 )
-from capplan.systems.cassandra.network import has_spare, read_retry
+from capplan.systems.cassandra.retries import has_spare, read_retry
 from capplan.systems.components.machines import Cores
 
 LARGEST_DC = 1000  # nodes in a data centre; a larger number is a typing error

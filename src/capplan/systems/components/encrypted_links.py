@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from capplan.layout.ensemble import thinned
 from capplan.layout.extrapolation import Excess
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.system import Case, System
-from capplan.layout.uncertainty import thinned
 from capplan.models.cassandra.encryption import CLIENT_S, INTERNODE_S
 from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import Scenario, changed

@@ -1,6 +1,5 @@
 """Outages of nodes and data centres, round trips between these, and what is left."""
 
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,10 +8,11 @@ from functools import lru_cache, partial
 
 import numpy as np
 
+from capplan.layout.ensemble import Places
 from capplan.layout.situations import Loss, Remainder
 from capplan.layout.solution import Solution
 from capplan.layout.system import Case
-from capplan.layout.uncertainty import NO_OFFSET, ModelError, Offset, Places
+from capplan.layout.uncertainty import NO_OFFSET, ModelError, Offset
 from capplan.models.cassandra.consistency import always_found, answers, available, lower_levels
 from capplan.models.errors import InputError
 from capplan.models.language.parameter import Values

@@ -10,12 +10,12 @@ from functools import partial
 import numpy as np
 
 from capplan.evidence.table import by_id
+from capplan.layout.ensemble import Places
 from capplan.layout.extrapolation import Excess
 from capplan.layout.observations import LoadTest
 from capplan.layout.situations import Loss, Remainder
 from capplan.layout.solution import Figures, Solution, kind_of
 from capplan.layout.system import Case, Notes
-from capplan.layout.uncertainty import Places
 from capplan.models.language.parameter import Values
 from capplan.models.language.station import Differs
 from capplan.models.language.units import FloatArray

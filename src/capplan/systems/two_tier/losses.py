@@ -1,15 +1,14 @@
 """Outages of front nodes and store nodes of two tiers: whether requests still succeed, and what is left."""
 
-
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
 
+from capplan.layout.ensemble import Places
 from capplan.layout.situations import Loss, Remainder
 from capplan.layout.solution import Solution
 from capplan.layout.system import Case
-from capplan.layout.uncertainty import Places
 from capplan.models.errors import InputError
 from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import changed
