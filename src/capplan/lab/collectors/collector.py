@@ -10,7 +10,7 @@ from typing import Protocol
 
 from hdrh.histogram import HdrHistogram
 
-from capplan.evidence.load_tests import LoadTestRow
+from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.microbenchmarks import MicrobenchRow
 from capplan.models.errors import InputError, nearest
 from capplan.models.files import replace_file

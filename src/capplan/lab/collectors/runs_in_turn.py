@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from capplan.evidence.load_tests import LoadTestRow
+from capplan.evidence.load_test_row import LoadTestRow
 from capplan.lab.collectors import load
 from capplan.lab.collectors.cassandra import Load, RunningCluster, Table, connected, create
 from capplan.lab.collectors.collector import Progress

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.lab.collectors import load
 from capplan.lab.collectors.cassandra import Load, Operation, RunningCluster, Table, connected, create, patiently
-from capplan.lab.collectors.collector import Progress, create_tables
+from capplan.lab.collectors.collector import Progress
 from capplan.lab.collectors.load import Run, Target, doubt_cells, doubts, pause
-from capplan.lab.collectors.runs_in_turn import ROWS, Bounds, RoundTrip, seed_of, table_of
+from capplan.lab.collectors.runs_in_turn import ROWS, Bounds, RoundTrip, create_tables, seed_of, table_of
 
 SESSION = "session"
 """Request class of the row about whole sessions, whose drops are sessions not found."""
