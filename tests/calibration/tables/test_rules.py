@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from capplan.calibration.tables.rules import RULES, table_estimates
+from capplan.calibration.tables.scores import RULES, table_estimates
 from capplan.evidence.load_test_row import LoadTestRow
 
 CLIENTS = (1, 4, 16, 64, 256)
