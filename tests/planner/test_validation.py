@@ -8,9 +8,8 @@ from dataclasses import asdict, replace
 import pytest
 from scipy import stats
 
-from capplan.calibration.validation.backtest import LeftOut
+from capplan.calibration.validation.backtest import IntervalEstimate, LeftOut
 from capplan.calibration.validation.moved_priors import Nearness
-from capplan.calibration.validation.simple_rules import IntervalEstimate
 from capplan.calibration.validation.validation import MODEL, Compared, Validation, coverage, own_score, scores
 from capplan.layout.fitted_file import Posterior
 

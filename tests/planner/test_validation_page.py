@@ -10,7 +10,7 @@ import pytest
 from plotly.offline import get_plotlyjs
 from tests.calibration.documented_reports import every, reported
 
-from capplan.calibration.validation.simple_rules import IntervalEstimate
+from capplan.calibration.validation.backtest import IntervalEstimate
 from capplan.calibration.validation.validation import Score, Validation
 from capplan.models.number_words import banded, share, with_unit
 from capplan.reports.validation import (

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from capplan.calibration.validation.simple_rules import IntervalEstimate
+from capplan.calibration.validation.backtest import IntervalEstimate
 
 BAND = IntervalEstimate(2.0, 1.0, math.e)  # one wide in the logarithm
 

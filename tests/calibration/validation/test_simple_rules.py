@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.calibration.altered_systems import observing
 
-from capplan.calibration.validation.simple_rules import IntervalEstimate, rule_estimates
+from capplan.calibration.validation.backtest import IntervalEstimate, rule_estimates
 from capplan.evidence.table import Evidence
 from capplan.layout.baselines import BASELINES, linear, persistence
 from capplan.layout.observations import Observations, Scored

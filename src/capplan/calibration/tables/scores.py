@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from capplan.calibration.validation.simple_rules import IntervalEstimate
+from capplan.calibration.validation.backtest import IntervalEstimate
 from capplan.evidence.load_test_row import ALL, LoadTestRow
 from capplan.layout.baselines import affine, linear, power_law, scalability_of_clients, work_of_copies
 from capplan.models.language.units import FloatArray

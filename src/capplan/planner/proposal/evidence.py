@@ -18,7 +18,7 @@ from capplan.calibration.tables.backtest import CLOSE
 from capplan.calibration.tables.fit_table import RowPrediction, TableSystem, fit_table, predict_table, unloaded
 from capplan.calibration.tables.rows import TableRow, rate_per_s, rows_of, with_mix
 from capplan.calibration.tables.scores import MODEL, BacktestRow, backtest_row, summary
-from capplan.calibration.validation.simple_rules import IntervalEstimate
+from capplan.calibration.validation.backtest import IntervalEstimate
 from capplan.calibration.validation.validation import report
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.layout.extrapolation import RATE, Extrapolation
