@@ -18,12 +18,8 @@ from typing import Any
 import pandas as pd
 
 from capplan.evidence.documented_runs import documented_runs
-from capplan.evidence.importers import (
-    database_load_generators,
-    hdr_log,
-    server_metrics,
-    web_load_generators,
-)
+from capplan.evidence.importers import database_load_generators, server_metrics, web_load_generators
+from capplan.evidence.importers import database_load_generators as hdr_log
 from capplan.evidence.importers.importer import Imported, Importer
 from capplan.evidence.importers.mapped_table import ColumnMap, read_mapped, read_mapping
 from capplan.evidence.load_test_row import ALL, LOAD_TESTS, LoadTestRow
