@@ -11,8 +11,8 @@ import networks
 from settings import MM4_SERVERS, MM4_SERVICE_S
 
 from capplan.simulator.compiled.engine import simulate
-from capplan.simulator.experiments.experiment import Configuration, Experiment, Rows, perform
-from capplan.simulator.experiments.workers import Workers, dask, processes, threads
+from capplan.simulator.experiment import Configuration, Experiment, Rows, perform
+from capplan.simulator.workers import Workers, dask, processes, threads
 
 KINDS: dict[str, Callable[[int], AbstractContextManager[Workers]]] = {
     "threads": threads,

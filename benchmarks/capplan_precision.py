@@ -12,7 +12,7 @@ from capplan.cli.simulate import MOST_REPLICATIONS
 from capplan.models.language.network import Network
 from capplan.planner.simulate.simulate import Design, observed, of_network, summed_up
 from capplan.planner.simulate.simulation import EVERY_CLASS, read_precision_target
-from capplan.simulator.experiments.replications import ReplicationPlan
+from capplan.simulator.replications import ReplicationPlan
 
 TARGET = "p99<2%"
 

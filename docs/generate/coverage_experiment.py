@@ -15,8 +15,8 @@ from capplan.models.language.step import ForkJoin, Step, Visit
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.planner.simulate.simulate import Design, observed
 from capplan.planner.simulate.simulation import EVERY_CLASS, SampleEstimates, controls_of, read_precision_target
-from capplan.simulator.experiments.experiment import Configuration, Experiment, Rows
-from capplan.simulator.experiments.replications import ReplicationPlan
+from capplan.simulator.experiment import Configuration, Experiment, Rows
+from capplan.simulator.replications import ReplicationPlan
 from capplan.simulator.sample import Sample
 
 CHUNK = 20  # experiments that run, and are saved, at a time

@@ -18,8 +18,8 @@ import numpy as np
 from coverage_experiment import EXPERIMENT, STATISTICS, SYSTEMS, WAYS, Trial, Trials
 from scipy.stats import binomtest
 
-from capplan.simulator.experiments.experiment import ExperimentProgress, Rows, open_store, perform
-from capplan.simulator.experiments.workers import processes
+from capplan.simulator.experiment import ExperimentProgress, Rows, open_store, perform
+from capplan.simulator.workers import processes
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNS, RESULT = ROOT / "build" / "coverage.runs", ROOT / "docs" / "reference" / "coverage.json"

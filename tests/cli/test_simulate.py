@@ -22,7 +22,7 @@ from capplan.cli.shell import progress
 from capplan.layout.fitted_file import write
 from capplan.models.language.document import read_network
 from capplan.planner.simulate.simulate import Design, observed
-from capplan.simulator.experiments.replications import ReplicationPlan
+from capplan.simulator.replications import ReplicationPlan
 from capplan.simulator.sample import Observation
 from capplan.systems.registry import scenario, system
 

@@ -22,7 +22,7 @@ from capplan.models.language.traffic import Closed, RequestClass
 from capplan.planner.sweep import OfferedRates, Sweep, layouts_of
 from capplan.planner.work import check_layout, layout_s, sweep_s
 from capplan.simulator.engine import simulate
-from capplan.simulator.experiments.replications import ReplicationPlan
+from capplan.simulator.replications import ReplicationPlan
 from capplan.simulator.work import CONSENT, LONGEST_S, check_work, work_of
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"

@@ -22,7 +22,7 @@ from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.planner.size.search import Search, SizingTarget
 from capplan.planner.size.size import SizingQuestion, families, size, sizing_target
-from capplan.simulator.experiments.workers import in_process
+from capplan.simulator.workers import in_process
 from capplan.systems.registry import scenario, system
 from capplan.systems.two_tier import SYSTEM as TWO_TIER
 

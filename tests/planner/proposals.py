@@ -16,7 +16,7 @@ from capplan.planner.proposal.proposal import BetterRule, NextLoadTest, Proposal
 from capplan.planner.proposal.propose import ProposalQuestion, propose
 from capplan.planner.size.machines import Prices, Shape, Shapes
 from capplan.planner.size.size import SizingQuestion
-from capplan.simulator.experiments.workers import in_process
+from capplan.simulator.workers import in_process
 from capplan.systems.cassandra import SYSTEM as CASSANDRA
 from capplan.systems.registry import scenario
 

@@ -13,7 +13,7 @@ from capplan.planner.demand.forecast import disk_gib_per_node, volume
 from capplan.planner.size.search import DATA, disks_of
 from capplan.planner.size.size import SizingQuestion, size
 from capplan.planner.size.sizing import Sizing
-from capplan.simulator.experiments.workers import in_process
+from capplan.simulator.workers import in_process
 from capplan.systems.registry import scenario
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "demand.toml"

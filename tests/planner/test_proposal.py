@@ -27,7 +27,7 @@ from capplan.planner.schemas import proposal_schema
 from capplan.reports import figure as visual
 from capplan.reports.drawings import drawings
 from capplan.reports.proposal import document, render_proposal
-from capplan.simulator.experiments.workers import in_process
+from capplan.simulator.workers import in_process
 
 ROOT = Path(__file__).parents[2]
 PNG = (

@@ -11,7 +11,7 @@ from tests.planner.random_sizings import SYSTEM, Problem, side, simulated_failur
 
 from capplan.planner.size.size import size
 from capplan.planner.size.sizing import Sizing
-from capplan.simulator.experiments.workers import in_process
+from capplan.simulator.workers import in_process
 from capplan.systems import registry
 
 MANY = int(os.environ.get("CAPPLAN_TRUST_SIZINGS", "0"))

@@ -11,7 +11,7 @@ from capplan.models.language.scenario import changed
 from capplan.planner.size.machines import Shape, combinations, fields_of, read_shapes
 from capplan.planner.size.size import SizingQuestion, size
 from capplan.planner.size.sizing import Sizing
-from capplan.simulator.experiments.workers import in_process
+from capplan.simulator.workers import in_process
 from capplan.systems.registry import resolve, scenario, system
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "shapes.toml"

@@ -28,7 +28,7 @@ from capplan.planner.simulate.simulation import (
     read_precision_target,
 )
 from capplan.simulator.engine import Engine
-from capplan.simulator.experiments.replications import ReplicationPlan, replicate
+from capplan.simulator.replications import ReplicationPlan, replicate
 from capplan.simulator.sample import Sample, observe, warmup_of
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 

@@ -27,7 +27,7 @@ from capplan.planner.predict.simulated_latency import (
     SimulationSettings,
     simulated_latency,
 )
-from capplan.simulator.experiments.replications import DrawRun
+from capplan.simulator.replications import DrawRun
 from capplan.simulator.results.histogram import Histogram
 from capplan.systems.openprovider.network import REPORTED
 from capplan.systems.openprovider.scenario import OpenproviderScenario

@@ -19,7 +19,7 @@ from capplan.planner.size.search import Candidate, Family, Search, SizingTarget
 from capplan.planner.size.size import SizingQuestion, size
 from capplan.planner.size.sizing import Sizing
 from capplan.planner.sustained import at_confidence, read_conditions
-from capplan.simulator.experiments.workers import in_process, processes
+from capplan.simulator.workers import in_process, processes
 from capplan.systems.registry import scenario, system
 
 ROOT = Path(__file__).parents[2]

@@ -29,8 +29,8 @@ from capplan.planner.sweep import (
     points_of,
     write_table,
 )
-from capplan.simulator.experiments.experiment import perform
-from capplan.simulator.experiments.workers import in_process
+from capplan.simulator.experiment import perform
+from capplan.simulator.workers import in_process
 from capplan.systems.registry import documented_systems, scenario, system
 
 USUAL = scenario()

@@ -28,7 +28,7 @@ from capplan.planner.simulate.simulate import Design, observed, of_scenario, sum
 from capplan.planner.simulate.simulation import EVERY_CLASS, Estimate, Simulation
 from capplan.planner.sweep import OfferedRates, SweepPoint, SweepTask, layouts_of, points_of
 from capplan.planner.sweep import Sweep as Sweep_
-from capplan.simulator.experiments.replications import ReplicationPlan
+from capplan.simulator.replications import ReplicationPlan
 from capplan.systems.registry import documented_systems, scenario, system
 
 REQUESTS = 60_000

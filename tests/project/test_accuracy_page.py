@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from capplan.planner.simulate.simulate import Design, of_network, summed_up
-from capplan.simulator.experiments.replications import ReplicationPlan
+from capplan.simulator.replications import ReplicationPlan
 
 ROOT = Path(__file__).parents[2]
 GENERATE, REFERENCE = ROOT / "docs" / "generate", ROOT / "docs" / "reference"

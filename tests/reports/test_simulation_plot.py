@@ -13,7 +13,7 @@ from capplan.models.language.station import Background, Pauses, Station
 from capplan.planner.simulate.simulate import Design, observed, of_network, of_scenario, summed_up
 from capplan.reports.figure import COLOURS, LIMIT
 from capplan.reports.simulation import FINEST, PANELS, merged_times, plot
-from capplan.simulator.experiments.replications import ReplicationPlan
+from capplan.simulator.replications import ReplicationPlan
 from capplan.simulator.results.run import Mark
 from capplan.simulator.sample import Sample
 from capplan.systems.registry import scenario

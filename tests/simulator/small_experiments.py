@@ -12,8 +12,8 @@ from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 
-from capplan.simulator.experiments.experiment import Configuration, Experiment, Rows, open_store, perform
-from capplan.simulator.experiments.workers import Workers, dask, in_process, processes, threads
+from capplan.simulator.experiment import Configuration, Experiment, Rows, open_store, perform
+from capplan.simulator.workers import Workers, dask, in_process, processes, threads
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 120.0  # a machine may be busy; this is waited for only by a test that fails

@@ -19,7 +19,7 @@ from capplan.models.language.traffic import Bursty, Closed, Open, Poisson, Reque
 from capplan.simulator.compiled import engine as compiled
 from capplan.simulator.compiled import lowering
 from capplan.simulator.engine import Engine
-from capplan.simulator.experiments.replications import DrawRun, simulate_draws
+from capplan.simulator.replications import DrawRun, simulate_draws
 from capplan.simulator.results.run import Run
 from capplan.simulator.specification.clock import to_ticks
 from capplan.systems.openprovider import SYSTEM as OPENPROVIDER

@@ -30,9 +30,9 @@ from tests.simulator.small_experiments import (
 )
 
 from capplan.models.errors import InputError
-from capplan.simulator.experiments import workers as pools
-from capplan.simulator.experiments.experiment import Configuration, ExperimentProgress, Rows, open_store, perform
-from capplan.simulator.experiments.workers import Workers, in_process, processes, threads
+from capplan.simulator import workers as pools
+from capplan.simulator.experiment import Configuration, ExperimentProgress, Rows, open_store, perform
+from capplan.simulator.workers import Workers, in_process, processes, threads
 
 PLAIN = plain_results()
 PLACES = [(key, number) for key, seen in PLAIN.items() for number in range(len(seen))]

@@ -15,7 +15,7 @@ from capplan.models.language.step import Visit
 from capplan.models.language.traffic import Open
 from capplan.models.results import plain
 from capplan.simulator.engine import Engine, simulate
-from capplan.simulator.experiments.replications import ReplicationPlan, replicate
+from capplan.simulator.replications import ReplicationPlan, replicate
 from capplan.simulator.results.histogram import IntArray
 from capplan.simulator.results.run import Run
 from capplan.simulator.results.tally import Requests

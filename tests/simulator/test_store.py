@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from capplan.models.errors import InputError
-from capplan.simulator.experiments.experiment import Rows, Store, open_store
+from capplan.simulator.experiment import Rows, Store, open_store
 
 KEEP_OPEN = """
 import sys, pathlib
-from capplan.simulator.experiments.experiment import open_store
+from capplan.simulator.experiment import open_store
 with open_store(pathlib.Path(sys.argv[1])) as store:
     store.save("a", 0, [{"value": 0.5}])
     print("owned", flush=True)

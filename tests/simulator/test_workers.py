@@ -14,7 +14,7 @@ from tests.simulator.small_experiments import ROOT, WORKERS
 from tests.simulator.small_tasks import end_worker, half, process, wait_for_ever
 
 from capplan.models.errors import InputError
-from capplan.simulator.experiments.workers import Workers, dask, processes, run_all, run_tasks, threads
+from capplan.simulator.workers import Workers, dask, processes, run_all, run_tasks, threads
 
 
 @pytest.fixture(autouse=True)
@@ -59,7 +59,7 @@ def test_processes_left_in_the_middle_of_a_task_are_gone(error: type[KeyboardInt
 
 def test_what_is_not_used_is_not_imported() -> None:
     script = (
-        "import sys; from capplan.simulator.experiments import experiment, replications, workers\nprint(*sys.modules)"
+        "import sys; from capplan.simulator import experiment, replications, workers\nprint(*sys.modules)"
     )
     modules = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
 

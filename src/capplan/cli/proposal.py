@@ -39,7 +39,7 @@ from capplan.planner.size.machines import Prices
 from capplan.planner.size.size import families
 from capplan.planner.work import check_sizing
 from capplan.reports.proposal import ENDINGS, check_installed, render_proposal
-from capplan.simulator.experiments.workers import Workers
+from capplan.simulator.workers import Workers
 from capplan.systems.registry import system
 
 

@@ -46,7 +46,7 @@ from capplan.planner.work import check_layout
 from capplan.reports.screen import show
 from capplan.reports.simulation import describe, write_plot
 from capplan.simulator.engine import check_engine
-from capplan.simulator.experiments.replications import ReplicationPlan
+from capplan.simulator.replications import ReplicationPlan
 from capplan.simulator.sample import Observation, Sample
 from capplan.simulator.work import check_work
 

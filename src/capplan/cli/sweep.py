@@ -198,13 +198,13 @@ def _performed(sweep: Sweep, where: tuple[int | None, str | None], out: Path | N
 def _perform(
     sweep: Sweep, where: tuple[int | None, str | None], out: Path | None, found: dict[str, list[SweepPoint]]
 ) -> None:
-    from capplan.simulator.experiments.experiment import perform
+    from capplan.simulator.experiment import perform
 
     tasks = sweep.configurations()
     with ExitStack() as stack:
         store = None
         if out is not None:
-            from capplan.simulator.experiments.experiment import open_store
+            from capplan.simulator.experiment import open_store
 
             store = stack.enter_context(open_store(out.with_name(f"{out.name}.runs")))
         tell = stack.enter_context(counting("sweeping layouts"))

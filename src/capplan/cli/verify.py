@@ -18,7 +18,7 @@ from capplan.planner.proposal.verify import Verification, question_of, read_prop
 from capplan.planner.size.size import families
 from capplan.reports.saved_answer import verification
 from capplan.reports.screen import show
-from capplan.simulator.experiments.workers import Workers
+from capplan.simulator.workers import Workers
 from capplan.systems.registry import read_calibration, system
 
 

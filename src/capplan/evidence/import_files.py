@@ -19,7 +19,6 @@ import pandas as pd
 
 from capplan.evidence.documented_runs import documented_runs
 from capplan.evidence.importers import database_load_generators, server_metrics, web_load_generators
-from capplan.evidence.importers import database_load_generators as hdr_log
 from capplan.evidence.importers.importer import Imported, Importer
 from capplan.evidence.importers.mapped_table import ColumnMap, read_mapped, read_mapping
 from capplan.evidence.load_test_row import ALL, LOAD_TESTS, LoadTestRow
@@ -30,7 +29,7 @@ from capplan.models.errors import InputError
 
 IMPORTERS: tuple[Importer, ...] = (
     database_load_generators.CASSANDRA_STRESS,
-    hdr_log.IMPORTER,
+    database_load_generators.HDR_LOG,
     database_load_generators.YCSB,
     database_load_generators.LATTE_REPORT,
     database_load_generators.LATTE_CONSOLE,

@@ -35,8 +35,8 @@ from capplan.planner.simulate.simulate import Design, observed, of_network, summ
 from capplan.planner.simulate.simulate import of_network as subject_of
 from capplan.planner.simulate.simulation import EVERY_CLASS, Estimate, Simulation
 from capplan.simulator.engine import Engine, simulate
-from capplan.simulator.experiments.replications import ReplicationPlan, RunsDone
 from capplan.simulator.output import TOLERANCE
+from capplan.simulator.replications import ReplicationPlan, RunsDone
 from capplan.simulator.results.run import Run
 from capplan.simulator.sample import FIRST
 

@@ -45,7 +45,7 @@ from capplan.planner.predict.simulated_latency import (
 from capplan.planner.ranges import MAX_POINTS, as_number
 from capplan.planner.simulate.simulation import PrecisionTarget, read_precision_target
 from capplan.planner.sustained import NONE, Conditions, Judged
-from capplan.simulator.experiments.experiment import Configuration, Experiment
+from capplan.simulator.experiment import Configuration, Experiment
 from capplan.systems.registry import resolve, system
 
 if TYPE_CHECKING:

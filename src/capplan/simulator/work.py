@@ -12,7 +12,7 @@ from capplan.models.language.step import Delay, ForkJoin, Sequence, Step, Visit,
 from capplan.models.language.traffic import Closed
 from capplan.models.language.units import Number
 from capplan.simulator.engine import Engine
-from capplan.simulator.experiments.replications import ReplicationPlan
+from capplan.simulator.replications import ReplicationPlan
 from capplan.simulator.results.histogram import BINS
 from capplan.simulator.results.tally import INTERVALS
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from capplan.evidence.importers.database_load_generators import IMPORTER
+from capplan.evidence.importers.database_load_generators import HDR_LOG
 from capplan.evidence.text_file import TextFile
 from capplan.lab.collectors import load
 from capplan.lab.collectors.collector import Timed, write_histograms
@@ -149,7 +149,7 @@ def test_the_log_of_histograms_is_imported_with_the_same_percentiles(tmp_path: P
     path = tmp_path / "runs.hlog"
     write_histograms([Timed("open-100", 100.0, 102.0, found.histogram())], path)
 
-    (row,) = IMPORTER.read(TextFile(path)).load_tests
+    (row,) = HDR_LOG.read(TextFile(path)).load_tests
 
     assert row.request_class == "open-100"
     assert row.duration_s == pytest.approx(2.0)

@@ -10,7 +10,6 @@ along that axis only. Where there is no such series, it learns from the load cur
 that has no answer says why.
 """
 
-
 from __future__ import annotations
 
 import math

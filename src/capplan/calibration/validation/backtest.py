@@ -8,7 +8,6 @@ prediction. The error of a rule comes from other figures of the family, each est
 Estimates by simple rules of figures that they have not seen, with bands from their own errors.
 """
 
-
 from __future__ import annotations
 
 import math

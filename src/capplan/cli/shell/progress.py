@@ -26,7 +26,7 @@ from capplan.cli.shell.messages import under_way
 from capplan.simulator.engine import Progress
 
 if TYPE_CHECKING:
-    from capplan.simulator.experiments.replications import ReplicationPlan  # a sweep needs no engine
+    from capplan.simulator.replications import ReplicationPlan  # a sweep needs no engine
 
 PATIENCE_S = 2.0  # shorter work needs no bar
 

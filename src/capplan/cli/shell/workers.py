@@ -6,8 +6,8 @@ import os
 from contextlib import AbstractContextManager
 
 from capplan.models.errors import InputError
-from capplan.simulator.experiments import workers as pools
-from capplan.simulator.experiments.workers import dask
+from capplan.simulator import workers as pools
+from capplan.simulator.workers import dask
 
 
 def check_workers(processes: int | None, cluster: str | None) -> None:

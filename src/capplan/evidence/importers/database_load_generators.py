@@ -8,7 +8,6 @@ latency is the response time where it is there. The format does not name its uni
 and microseconds in logs of YCSB, which are known by their `Logging for:` (from YCSB's source).
 """
 
-
 from __future__ import annotations
 
 import binascii
@@ -184,7 +183,7 @@ def _note(series: dict[str, _Series], name: str) -> str | None:
     return f"mean service {means.get('st', 0.0):.4g} ms after a wait of {means['wt']:.4g} ms in the client"
 
 
-IMPORTER = Importer("HdrHistogram log", _recognises, _read, exactness=2)
+HDR_LOG = Importer("HdrHistogram log", _recognises, _read, exactness=2)
 
 
 # ---- cassandra-stress: what it prints on the console. Written from real output of Cassandra 5.0's tool.

@@ -32,8 +32,8 @@ from capplan.models.number_words import significant
 from capplan.planner.outages.answer import Expected, Metastability, RecoveryVerdict, Screen
 from capplan.planner.outages.places import ClientOptions, Clients, Return, with_clients, with_loss
 from capplan.planner.outages.transient import RUN_S, Course, Effort, course_of, run_cost_s, usual_share
-from capplan.simulator.experiments.replications import ReplicationPlan, replicate
 from capplan.simulator.output import CONFIDENCE
+from capplan.simulator.replications import ReplicationPlan, replicate
 
 Survival = Callable[[float, float], float]
 """Probability that a request takes longer than a time, at a rate: (seconds, requests per second)."""

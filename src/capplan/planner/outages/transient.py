@@ -18,8 +18,8 @@ from capplan.planner.outages.answer import Duration, Phase, SeriesBand, Transien
 from capplan.planner.outages.places import Return, with_loss
 from capplan.planner.predict.simulated_latency import LONGEST_BUDGET_S
 from capplan.simulator.engine import simulate
-from capplan.simulator.experiments.replications import ReplicationPlan, replicate
 from capplan.simulator.output import CONFIDENCE, interval
+from capplan.simulator.replications import ReplicationPlan, replicate
 from capplan.simulator.results.histogram import IntArray, bin_middles
 from capplan.simulator.results.run import Run
 from capplan.simulator.results.tally import COMPLETED, DROPPED, INTERVALS, RETRIES, STARTED, TIMED_OUT

@@ -42,7 +42,7 @@ from capplan.planner.predict.prediction import (
 )
 from capplan.planner.predict.simulated_latency import check_budget, solved_latency
 from capplan.planner.sustained import Conditions, Judged, Strained, conditions_of
-from capplan.simulator.experiments.replications import RunsDone
+from capplan.simulator.replications import RunsDone
 from capplan.systems.registry import resolve
 
 if TYPE_CHECKING:

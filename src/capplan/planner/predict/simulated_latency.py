@@ -23,7 +23,7 @@ from capplan.models.language.traffic import Arrivals, Bursty, Open, Poisson
 from capplan.models.language.units import FloatArray
 from capplan.models.results import STATISTICS, Band, Latency
 from capplan.simulator.engine import Engine
-from capplan.simulator.experiments.replications import DrawRun, RunsDone, simulate_draws
+from capplan.simulator.replications import DrawRun, RunsDone, simulate_draws
 from capplan.simulator.results.histogram import Histogram, IntArray, bin_middles
 from capplan.simulator.results.run import Run
 from capplan.simulator.specification.clock import TICKS_PER_S

@@ -59,7 +59,7 @@ from capplan.planner.size.search import DATA, disks_of
 from capplan.planner.size.size import SizingQuestion, size_families
 from capplan.planner.size.sizing import Safety, SizedLayout, Sizing, chosen_scenario, nothing_found, steady
 from capplan.planner.sweep import AnalyticPoints
-from capplan.simulator.experiments.workers import Workers, run_all
+from capplan.simulator.workers import Workers, run_all
 from capplan.systems.registry import resolve, system, table_system
 
 LOADS = 25

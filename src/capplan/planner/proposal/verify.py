@@ -20,7 +20,7 @@ from capplan.planner.proposal.propose import ProposalQuestion, Stage, propose
 from capplan.planner.saved_document import read_document
 from capplan.planner.size.machines import Prices, Shapes, checked_shapes
 from capplan.planner.size.size import SizingQuestion
-from capplan.simulator.experiments.workers import Workers
+from capplan.simulator.workers import Workers
 from capplan.systems.registry import scenario, system
 
 TOLERANCE = 2e-3

@@ -46,7 +46,7 @@ from capplan.planner.size.machines import Prices, Shapes, checked_shapes, prices
 from capplan.planner.size.search import SizingEngine
 from capplan.planner.size.size import SizingQuestion, size
 from capplan.simulator.engine import Engine
-from capplan.simulator.experiments.replications import ReplicationPlan
+from capplan.simulator.replications import ReplicationPlan
 from capplan.systems.registry import scenario_of, system
 
 Share = Annotated[_Share, READ_SHARE]

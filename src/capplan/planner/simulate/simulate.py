@@ -36,8 +36,8 @@ from capplan.planner.simulate.simulation import (
     read_precision_target,
 )
 from capplan.simulator.engine import Progress
-from capplan.simulator.experiments.replications import ReplicationPlan, WriteRequests, replicate
 from capplan.simulator.output import ConfidenceInterval, Truncation
+from capplan.simulator.replications import ReplicationPlan, WriteRequests, replicate
 from capplan.simulator.results.run import Run
 from capplan.simulator.sample import (
     ENOUGH,

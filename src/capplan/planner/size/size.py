@@ -40,7 +40,7 @@ from capplan.planner.size.search import (
 )
 from capplan.planner.size.sizing import SizedLayout, Sizing, steady
 from capplan.planner.sustained import read_conditions
-from capplan.simulator.experiments.workers import Workers, run_all
+from capplan.simulator.workers import Workers, run_all
 from capplan.systems.registry import resolve, system
 
 Progress = Callable[[int, int], None]

@@ -16,7 +16,6 @@ A file has one row per request; times are nanoseconds since the start of the run
 `request` numbers the requests of a replication in the order of starting; rows need not be in that order.
 """
 
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -21,8 +21,8 @@ from capplan.layout.observations import Figure, Goal, Kind, LoadTest, Observatio
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.units import FloatArray, Number
-from capplan.simulator.experiments.replications import DrawRun, simulate_draws
 from capplan.simulator.output import block_maxima_s, maximum_over_s
+from capplan.simulator.replications import DrawRun, simulate_draws
 from capplan.simulator.results.run import Run
 from capplan.simulator.specification.network_facts import check_draws
 from capplan.systems.rhino_shcm.network import (

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from capplan.models.errors import InputError, Notice
-from capplan.simulator.experiments.workers import Workers, run_tasks
+from capplan.simulator.workers import Workers, run_tasks
 
 Rows = list[dict[str, Any]]
 FORMAT = 1  # of the file, as SQLite's user_version

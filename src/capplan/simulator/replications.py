@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 from capplan.models.errors import InputError
 from capplan.models.language.construct import at_draw
 from capplan.models.language.network import Network
+from capplan.simulator import workers as pools
 from capplan.simulator.engine import Engine, Progress, check_engine, simulate
-from capplan.simulator.experiments import workers as pools
 from capplan.simulator.results.histogram import IntArray
 from capplan.simulator.results.run import Run
 from capplan.simulator.results.tally import Requests

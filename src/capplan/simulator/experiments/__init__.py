@@ -1,1 +1,0 @@
-"""Many runs: replications, parameter draws, experiments, on threads, processes or Dask."""
