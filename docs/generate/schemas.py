@@ -12,31 +12,48 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from capplan.calibration.tables.backtest import Backtest
+from capplan.evidence.audit.audit import Audit
+from capplan.evidence.import_files import ImportReport
 from capplan.evidence.load_test_row import load_tests_schema
 from capplan.evidence.microbenchmarks import microbench_schema
+from capplan.lab.cluster import LabStatus
+from capplan.lab.collectors.collector import Collection
 from capplan.models.language.document import network_schema, schema
-from capplan.planner.schemas import (
-    audit_schema,
-    backtest_schema,
-    check_schema,
-    collection_schema,
-    comparison_schema,
-    demand_schema,
-    drift_schema,
-    import_schema,
-    lab_schema,
-    live_schema,
-    next_test_schema,
-    outages_schema,
-    prediction_schema,
-    proposal_schema,
-    simulation_schema,
-    sizing_schema,
-)
+from capplan.models.verb_answer import VerbAnswer
+from capplan.planner.check import Checked
+from capplan.planner.compare import Comparison
+from capplan.planner.demand.forecast import Forecast
+from capplan.planner.drift import Drift
+from capplan.planner.live.answer import LiveValidation
+from capplan.planner.next_test import NextTest
+from capplan.planner.outages.answer import OutagesAnswer
+from capplan.planner.predict.prediction import Prediction
+from capplan.planner.proposal.proposal import Proposal
+from capplan.planner.simulate.simulation import Simulation
+from capplan.planner.size.sizing import Sizing
 from capplan.systems.registry import every_system
 
 DOCS = Path(__file__).resolve().parents[1]
 TEMPLATE = DOCS / "generate" / "language.md"
+ANSWERS: tuple[type[VerbAnswer], ...] = (
+    Prediction,
+    Simulation,
+    Proposal,
+    Sizing,
+    Audit,
+    ImportReport,
+    LabStatus,
+    LiveValidation,
+    Collection,
+    Forecast,
+    OutagesAnswer,
+    Checked,
+    Comparison,
+    Drift,
+    Backtest,
+    NextTest,
+)
 UNIONS = {  # a kind that only this union has, and the page's word for the union
     "visit": "[step](#steps)",
     "exponential": "[distribution](#distributions-of-durations)",
@@ -45,30 +62,19 @@ UNIONS = {  # a kind that only this union has, and the page's word for the union
 }
 
 
+def _name(answer: type[VerbAnswer]) -> str:
+    return answer.SCHEMA.removeprefix("capplan.").partition("/")[0]
+
+
 def generated() -> dict[Path, str]:
     """Return the text of every file that this script writes."""
     network = network_schema()
     return {
         DOCS / "reference" / "network.schema.json": _text(network),
         DOCS / "reference" / "scenario.schema.json": _text(_scenarios()),
-        DOCS / "reference" / "prediction.schema.json": _text(prediction_schema()),
-        DOCS / "reference" / "simulation.schema.json": _text(simulation_schema()),
-        DOCS / "reference" / "proposal.schema.json": _text(proposal_schema()),
-        DOCS / "reference" / "sizing.schema.json": _text(sizing_schema()),
         DOCS / "reference" / "load-tests.schema.json": _text(load_tests_schema()),
         DOCS / "reference" / "microbench.schema.json": _text(microbench_schema()),
-        DOCS / "reference" / "audit.schema.json": _text(audit_schema()),
-        DOCS / "reference" / "import.schema.json": _text(import_schema()),
-        DOCS / "reference" / "lab.schema.json": _text(lab_schema()),
-        DOCS / "reference" / "live-validation.schema.json": _text(live_schema()),
-        DOCS / "reference" / "collection.schema.json": _text(collection_schema()),
-        DOCS / "reference" / "demand.schema.json": _text(demand_schema()),
-        DOCS / "reference" / "outages.schema.json": _text(outages_schema()),
-        DOCS / "reference" / "check.schema.json": _text(check_schema()),
-        DOCS / "reference" / "comparison.schema.json": _text(comparison_schema()),
-        DOCS / "reference" / "drift.schema.json": _text(drift_schema()),
-        DOCS / "reference" / "backtest.schema.json": _text(backtest_schema()),
-        DOCS / "reference" / "next-test.schema.json": _text(next_test_schema()),
+        **{DOCS / "reference" / f"{_name(each)}.schema.json": _text(each.json_schema()) for each in ANSWERS},
         DOCS / "reference" / "language.md": _page(TEMPLATE.read_text(encoding="utf-8"), network),
     }
 

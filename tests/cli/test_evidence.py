@@ -10,8 +10,8 @@ import pytest
 
 from capplan.cli import evidence
 from capplan.cli.main import main
+from capplan.evidence.audit.audit import Audit
 from capplan.planner.audit import audit
-from capplan.planner.schemas import audit_schema
 from capplan.systems import registry
 
 ROWS = registry.system("openprovider").evidence
@@ -192,7 +192,7 @@ def test_the_audit_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     rows = in_csv(capsys, "evidence", "audit")
     whole = in_json(capsys, "evidence", "audit")
 
-    jsonschema.validate(whole, audit_schema())
+    jsonschema.validate(whole, Audit.json_schema())
     assert len(rows) == len(whole["findings"]) == len(report.findings)
     assert whole["data_hash"] == report.data_hash
     assert len(whole["worker_gaps"]) == len(report.worker_gaps)

@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 
 from capplan.cli.main import main
+from capplan.evidence.audit.audit import Audit
+from capplan.evidence.import_files import ImportReport
 from capplan.evidence.load_test_row import LOAD_TESTS
-from capplan.planner.schemas import audit_schema, import_schema
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 CLOSED, THROTTLED = SAMPLES / "cstress-mixed-closed.txt", SAMPLES / "ycsb-mongodb-run.txt"
@@ -46,7 +47,7 @@ def test_the_report_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
     assert code == 0
     assert (report["load_tests"], report["microbenchmarks"]) == (str(table), None)
-    jsonschema.validate(report, import_schema())
+    jsonschema.validate(report, ImportReport.json_schema())
     assert report["files"][0]["load_tests"] == 3
     assert len(pd.read_parquet(table)) == 3
 
@@ -72,7 +73,7 @@ def test_the_audit_exits_with_1_if_something_must_not_be_believed(
         assert (found, err) == (code, "")
         assert max(map(len, out.splitlines())) <= 80 or arguments
     report = json.loads(run(capsys, "evidence", "audit", table, "--json")[1])
-    jsonschema.validate(report, audit_schema())
+    jsonschema.validate(report, Audit.json_schema())
     assert [row["believed"] for row in report["rows"]] == [code == 0] * 3
 
 

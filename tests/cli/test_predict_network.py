@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from capplan.cli.main import main
-from capplan.planner.schemas import prediction_schema
+from capplan.planner.predict.prediction import Prediction
 
 NETWORK = """
 name = "mine"
@@ -80,7 +80,7 @@ def test_json_and_csv_agree(mine: str, capsys: pytest.CaptureFixture[str]) -> No
     document = json.loads(ran(capsys, mine, *QUICK, "--json"))
     rows = list(csv.DictReader(io.StringIO(ran(capsys, mine, *QUICK, "--csv"))))
 
-    jsonschema.validate(document, prediction_schema())
+    jsonschema.validate(document, Prediction.json_schema())
     (p99,) = [row for row in rows if (row["quantity"], row["statistic"]) == ("latency", "p99")]
     assert float(p99["value"]) == document["latency_ms"]["read"]["p99"]["value"]
     assert document["capacity"]["peak_tps"]["value"] == 2000

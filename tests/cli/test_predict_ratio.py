@@ -11,7 +11,7 @@ from tests.planner.predictions import predicted
 
 from capplan.cli.main import main
 from capplan.models.number_words import significant
-from capplan.planner.schemas import prediction_schema
+from capplan.planner.predict.prediction import Prediction
 
 ASKED = ("vcider", "--rf", "3", "--column-bytes", "512")
 MADE = predicted("vcider", "compiled", rf=3, column_bytes=512)
@@ -42,7 +42,7 @@ def test_people_read_it_in_so_many_columns(
 def test_json_is_the_prediction_and_valid(capsys: pytest.CaptureFixture[str]) -> None:
     document = json.loads(ran(capsys, "--json"))
 
-    jsonschema.Draft202012Validator(prediction_schema()).validate(document)
+    jsonschema.Draft202012Validator(Prediction.json_schema()).validate(document)
     assert document == json.loads(json.dumps(MADE.to_json()))
     assert document["capacity"] is None
     assert document["scenario"]["column_bytes"] == 512

@@ -10,8 +10,7 @@ import pytest
 from capplan.cli.main import main
 from capplan.evidence.load_test_row import LOAD_TESTS, LoadTestRow
 from capplan.models.errors import InputError
-from capplan.planner.drift import drift, predicted, read_answer
-from capplan.planner.schemas import drift_schema
+from capplan.planner.drift import Drift, drift, predicted, read_answer
 
 
 def band(value: float, low: float, high: float | None) -> dict[str, Any]:
@@ -127,7 +126,7 @@ def test_the_command_exits_with_1_if_a_claim_has_become_worse(
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 80
     assert main(["drift", str(answer), str(bad), "--json"]) == 1
-    jsonschema.validate(json.loads(capsys.readouterr().out), drift_schema())
+    jsonschema.validate(json.loads(capsys.readouterr().out), Drift.json_schema())
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,6 @@ from capplan.planner.outages.places import (
     with_workers_that_give_up,
 )
 from capplan.planner.outages.transient import Effort, SimulatedLoss, Times, transient
-from capplan.planner.schemas import outages_schema
 from capplan.simulator.engine import simulate
 from capplan.systems.registry import resolve, scenario
 
@@ -248,7 +247,7 @@ def test_an_answer_has_the_long_run_and_the_minutes_around_the_loss(answer: Outa
 
 def test_json_follows_the_published_schema(answer: OutagesAnswer) -> None:
     document = json.loads(json.dumps(answer.to_json()))
-    jsonschema.validate(document, outages_schema())
+    jsonschema.validate(document, OutagesAnswer.json_schema())
 
 
 def test_a_network_that_names_no_station_is_refused() -> None:

@@ -33,7 +33,6 @@ from capplan.models.verdict import Answer
 from capplan.planner.network_question import NetworkQuestion
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.predict_network import predict_network
-from capplan.planner.schemas import prediction_schema
 
 SERVICE_S = 0.001
 QUICK_S = 0.2  # of the nominal machine
@@ -246,7 +245,7 @@ def test_a_request_that_always_times_out_has_no_capacity() -> None:
 def test_a_prediction_follows_its_schema(network: Network) -> None:
     document: dict[str, Any] = quick(network).to_json()
 
-    jsonschema.validate(document, prediction_schema())
+    jsonschema.validate(document, Prediction.json_schema())
     assert document["evidence"]["basis"] == "model only"
     assert {row["basis"] for row in document["latency_ms"]["read"].values()} == {"model only"}
     assert all(row["parts"]["model_error"] is None for row in document["latency_ms"]["read"].values())

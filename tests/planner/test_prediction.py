@@ -11,7 +11,6 @@ from tests.planner.predictions import UNBOUNDED, offered, prediction
 
 from capplan.models.results import Band, Latency, Parts, plain
 from capplan.planner.predict.prediction import COLUMNS, Prediction
-from capplan.planner.schemas import prediction_schema
 
 # docs/reference/prediction.schema.json and everybody's scripts rest on these names.
 KEYS = [
@@ -31,7 +30,7 @@ KEYS = [
 
 
 def valid(document: dict[str, Any]) -> bool:
-    return bool(jsonschema.Draft202012Validator(prediction_schema()).is_valid(document))
+    return bool(jsonschema.Draft202012Validator(Prediction.json_schema()).is_valid(document))
 
 
 def without_a_capacity() -> Prediction:
@@ -40,11 +39,11 @@ def without_a_capacity() -> Prediction:
 
 
 def test_the_schema_is_a_schema() -> None:
-    jsonschema.Draft202012Validator.check_schema(prediction_schema())
+    jsonschema.Draft202012Validator.check_schema(Prediction.json_schema())
 
 
 def test_every_part_of_the_schema_is_strict_and_described() -> None:
-    whole = prediction_schema()
+    whole = Prediction.json_schema()
     for part in (whole, *whole["$defs"].values()):
         assert part["additionalProperties"] is False
         assert part["required"] == list(part["properties"])
@@ -55,7 +54,7 @@ def test_every_part_of_the_schema_is_strict_and_described() -> None:
 def test_json_is_valid_and_finite(made: Prediction) -> None:
     document = json.loads(json.dumps(made.to_json(), allow_nan=False))
 
-    jsonschema.validate(document, prediction_schema())
+    jsonschema.validate(document, Prediction.json_schema())
     assert list(document) == KEYS
 
 

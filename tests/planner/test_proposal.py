@@ -23,7 +23,6 @@ from capplan.planner.proposal.details import Details, Logo, checked, read_detail
 from capplan.planner.proposal.proposal import DISKS, RATE, Proposal
 from capplan.planner.proposal.propose import NoLayoutError, asked, propose
 from capplan.planner.proposal.verify import compared, question_of, read_proposal, verify
-from capplan.planner.schemas import proposal_schema
 from capplan.reports import figure as visual
 from capplan.reports.drawings import drawings
 from capplan.reports.proposal import document, render_proposal
@@ -198,7 +197,7 @@ def test_the_page_is_small_and_asks_nobody(proposal: Proposal) -> None:
 def test_the_json_follows_its_schema(made: Callable[[], Proposal]) -> None:
     proposal = made()
     schema = json.loads((ROOT / "docs" / "reference" / "proposal.schema.json").read_text(encoding="utf-8"))
-    assert schema == proposal_schema()
+    assert schema == Proposal.json_schema()
     jsonschema.validate(proposal.to_json(), schema)
     json.dumps(proposal.to_json(), allow_nan=False)
 

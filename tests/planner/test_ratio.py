@@ -7,7 +7,6 @@ import pytest
 from tests.planner.predictions import predicted
 
 from capplan.planner.predict.prediction import Prediction
-from capplan.planner.schemas import prediction_schema
 from capplan.systems.registry import system
 from capplan.systems.vcider.network import ratio
 from capplan.systems.vcider.scenario import VciderScenario
@@ -27,7 +26,7 @@ def asked(encryption: str = "client+internode", rf: int = 3) -> Prediction:
 def test_json_is_valid_by_the_published_schema(encryption: str) -> None:
     document = json.loads(json.dumps(asked(encryption).to_json(), allow_nan=False))
 
-    jsonschema.Draft202012Validator(prediction_schema()).validate(document)
+    jsonschema.Draft202012Validator(Prediction.json_schema()).validate(document)
     ratio = document["throughput_ratios"][REFERENCES[encryption]]
     assert set(ratio["parts"]) == {"parameter", "model_error", "simulation"}
     assert ratio["parts"]["simulation"] is None

@@ -18,7 +18,6 @@ from capplan.models.language.network import Network
 from capplan.models.language.station import Pool, Station
 from capplan.models.language.step import Delay, ForkJoin, Visit
 from capplan.models.language.traffic import Closed, Open, RequestClass, Throttled
-from capplan.planner.schemas import simulation_schema
 from capplan.planner.simulate.simulate import Design, Subject, observed, of_network, of_scenario, summed_up
 from capplan.planner.simulate.simulation import (
     PrecisionReached,
@@ -147,7 +146,7 @@ def test_json_is_valid_and_finite(duration_s: float) -> None:
     made = replace(two_requests(), traffic=arrivals([5, 7]))
     document = simulated(made, duration_s).to_json()
 
-    jsonschema.Draft202012Validator(simulation_schema()).validate(document)
+    jsonschema.Draft202012Validator(Simulation.json_schema()).validate(document)
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     assert len(list(every_number(document))) > 20
     nothing = duration_s == 0.001
@@ -156,7 +155,7 @@ def test_json_is_valid_and_finite(duration_s: float) -> None:
 
 
 def test_every_part_of_the_schema_is_strict_and_described() -> None:
-    whole = simulation_schema()
+    whole = Simulation.json_schema()
     jsonschema.Draft202012Validator.check_schema(whole)
     for part in (whole, *whole["$defs"].values()):
         assert part["additionalProperties"] is False

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import changed
-from capplan.planner.schemas import sizing_schema
 from capplan.planner.size.machines import read_prices
 from capplan.planner.size.search import Candidate, Family, Search, SizingTarget
 from capplan.planner.size.size import SizingQuestion, size
@@ -116,7 +115,7 @@ def test_more_confidence_and_more_to_survive_never_cost_less() -> None:
 
 def test_the_json_follows_its_schema() -> None:
     schema = json.loads((ROOT / "docs" / "reference" / "sizing.schema.json").read_text(encoding="utf-8"))
-    assert schema == sizing_schema()
+    assert schema == Sizing.json_schema()
     for rate in (200.0, 20_000.0):
         document = json.loads(json.dumps(sized("fedora4", SizingQuestion(sized={"nodes": (1, 4)}), tps=rate).to_json()))
         jsonschema.Draft202012Validator(schema).validate(document)

@@ -15,7 +15,6 @@ from capplan.models.language.scenario import Scenario, changed, fields_of, optio
 from capplan.models.language.traffic import Open
 from capplan.planner.predict.predict import predict
 from capplan.planner.predict.prediction import Prediction
-from capplan.planner.schemas import prediction_schema
 from capplan.systems.registry import documented_names, documented_systems, names, resolve, scenario, system
 
 EVERY = pytest.mark.parametrize("its", documented_systems(), ids=documented_names())
@@ -209,7 +208,7 @@ def prediction(request: pytest.FixtureRequest) -> Prediction:
 
 def test_every_answer_follows_the_published_schema(prediction: Prediction) -> None:
     document = json.loads(json.dumps(prediction.to_json()))
-    jsonschema.validate(document, prediction_schema())
+    jsonschema.validate(document, Prediction.json_schema())
 
     assert (
         document["capacity"]["peak_tps"]["low"]
@@ -231,7 +230,7 @@ def test_every_answer_names_its_bottleneck_and_orders_its_percentiles(prediction
 
 def test_a_system_of_ratios_has_bands_of_them_and_nothing_else() -> None:
     made = predict(scenario("vcider", **ASKED["vcider"]))
-    jsonschema.validate(json.loads(json.dumps(made.to_json())), prediction_schema())
+    jsonschema.validate(json.loads(json.dumps(made.to_json())), Prediction.json_schema())
 
     assert made.peak_tps is None
     assert made.offered is None

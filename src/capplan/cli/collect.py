@@ -173,11 +173,10 @@ def _write(found: Collected, out: Path) -> dict[str, Path]:
 
 def _answer(name: str, found: Collected, written: dict[str, Path], as_json: bool) -> None:
     if as_json:
-        from capplan.lab.collectors.collector import SCHEMA, Collection, Files, find_collector
+        from capplan.lab.collectors.collector import Collection, Files, find_collector
 
         files = Files(**{what: str(path) for what, path in written.items()})
-        answer = Collection(name, find_collector(name).parameter, files, found.remarks)
-        write_json({"schema": SCHEMA, **vars(answer)})
+        write_json(Collection(name, find_collector(name).parameter, files, found.remarks).to_json())
         return
     from capplan.reports.live import collected
     from capplan.reports.screen import show

@@ -28,7 +28,6 @@ from capplan.cli.shell.terminal import (
     write_json,
 )
 from capplan.evidence.audit.finding import Finding
-from capplan.evidence.import_files import SCHEMA as IMPORT_SCHEMA
 from capplan.evidence.import_files import ImportReport, import_files
 from capplan.evidence.importers.mapped_table import read_mapping
 from capplan.evidence.load_test_row import LOAD_TESTS, load_tests_schema
@@ -256,8 +255,7 @@ def import_tables(
     written = write_tables(found.load_tests, found.microbenchmarks, out)
     if as_json:
         paths = {name: str(path) for name, path in written.items()}
-        report = ImportReport(paths.get("load_tests"), paths.get("microbenchmarks"), found.files)
-        write_json({"schema": IMPORT_SCHEMA, **vars(report)})
+        write_json(ImportReport(paths.get("load_tests"), paths.get("microbenchmarks"), found.files).to_json())
     else:
         show_on_screen(evidence.imported(found, written), Screen())
 

@@ -128,9 +128,7 @@ def _show(found: LabStatus, as_json: bool) -> None:
     from capplan.reports.screen import show
 
     if as_json:
-        from capplan.lab.cluster import SCHEMA
-
-        write_json({"schema": SCHEMA, **vars(found)})
+        write_json(found.to_json())
     else:
         show(described(found), Screen())
 

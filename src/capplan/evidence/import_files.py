@@ -26,6 +26,7 @@ from capplan.evidence.microbenchmarks import MICROBENCHMARKS, MicrobenchRow
 from capplan.evidence.table import Evidence
 from capplan.evidence.text_file import TextFile
 from capplan.models.errors import InputError
+from capplan.models.verb_answer import VerbAnswer
 
 IMPORTERS: tuple[Importer, ...] = (
     database_load_generators.CASSANDRA_STRESS,
@@ -44,7 +45,6 @@ IMPORTERS: tuple[Importer, ...] = (
     server_metrics.OPENMETRICS,
     server_metrics.PROMETHEUS,
 )
-SCHEMA = "capplan.import/1"
 TABLE, MAPPED, DOCUMENTS = "load-test table", "CSV by --map", "documents"
 _TEXTS = ("source", "note")
 _MOST_TABLES = 10
@@ -76,7 +76,7 @@ class FileReport:
 
 
 @dataclass(frozen=True)
-class ImportReport:
+class ImportReport(VerbAnswer):
     """What an import wrote, and what it took from where.
 
     Attributes
@@ -88,6 +88,8 @@ class ImportReport:
     files
         What was taken from each file.
     """
+
+    SCHEMA = "capplan.import/1"
 
     load_tests: str | None
     microbenchmarks: str | None

@@ -31,8 +31,8 @@ from capplan.lab.processes import Process
 from capplan.lab.state import PROXY, State
 from capplan.models.errors import InputError
 from capplan.models.files import replace_file
+from capplan.models.verb_answer import VerbAnswer
 
-SCHEMA = "capplan.lab/1"
 _START_S = 180.0  # that a node may take on a busy machine
 _POLL_S = 0.1
 _LOG_LINES = 12
@@ -84,7 +84,7 @@ class NodeStatus:
 
 
 @dataclass(frozen=True)
-class LabStatus:
+class LabStatus(VerbAnswer):
     """A lab.
 
     Attributes
@@ -110,6 +110,8 @@ class LabStatus:
     nodes
         Its nodes.
     """
+
+    SCHEMA = "capplan.lab/1"
 
     release: str
     dcs: int

@@ -14,12 +14,11 @@ from capplan.models.language.document import read_toml
 from capplan.models.language.scenario import Scenario
 from capplan.models.language.units import parse_share
 from capplan.models.number_words import tenths_of_percent
-from capplan.models.results import plain
+from capplan.models.verb_answer import VerbAnswer
 from capplan.models.verdict import CONFIDENCE, OVERLOAD, Answer, Verdict, answer, check_confidence
 from capplan.planner.sustained import Judged, Strained, read_conditions, words_of
 from capplan.systems.registry import read_calibration, resolve, scenario_of
 
-SCHEMA = "capplan.check/2"
 TABLE = "check"
 _KEYS = ("survive", "confidence", "fitted")
 NO_OVERLOAD, ALL_AT_ONCE = "no overload", "all at once"
@@ -60,7 +59,7 @@ class CheckedObjective:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Checked:
+class Checked(VerbAnswer):
     """The answer of `check`.
 
     Attributes
@@ -85,6 +84,8 @@ class Checked:
         The version of capplan.
     """
 
+    SCHEMA = "capplan.check/2"
+
     system: str
     layout: str
     scenario: Mapping[str, Any]
@@ -99,10 +100,6 @@ class Checked:
     def failed(self) -> tuple[CheckedObjective, ...]:
         """What does not hold with the confidence."""
         return tuple(each for each in self.objectives if each.answer != "yes")
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the value as JSON has it."""
-        return {"schema": SCHEMA, **plain(self)}
 
     def to_junit(self) -> str:
         """Return the answer as JUnit XML: a test suite with a case for each objective in each situation."""

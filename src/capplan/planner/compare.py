@@ -25,6 +25,7 @@ from capplan.models.errors import InputError, MissingError
 from capplan.models.language.scenario import Scenario
 from capplan.models.language.units import FloatArray
 from capplan.models.results import STATISTICS, Band, plain
+from capplan.models.verb_answer import VerbAnswer
 from capplan.models.verdict import NORMAL, Verdict
 from capplan.planner.predict.capacity import objectives_at_a_rate, sustained_rate
 from capplan.planner.predict.predict import AtRate, CapacityLimit, Question, capacity_limit, solved_at, utilisation
@@ -32,7 +33,6 @@ from capplan.planner.sustained import Conditions, Judged
 from capplan.planner.sweep import rate_fields
 from capplan.systems.registry import resolve
 
-SCHEMA = "capplan.comparison/2"
 CompareEngine = Literal["compiled", "analytic"]
 CAPACITY = "capacity"
 MODEL_ERROR = "model error"
@@ -115,7 +115,7 @@ class Driver:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class Comparison(VerbAnswer):
     """The answer of `compare`.
 
     Attributes
@@ -146,6 +146,9 @@ class Comparison:
         The version of capplan.
     """
 
+    SCHEMA = "capplan.comparison/2"
+    UNBOUNDED = tuple(("Interval", number) for number in ("value", "low", "high"))
+
     system: str
     layouts: tuple[str, str]
     scenarios: tuple[Mapping[str, Any], Mapping[str, Any]]
@@ -158,10 +161,6 @@ class Comparison:
     engine: str
     seed: int
     version: str
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the value as JSON has it."""
-        return {"schema": SCHEMA, **plain(self)}
 
 
 class _Figure(NamedTuple):

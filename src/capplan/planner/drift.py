@@ -17,20 +17,20 @@ from capplan.evidence.load_test_row import ALL, LATENCIES, LOAD_TESTS, LoadTestR
 from capplan.models.errors import InputError
 from capplan.models.number_words import rate, significant
 from capplan.models.objective import Comparison, parse
-from capplan.models.results import STATISTICS, plain
+from capplan.models.results import STATISTICS
+from capplan.models.verb_answer import VerbAnswer
 from capplan.models.verdict import NORMAL
-from capplan.planner.check import ALL_AT_ONCE, NO_OVERLOAD
-from capplan.planner.check import SCHEMA as CHECK
-from capplan.planner.predict.prediction import SCHEMA as PREDICTION
-from capplan.planner.proposal.proposal import SCHEMA as PROPOSAL
+from capplan.planner.check import ALL_AT_ONCE, NO_OVERLOAD, Checked
+from capplan.planner.predict.prediction import Prediction
+from capplan.planner.proposal.proposal import Proposal
 from capplan.planner.saved_document import read_document
-from capplan.planner.size.sizing import SCHEMA as SIZING
+from capplan.planner.size.sizing import Sizing
 
 _VERBS = {
-    PREDICTION: "predict --json",
-    SIZING: "size --json",
-    CHECK: "check --json",
-    PROPOSAL: "proposal -o proposal.json",
+    Prediction.SCHEMA: "predict --json",
+    Sizing.SCHEMA: "size --json",
+    Checked.SCHEMA: "check --json",
+    Proposal.SCHEMA: "proposal -o proposal.json",
 }
 
 
@@ -94,10 +94,10 @@ def read_answer(path: Path) -> SavedAnswer:
     """
     content = read_document(path, _VERBS)
     makers: Mapping[str, Callable[[Mapping[str, Any]], SavedAnswer]] = {
-        PREDICTION: predicted,
-        SIZING: _sized,
-        CHECK: _checked,
-        PROPOSAL: lambda proposal: predicted(proposal["prediction"]),
+        Prediction.SCHEMA: predicted,
+        Sizing.SCHEMA: _sized,
+        Checked.SCHEMA: _checked,
+        Proposal.SCHEMA: lambda proposal: predicted(proposal["prediction"]),
     }
     try:
         return makers[content["schema"]](content)
@@ -186,7 +186,6 @@ def _limits(objective: str) -> Iterator[tuple[tuple[str, str], Range]]:
             waiting.extend(each.parts)
 
 
-SCHEMA = "capplan.drift/1"
 NEAR = 0.1  # of the offered rate, within which a run tests latencies at it
 _LAYOUT = ("dcs", "cass_nodes", "rf", "front_nodes", "clients")
 _COLUMNS = {name.removeprefix("latency_").removesuffix("_ms"): name for name in LATENCIES}
@@ -231,7 +230,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Drift:
+class Drift(VerbAnswer):
     """What measurements say of an answer.
 
     Attributes
@@ -250,16 +249,14 @@ class Drift:
         Rows that state another layout than that of the answer.
     """
 
+    SCHEMA = "capplan.drift/1"
+
     system: str
     layout: str
     answer: bool
     claims: tuple[Claim, ...]
     rows_refused: int
     rows_of_other_layouts: int
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the drift as JSON values, with the name of its schema."""
-        return {"schema": SCHEMA, **plain(self)}
 
 
 @dataclass(frozen=True)

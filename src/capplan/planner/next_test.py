@@ -23,7 +23,7 @@ from capplan.models.errors import InputError, nearest
 from capplan.models.language.scenario import Scenario, changed, fields_of, options_of
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.objective import Comparison
-from capplan.models.results import plain
+from capplan.models.verb_answer import VerbAnswer
 from capplan.models.verdict import CONFIDENCE
 from capplan.planner.ranges import parse_values, value_type
 
@@ -227,7 +227,6 @@ def chance_of_change(now: Normal, limit: float, lost: float, scatter: float, con
     return 1 - likely_yes if yes else likely_yes
 
 
-SCHEMA = "capplan.next-test/1"
 _LOADS = ("clients", "tps", "slo")
 _HELPS = 0.01  # narrowing of the half-width, or probability of another decision, from which a test helps
 _MS = 1e3
@@ -305,7 +304,7 @@ class CandidateTest:
 
 
 @dataclass(frozen=True)
-class NextTest:
+class NextTest(VerbAnswer):
     """Load tests by what they would tell, the most useful first.
 
     Attributes
@@ -326,6 +325,8 @@ class NextTest:
         Candidates that cannot be tested, with the reason.
     """
 
+    SCHEMA = "capplan.next-test/1"
+
     system: str
     layout: str
     rank: Literal["band", "decision"]
@@ -333,10 +334,6 @@ class NextTest:
     figure: AskedFigure
     tests: tuple[CandidateTest, ...]
     refused: tuple[str, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the answer as JSON values, with the name of its schema."""
-        return {"schema": SCHEMA, **plain(self)}
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from capplan.calibration.tables.backtest import Backtest, backtest, split_table
 from capplan.cli.main import main
 from capplan.evidence.load_test_row import LOAD_TESTS
 from capplan.models.errors import InputError
-from capplan.planner.schemas import backtest_schema
 from capplan.reports.backtest import plot
 from capplan.systems.two_tier import SYSTEM
 
@@ -60,8 +59,8 @@ def test_every_rule_stands_beside_every_figure_or_says_why_not(found: Backtest) 
 
 def test_the_answer_follows_its_schema(found: Backtest) -> None:
     document = json.loads(json.dumps(found.to_json()))
-    jsonschema.Draft202012Validator.check_schema(backtest_schema())
-    jsonschema.validate(document, backtest_schema())
+    jsonschema.Draft202012Validator.check_schema(Backtest.json_schema())
+    jsonschema.validate(document, Backtest.json_schema())
 
 
 @pytest.mark.parametrize(

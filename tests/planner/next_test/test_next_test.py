@@ -14,7 +14,6 @@ from capplan.cli.main import main
 from capplan.layout.fitted_file import Fitted, write
 from capplan.models.errors import InputError
 from capplan.planner.next_test import Hours, NextTest, next_test, parse_candidates
-from capplan.planner.schemas import next_test_schema
 from capplan.systems.registry import resolve
 from capplan.systems.two_tier import SYSTEM
 from capplan.systems.two_tier.scenario import TwoTierScenario
@@ -100,7 +99,7 @@ def test_the_command_answers_by_its_schema(fitted: Fitted, tmp_path: Path, capsy
     options = ["--front-nodes", "2", "--front-cores", "8", "--node-cores", "8", "--read-fraction", "100%"]
     arguments = ["next-test", str(path), *options, "--clients", "2000", "--candidates", "clients=64,512"]
     assert main([*arguments, "--json"]) == 0
-    jsonschema.validate(json.loads(capsys.readouterr().out), next_test_schema())
+    jsonschema.validate(json.loads(capsys.readouterr().out), NextTest.json_schema())
     assert main(arguments) == 0
     assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
     assert main(arguments[:-2]) == 2

@@ -30,9 +30,8 @@ from capplan.evidence.load_test_row import LOAD_TESTS, LoadTestRow
 from capplan.evidence.row_choice import chosen_rows
 from capplan.layout.fitted_file import Fitted
 from capplan.models.errors import InputError
-from capplan.models.results import plain
+from capplan.models.verb_answer import VerbAnswer
 
-SCHEMA = "capplan.backtest/1"
 CLOSE = 0.01
 """How much larger capplan's median error may be than a rule's before the rule counts as better."""
 LEAST_COVERAGE, FIGURES_FOR_COVERAGE = 0.8, 10
@@ -93,7 +92,7 @@ class Displacement:
 
 
 @dataclass(frozen=True)
-class Backtest:
+class Backtest(VerbAnswer):
     """Predictions of rows that a fit has not seen, and their scores.
 
     Attributes
@@ -124,6 +123,12 @@ class Backtest:
         The run with displaced priors; null if it was not asked for.
     """
 
+    SCHEMA = "capplan.backtest/1"
+    UNBOUNDED = (
+        *[("PredictedFigure", number) for number in ("value", "low", "high")],
+        ("BacktestRow", "error"),
+    )
+
     system: str
     table: str
     train: str
@@ -136,10 +141,6 @@ class Backtest:
     summary: Mapping[str, Mapping[str, TableScore]]
     identifiable_summary: Mapping[str, Mapping[str, TableScore]]
     displacement: Displacement | None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the backtest as JSON values, with the name of its schema."""
-        return {"schema": SCHEMA, **plain(self)}
 
 
 @dataclass(frozen=True)

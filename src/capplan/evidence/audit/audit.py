@@ -30,9 +30,7 @@ from capplan.evidence.documented_runs import documented_runs
 from capplan.evidence.load_test_row import LOAD_TESTS
 from capplan.evidence.table import Evidence, by_id, rows_hash
 from capplan.models.errors import InputError
-from capplan.models.results import plain
-
-SCHEMA = "capplan.audit/1"
+from capplan.models.verb_answer import VerbAnswer
 
 
 @dataclass(frozen=True)
@@ -89,7 +87,7 @@ class Missing:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Audit:
+class Audit(VerbAnswer):
     """The audit of a load-test table, or of the documents about a system.
 
     Attributes
@@ -113,6 +111,9 @@ class Audit:
     data_hash
         SHA-256 of the documented figures; null for a table.
     """
+
+    SCHEMA = "capplan.audit/1"
+    UNBOUNDED = tuple(("Interval", number) for number in ("value", "low", "high"))
 
     subject: str
     findings: tuple[Finding, ...]
@@ -148,10 +149,6 @@ class Audit:
     def readings(self) -> tuple[Finding, ...]:
         """Readings that documents leave open; a refuted reading is no contradiction in the documents."""
         return tuple(each for each in self.findings if each.part == "reading")
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the audit as JSON values, with the name of its schema."""
-        return {"schema": SCHEMA, **plain(self)}
 
 
 def audit_load_tests(frame: pd.DataFrame, subject: str = "table") -> Audit:

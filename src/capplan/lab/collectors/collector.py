@@ -14,8 +14,8 @@ from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.microbenchmarks import MicrobenchRow
 from capplan.models.errors import InputError, nearest
 from capplan.models.files import replace_file
+from capplan.models.verb_answer import VerbAnswer
 
-SCHEMA = "capplan.collection/1"
 Progress = Callable[[str, int, int], None]
 """Receives what is done, how much of it is finished, and how much there is."""
 _NS_PER_MS = 1e6
@@ -110,7 +110,7 @@ class Files:
 
 
 @dataclass(frozen=True)
-class Collection:
+class Collection(VerbAnswer):
     """What `collect --json` prints.
 
     Attributes
@@ -124,6 +124,8 @@ class Collection:
     remarks
         What a reader must know, in sentences.
     """
+
+    SCHEMA = "capplan.collection/1"
 
     collector: str
     parameter: str

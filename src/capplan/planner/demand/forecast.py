@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,8 @@ from capplan.models.errors import InputError
 from capplan.models.language.scenario import S, Scenario, changed, options_of
 from capplan.models.language.traffic import mix_text
 from capplan.models.language.units import FloatArray
-from capplan.models.results import Band, plain
+from capplan.models.results import Band
+from capplan.models.verb_answer import UNBOUNDED_BANDS, VerbAnswer
 from capplan.planner.demand.demand import (
     DAY_S,
     HOUR_S,
@@ -468,9 +468,6 @@ def _capacity_draws(capacity: Band) -> FloatArray:
     return np.where(below < capacity.value, below, above)
 
 
-SCHEMA = "capplan.demand/1"
-
-
 @dataclass(frozen=True, kw_only=True)
 class Layout:
     """The layout that the demand meets.
@@ -547,7 +544,7 @@ class Fit:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Forecast:
+class Forecast(VerbAnswer):
     """The answer of `demand`.
 
     Attributes
@@ -590,6 +587,9 @@ class Forecast:
         The version of capplan.
     """
 
+    SCHEMA = "capplan.demand/1"
+    UNBOUNDED = UNBOUNDED_BANDS
+
     subscribers_today: float
     subscribers: float
     years: float
@@ -607,10 +607,6 @@ class Forecast:
     answer: bool
     assumptions: tuple[Assumption, ...]
     version: str
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the value as JSON has it."""
-        return {"schema": SCHEMA, **plain(self)}
 
 
 def forecast(demand: Demand, layout: Layout | None = None, seed: int = 1) -> Forecast:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -15,9 +14,9 @@ from capplan.calibration.tables.scores import relative_error
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.lab.collectors.cassandra import Load
 from capplan.models.results import Band
+from capplan.models.verb_answer import VerbAnswer
 from capplan.planner.live.protocol import MOST, Stage
 
-SCHEMA = "capplan.live-validation/1"
 Verdict = Literal["within threshold", "within repeat noise", "off", "not judged"]
 Quantity = Literal["capacity", "p50", "p99", "added p50", "not found"]
 
@@ -105,7 +104,7 @@ class LiveFigure:
 
 
 @dataclass(frozen=True)
-class LiveValidation:
+class LiveValidation(VerbAnswer):
     """A live validation.
 
     Attributes
@@ -140,6 +139,8 @@ class LiveValidation:
         The figures.
     """
 
+    SCHEMA = "capplan.live-validation/1"
+
     protocol: str
     one_host: bool
     version: str
@@ -163,11 +164,6 @@ class LiveValidation:
     def count(self, verdict: Verdict) -> int:
         """Return how many figures have a verdict."""
         return sum(each.verdict == verdict for each in self.figures)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the answer as JSON types; see `capplan.live-validation/1`."""
-        found: dict[str, Any] = json.loads(json.dumps(asdict(self)))
-        return {"schema": SCHEMA, **found}
 
 
 # What is measured beside what was predicted

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from capplan.models.results import Outage, plain
+from capplan.models.results import Outage
+from capplan.models.verb_answer import UNBOUNDED_BANDS, VerbAnswer
 from capplan.models.verdict import Verdict
 from capplan.planner.outages.places import Clients
 
-SCHEMA = "capplan.outages/2"
 Expected = Literal["recovers", "may stay down", "overloaded without a trigger", "not known"]
 
 
@@ -302,7 +302,7 @@ class Metastability:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OutagesAnswer:
+class OutagesAnswer(VerbAnswer):
     """The answer of `outages`.
 
     Attributes
@@ -343,6 +343,9 @@ class OutagesAnswer:
         The version of capplan.
     """
 
+    SCHEMA = "capplan.outages/2"
+    UNBOUNDED = UNBOUNDED_BANDS
+
     system: str
     layout: str
     scenario: Mapping[str, Any]
@@ -359,7 +362,3 @@ class OutagesAnswer:
     not_modelled: tuple[str, ...]
     seed: int
     version: str
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the value as JSON has it: plain tables, lists and finite numbers."""
-        return {"schema": SCHEMA, **plain(self)}

@@ -26,17 +26,16 @@ from capplan.models.results import (
     ObjectiveVerdict,
     Outage,
     SessionNotFound,
-    plain,
     rounded,
 )
 from capplan.models.solver.known_errors import KnownError
+from capplan.models.verb_answer import UNBOUNDED_BANDS, VerbAnswer
 from capplan.models.verdict import CONFIDENCE, NORMAL, OVERLOAD, JudgedSituation, Verdict, answer, verdict
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-SCHEMA = "capplan.prediction/4"
 COLUMNS = ("quantity", "request_class", "statistic", "value", "low", "high", "unit", "basis")
 
 OfferedSource = Literal["given", "default"]
@@ -122,7 +121,7 @@ class EvidenceSummary:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prediction:
+class Prediction(VerbAnswer):
     """What a layout carries, how fast it responds, and how certain that is.
 
     Attributes
@@ -177,6 +176,9 @@ class Prediction:
         The version of capplan.
     """
 
+    SCHEMA = "capplan.prediction/4"
+    UNBOUNDED = UNBOUNDED_BANDS
+
     system: str
     layout: str
     scenario: Mapping[str, Any]
@@ -219,10 +221,6 @@ class Prediction:
             return self.busy_workers.get(metric.subject)
         band = getattr(self.latency_ms.get(metric.subject), metric.statistic, None)
         return None if band is None else scaled(band, 1e-3)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the value as JSON has it: plain tables, lists and finite numbers; bands to 4 significant digits."""
-        return {"schema": SCHEMA, **plain(self)}
 
     def to_frame(self) -> DataFrame:
         """Return the figures in tidy form, one statistic a row; what is not modelled has no row.

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from capplan.models.results import Band, Basis, plain
+from capplan.models.results import Band, Basis
+from capplan.models.verb_answer import UNBOUNDED_BANDS, VerbAnswer
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.proposal.details import Details
 from capplan.planner.size.sizing import Safety, Sizing
 
-SCHEMA = "capplan.proposal/1"
 RATE = "rate"
 """What runs out when growth reaches the held rate."""
 DISKS = "data"
@@ -486,7 +486,7 @@ class Provenance:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Proposal:
+class Proposal(VerbAnswer):
     """A layout to buy, with what supports it.
 
     Attributes
@@ -529,6 +529,9 @@ class Proposal:
         What the figures were computed with.
     """
 
+    SCHEMA = "capplan.proposal/1"
+    UNBOUNDED = UNBOUNDED_BANDS
+
     details: Details
     asked: Asked
     sizing: Sizing
@@ -550,8 +553,20 @@ class Proposal:
 
     def to_json(self) -> dict[str, Any]:
         """Return the value as JSON has it, with the digest of its content."""
-        content = {"schema": SCHEMA, **plain(self)}
+        content = super().to_json()
         return {**content, "digest": digest(content)}
+
+    @classmethod
+    def json_schema(cls) -> dict[str, Any]:
+        """Return the JSON schema (draft 2020-12) of `to_json`."""
+        published = super().json_schema()
+        published["properties"]["digest"] = {
+            "type": "string",
+            "pattern": "^[0-9a-f]{64}$",
+            "description": "SHA-256 of the rest, as JSON with sorted keys and without blanks.",
+        }
+        published["required"].append("digest")
+        return published
 
     @property
     def digest(self) -> str:

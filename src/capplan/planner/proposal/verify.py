@@ -12,10 +12,10 @@ from capplan.layout.fitted_file import Fitted
 from capplan.layout.system import System
 from capplan.models.errors import InputError
 from capplan.models.language.document import load
-from capplan.models.results import plain
+from capplan.models.verb_answer import VerbAnswer
 from capplan.planner.demand.demand import Demand
 from capplan.planner.proposal.details import Details
-from capplan.planner.proposal.proposal import SCHEMA, digest
+from capplan.planner.proposal.proposal import Proposal, digest
 from capplan.planner.proposal.propose import ProposalQuestion, Stage, propose
 from capplan.planner.saved_document import read_document
 from capplan.planner.size.machines import Prices, Shapes, checked_shapes
@@ -56,7 +56,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Verification:
+class Verification(VerbAnswer):
     """What became of a proposal that was computed again.
 
     Attributes
@@ -71,6 +71,8 @@ class Verification:
         How many figures were compared.
     """
 
+    SCHEMA = "capplan.verification/1"
+
     intact: bool
     origins: tuple[Change, ...]
     changes: tuple[Change, ...]
@@ -83,7 +85,7 @@ class Verification:
 
     def to_json(self) -> dict[str, Any]:
         """Return the value as JSON has it."""
-        return {"schema": "capplan.verification/1", "verified": self.verified, **plain(self)}
+        return {**super().to_json(), "verified": self.verified}
 
 
 def read_proposal(path: Path) -> dict[str, Any]:
@@ -94,7 +96,7 @@ def read_proposal(path: Path) -> dict[str, Any]:
     InputError
         If it cannot be read or is no proposal.
     """
-    return read_document(path, {SCHEMA: "proposal -o proposal.json"})
+    return read_document(path, {Proposal.SCHEMA: "proposal -o proposal.json"})
 
 
 def verify(

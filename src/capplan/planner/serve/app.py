@@ -36,7 +36,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from capplan.models.errors import InputError
 from capplan.models.language.document import network_schema, schema
 from capplan.planner.demand.demand import Demand
-from capplan.planner.schemas import prediction_schema, simulation_schema, sizing_schema
+from capplan.planner.predict.prediction import Prediction
 from capplan.planner.serve.answer import (
     FittedFiles,
     Limits,
@@ -48,7 +48,9 @@ from capplan.planner.serve.answer import (
     SizeRequest,
     Work,
 )
+from capplan.planner.simulate.simulation import Simulation
 from capplan.planner.size.machines import Shapes
+from capplan.planner.size.sizing import Sizing
 from capplan.systems.registry import every_system
 
 COOKIE = "capplan"
@@ -287,9 +289,9 @@ def components() -> dict[str, Any]:
     """Return the schemas that operations name."""
     found: dict[str, Any] = {"Error": _SENTENCE, "Systems": _SYSTEMS}
     for name, each in {
-        "Prediction": prediction_schema(),
-        "Simulation": simulation_schema(),
-        "Sizing": sizing_schema(),
+        "Prediction": Prediction.json_schema(),
+        "Simulation": Simulation.json_schema(),
+        "Sizing": Sizing.json_schema(),
         "Network": network_schema(),
         "Shapes": schema(Shapes),
         "Demand": schema(Demand),

@@ -21,8 +21,9 @@ from capplan.models.errors import InputError, RefusedError, nearest
 from capplan.models.language.network import Network
 from capplan.models.language.traffic import Open, Trace
 from capplan.models.language.units import FloatArray
-from capplan.models.results import STATISTICS, plain
+from capplan.models.results import STATISTICS
 from capplan.models.solver.analytic import Analysis
+from capplan.models.verb_answer import VerbAnswer
 from capplan.simulator.output import ConfidenceInterval, controlled
 from capplan.simulator.results.run import ClassReport, Clock, PoolReport, Run, StationReport
 from capplan.simulator.sample import FIRST, Sample, Statistic, parse_precision
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-SCHEMA = "capplan.simulation/3"
 EVERY_CLASS = "*"
 COLUMNS = ("kind", "name", "quantity", "statistic", "value", "half_width", "unit")
 
@@ -356,7 +356,7 @@ class PrecisionReached:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Simulation:
+class Simulation(VerbAnswer):
     """Estimates from replications of a system with one set of parameters.
 
     Attributes
@@ -414,6 +414,9 @@ class Simulation:
         The version of capplan.
     """
 
+    SCHEMA = "capplan.simulation/3"
+    UNBOUNDED = (("Estimate", "value"), ("PrecisionReached", "relative"))
+
     target: str
     network: str
     scenario: Mapping[str, Any] | None
@@ -438,10 +441,6 @@ class Simulation:
     controls: tuple[str, ...]
     left_out: tuple[str, ...]
     version: str
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the value as JSON has it: plain tables, lists and finite numbers."""
-        return {"schema": SCHEMA, **plain(self)}
 
     def to_frame(self) -> DataFrame:
         """Return the figures in tidy form, one statistic a row; times are in milliseconds.

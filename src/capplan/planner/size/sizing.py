@@ -8,11 +8,10 @@ from typing import Any
 
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.number_words import rate, share, tenths_of_percent
-from capplan.models.results import Band, plain
+from capplan.models.results import Band
+from capplan.models.verb_answer import VerbAnswer
 from capplan.models.verdict import Answer
 from capplan.planner.sweep import rate_fields
-
-SCHEMA = "capplan.sizing/1"
 
 
 def steady(value: float) -> float:
@@ -138,7 +137,7 @@ class Refusal:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sizing:
+class Sizing(VerbAnswer):
     """The answer of `size`.
 
     Attributes
@@ -203,6 +202,8 @@ class Sizing:
         The version of capplan.
     """
 
+    SCHEMA = "capplan.sizing/1"
+
     system: str
     scenario: Mapping[str, Any]
     answer: Answer
@@ -232,10 +233,6 @@ class Sizing:
     engine: str
     seed: int
     version: str
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the value as JSON has it: plain tables, lists and finite numbers."""
-        return {"schema": SCHEMA, **plain(self)}
 
 
 def chosen_scenario(base: Scenario, sizing: Sizing, layout: SizedLayout) -> Scenario:
