@@ -2,43 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 from pydantic.dataclasses import dataclass
-from pydantic_core import ArgsKwargs
 
-from capplan.models.cassandra.consistency import check_level, need
 from capplan.models.cassandra.encryption import check_encryption
 from capplan.models.errors import InputError
 from capplan.models.language.construct import LANGUAGE
-from capplan.models.language.per_dc import (
-    PerDc,
-    SharesByDc,
-    by_dc,
-    implied_dcs,
-    names_pairs,
-    parse_pairs,
-    per_dc_text,
-    same_or_each,
-)
-from capplan.models.language.scenario import LARGEST, Objectives, Option, Scenario, check_at_most, check_load
+from capplan.models.language.scenario import LARGEST, Objectives, Option, check_at_most, check_load
 from capplan.models.language.units import (
     MILLISECONDS_TEXT,
     READ_SHARE,
     AtLeastOne,
     PositivePerSecond,
-    parse_duration_s,
     parse_rate_per_s,
     parse_share,
     parse_size_bytes,
 )
 from capplan.systems.cassandra.retries import has_spare, read_retry
+from capplan.systems.components.data_centres import (
+    ROUND_TRIP,
+    CassNodes,
+    ClientShare,
+    ClusterScenario,
+    ConsistencyOfReads,
+    ConsistencyOfWrites,
+    DataCentres,
+    Replicas,
+)
 from capplan.systems.components.machines import Cores
 
-LARGEST_DC = 1000  # nodes in a data centre; a larger number is a typing error
 USUAL_ROW_BYTES = 1024.0
 USUAL_CONNECTIONS, USUAL_IN_FLIGHT = 1, 1024
 """Connections to each node, and requests at most under way on one, of the Java driver 4 by default."""
@@ -47,7 +43,6 @@ MOST_THREADS = 100_000
 STREAMS = 32_768
 """Requests that the protocol can tell apart on one connection."""
 Gibibytes = Annotated[float, Field(gt=0, le=1e6)]
-_COUNTS = ("cass_nodes", "rf")  # fields with one number per data centre
 
 
 def read_gib(text: str) -> float:
@@ -67,7 +62,7 @@ def read_gib(text: str) -> float:
 
 
 @dataclass(frozen=True, config=LANGUAGE)
-class CassandraScenario(Scenario):
+class CassandraScenario(ClusterScenario):
     """A layout of a Cassandra cluster and the traffic on it.
 
     Data centres may differ. Where a field takes a number per data centre, one number is the same in each, and a list
@@ -140,39 +135,18 @@ class CassandraScenario(Scenario):
     cluster: Annotated[
         str | None, Option("Which cluster or version of the load tests, as they name it.", "cluster", "NAME")
     ] = None
-    dcs: Annotated[AtLeastOne, Option("Data centres.", "data centres", measured=True)] = 1
-    cass_nodes: Annotated[
-        PerDc,
-        Option(
-            "Cassandra nodes per data centre, such as 6 or 6/6/3.",
-            "Cassandra nodes per data centre",
-            "N",
-            measured=True,
-        ),
-    ] = 3
-    rf: Annotated[
-        PerDc, Option("Replicas per data centre, such as 3 or 3/3/2.", "replicas per data centre", "N", measured=True)
-    ] = 3
-    client_share: Annotated[
-        SharesByDc | None,
-        Option(
-            "Share of the clients of each data centre, such as 50%/30%/20%; 0 for a standby.",
-            "clients by data centre",
-            "SHARES",
-        ),
-    ] = None
+    dcs: DataCentres = 1
+    cass_nodes: CassNodes = 3
+    rf: Replicas = 3
+    client_share: ClientShare = None
     node_cores: Annotated[
         Cores, Option("Cores (vCPU) of a Cassandra node.", "cores of a Cassandra node", measured=True)
     ] = 8
     one_host: Annotated[
         bool, Option("All nodes and the load generator share the cores of one machine.", "one machine for all")
     ] = False
-    consistency_read: Annotated[str, Option("Consistency level of reads.", "consistency of reads", "LEVEL")] = (
-        "LOCAL_QUORUM"
-    )
-    consistency_write: Annotated[str, Option("Consistency level of writes.", "consistency of writes", "LEVEL")] = (
-        "LOCAL_QUORUM"
-    )
+    consistency_read: ConsistencyOfReads = "LOCAL_QUORUM"
+    consistency_write: ConsistencyOfWrites = "LOCAL_QUORUM"
     read_fraction: Annotated[
         float,
         Field(ge=0, le=1),
@@ -241,16 +215,7 @@ class CassandraScenario(Scenario):
             "WHEN",
         ),
     ] = None
-    rtt: Annotated[
-        str | tuple[tuple[str, ...], ...],
-        MILLISECONDS_TEXT,
-        Option(
-            "Round-trip time between data centres, such as 3ms, or one for each pair: dc1-dc2=3ms,dc1-dc3=20ms,...",
-            "round trip, ms",
-            "TIME",
-            unit="ms",
-        ),
-    ] = "1ms"
+    rtt: Annotated[str | tuple[tuple[str, ...], ...], MILLISECONDS_TEXT, ROUND_TRIP] = "1ms"
     encryption: Annotated[
         str | None, Option("TLS links: client, internode, client+internode or none.", "encrypted links", "LINKS")
     ] = None
@@ -272,36 +237,14 @@ class CassandraScenario(Scenario):
     ] = None
     slo: Annotated[Objectives, Option("Objective, such as 'read.p99<10ms'; may be repeated.", "objectives")] = ()
 
-    @model_validator(mode="before")
-    @classmethod
-    def _completed(cls, fields: Any) -> Any:
-        """Let lists determine the number of data centres."""
-        if isinstance(fields, ArgsKwargs) and len(fields.args) < 2:
-            given = dict(fields.kwargs or {})
-            return ArgsKwargs(fields.args, {**cls.implied(given), **given})
-        return {**cls.implied(fields), **fields} if isinstance(fields, dict) else fields
-
-    @classmethod
-    def implied(cls, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the number of data centres if lists determine it."""
-        return implied_dcs(fields, (*_COUNTS, "client_share"), "rtt")
-
     def __post_init__(self) -> None:
         check_at_most(LARGEST, dcs=self.dcs)
         check_load(self.clients, self.tps)
         self._check_limits()
         if self.speculative_retry is not None:
-            object.__setattr__(self, "speculative_retry", read_retry(self.speculative_retry))
-        self._normalise()
-        self._check_counts()
-        object.__setattr__(self, "consistency_read", check_level(self.consistency_read, "read"))
-        object.__setattr__(self, "consistency_write", check_level(self.consistency_write, "write"))
-        for level in self.levels().values():
-            for dc in range(self.dcs):
-                need(level, self.rf_by_dc(), dc)
-        self.round_trips_s()
-        links = check_encryption(self.encryption, None, sum(self.nodes_by_dc()))
-        object.__setattr__(self, "encryption", links)
+            self._set(speculative_retry=read_retry(self.speculative_retry))
+        self._check_data_centres()
+        self._set(encryption=check_encryption(self.encryption, None, sum(self.nodes_by_dc())))
 
     def _check_limits(self) -> None:
         if (self.connections or 1) > MOST_CONNECTIONS:
@@ -320,30 +263,6 @@ class CassandraScenario(Scenario):
                 "native_transport_max_threads of its cassandra.yaml, which is 128 by default"
             )
 
-    def _normalise(self) -> None:
-        """Give equal data centres one form, however they were written."""
-        for name in _COUNTS:
-            object.__setattr__(self, name, same_or_each(getattr(self, name), self.dcs, name))
-        if self.client_share is not None:
-            shares = same_or_each(self.client_share, self.dcs, "client_share")
-            object.__setattr__(self, "client_share", shares if isinstance(shares, tuple) else None)
-        if isinstance(self.rtt, str) and names_pairs(self.rtt):
-            object.__setattr__(self, "rtt", parse_pairs(self.rtt, self.dcs, "rtt"))
-
-    def _check_counts(self) -> None:
-        for name in _COUNTS:
-            value = getattr(self, name)
-            if max(by_dc(value, self.dcs)) > LARGEST_DC:
-                raise InputError(f"{name} = {per_dc_text(value)} is more than the {LARGEST_DC} that capplan sizes")
-        unequal = isinstance(self.rf, tuple) or isinstance(self.cass_nodes, tuple)
-        for dc, (replicas, nodes) in enumerate(zip(self.rf_by_dc(), self.nodes_by_dc(), strict=True), 1):
-            if replicas > nodes:
-                where = f"data centre {dc}" if unequal else "each data centre"
-                raise InputError(
-                    f"rf = {per_dc_text(self.rf)} needs at least {replicas} Cassandra nodes in {where} and there are "
-                    f"{nodes}: add nodes, or lower rf to {nodes}{' there' if unequal else ''}"
-                )
-
     def levels(self) -> dict[str, str]:
         """Return the consistency level of each operation in the traffic."""
         found = {"read": self.consistency_read, "write": self.consistency_write}
@@ -357,20 +276,7 @@ class CassandraScenario(Scenario):
     @property
     def unequal(self) -> bool:
         """Whether data centres differ in nodes, replicas, round trips or share of clients."""
-        each = (self.cass_nodes, self.rf, self.rtt)
-        return self.client_share is not None or any(isinstance(value, tuple) for value in each)
-
-    def nodes_by_dc(self) -> tuple[int, ...]:
-        """Return the number of Cassandra nodes in each data centre (dcs,)."""
-        return by_dc(self.cass_nodes, self.dcs)
-
-    def rf_by_dc(self) -> tuple[int, ...]:
-        """Return the number of replicas of each row in each data centre (dcs,)."""
-        return by_dc(self.rf, self.dcs)
-
-    def cassandra_nodes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return the numbers of Cassandra nodes and of replicas of each row by data centre (dcs,)."""
-        return self.nodes_by_dc(), self.rf_by_dc()
+        return super().unequal or isinstance(self.rtt, tuple)
 
     def in_flight_at_node(self) -> int | None:
         """Return the requests that drivers may have under way at each node on average; None without a limit."""
@@ -388,10 +294,6 @@ class CassandraScenario(Scenario):
         if self.data_gib is None or self.cache_gib is None:
             return 0.0
         return max(1 - float(self.cache_gib) / float(self.data_gib), 0.0)
-
-    def shares_by_dc(self) -> tuple[float, ...]:
-        """Return the share of the requests that arrive in each data centre (dcs,); adds up to 1."""
-        return self.client_share or (1 / self.dcs,) * self.dcs
 
     def without_effect(self) -> tuple[str, ...]:
         """Return a sentence for each field that was set and changes nothing."""
@@ -450,22 +352,4 @@ class CassandraScenario(Scenario):
 
     def round_trips_s(self) -> tuple[tuple[float, ...], ...]:
         """Return the round trips between data centres, seconds (dcs, dcs)."""
-        if isinstance(self.rtt, str):
-            seconds = _round_trip(self.rtt)
-            return tuple(tuple(0.0 if a == b else seconds for b in range(self.dcs)) for a in range(self.dcs))
-        if len(self.rtt) != self.dcs or any(len(row) != self.dcs for row in self.rtt):
-            raise InputError(
-                f"rtt is not a table of {self.dcs} rows with {self.dcs} round trips each: give one for each pair of "
-                "data centres, such as dc1-dc2=3ms"
-            )
-        return tuple(tuple(_round_trip(cell) for cell in row) for row in self.rtt)
-
-
-def _round_trip(text: str) -> float:
-    try:
-        seconds = parse_duration_s(text, "ms")
-    except InputError as error:
-        raise InputError(f"rtt: {error}") from None
-    if not 0 <= seconds <= 10:
-        raise InputError(f"rtt {text!r} is not a round trip between data centres: give 0 to 10s")
-    return seconds
+        return self.given_rtt_s() or ()

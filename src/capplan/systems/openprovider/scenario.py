@@ -4,31 +4,23 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import Field, model_validator
+from pydantic import Field
 from pydantic.dataclasses import dataclass
-from pydantic_core import ArgsKwargs
 
 from capplan.layout.situations import Factor
-from capplan.models.cassandra.consistency import check_level, need
 from capplan.models.cassandra.encryption import check_encryption, check_reconnects
 from capplan.models.errors import InputError
 from capplan.models.language.construct import LANGUAGE
 from capplan.models.language.per_dc import (
-    PerDc,
     PerDcOrNone,
-    SharesByDc,
     by_dc,
-    implied_dcs,
-    names_pairs,
-    parse_pairs,
     per_dc_text,
-    same_or_each,
 )
-from capplan.models.language.scenario import LARGEST, Objectives, Option, Scenario, check_at_most, defaults_of
+from capplan.models.language.scenario import LARGEST, Objectives, Option, check_at_most, defaults_of
 from capplan.models.language.traffic import mix_text, parse_mix
 from capplan.models.language.units import (
     KILOMETRES_TEXT,
@@ -38,10 +30,19 @@ from capplan.models.language.units import (
     FloatArray,
     PositivePerSecond,
     check_number,
-    parse_duration_s,
     parse_length_m,
     parse_rate_per_s,
     parse_share,
+)
+from capplan.systems.components.data_centres import (
+    ROUND_TRIP,
+    CassNodes,
+    ClientShare,
+    ClusterScenario,
+    ConsistencyOfReads,
+    ConsistencyOfWrites,
+    DataCentres,
+    Replicas,
 )
 from capplan.systems.components.machines import Cores, Speed
 
@@ -159,13 +160,11 @@ def _ratio(text: str) -> float:
 
 
 MOST_BURST_RATIO = 19.0  # bursts take 5 % of the time: at 20 nothing would come between them
-LARGEST_DC = 1000  # nodes of one kind in a data centre; a larger number is a typing error
 LARGEST_POOL = 4096  # worker threads of a RADIUS server
-_COUNTS = ("cass_nodes", "rf", "front_nodes")  # fields with one number per data centre
 
 
 @dataclass(frozen=True, config=LANGUAGE)
-class OpenproviderScenario(Scenario):
+class OpenproviderScenario(ClusterScenario):
     """A layout of the `openprovider` system and the traffic on it.
 
     Data centres may differ. Where a field takes a number per data centre, one number is the same in each, and a list
@@ -238,34 +237,19 @@ class OpenproviderScenario(Scenario):
         `rtt` do not match the data centres, or a data centre has clients and no RADIUS servers.
     """
 
+    COUNTS = ("cass_nodes", "rf", "front_nodes")
+
     system: Literal["openprovider"] = "openprovider"
-    dcs: Annotated[AtLeastOne, Option("Data centres.", "data centres", measured=True)] = 3
-    cass_nodes: Annotated[
-        PerDc,
-        Option(
-            "Cassandra nodes per data centre, such as 6 or 6/6/3.",
-            "Cassandra nodes per data centre",
-            "N",
-            measured=True,
-        ),
-    ] = 3
-    rf: Annotated[
-        PerDc, Option("Replicas per data centre, such as 3 or 3/3/2.", "replicas per data centre", "N", measured=True)
-    ] = 3
+    dcs: DataCentres = 3
+    cass_nodes: CassNodes = 3
+    rf: Replicas = 3
     front_nodes: Annotated[
         PerDcOrNone,
         Option(
             "RADIUS servers per data centre, such as 2 or 2/2/1.", "RADIUS servers per data centre", "N", measured=True
         ),
     ] = 2
-    client_share: Annotated[
-        SharesByDc | None,
-        Option(
-            "Share of the clients of each data centre, such as 50%/30%/20%; 0 for a standby.",
-            "clients by data centre",
-            "SHARES",
-        ),
-    ] = None
+    client_share: ClientShare = None
     front_workers: Annotated[
         AtLeastOne, Option("Worker threads of a RADIUS server.", "workers per RADIUS server", measured=True)
     ] = 64
@@ -293,12 +277,8 @@ class OpenproviderScenario(Scenario):
             measured=True,
         ),
     ] = 1.0
-    consistency_read: Annotated[str, Option("Consistency level of reads.", "consistency of reads", "LEVEL")] = (
-        "LOCAL_QUORUM"
-    )
-    consistency_write: Annotated[str, Option("Consistency level of writes.", "consistency of writes", "LEVEL")] = (
-        "QUORUM"
-    )
+    consistency_read: ConsistencyOfReads = "LOCAL_QUORUM"
+    consistency_write: ConsistencyOfWrites = "QUORUM"
     distance: Annotated[
         str,
         KILOMETRES_TEXT,
@@ -312,16 +292,7 @@ class OpenproviderScenario(Scenario):
             replaces=("rtt",),
         ),
     ] = "150km"
-    rtt: Annotated[
-        str | tuple[tuple[str, ...], ...] | None,
-        MILLISECONDS_TEXT,
-        Option(
-            "Round-trip time between data centres, such as 3ms, or one for each pair: dc1-dc2=3ms,dc1-dc3=20ms,...",
-            "round trip, ms",
-            "TIME",
-            unit="ms",
-        ),
-    ] = None
+    rtt: Annotated[str | tuple[tuple[str, ...], ...] | None, MILLISECONDS_TEXT, ROUND_TRIP] = None
     proxy: Annotated[bool, Option("Forward accounting requests to another server.", "accounting proxy")] = False
     ldap: Annotated[bool, Option("Query LDAP on each authorization.", "LDAP")] = False
     data_factor: Annotated[
@@ -393,20 +364,6 @@ class OpenproviderScenario(Scenario):
     ] = None
     slo: Annotated[Objectives, Option("Objective, such as 'acct.p99<20ms'; may be repeated.", "objectives")] = ()
 
-    @model_validator(mode="before")
-    @classmethod
-    def _completed(cls, fields: Any) -> Any:
-        """Let lists determine the number of data centres."""
-        if isinstance(fields, ArgsKwargs) and len(fields.args) < 2:
-            given = dict(fields.kwargs or {})
-            return ArgsKwargs(fields.args, {**cls.implied(given), **given})
-        return {**cls.implied(fields), **fields} if isinstance(fields, dict) else fields
-
-    @classmethod
-    def implied(cls, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the number of data centres if lists determine it."""
-        return implied_dcs(fields, (*_COUNTS, "client_share"), "rtt")
-
     def __post_init__(self) -> None:
         check_at_most(LARGEST, dcs=self.dcs)
         check_at_most(LARGEST_POOL, front_workers=self.front_workers)
@@ -414,48 +371,12 @@ class OpenproviderScenario(Scenario):
             raise InputError(
                 f"tps = {self.tps:g} and tps_mean = {self.tps_mean:g} both give the offered rate: give one of them"
             )
-        self._normalise()
-        self._check_counts()
+        self._check_data_centres()
         self._check_fronts()
-        object.__setattr__(self, "consistency_read", check_level(self.consistency_read, "read"))
-        object.__setattr__(self, "consistency_write", check_level(self.consistency_write, "write"))
-        for level in (self.consistency_read, self.consistency_write):
-            for dc in range(self.dcs):
-                need(level, self.rf_by_dc(), dc)
         self.distance_m()
-        self.given_rtt_s()
-        links = check_encryption(self.encryption, self.vpn, sum(self.nodes_by_dc()))
-        object.__setattr__(self, "encryption", links)
+        self._set(encryption=check_encryption(self.encryption, self.vpn, sum(self.nodes_by_dc())))
         check_reconnects(self.reconnects, self.encryption, self.vpn)
-        object.__setattr__(self, "mix", normal_form(self.mix))
-
-    def _normalise(self) -> None:
-        """Give equal data centres one form, however they were written."""
-        for name in _COUNTS:
-            object.__setattr__(self, name, same_or_each(getattr(self, name), self.dcs, name))
-        if self.client_share is not None:
-            shares = same_or_each(self.client_share, self.dcs, "client_share")
-            object.__setattr__(self, "client_share", shares if isinstance(shares, tuple) else None)
-        if isinstance(self.rtt, str) and names_pairs(self.rtt):
-            object.__setattr__(self, "rtt", parse_pairs(self.rtt, self.dcs, "rtt"))
-        if isinstance(self.rtt, tuple) and self.dcs > 1:
-            seconds = self.given_rtt_s() or ()
-            if len({seconds[a][b] for a in range(self.dcs) for b in range(self.dcs) if a != b}) == 1:
-                object.__setattr__(self, "rtt", self.rtt[0][1])
-
-    def _check_counts(self) -> None:
-        for name in _COUNTS:
-            value = getattr(self, name)
-            if max(by_dc(value, self.dcs)) > LARGEST_DC:
-                raise InputError(f"{name} = {per_dc_text(value)} is more than the {LARGEST_DC} that capplan sizes")
-        unequal = isinstance(self.rf, tuple) or isinstance(self.cass_nodes, tuple)
-        for dc, (replicas, nodes) in enumerate(zip(self.rf_by_dc(), self.nodes_by_dc(), strict=True), 1):
-            if replicas > nodes:
-                where = f"data centre {dc}" if unequal else "each data centre"
-                raise InputError(
-                    f"rf = {per_dc_text(self.rf)} needs at least {replicas} Cassandra nodes in {where} and there are "
-                    f"{nodes}: add nodes, or lower rf to {nodes}{' there' if unequal else ''}"
-                )
+        self._set(mix=normal_form(self.mix))
 
     def _check_fronts(self) -> None:
         for dc, (share, fronts) in enumerate(zip(self.shares_by_dc(), self.fronts_by_dc(), strict=True), 1):
@@ -464,19 +385,6 @@ class OpenproviderScenario(Scenario):
                     f"data centre {dc} has {100 * share:.3g} % of the clients and no RADIUS servers (front_nodes = "
                     f"{per_dc_text(self.front_nodes)}): give it some, or set its client_share to 0"
                 )
-
-    @property
-    def unequal(self) -> bool:
-        """Whether data centres differ in nodes, replicas, RADIUS servers or share of clients."""
-        return self.client_share is not None or any(isinstance(getattr(self, name), tuple) for name in _COUNTS)
-
-    def nodes_by_dc(self) -> tuple[int, ...]:
-        """Return the number of Cassandra nodes in each data centre (dcs,)."""
-        return by_dc(self.cass_nodes, self.dcs)
-
-    def rf_by_dc(self) -> tuple[int, ...]:
-        """Return the number of replicas of each row in each data centre (dcs,)."""
-        return by_dc(self.rf, self.dcs)
 
     def fronts_by_dc(self) -> tuple[int, ...]:
         """Return the number of RADIUS servers in each data centre (dcs,)."""
@@ -491,14 +399,6 @@ class OpenproviderScenario(Scenario):
         """Return the mean number of statements that a request makes."""
         mix = self.session_mix
         return (mix.reads + mix.writes) / mix.total
-
-    def cassandra_nodes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return the numbers of Cassandra nodes and of replicas of each row by data centre (dcs,)."""
-        return self.nodes_by_dc(), self.rf_by_dc()
-
-    def shares_by_dc(self) -> tuple[float, ...]:
-        """Return the share of the requests that arrive in each data centre (dcs,); adds up to 1."""
-        return self.client_share or (1 / self.dcs,) * self.dcs
 
     def given(self) -> dict[str, Any]:
         """Return the fields that are set; of distance and round trip, only the one in effect."""
@@ -518,38 +418,6 @@ class OpenproviderScenario(Scenario):
         if not 0 <= distance <= 2.1e7:
             raise InputError(f"distance {self.distance!r} is not between two places on Earth: give 0 to 20,000 km")
         return distance
-
-    def given_rtt_s(self) -> tuple[tuple[float, ...], ...] | None:
-        """Return the given round trips between data centres, seconds (dcs, dcs); None if `distance` determines them."""
-        if self.rtt is None:
-            return None
-        if isinstance(self.rtt, str):
-            seconds = _round_trip(self.rtt)
-            return tuple(tuple(0.0 if a == b else seconds for b in range(self.dcs)) for a in range(self.dcs))
-        if len(self.rtt) != self.dcs:
-            raise InputError(
-                f"rtt has {len(self.rtt)} rows and there are {self.dcs} data centres: give one row for each"
-            )
-        for number, row in enumerate(self.rtt, 1):
-            if len(row) != self.dcs:
-                raise InputError(
-                    f"row {number} of rtt has {len(row)} round trips and there are {self.dcs} data centres: "
-                    "give one for each, 0 for the data centre itself"
-                )
-        matrix = tuple(tuple(_round_trip(cell) for cell in row) for row in self.rtt)
-        if any(abs(matrix[a][b] - matrix[b][a]) > 1e-12 for a in range(self.dcs) for b in range(self.dcs)):
-            raise InputError("rtt must be the same in both directions: a round trip has no direction")
-        return matrix
-
-
-def _round_trip(text: str) -> float:
-    try:
-        seconds = parse_duration_s(text, "ms")
-    except InputError as error:
-        raise InputError(f"rtt: {error}") from None
-    if not 0 <= seconds <= 10:
-        raise InputError(f"rtt {text!r} is not a round trip between data centres: give 0 to 10s")
-    return seconds
 
 
 DATA_FACTOR = "data_factor"
