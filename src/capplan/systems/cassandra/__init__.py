@@ -19,7 +19,7 @@ from capplan.models.language.parameter import Parameter, Values
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.scenario import changed
 from capplan.models.language.units import FloatArray, Number
-from capplan.systems.cassandra.losses import LOSSES, NODE, outages
+from capplan.systems.cassandra.losses import LOSSES, outages
 from capplan.systems.cassandra.network import (
     DRIVER,
     NATIVE,
@@ -37,6 +37,7 @@ from capplan.systems.cassandra.network import (
 from capplan.systems.cassandra.priors import PARAMETERS
 from capplan.systems.cassandra.rows import TIMES, excess, priors, row_scenario, undecided, unstated
 from capplan.systems.cassandra.scenario import USUAL_ROW_BYTES, CassandraScenario
+from capplan.systems.components.losses import NODE
 
 RETRIES = "speculative retries"
 _NOT_OF_NODES = (
