@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 
@@ -11,7 +11,6 @@ import numpy as np
 from capplan.calibration.tables.fit_table import TableSystem
 from capplan.calibration.tables.priors import COMMON_LOG_SD
 from capplan.calibration.tables.rows import TableRow
-from capplan.evidence.load_test_row import LoadTestRow
 from capplan.layout.ensemble import Places
 from capplan.layout.situations import Machine
 from capplan.layout.solution import Solution
@@ -76,6 +75,12 @@ class Cassandra(TableSystem[CassandraScenario]):
     network = staticmethod(network)
     pauses = staticmethod(pauses)
     outages = staticmethod(outages)
+    row_scenario = staticmethod(row_scenario)
+    priors = staticmethod(priors)
+    values_for = staticmethod(values_of_cluster)
+    variation = staticmethod(variation)
+    unstated = staticmethod(unstated)
+    undecided = staticmethod(undecided)
     excess = staticmethod(excess)
 
     def solution(
@@ -89,14 +94,6 @@ class Cassandra(TableSystem[CassandraScenario]):
         left_out = self.tails_not_modelled
         return tuple(each for each in left_out if each != RETRIES) if scenario.retries_reads() else left_out
 
-    def row_scenario(self, row: LoadTestRow) -> CassandraScenario:
-        """Return the layout and the load of a row of a load-test table."""
-        return row_scenario(row)
-
-    def priors(self, rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
-        """Return the parameters with priors for a table."""
-        return priors(rows)
-
     def starts(self, rows: Sequence[TableRow], parameters: Sequence[Parameter]) -> Sequence[Mapping[str, float]]:
         """Return further starts of the search: the generator is the limit, or replicas, or coordinators.
 
@@ -104,10 +101,6 @@ class Cassandra(TableSystem[CassandraScenario]):
         """
         del parameters
         return _STARTS if len({row.layout for row in rows}) > 1 else ()
-
-    def values_for(self, layout: CassandraScenario, values: Values) -> Values:
-        """Return the parameter values of the cluster or version of a layout."""
-        return values_of_cluster(layout, values)
 
     def alike(self, layout: CassandraScenario) -> CassandraScenario:
         """Return the layout whose factors a layout shares; see `_of_same_nodes`."""
@@ -134,18 +127,6 @@ class Cassandra(TableSystem[CassandraScenario]):
         slower = 1 + (0.0 if on_timer else np.asarray(values["contention"]) * clients)
         found = {name: value * slower if name in WORK else value for name, value in values.items()}
         return {**found, UNDER_WAY: clients, **({SENT_BY_TIMER: values["timer_s"]} if on_timer else {})}
-
-    def variation(self, values: Values, utilisation: FloatArray) -> FloatArray | None:
-        """Return how much the speed varies in a run."""
-        return variation(values, utilisation)
-
-    def unstated(self, rows: Iterable[LoadTestRow]) -> tuple[str, ...]:
-        """Return what rows do not state: where clients were."""
-        return unstated(rows)
-
-    def undecided(self, row: TableRow, trained: Sequence[TableRow]) -> str:
-        """Return what no fitted row tells of a row's layout."""
-        return undecided(row, trained)
 
     def layout(self, scenario: CassandraScenario, values: Values) -> str:
         """Return nodes, replication and levels in a few words."""

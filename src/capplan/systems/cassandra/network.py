@@ -310,9 +310,9 @@ def _at_host(step: Any) -> Any:
     return replace(step, **moved)
 
 
-def values_of_cluster(scenario: CassandraScenario, values: Values) -> Values:
+def values_of_cluster(layout: CassandraScenario, values: Values) -> Values:
     """Return the values of one of several clusters or versions; those of the first where no other is named."""
-    work, delay = (values.get(f"{name}[{scenario.cluster}]") for name in ("cluster_work", "cluster_delay"))
+    work, delay = (values.get(f"{name}[{layout.cluster}]") for name in ("cluster_work", "cluster_delay"))
     if work is None or delay is None:
         return values
     return {**values, **{name: values[name] * work for name in WORK}, "delay_s": values["delay_s"] * delay}

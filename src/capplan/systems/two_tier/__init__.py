@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from capplan.calibration.tables.fit_table import TableSystem
 from capplan.calibration.tables.priors import COMMON_LOG_SD
-from capplan.calibration.tables.rows import TableRow
-from capplan.evidence.load_test_row import LoadTestRow
 from capplan.layout.situations import Machine
-from capplan.models.language.parameter import Parameter, Values
+from capplan.models.language.parameter import Values
 from capplan.systems.two_tier.losses import LOSSES, outages
 from capplan.systems.two_tier.network import FRONT, LOG, REPORTED, STORE, network
 from capplan.systems.two_tier.priors import PARAMETERS
@@ -40,22 +38,10 @@ class TwoTier(TableSystem[TwoTierScenario]):
 
     network = staticmethod(network)
     outages = staticmethod(outages)
-
-    def row_scenario(self, row: LoadTestRow) -> TwoTierScenario:
-        """Return the layout and the load of a row of a load-test table."""
-        return row_scenario(row)
-
-    def group(self, row: LoadTestRow) -> str:
-        """Return the software, version and workload of a row, which are fitted apart."""
-        return group(row)
-
-    def priors(self, rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
-        """Return the parameters with priors for a table."""
-        return priors(rows)
-
-    def undecided(self, row: TableRow, trained: Sequence[TableRow]) -> str:
-        """Return what no fitted row tells of a row's layout."""
-        return undecided(row, trained)
+    row_scenario = staticmethod(row_scenario)
+    group = staticmethod(group)
+    priors = staticmethod(priors)
+    undecided = staticmethod(undecided)
 
     def copies(self, layout: TwoTierScenario) -> int:
         """Return how often the store has a row."""
