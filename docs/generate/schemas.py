@@ -25,9 +25,9 @@ from capplan.planner.check import Checked
 from capplan.planner.compare import Comparison
 from capplan.planner.demand.forecast import Forecast
 from capplan.planner.drift import Drift
-from capplan.planner.live.answer import LiveValidation
+from capplan.planner.live.live_validation import LiveValidation
 from capplan.planner.next_test import NextTest
-from capplan.planner.outages.answer import OutagesAnswer
+from capplan.planner.outages.outages_answer import OutagesAnswer
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.proposal.proposal import Proposal
 from capplan.planner.simulate.simulation import Simulation

@@ -20,9 +20,9 @@ import numpy as np
 
 from capplan.calibration.tables.errors import name_of
 from capplan.calibration.tables.fit_table import TableSystem
-from capplan.calibration.tables.model import solved_rows
 from capplan.calibration.tables.priors import closed
 from capplan.calibration.tables.rows import LEVELS, MEAN, ON_CURVES, THROUGHPUT, TableRow, scatter_of
+from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.evidence.load_test_row import ALL, LoadTestRow
 from capplan.models.language.distribution import Lognormal
 from capplan.models.language.network import Network

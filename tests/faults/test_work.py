@@ -20,10 +20,10 @@ from capplan.models.language.station import Station
 from capplan.models.language.step import Delay, ForkJoin, Sequence, Visit
 from capplan.models.language.traffic import Closed, RequestClass
 from capplan.planner.sweep import OfferedRates, Sweep, layouts_of
-from capplan.planner.work import check_layout, layout_s, sweep_s
+from capplan.planner.time_limits import check_layout, layout_s, sweep_s
+from capplan.simulator.effort import CONSENT, LONGEST_S, check_work, work_of
 from capplan.simulator.engine import simulate
 from capplan.simulator.replications import ReplicationPlan
-from capplan.simulator.work import CONSENT, LONGEST_S, check_work, work_of
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 WIDE = """\
@@ -76,7 +76,7 @@ def test_all_layouts_and_situations_that_are_solved_count(
 ) -> None:
     """One of them alone is within the limit."""
     alone = read_target("openprovider").scenario
-    monkeypatch.setattr("capplan.planner.work.LONGEST_LAYOUT_S", 1.5 * layout_s(alone))
+    monkeypatch.setattr("capplan.planner.time_limits.LONGEST_LAYOUT_S", 1.5 * layout_s(alone))
     monkeypatch.chdir(tmp_path)
     Path("rate.toml").write_text('tps = 5000\nslo = ["p99<1s"]\n', encoding="utf-8")
     for name, survive in (("two", '["node"]'), ("three", '["node,dc", "normal"]')):
@@ -153,8 +153,8 @@ def test_the_time_of_a_layout_grows_with_pairs_of_data_centres_and_that_of_a_swe
 def test_what_takes_longer_needs_consent(
     arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("capplan.planner.work.LONGEST_S", 0.0)
-    monkeypatch.setattr("capplan.planner.work.LONGEST_LAYOUT_S", 0.0)
+    monkeypatch.setattr("capplan.planner.time_limits.LONGEST_S", 0.0)
+    monkeypatch.setattr("capplan.planner.time_limits.LONGEST_LAYOUT_S", 0.0)
 
     assert main(arguments) == 2
     assert CONSENT in capsys.readouterr().err
@@ -162,7 +162,7 @@ def test_what_takes_longer_needs_consent(
 
 
 def test_consent_lets_it_run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("capplan.simulator.work.LONGEST_S", 0.0)
+    monkeypatch.setattr("capplan.simulator.effort.LONGEST_S", 0.0)
     quick = ["simulate", "fedora4", "--tps", "20", "--duration", "1s", "--csv"]
 
     assert main(quick) == 2

@@ -42,9 +42,9 @@ from capplan.planner.next_test import parse_candidates
 from capplan.planner.proposal.details import read_details
 from capplan.planner.proposal.verify import question_of, read_proposal
 from capplan.planner.ranges import LOAD, WHOLE, WHOLE_PER_DC, YES_OR_NO, numbers, parse_values, quantities
-from capplan.planner.serve import answer as answering
-from capplan.planner.serve.answer import RefusedRequestError
+from capplan.planner.serve import requests as answering
 from capplan.planner.serve.app import parsed
+from capplan.planner.serve.requests import RefusedRequestError
 from capplan.planner.simulate.simulation import read_precision_target
 from capplan.planner.size.machines import read_prices, read_shapes
 from capplan.systems.cassandra.retries import read_retry

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.calibration.tables.model import solved_rows
 from capplan.calibration.tables.rows import LEVELS, MEAN, THROUGHPUT
+from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.cli.main import main
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.lab.collectors.cassandra import Load, RunningCluster
@@ -23,9 +23,9 @@ from capplan.models.errors import InputError
 from capplan.models.language.parameter import defaults
 from capplan.models.results import Band
 from capplan.planner.live import run
-from capplan.planner.live.answer import Case, LiveFigure, LiveValidation, figures_of, repeats_of, verdict_of
 from capplan.planner.live.clusters import Existing, read_hosts
 from capplan.planner.live.folder import DIGEST, LARGE, PREDICTIONS, SMALL, Folder, runs_in
+from capplan.planner.live.live_validation import Case, LiveFigure, LiveValidation, figures_of, repeats_of, verdict_of
 from capplan.planner.live.protocol import FULL, MOST, QUICK, Asked, Protocol, Stage, closed, for_hosts
 from capplan.reports.live import page
 from capplan.systems.cassandra import SYSTEM

@@ -18,7 +18,6 @@ from capplan.models.language.network import Network
 from capplan.models.language.station import Pool, RateTable, Station
 from capplan.models.language.step import Acquire, Visit
 from capplan.models.language.traffic import Open, RequestClass, Retry
-from capplan.planner.outages.answer import RecoveryVerdict
 from capplan.planner.outages.metastability import (
     Load,
     RetryQuestion,
@@ -28,6 +27,7 @@ from capplan.planner.outages.metastability import (
     metastability,
     screened,
 )
+from capplan.planner.outages.outages_answer import RecoveryVerdict
 from capplan.planner.outages.places import PATIENT, ClientOptions, Return, clients_of
 from capplan.planner.outages.transient import Effort
 

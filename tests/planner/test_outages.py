@@ -17,8 +17,8 @@ from capplan.models.language.scenario import changed
 from capplan.models.language.station import Station
 from capplan.models.language.step import Acquire, Hedge, Pick, Visit, walk
 from capplan.models.language.traffic import Open, RequestClass
-from capplan.planner.outages.answer import OutagesAnswer
 from capplan.planner.outages.outages import OutagesQuestion, levels_left, outages_of_network, outages_of_scenario
+from capplan.planner.outages.outages_answer import OutagesAnswer
 from capplan.planner.outages.places import (
     RADIUS,
     ClientOptions,

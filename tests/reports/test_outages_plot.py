@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from tests.planner.test_outages import pair
 
-from capplan.planner.outages.answer import OutagesAnswer
 from capplan.planner.outages.outages import OutagesQuestion, outages_of_network
+from capplan.planner.outages.outages_answer import OutagesAnswer
 from capplan.planner.outages.transient import Effort, Times
 from capplan.reports.outages import plot
 

@@ -24,7 +24,7 @@ from capplan.cli.shell.terminal import (
 )
 from capplan.models.files import replace_file
 from capplan.planner.check import CheckEngine, check, read_specification
-from capplan.planner.work import check_layout
+from capplan.planner.time_limits import check_layout
 from capplan.reports.check import describe, write_plot
 from capplan.reports.screen import show
 

@@ -14,7 +14,7 @@ from capplan.cli.shell.terminal import PLOT_HELP, Json, NoSolvingLimit, Screen, 
 from capplan.layout.fitted_file import Fitted
 from capplan.models.errors import InputError
 from capplan.planner.compare import CompareEngine, compare
-from capplan.planner.work import check_layouts
+from capplan.planner.time_limits import check_layouts
 from capplan.reports.comparison import describe, write_plot
 from capplan.reports.screen import show
 from capplan.systems.registry import read_calibration

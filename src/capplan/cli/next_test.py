@@ -49,7 +49,7 @@ def next_test_(
         next_test,
         parse_candidates,
     )
-    from capplan.planner.work import check_layout
+    from capplan.planner.time_limits import check_layout
 
     chosen = read_target(target)
     scenario = with_options(chosen.scenario, given(ctx))

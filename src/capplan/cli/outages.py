@@ -28,12 +28,12 @@ from capplan.models.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.units import check_number, parse_count, parse_duration_s, parse_share
 from capplan.planner.network_question import NetworkQuestion
-from capplan.planner.outages.answer import OutagesAnswer
 from capplan.planner.outages.outages import DETECTION_S, OutagesQuestion, outages_of_network, outages_of_scenario
+from capplan.planner.outages.outages_answer import OutagesAnswer
 from capplan.planner.outages.places import ClientOptions, Return
 from capplan.planner.outages.transient import Effort, Times
 from capplan.planner.predict.predict import PredictionEngine
-from capplan.planner.work import check_layout
+from capplan.planner.time_limits import check_layout
 from capplan.reports.outages import describe, write_plot
 from capplan.reports.screen import show
 

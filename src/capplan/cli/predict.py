@@ -123,7 +123,7 @@ def predict_(
         return
     scenario = with_options(chosen.scenario, given(ctx))
     if not no_limits:
-        from capplan.planner.work import check_layout  # slow to import
+        from capplan.planner.time_limits import check_layout  # slow to import
 
         check_layout(scenario)
     with counting("simulating draws") as progress:

@@ -37,7 +37,7 @@ from capplan.planner.proposal.proposal import Proposal
 from capplan.planner.proposal.propose import STAGES, TASKS, NoLayoutError, ProposalQuestion, Stage, propose
 from capplan.planner.size.machines import Prices
 from capplan.planner.size.size import families
-from capplan.planner.work import check_sizing
+from capplan.planner.time_limits import check_sizing
 from capplan.reports.proposal import ENDINGS, check_installed, render_proposal
 from capplan.simulator.workers import Workers
 from capplan.systems.registry import system

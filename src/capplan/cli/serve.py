@@ -44,8 +44,8 @@ def serve_(
     """
     if missing := [name for name in _NEEDED if find_spec(name) is None]:
         raise MissingError(f"{missing[0]} is not installed: install the extra with `pip install 'capplan[serve]'`")
-    from capplan.planner.serve.answer import Limits
     from capplan.planner.serve.app import check_token
+    from capplan.planner.serve.requests import Limits
 
     check_token(host, token)
     served = _fitted_files(files or ())

@@ -42,13 +42,13 @@ from capplan.planner.simulate.simulate import (
     summed_up,
 )
 from capplan.planner.simulate.simulation import Horizon, Simulation
-from capplan.planner.work import check_layout
+from capplan.planner.time_limits import check_layout
 from capplan.reports.screen import show
 from capplan.reports.simulation import describe, write_plot
+from capplan.simulator.effort import check_work
 from capplan.simulator.engine import check_engine
 from capplan.simulator.replications import ReplicationPlan
 from capplan.simulator.sample import Observation, Sample
-from capplan.simulator.work import check_work
 
 HORIZONS: dict[str, Horizon] = {"steady": "steady", "finite": "finite"}
 INTERRUPTED = 130

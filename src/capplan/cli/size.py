@@ -106,7 +106,7 @@ def size_(
     base, question = asked(ctx, chosen, survive, confidence, growth, years, prices, engine, seed, shapes, cells)
     chosen_from = families(its, question)
     if cluster is None and not no_limits:
-        from capplan.planner.work import check_sizing  # slow to import
+        from capplan.planner.time_limits import check_sizing  # slow to import
 
         check_sizing(base, chosen_from, processes or os.cpu_count() or 1)
     with (

@@ -106,7 +106,7 @@ def sweep_(
             "--clients, or leave the plot out"
         )
     if cluster is None and not no_limits:
-        from capplan.planner.work import check_sweep  # slow to import
+        from capplan.planner.time_limits import check_sweep  # slow to import
 
         check_sweep(sweep, processes or os.cpu_count() or 1)
     points = _performed(sweep, (processes, cluster), out)

@@ -14,8 +14,8 @@ from scipy.special import ndtr, ndtri
 
 from capplan.calibration.tables.errors import name_of
 from capplan.calibration.tables.fit_table import TableSystem, draws_of
-from capplan.calibration.tables.model import solved_rows
 from capplan.calibration.tables.rows import QUANTITIES, Load, TableRow, rows_of
+from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.solution import LEVELS
 from capplan.layout.system import Case

@@ -18,9 +18,9 @@ from capplan.lab.cluster import LabStatus, NodeStatus
 from capplan.lab.collectors.collector import Collected, Collector
 from capplan.models.errors import InputError, MissingError
 from capplan.models.files import replace_file
-from capplan.planner.live import answer as words
-from capplan.planner.live.answer import LiveFigure, LiveValidation
+from capplan.planner.live import live_validation as words
 from capplan.planner.live.folder import Folder
+from capplan.planner.live.live_validation import LiveFigure, LiveValidation
 from capplan.reports.document import Block, Cell, Column, Line, Paragraph, Table, ruled, texts
 from capplan.reports.figure import (
     COLOURS,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from capplan.models.number_words import rate, share, significant, tenths_of_percent
 from capplan.models.results import Outage, Relief
-from capplan.planner.outages.answer import (
+from capplan.planner.outages.outages_answer import (
     Duration,
     LevelAvailability,
     Metastability,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from capplan.calibration.tables.fit_table import TableSystem, fit_table
-from capplan.calibration.tables.model import solved_rows
+from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.evidence.load_test_row import LOAD_TESTS, LoadTestRow
 from capplan.evidence.row_choice import chosen_rows
 from capplan.layout.fitted_file import Fitted, to_json

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from capplan.planner.serve.answer import answer
 from capplan.planner.serve.app import create_app
+from capplan.planner.serve.requests import answer
 
 HERE = "http://127.0.0.1"
 

@@ -18,8 +18,8 @@ from capplan.cli.main import main
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.layout.fitted_file import write
 from capplan.models.errors import InputError
-from capplan.planner.serve.answer import Limits, Processes, answer, read_layout
 from capplan.planner.serve.app import create_app
+from capplan.planner.serve.requests import Limits, Processes, answer, read_layout
 from capplan.systems.cassandra import SYSTEM
 
 ROW = LoadTestRow(cass_nodes=6, rf=3, read_fraction=0.0, clients=8, load_kind="closed", throughput_tps=1000.0)

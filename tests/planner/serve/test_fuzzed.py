@@ -13,8 +13,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from capplan.planner.serve.answer import Limits
 from capplan.planner.serve.app import EXAMPLES, create_app
+from capplan.planner.serve.requests import Limits
 
 BODIES = {"/predict": "PredictRequest", "/simulate": "SimulateRequest", "/size": "SizeRequest"}
 HERE = {"Host": "127.0.0.1"}

@@ -13,8 +13,8 @@ from starlette.websockets import WebSocketDisconnect
 
 from capplan.cli.main import BAD_INPUT, main
 from capplan.models.errors import InputError
-from capplan.planner.serve.answer import Limits, Processes, RefusedRequestError
 from capplan.planner.serve.app import create_app
+from capplan.planner.serve.requests import Limits, Processes, RefusedRequestError
 
 HERE = "http://127.0.0.1"
 TOKEN = "a-token-of-this-test"

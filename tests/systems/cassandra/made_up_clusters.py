@@ -12,8 +12,8 @@ from typing import Any, cast
 import numpy as np
 
 from capplan.calibration.tables.fit_table import fit_table, predict_table
-from capplan.calibration.tables.model import solved_rows
 from capplan.calibration.tables.rows import MEAN, THROUGHPUT, TableRow
+from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.evidence.load_test_row import Level, LoadTestRow
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.parameter import defaults

@@ -16,9 +16,9 @@ from tests.systems.cassandra.made_up_clusters import outcome
 from capplan.calibration.tables.errors import name_of
 from capplan.calibration.tables.fit_table import RowPrediction, draws_of, fit_table, predict_table
 from capplan.calibration.tables.identifiability import decided
-from capplan.calibration.tables.model import solved_rows
 from capplan.calibration.tables.priors import OVERHEAD
 from capplan.calibration.tables.rows import cells_of
+from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.cli.main import main
 from capplan.evidence.load_test_row import LATENCIES, LOAD_TESTS, LoadTestRow
 from capplan.layout.fitted_file import Fitted, write

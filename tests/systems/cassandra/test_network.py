@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.calibration.tables.model import solved_rows
 from capplan.calibration.tables.rows import Load, TableRow
+from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.models.cassandra.consistency import check_level
 from capplan.models.errors import RefusedError
 from capplan.models.language.distribution import Deterministic

@@ -11,9 +11,9 @@ import pytest
 
 from capplan.calibration.tables.backtest import backtest
 from capplan.calibration.tables.fit_table import draws_of, fit_table, predict_table
-from capplan.calibration.tables.model import solved_rows
 from capplan.calibration.tables.priors import closed
 from capplan.calibration.tables.rows import MEAN, QUANTITIES, THROUGHPUT
+from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.evidence.load_test_row import LOAD_TESTS, Level, LoadTestRow
 from capplan.models.language.parameter import defaults
 from capplan.models.language.scenario import changed

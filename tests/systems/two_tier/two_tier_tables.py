@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from capplan.calibration.tables.model import solved_rows
+from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.models.language.parameter import Values, defaults
 from capplan.systems.two_tier import SYSTEM

@@ -28,7 +28,6 @@ from capplan.calibration.fit.posterior import Maximum, best_of, laplace_distance
 from capplan.calibration.tables import errors as solver_error
 from capplan.calibration.tables.errors import Effects, factors, learnt_scatter, mix_errors, name_of
 from capplan.calibration.tables.identifiability import Judge
-from capplan.calibration.tables.model import solved_rows
 from capplan.calibration.tables.rows import (
     ACROSS_LAYOUTS,
     LEVELS,
@@ -48,6 +47,7 @@ from capplan.calibration.tables.rows import (
     with_mix,
 )
 from capplan.calibration.tables.sampler import Coordinates, ensemble
+from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.evidence.load_test_row import ALL, LoadTestRow
 from capplan.evidence.table import Evidence, Source
 from capplan.layout.basis import FigureBasis

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from capplan.calibration.tables.errors import mix_errors, share_sd
-from capplan.calibration.tables.model import Solved, solved_rows
 from capplan.calibration.tables.rows import TableRow, rows_of
+from capplan.calibration.tables.solved_rows import Solved, solved_rows
 from capplan.models.language.parameter import defaults
 from capplan.models.language.units import Number
 

@@ -21,9 +21,9 @@ from capplan.layout.fitted_file import Fitted, read_fitted, write
 from capplan.models.code_digest import code_digest
 from capplan.models.errors import InputError
 from capplan.models.results import Band
-from capplan.planner.live.answer import Case, LiveValidation, believed, figures_of
 from capplan.planner.live.clusters import Clusters
 from capplan.planner.live.folder import CALIBRATION, LARGE, PREDICTIONS, SMALL, Folder, Runs, runs_in, sessions_in
+from capplan.planner.live.live_validation import Case, LiveValidation, believed, figures_of
 from capplan.planner.live.protocol import Protocol, Stage
 from capplan.planner.live.sessions import measure_stage, predicted_sessions, session_figures
 from capplan.systems.cassandra import SYSTEM

@@ -43,7 +43,9 @@ from capplan.models.language.units import FloatArray
 from capplan.models.results import Band
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import solve
-from capplan.planner.live.answer import (
+from capplan.planner.live.clusters import Clusters
+from capplan.planner.live.folder import Runs
+from capplan.planner.live.live_validation import (
     BOTTLENECK,
     COLUMNS,
     LiveFigure,
@@ -54,8 +56,6 @@ from capplan.planner.live.answer import (
     repeats_of,
     values_of,
 )
-from capplan.planner.live.clusters import Clusters
-from capplan.planner.live.folder import Runs
 from capplan.planner.live.protocol import SessionStage
 from capplan.systems.cassandra import SYSTEM
 from capplan.systems.cassandra.network import HOST, build_cluster, build_costs

@@ -26,8 +26,8 @@ from capplan.models.language.traffic import Closed, Timeline
 from capplan.models.number_words import significant
 from capplan.models.results import STATISTICS
 from capplan.models.verdict import CONFIDENCE
-from capplan.planner.outages.answer import LevelAvailability, Metastability, OutagesAnswer, Transient
 from capplan.planner.outages.metastability import Load, RetryQuestion, Trigger, metastability, survival_of
+from capplan.planner.outages.outages_answer import LevelAvailability, Metastability, OutagesAnswer, Transient
 from capplan.planner.outages.places import (
     DRIVER,
     PATIENT,

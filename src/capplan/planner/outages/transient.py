@@ -14,7 +14,7 @@ from capplan.models.language.network import Network
 from capplan.models.language.traffic import Timeline
 from capplan.models.language.units import FloatArray
 from capplan.models.number_words import significant
-from capplan.planner.outages.answer import Duration, Phase, SeriesBand, Transient
+from capplan.planner.outages.outages_answer import Duration, Phase, SeriesBand, Transient
 from capplan.planner.outages.places import Return, with_loss
 from capplan.planner.predict.simulated_latency import LONGEST_BUDGET_S
 from capplan.simulator.engine import simulate

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capplan.calibration.tables.fit_table import TableSystem, band_of
-from capplan.calibration.tables.model import Solved, solved_rows
 from capplan.calibration.tables.rows import LEVELS, MEAN, QUANTITIES, THROUGHPUT, Load, TableRow, rows_of
+from capplan.calibration.tables.solved_rows import Solved, solved_rows
 from capplan.layout.solution import Solution
 from capplan.layout.system import Case
 from capplan.layout.uncertainty import HIGH, LOW, Uncertainty

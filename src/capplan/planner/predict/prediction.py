@@ -10,8 +10,8 @@ import numpy as np
 
 from capplan.calibration.tables.fit_table import TableSystem, unloaded
 from capplan.calibration.tables.identifiability import Judge
-from capplan.calibration.tables.model import Solved
 from capplan.calibration.tables.rows import Load, TableRow
+from capplan.calibration.tables.solved_rows import Solved
 from capplan.layout.basis import FigureBasis
 from capplan.layout.solution import Figures
 from capplan.layout.system import Case

@@ -37,7 +37,7 @@ from capplan.models.errors import InputError
 from capplan.models.language.document import network_schema, schema
 from capplan.planner.demand.demand import Demand
 from capplan.planner.predict.prediction import Prediction
-from capplan.planner.serve.answer import (
+from capplan.planner.serve.requests import (
     FittedFiles,
     Limits,
     PredictRequest,

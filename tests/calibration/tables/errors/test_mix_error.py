@@ -12,7 +12,7 @@ from tests.systems.two_tier.two_tier_tables import layout, measured
 
 from capplan.calibration.tables.errors import mix_errors, share_sd
 from capplan.calibration.tables.fit_table import fit_table, predict_table
-from capplan.calibration.tables.model import solved_rows
+from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.layout.fitted_file import Fitted
 from capplan.models.language.parameter import defaults

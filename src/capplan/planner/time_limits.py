@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario
-from capplan.simulator.work import CONSENT, LONGEST_S
+from capplan.simulator.effort import CONSENT, LONGEST_S
 
-if TYPE_CHECKING:  # slow to import
+if TYPE_CHECKING:
     from capplan.planner.size.search import Family
     from capplan.planner.sweep import Sweep, SweepEngine
+
 
 LONGEST_LAYOUT_S = 60.0
 _SOLVING_S, _SOLVING_OF_PAIR_S = 0.5, 0.05  # openprovider with 1 to 50 data centres: 0.6 s to 128 s

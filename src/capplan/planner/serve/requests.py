@@ -541,7 +541,7 @@ class Processes:
         RefusedRequestError
             When the time is over, or the process or the server ends before its request.
         """
-        from capplan.planner.serve.answer import answer
+        from capplan.planner.serve.requests import answer
 
         future = self._pool.schedule(answer, args=(verb, body, self._files), timeout=self._limits.time_s)
         try:
@@ -599,4 +599,4 @@ def _begin(memory_gib: int) -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (memory_gib * GIB, memory_gib * GIB))
-    import capplan.planner.serve.answer  # noqa: F401  # so that the first request does not wait for it
+    import capplan.planner.serve.requests  # noqa: F401  # so that the first request does not wait for it

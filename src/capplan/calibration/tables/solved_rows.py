@@ -22,6 +22,7 @@ from capplan.models.solver.operating_point import OperatingPoint, solve
 if TYPE_CHECKING:
     from capplan.calibration.tables.fit_table import TableSystem
 
+
 _UNDER_WAY, _MOST_UNDER_WAY, _ROUNDS = 4.0, 1e4, 5
 _MOST = 0.98  # share of the capacity at which the latency of open traffic is taken beyond it
 
