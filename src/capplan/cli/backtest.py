@@ -8,10 +8,9 @@ from typing import Annotated
 import typer
 
 from capplan.calibration.tables.backtest import backtest
-from capplan.cli.shell.terminal import PLOT_HELP, Json, Screen, check_plot, write_json
+from capplan.cli.shell.terminal import PLOT_HELP, Json, check_plot, print_answer
 from capplan.evidence.load_test_row import LOAD_TESTS
 from capplan.reports.backtest import describe, write_plot
-from capplan.reports.screen import show
 from capplan.systems.registry import table_system
 
 _WORST = 3  # figures that the screen shows
@@ -42,9 +41,6 @@ def backtest_(
     found = backtest(its, frame, train, table=table.name, seed=seed, displace=displace)
     if plot is not None:
         write_plot(found, plot)
-    if as_json:
-        write_json(found.to_json())
-    else:
-        show(describe(found), Screen())
+    print_answer(found, lambda: describe(found), as_json)
     if not found.answer:
         raise typer.Exit(1)

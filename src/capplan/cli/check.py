@@ -15,18 +15,16 @@ from capplan.cli.shell.terminal import (
     PLOT_HELP,
     Json,
     NoSolvingLimit,
-    Screen,
     check_output,
     check_plot,
     chosen_engine,
     exit_by,
-    write_json,
+    print_answer,
 )
 from capplan.models.files import replace_file
 from capplan.planner.check import CheckEngine, check, read_specification
 from capplan.planner.time_limits import check_layout
 from capplan.reports.check import describe, write_plot
-from capplan.reports.screen import show
 
 ENGINES: tuple[CheckEngine, ...] = ("compiled", "analytic")
 
@@ -62,9 +60,6 @@ def check_(
     if plot is not None:
         write_plot(found, plot)
     say_what_has_no_effect([asked.scenario])
-    if as_json:
-        write_json(found.to_json())
-    else:
-        show(describe(found, quiet), Screen())
-        sys.stdout.flush()
+    print_answer(found, lambda: describe(found, quiet), as_json)
+    sys.stdout.flush()
     exit_by(found.verdict.answer)

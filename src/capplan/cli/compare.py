@@ -10,13 +10,19 @@ import typer
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import HELP, say_what_has_no_effect, with_demand_of
 from capplan.cli.shell.target import Target, read_target
-from capplan.cli.shell.terminal import PLOT_HELP, Json, NoSolvingLimit, Screen, check_plot, chosen_engine, write_json
+from capplan.cli.shell.terminal import (
+    PLOT_HELP,
+    Json,
+    NoSolvingLimit,
+    check_plot,
+    chosen_engine,
+    print_answer,
+)
 from capplan.layout.fitted_file import Fitted
 from capplan.models.errors import InputError
 from capplan.planner.compare import CompareEngine, compare
 from capplan.planner.time_limits import check_layouts
 from capplan.reports.comparison import describe, write_plot
-from capplan.reports.screen import show
 from capplan.systems.registry import read_calibration
 
 ENGINES: tuple[CompareEngine, ...] = ("compiled", "analytic")
@@ -64,10 +70,7 @@ def compare_(
     if plot is not None:
         write_plot(found, plot)
     say_what_has_no_effect((one.scenario, other.scenario))
-    if as_json:
-        write_json(found.to_json())
-    else:
-        show(describe(found, drivers), Screen())
+    print_answer(found, lambda: describe(found, drivers), as_json)
 
 
 def _layouts(first: str, second: str, calibration: Path | None) -> tuple[Target, Target, Fitted | None]:

@@ -9,13 +9,12 @@ import typer
 
 from capplan.cli.shell.scenario_command import flag, with_options
 from capplan.cli.shell.target import DEFAULT_TARGET, read_target
-from capplan.cli.shell.terminal import PLOT_HELP, Json, Screen, check_plot, write_json
+from capplan.cli.shell.terminal import PLOT_HELP, Json, check_plot, print_answer
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, options_of
 from capplan.planner.demand.demand import read_demand
 from capplan.planner.demand.forecast import forecast
 from capplan.reports.demand import describe, write_plot
-from capplan.reports.screen import show
 
 
 def demand_(
@@ -50,10 +49,7 @@ def demand_(
     found = forecast(asked, met)
     if plot is not None:
         write_plot(found, file.name, plot)
-    if as_json:
-        write_json(found.to_json())
-    else:
-        show(describe(found, file.name, explain), Screen())
+    print_answer(found, lambda: describe(found, file.name, explain), as_json)
     if not found.answer:
         raise typer.Exit(1)
 

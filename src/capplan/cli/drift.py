@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from pandas import DataFrame, concat
 
-from capplan.cli.shell.terminal import Json, Screen, write_json
+from capplan.cli.shell.terminal import Json, print_answer
 from capplan.evidence.import_files import import_files
 from capplan.evidence.importers.server_metrics import recent
 from capplan.evidence.load_test_row import LOAD_TESTS
@@ -18,7 +18,6 @@ from capplan.models.errors import InputError
 from capplan.models.language.units import parse_duration_s
 from capplan.planner.drift import drift, read_answer
 from capplan.reports.saved_answer import drift as described
-from capplan.reports.screen import show
 
 
 def drift_(
@@ -52,10 +51,7 @@ def drift_(
     """
     saved = read_answer(answer)
     found = drift(saved, _measured(measured or [], prometheus, histogram or [], last))
-    if as_json:
-        write_json(found.to_json())
-    else:
-        show(described(found), Screen())
+    print_answer(found, lambda: described(found), as_json)
     if not found.answer:
         raise typer.Exit(1)
 

@@ -9,7 +9,7 @@ import typer
 
 from capplan.cli.shell.groups import Commands
 from capplan.cli.shell.progress import working
-from capplan.cli.shell.terminal import Json, Screen, write_json
+from capplan.cli.shell.terminal import Json, Screen, print_answer
 from capplan.models.errors import InputError
 from capplan.models.language.units import parse_duration_s, parse_size_bytes
 
@@ -125,12 +125,8 @@ def down() -> None:
 
 def _show(found: LabStatus, as_json: bool) -> None:
     from capplan.reports.live import status as described
-    from capplan.reports.screen import show
 
-    if as_json:
-        write_json(found.to_json())
-    else:
-        show(described(found), Screen())
+    print_answer(found, lambda: described(found), as_json)
 
 
 def _time_s(text: str) -> float:

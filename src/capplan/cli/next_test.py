@@ -8,11 +8,10 @@ import typer
 
 from capplan.cli.shell.scenario_command import given, with_options
 from capplan.cli.shell.target import DEFAULT_TARGET, TargetText, read_target
-from capplan.cli.shell.terminal import Json, NoSolvingLimit, Screen, write_json
+from capplan.cli.shell.terminal import Json, NoSolvingLimit, print_answer
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.units import parse_duration_s
 from capplan.reports.next_test import describe
-from capplan.reports.screen import show
 from capplan.systems.registry import resolve
 
 _RANKS = ("band", "decision")
@@ -64,10 +63,7 @@ def next_test_(
         hours=Hours(_hours("--run", run, 0.0), _hours("--setup", setup)),
         rank=_rank(rank),
     )
-    if as_json:
-        write_json(found.to_json())
-    else:
-        show(describe(found), Screen())
+    print_answer(found, lambda: describe(found), as_json)
     if not found.answer:
         raise typer.Exit(1)
 

@@ -18,11 +18,10 @@ from capplan.cli.shell.terminal import (
     Confidence,
     Json,
     NoSolvingLimit,
-    Screen,
     check_plot,
     chosen_engine,
     exit_by,
-    write_json,
+    print_answer,
 )
 from capplan.models.errors import InputError
 from capplan.models.language.network import Network
@@ -35,7 +34,6 @@ from capplan.planner.outages.transient import Effort, Times
 from capplan.planner.predict.predict import PredictionEngine
 from capplan.planner.time_limits import check_layout
 from capplan.reports.outages import describe, write_plot
-from capplan.reports.screen import show
 
 ENGINES: tuple[PredictionEngine, ...] = ("compiled", "analytic")
 _STEPS = (1.0, 3.0)  # of a range of times, in each power of ten
@@ -151,10 +149,7 @@ def outages_(
             say_what_has_no_effect([scenario])
     if plot is not None:
         _plot(answer, plot)
-    if as_json:
-        write_json(answer.to_json())
-    else:
-        show(describe(answer), Screen())
+    print_answer(answer, lambda: describe(answer), as_json)
     exit_by(None if answer.verdict is None else answer.verdict.answer)
     if not answer.recovers:
         raise typer.Exit(1)

@@ -19,13 +19,11 @@ from capplan.cli.shell.terminal import (
     Csv,
     Json,
     NoSolvingLimit,
-    Screen,
     check_plot,
     chosen_engine,
     exit_by,
+    print_answer,
     refuse_both,
-    write_frame,
-    write_json,
 )
 from capplan.layout.system import Case
 from capplan.models.errors import InputError
@@ -36,7 +34,6 @@ from capplan.planner.network_question import NetworkQuestion
 from capplan.planner.predict.predict import PredictionEngine, predict
 from capplan.planner.predict.prediction import Prediction
 from capplan.reports.prediction import Answer, describe, write_plot, write_ratio_plot
-from capplan.reports.screen import show
 from capplan.systems.registry import resolve
 
 if TYPE_CHECKING:
@@ -205,9 +202,4 @@ def _finish(prediction: Prediction, as_json: bool, as_csv: bool, more: Sequence[
 
 
 def _show(prediction: Prediction, as_json: bool, as_csv: bool, more: Sequence[str], data: str) -> None:
-    if as_json:
-        write_json(prediction.to_json())
-    elif as_csv:
-        write_frame(prediction.to_frame())
-    else:
-        show(describe(prediction, more, data), Screen())
+    print_answer(prediction, lambda: describe(prediction, more, data), as_json, as_csv)

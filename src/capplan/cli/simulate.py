@@ -20,12 +20,10 @@ from capplan.cli.shell.terminal import (
     Csv,
     Json,
     NoLimits,
-    Screen,
     check_output,
     check_plot,
+    print_answer,
     refuse_both,
-    write_frame,
-    write_json,
 )
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.network import Network
@@ -43,7 +41,6 @@ from capplan.planner.simulate.simulate import (
 )
 from capplan.planner.simulate.simulation import Horizon, Simulation
 from capplan.planner.time_limits import check_layout
-from capplan.reports.screen import show
 from capplan.reports.simulation import describe, write_plot
 from capplan.simulator.effort import check_work
 from capplan.simulator.engine import check_engine
@@ -117,12 +114,7 @@ def simulate_(
 
 
 def _show(simulation: Simulation, as_json: bool, as_csv: bool) -> None:
-    if as_json:
-        write_json(simulation.to_json())
-    elif as_csv:
-        write_frame(simulation.to_frame())
-    else:
-        show(describe(simulation), Screen())
+    print_answer(simulation, lambda: describe(simulation), as_json, as_csv)
 
 
 def _horizon(name: str | None) -> Horizon | None:

@@ -26,10 +26,9 @@ from capplan.cli.shell.terminal import (
     Confidence,
     Json,
     NoTimeLimit,
-    Screen,
     check_plot,
     chosen_engine,
-    write_json,
+    print_answer,
 )
 from capplan.cli.shell.workers import workers_for
 from capplan.layout.system import System
@@ -41,7 +40,6 @@ from capplan.planner.size.machines import Prices, read_prices, read_shapes
 from capplan.planner.size.search import SizingEngine
 from capplan.planner.size.size import SizingQuestion, families, size
 from capplan.planner.sweep import rate_fields
-from capplan.reports.screen import show
 from capplan.reports.sizing import describe, write_plot
 from capplan.systems.registry import system
 
@@ -117,10 +115,7 @@ def size_(
     say_what_has_no_effect([base])
     if plot is not None:
         write_plot(sizing, its, plot)
-    if as_json:
-        write_json(sizing.to_json())
-    else:
-        show(describe(sizing, its, explain), Screen())
+    print_answer(sizing, lambda: describe(sizing, its, explain), as_json)
     if sizing.answer != "yes":
         raise typer.Exit(1)
 

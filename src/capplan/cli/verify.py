@@ -10,14 +10,13 @@ import typer
 
 from capplan.cli.shell.messages import say
 from capplan.cli.shell.progress import stages
-from capplan.cli.shell.terminal import Json, Screen, write_json
+from capplan.cli.shell.terminal import Json, print_answer
 from capplan.cli.shell.workers import workers_for
 from capplan.layout.fitted_file import Fitted
 from capplan.planner.proposal.propose import STAGES, TASKS, NoLayoutError, Stage
 from capplan.planner.proposal.verify import Verification, question_of, read_proposal, verify
 from capplan.planner.size.size import families
 from capplan.reports.saved_answer import verification
-from capplan.reports.screen import show
 from capplan.simulator.workers import Workers
 from capplan.systems.registry import read_calibration, system
 
@@ -44,10 +43,7 @@ def verify_(
         workers_for(tasks, processes, None) as workers,
     ):
         found = _verified(content, workers, calibration, stage)
-    if as_json:
-        write_json(found.to_json())
-    else:
-        show(verification(found, file), Screen())
+    print_answer(found, lambda: verification(found, file), as_json)
     if not found.verified:
         raise typer.Exit(1)
 

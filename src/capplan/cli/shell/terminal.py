@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -21,6 +21,8 @@ from capplan.models.visible_text import cell, visible
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+    from capplan.reports.document import Block
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -50,6 +52,28 @@ class Screen(Console):
     def on_broken_pipe(self) -> None:
         """Leave it to the entry point."""
         raise BrokenPipeError
+
+
+def print_answer(answer: Any, described: Callable[[], Iterable[Block]], as_json: bool, as_csv: bool = False) -> None:
+    """Print what a verb answers: as JSON, as CSV, or described for people.
+
+    Parameters
+    ----------
+    answer : VerbAnswer
+        The answer; with `to_frame`, where CSV is offered.
+    described : function
+        Returns the description in blocks.
+    as_json, as_csv : bool
+        The formats that were asked for; text if none was.
+    """
+    from capplan.reports.screen import show  # JSON and CSV need no tables of rich
+
+    if as_json:
+        write_json(answer.to_json())
+    elif as_csv:
+        write_frame(answer.to_frame())
+    else:
+        show(described(), Screen())
 
 
 def refuse_both(as_json: bool, as_csv: bool) -> None:
