@@ -26,6 +26,7 @@ from capplan.models.results import STATISTICS, Band, plain, rounded
 from capplan.planner.demand.forecast import months_until_rate, with_demand
 from capplan.planner.predict.predict import predict
 from capplan.planner.predict.prediction import Prediction
+from capplan.planner.proposal.alternatives import Survival, confidence_options, survival
 from capplan.planner.proposal.details import Details
 from capplan.planner.proposal.evidence import (
     Fold,
@@ -38,7 +39,6 @@ from capplan.planner.proposal.evidence import (
     predicted_unseen,
     unseen_rows,
 )
-from capplan.planner.proposal.options import Survival, confidence_options, survival
 from capplan.planner.proposal.proposal import (
     DISKS,
     RATE,
