@@ -33,7 +33,7 @@ class VerbAnswer:
 
         published = schema(cls)
         published["properties"] = {"schema": {"const": cls.SCHEMA, "type": "string"}, **published["properties"]}
-        for part in (published, *published["$defs"].values()):
+        for part in (published, *published.get("$defs", {}).values()):
             part["additionalProperties"] = False
             part["required"] = list(part["properties"])
             for field in part["properties"].values():
