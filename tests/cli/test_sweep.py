@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -50,68 +49,6 @@ def ran(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[str, str]:
 
 def table(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(ran(capsys, *arguments, *FAST, "--csv")[0])))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        (["--dcs", "5..1"], "--dcs"),
-        (["--cass-nodes", "3..12:0"], "--cass-nodes"),
-        (["--tps", "1000..2000"], "--tps"),
-        (["--tps", "0"], "--tps"),
-        (["--load", "80"], "--load"),
-        (["--tps", "100", "--load", "80%"], "--load"),
-        (["--rtt", "1ms", "--distance-km", "5"], "--distance-km"),
-        (["--proxy", "maybe"], "--proxy"),
-        (["--engine", "analytical"], "'analytic'"),
-        (["--precision", "p99<2%"], "--engine compiled"),
-        (["--engine", "compiled", "--precision", "acc.p99<2%"], "'acct'"),
-        (["--slo", "acct.p99<banana"], "'banana'"),
-        (["--dcs", "1..64", "--cass-nodes", "3..64", "--rf", "1..64"], "253,952"),
-        (["--tps", "1..100000:1", "--dcs", "1..2"], "200,000"),
-        (["--cass-nodes", "1,2"], "rf = 3"),
-        (["--out", "table.txt"], "'table.txt'"),
-        (["--out", "nowhere/table.csv"], "nowhere"),
-        (["--plot", "nowhere/plot.html"], "nowhere"),
-        (["--json", "--csv"], "--csv"),
-        (["--dask", "tcp://127.0.0.1:1", "--processes", "2"], "--processes"),
-        (["--servers", "1,2"], "arion"),
-        (["arion", "--tps", "100", "--rps-per-client", "5"], "--rps-per-client"),
-        (["vcider", "--rf", "1..3"], "vcider"),
-        (["nosystem"], "'nosystem'"),
-    ],
-)
-def test_what_is_wrong_is_one_sentence_that_names_it(
-    capsys: pytest.CaptureFixture[str], arguments: Sequence[str], named: str
-) -> None:
-    code = main(["sweep", *arguments])
-    out, err = capsys.readouterr()
-
-    assert (code, out) == (2, "")
-    assert err.startswith("capplan: ")
-    assert err.count("\n") == 1
-    assert named in err
-
-
-def test_a_table_for_people_fits_the_screen(capsys: pytest.CaptureFixture[str]) -> None:
-    out, err = ran(capsys, *QUICK)
-    rows = [line.split() for line in out.splitlines() if line.strip().startswith(("1 ", "2 "))]
-
-    assert err == ""
-    assert [row[:2] for row in rows] == [["1", "3"], ["1", "3"], ["2", "3"], ["2", "3"]]
-    assert [row[3] for row in rows] == ["yes", "uncertain"] * 2
-    assert sum(line.strip().endswith(" %)") for line in out.splitlines()) == 2  # what is dropped
-    assert out.count("refused: ") == 1
-    assert max(map(len, out.splitlines())) <= 80
-
-
-@pytest.mark.slow
-def test_a_table_that_is_wider_than_the_screen_is_not_cut(capsys: pytest.CaptureFixture[str]) -> None:
-    sides = ["--dcs", "1,2", "--rtt", "1ms,3ms", "--front-nodes", "2,3", "--consistency-write", "QUORUM,LOCAL_QUORUM"]
-    out, _ = ran(capsys, *sides, *FAST)
-
-    assert "…" not in out
-    assert out.count("QUORUM") == 16
 
 
 @pytest.mark.parametrize(
@@ -240,24 +177,6 @@ def test_kill_9_costs_only_what_was_not_finished(tmp_path: Path) -> None:
     assert call("killed.csv", 5) == 0
     assert (tmp_path / "killed.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
     assert (tmp_path / "killed.csv.log").read_text() == "12345"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "labels"),
-    [
-        (QUICK, ["acct p99 [ms]", "offered"]),
-        (["fedora4", "--nodes", "1..3"], [layout_options(system("fedora4").scenario)["nodes"].label]),
-        (["arion", "--load", "50%,80%,120%"], ["read p99 [ms]", "offered"]),
-    ],
-)
-def test_a_plot_labels_its_axes(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, arguments: Sequence[str], labels: Sequence[str]
-) -> None:
-    page = tmp_path / "plot.html"
-    ran(capsys, *arguments, *FAST, "--plot", str(page))
-    text = page.read_text(encoding="utf-8")
-
-    assert all(label in text for label in labels)
 
 
 def test_parquet_has_the_types_of_the_columns(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
