@@ -229,5 +229,3 @@ def test_clients_that_wait_claim_their_throughput(completed: float, status: str)
     assert {each.name: each.status for each in found.claims}["throughput"] == status
     assert found.rows_of_other_layouts == 1
     assert {each.name: each.measured for each in found.claims}["read.mean"] == 8000 / completed
-
-

@@ -1,8 +1,6 @@
 """Scores and coverage of bands, by hand or by scipy's tests; the table of a validation."""
 
 import math
-import subprocess
-import sys
 from dataclasses import asdict, replace
 
 import pytest
@@ -225,10 +223,3 @@ def test_a_table_without_left_out_figures_has_its_columns_all_the_same() -> None
     frame = validation((compared("one", "a", "rate", 1.0),), ()).to_frame()
 
     assert frame[["fold", "left_out_error", "held"]].isna().all(axis=None)
-
-
-def test_pandas_is_imported_when_a_table_is_asked_for() -> None:
-    command = "import sys, capplan.calibration.validation.validate; print(*sys.modules, sep='\\n')"
-    result = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)
-
-    assert "pandas" not in result.stdout.split()
