@@ -92,14 +92,6 @@ def test_documents_and_files_become_one_table_with_one_audit(
     assert "Register of contradictions" in out
 
 
-@pytest.mark.parametrize("name", ["load-tests", "microbench"])
-def test_schemas_are_valid(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(capsys, "evidence", "schema", name)
-
-    assert code == 0
-    jsonschema.Draft202012Validator.check_schema(json.loads(out))
-
-
 def test_the_plot_has_a_line_for_each_class(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table, picture = tmp_path / "table.csv", tmp_path / "plot.html"
     run(capsys, "evidence", "import", SAMPLES / "cstress-mixed-fixed1500.hdr", CLOSED, "-o", table)

@@ -189,9 +189,7 @@ def test_the_page_is_small_and_asks_nobody(proposal: Proposal) -> None:
 @pytest.mark.parametrize("made", [with_unseen_rows, pytest.param(of_a_table, marks=pytest.mark.slow)])
 def test_the_json_follows_its_schema(made: Callable[[], Proposal]) -> None:
     proposal = made()
-    schema = json.loads((ROOT / "docs" / "reference" / "proposal.schema.json").read_text(encoding="utf-8"))
-    assert schema == proposal_schema()
-    jsonschema.validate(proposal.to_json(), schema)
+    jsonschema.validate(proposal.to_json(), proposal_schema())
     json.dumps(proposal.to_json(), allow_nan=False)
 
 

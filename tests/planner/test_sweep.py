@@ -110,13 +110,6 @@ def test_shares_of_the_capacity_are_rates_of_it() -> None:
     ]
 
 
-def test_a_rate_per_client_is_offered_by_all_clients() -> None:
-    rates = OfferedRates("given", (20.0,), "rps_per_client")
-    points = computed(sweep(scenario("arion"), rates, {"clients": (100, 200)}, draws=3))
-
-    assert [point["offered_tps"] for point in points] == [2000.0, 4000.0]
-
-
 @pytest.mark.parametrize("name", [each.name for each in documented_systems() if not each.ratios_only])
 def test_no_figure_of_a_request_in_the_traffic_is_missing_beyond_capacity(name: str) -> None:
     (beyond,) = computed(sweep(scenario(name), load(1.3), draws=3))

@@ -36,15 +36,6 @@ def test_the_interval_of_coverage_is_that_of_clopper_and_pearson(held: int, of: 
     assert (found.low, found.high) == pytest.approx((published.low, published.high))
 
 
-@pytest.mark.parametrize("level", [0.8, 0.95])
-def test_the_interval_may_have_another_level(level: float) -> None:
-    published = stats.binomtest(4, 5).proportion_ci(level, method="exact")
-
-    assert (coverage(some(4, 5), level).low, coverage(some(4, 5), level).high) == pytest.approx(
-        (published.low, published.high)
-    )
-
-
 def test_figures_of_one_scenario_are_worth_one() -> None:
     """Eight figures of two scenarios, all held: as sure as two figures."""
     published = stats.binomtest(2, 2).proportion_ci(0.9, method="exact")

@@ -22,7 +22,6 @@ from capplan.reports.validation import (
     not_counted,
     page,
     predicted_against_documented,
-    rows_of,
 )
 from capplan.systems.registry import documented_names
 
@@ -38,10 +37,6 @@ def tables_of(text: str) -> list[list[list[str]]]:
     """Return the tables of a page, as cells."""
     blocks = re.findall(r"(?:^\|.*\|\n)+", text, re.MULTILINE)
     return [[[cell.strip() for cell in line[1:-1].split("|")] for line in block.splitlines()] for block in blocks]
-
-
-def names_of(found: Validation) -> dict[str, str]:
-    return {row["id"]: row["name"] for row in rows_of(found)}
 
 
 def rows_under(text: str, head: str) -> list[list[str]]:
