@@ -1,7 +1,6 @@
 """Progress: a bar on terminals after a moment, and nothing where there is no terminal."""
 
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ PLAN = ReplicationPlan(read_network(EXAMPLE), 10.0, 1.0, 1, replications=2, engi
 
 
 @pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+def shown(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """Set once a bar is shown, which is at once."""
     started, start = threading.Event(), Bar.start
 

@@ -10,6 +10,7 @@ import pytest
 from tests.calibration.documented_reports import reported
 from tests.calibration.fit.small_calibration import few_draws
 from tests.calibration.made_up_fits import as_documented
+from tests.cli.commands import answered
 
 import capplan.cli.documented.validate as face
 from capplan.calibration.validation.validate import goals_of_all, report, stages_of
@@ -38,17 +39,6 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
 
     monkeypatch.setattr(face, "validate", fake)
     return calls
-
-
-def ran(capsys: pytest.CaptureFixture[str], *arguments: str, code: int | None = None) -> str:
-    wanted = code
-    if wanted is None:
-        system = next((name for name in arguments if name in REPORTS), "openprovider")
-        wanted = 0 if REPORTS[system].passed else 1
-    assert main(["validate", *arguments]) == wanted
-    out, err = capsys.readouterr()
-    assert err == ""
-    return out
 
 
 def words(out: str) -> str:
@@ -91,11 +81,11 @@ def test_where_every_goal_is_met_the_answer_is_yes(
     for name, found in list(REPORTS.items()):
         monkeypatch.setitem(REPORTS, name, passing(found))
     for name in (*REPORTS, "all"):
-        assert missed_in(ran(capsys, name, code=0)) == []
+        assert missed_in(answered(capsys, "validate", name, code=0)) == []
 
 
 def test_a_missed_goal_is_a_no(missed: str, capsys: pytest.CaptureFixture[str]) -> None:
-    (line,) = missed_in(ran(capsys, missed, code=1))
+    (line,) = missed_in(answered(capsys, "validate", missed, code=1))
 
     assert "TS2" in line
     assert "+4.0%" in line
@@ -103,7 +93,7 @@ def test_a_missed_goal_is_a_no(missed: str, capsys: pytest.CaptureFixture[str]) 
 
 @pytest.mark.parametrize("format_", ["--json", "--csv"])
 def test_a_missed_goal_is_a_no_for_programs_too(missed: str, format_: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "ts2.incoming" in ran(capsys, missed, format_, code=1)
+    assert "ts2.incoming" in answered(capsys, "validate", missed, format_, code=1)
 
 
 def test_a_missed_goal_that_figures_share_is_a_no(
@@ -113,7 +103,7 @@ def test_a_missed_goal_that_figures_share_is_a_no(
     goal = found.goals[-1]
     off = replace(found, goals=(*found.goals[:-1], replace(goal, value=1.01 * goal.limit)))
     monkeypatch.setitem(REPORTS, "vcider", off)
-    (line,) = missed_in(ran(capsys, "vcider", code=1))
+    (line,) = missed_in(answered(capsys, "validate", "vcider", code=1))
 
     assert goal.name in line
 
@@ -124,7 +114,7 @@ def test_all_is_a_no_if_one_system_misses_one_goal(
     for name, found in list(REPORTS.items()):
         monkeypatch.setitem(REPORTS, name, passing(found))
     monkeypatch.setitem(REPORTS, "openprovider", missing_one(REPORTS["openprovider"], "ts2.incoming"))
-    (line,) = missed_in(ran(capsys, "all", code=1))
+    (line,) = missed_in(answered(capsys, "validate", "all", code=1))
 
     assert "openprovider" in line
     assert "+4.0%" in line
@@ -138,7 +128,7 @@ def test_all_is_a_no_if_the_systems_miss_a_goal_together(
         let_off = passing(found)
         figures = tuple(replace(each, error=0.5, predicted=9 * each.high) for each in let_off.figures)
         monkeypatch.setitem(REPORTS, name, replace(let_off, figures=figures))
-    (line,) = missed_in(ran(capsys, "all", code=1))
+    (line,) = missed_in(answered(capsys, "validate", "all", code=1))
 
     assert words(goals_of_all(list(REPORTS.values()))[0].name) in line
 
@@ -154,7 +144,7 @@ def test_json_of_all_is_by_system(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_fitted_file_is_validated(asked: Asked, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "mine.json"
     write(as_documented(system("vcider").fitted()), path)
-    out = ran(capsys, str(path), code=0)
+    out = answered(capsys, "validate", str(path), code=0)
 
     assert asked == [("vcider", False)]
     assert "+0%" in words(out)
