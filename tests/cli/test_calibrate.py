@@ -1,6 +1,5 @@
 """`capplan calibrate` writes the fitted file, and the same file for the same seed."""
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -58,44 +57,3 @@ def test_without_output_it_is_the_system_s_own_file(
     assert seeds == [1]
     assert read_fitted(tmp_path / "openprovider.json").seed == 1
     assert "openprovider.json" in capsys.readouterr().out
-
-
-@pytest.mark.usefixtures("seeds")
-def test_json_is_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "mine.json"
-
-    assert main(["calibrate", "--output", str(path), "--json"]) == 0
-    printed = json.loads(capsys.readouterr().out)
-    assert printed == json.loads(path.read_text(encoding="utf-8"))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "wanted"),
-    [
-        (["openprovidr"], "'openprovider'"),
-        (["--seed", "-1"], "--seed"),
-        (["--output", "none/mine.json"], "none/mine.json"),
-    ],
-)
-def test_bad_input_is_one_sentence_before_anything_is_computed(
-    arguments: list[str],
-    wanted: str,
-    seeds: list[int],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(tmp_path)
-
-    assert main(["calibrate", *arguments]) == 2
-    out, err = capsys.readouterr()
-    assert (out, seeds) == ("", [])
-    assert err.startswith("capplan: ")
-    assert err.count("\n") == 1
-    assert wanted in err
-
-
-def test_a_folder_cannot_be_overwritten(seeds: list[int], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["calibrate", "--output", str(tmp_path)]) == 2
-    assert str(tmp_path) in capsys.readouterr().err
-    assert seeds == []

@@ -93,14 +93,6 @@ def test_documents_and_files_become_one_table_with_one_audit(
     assert "Register of contradictions" in out
 
 
-@pytest.mark.parametrize("name", ["load-tests", "microbench"])
-def test_schemas_are_valid(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(capsys, "evidence", "schema", name)
-
-    assert code == 0
-    jsonschema.Draft202012Validator.check_schema(json.loads(out))
-
-
 def test_the_plot_has_a_line_for_each_class(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table, picture = tmp_path / "table.csv", tmp_path / "plot.html"
     run(capsys, "evidence", "import", SAMPLES / "cstress-mixed-fixed1500.hdr", CLOSED, "-o", table)
@@ -109,37 +101,3 @@ def test_the_plot_has_a_line_for_each_class(tmp_path: Path, capsys: pytest.Captu
     assert (code, out) == (0, f"{picture}\n")
     assert "open, read" in picture.read_text()
     assert run(capsys, "evidence", "plot", table, "--plot", picture, "--statistic", "p999")[0] == 0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["audit", "openprovidr"], "did you mean 'openprovider'?"),
-        (["audit", "cassandra"], "so audit their table"),
-        (["audit", "missing.csv"], "missing.csv does not exist"),
-        (["import", "missing.txt", "-o", "table.csv"], "missing.txt does not exist"),
-        (["import", CLOSED, "-o", "table.txt"], "the ending decides the format"),
-        (["import", CLOSED, "--set", "cass_nodes"], "must be name=value"),
-        (["import", CLOSED, "--set", "rf=1,rf=1"], "twice"),
-        (["import", CLOSED, "--set", "cas_nodes=3"], "did you mean 'cass_nodes'?"),
-        (["import", CLOSED, "--map", "missing.toml"], "missing.toml"),
-        (["import", "vcider"], "no rate and no latency of a load test"),
-        (["import", CLOSED, "--json"], "say by -o where the table goes"),
-        (["schema", "loadtests"], "did you mean 'load-tests'?"),
-        (["plot", CLOSED, "--plot", "a.html", "--statistic", "p98"], "did you mean 'p9"),
-    ],
-)
-def test_bad_input_is_refused_in_one_sentence(
-    arguments: list[object],
-    sentence: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    code, out, err = run(capsys, "evidence", *arguments)
-
-    assert (code, out) == (2, "")
-    assert sentence in err
-    assert err.count("\n") == 1
-    assert not list(tmp_path.iterdir())

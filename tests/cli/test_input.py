@@ -1,15 +1,14 @@
 """Input as people type it: read the same way by every command and from files, or refused in one sentence."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tests.cli.commands import refused
 
 from capplan.cli.main import main
 from capplan.models.language.scenario import Scenario
 from capplan.systems.registry import read_scenario, scenario
 
-EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 QUICK = {
     "predict": ["--engine", "analytic"],
     "simulate": ["--duration", "1s"],
@@ -35,65 +34,17 @@ def answered(capsys: pytest.CaptureFixture[str], verb: str, *arguments: str) -> 
     return out, err
 
 
-def refused(capsys: pytest.CaptureFixture[str], arguments: Sequence[str]) -> str:
-    assert main(list(arguments)) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.count("\n") == 1
-    assert not any(word in err for word in ("Input should", "pydantic", "rtt.str", "Traceback"))
-    return err
-
-
 @pytest.mark.parametrize("verb", VERBS)
-@pytest.mark.parametrize("typed", ["1k", "1,000", "1_000", "1k/s", "60k/min", "0.001M"])
-def test_a_rate_is_read_alike_by_every_command(capsys: pytest.CaptureFixture[str], verb: str, typed: str) -> None:
+def test_a_rate_is_read_alike_by_every_command(capsys: pytest.CaptureFixture[str], verb: str) -> None:
     plain = answered(capsys, verb, "fedora4", "--tps", "1000", "--csv")
 
-    assert answered(capsys, verb, "fedora4", "--tps", typed, "--csv") == plain
+    for typed in ("1k", "1,000", "1_000", "1k/s", "60k/min", "0.001M"):
+        assert answered(capsys, verb, "fedora4", "--tps", typed, "--csv") == plain
 
 
 @pytest.mark.parametrize("typed", ["1500", '"1.5k"', '"1,500"', "1_500", '"90k/min"'])
 def test_a_rate_is_read_alike_from_a_file(folder: Path, typed: str) -> None:
     assert read_scenario(written(folder, f'system = "fedora4"\ntps = {typed}\n')) == scenario("fedora4", tps=1500.0)
-
-
-@pytest.mark.parametrize("verb", VERBS)
-@pytest.mark.parametrize(
-    ("options", "wanted"),
-    [
-        (["--dcs", "2", "--rtt", "3"], "'3ms'"),
-        (["--dcs", "2", "--distance", "150"], "'150km'"),
-        (["--tps", "10m"], "'M'"),
-        (["--dcs", "two"], "'two'"),
-        (["--dcs", "1.5"], "'1.5'"),
-    ],
-    ids=str,
-)
-def test_what_lacks_a_unit_or_is_no_number_is_refused_alike(
-    capsys: pytest.CaptureFixture[str], verb: str, options: list[str], wanted: str
-) -> None:
-    assert wanted in refused(capsys, [verb, *options])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "wanted"),
-    [
-        (["simulate", "--duration", "60"], "'60s'"),
-        (["simulate", "--warmup", "5"], "'5s'"),
-        (["predict", "--budget", "2"], "'2s'"),
-        (["predict", "--tps", "1,5k"], "'1.5k'"),
-        (["simulate", "--tps", "1,5k"], "'1.5k'"),
-        (["sweep", "--tps", "1,500"], "1500"),
-        (["predict", "--dcs", "2", "--rtt", "dc1-dc2=3"], "'3ms'"),
-        (["sweep", "--rtt", "3ms..9ms:2"], "'2ms'"),
-        (["sweep", "--load", "80"], "'80%'"),
-        (["simulate", "--replications", "few"], "--replications few"),
-        (["simulate", "--replications", "0"], "at least 1"),
-    ],
-    ids=" ".join,
-)
-def test_the_sentence_says_what_to_write(capsys: pytest.CaptureFixture[str], arguments: list[str], wanted: str) -> None:
-    assert wanted in refused(capsys, arguments)
 
 
 @pytest.mark.parametrize(
@@ -136,21 +87,31 @@ def test_files_and_options_have_the_same_keys_and_units(
         ('data_factor = "much"', "a number"),
         ("encryption = [1]", "a text in quotes"),
         ("cass-nodes = 6", "'cass_nodes'"),
+        ("dcs = 3\ncass_node = 6", "'cass_nodes'"),
+        ("dcs = 0", "dcs"),
+        ('dcs = "three"', "dcs"),
+        ('tps = "nan"', "nan"),
+        ("tps = nan", "nan"),
+        ('rtt = "3parsecs"', "'parsecs'"),
+        ('dcs = 3\nrtt = [["0ms", "2ms"], ["2ms", "0ms"]]', "3 data centres"),
+        ('system = "openprovidr"', "'openprovider'"),
+        ("dcs = = 3", "TOML"),
     ],
 )
 def test_a_refused_file_says_what_it_was_taken_for(
     folder: Path, capsys: pytest.CaptureFixture[str], text: str, wanted: str
 ) -> None:
-    sentence = refused(capsys, ["predict", written(folder, f"{text}\n")])
+    sentence = refused(capsys, "predict", written(folder, f"{text}\n"))
 
-    assert "mine.toml, read as a scenario of openprovider" in sentence
+    assert "mine.toml, read as a scenario of openprovider" in sentence or wanted in ("TOML", "'openprovider'")
+    assert "mine.toml" in sentence
     assert wanted in sentence
 
 
 @pytest.mark.parametrize("text", ["", "# nothing yet\n"])
 @pytest.mark.parametrize("verb", [*VERBS, "validate", "calibrate"])
 def test_an_empty_file_is_refused(folder: Path, capsys: pytest.CaptureFixture[str], verb: str, text: str) -> None:
-    assert 'system = "openprovider"' in refused(capsys, [verb, written(folder, text)])
+    assert 'system = "openprovider"' in refused(capsys, verb, written(folder, text))
 
 
 def test_a_byte_order_mark_is_read_over(folder: Path) -> None:
@@ -159,7 +120,7 @@ def test_a_byte_order_mark_is_read_over(folder: Path) -> None:
 
 def test_a_dangling_link_names_what_it_leads_to(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "link.toml").symlink_to("gone.toml")
-    sentence = refused(capsys, ["predict", "link.toml"])
+    sentence = refused(capsys, "predict", "link.toml")
 
     assert "gone.toml" in sentence
     assert "did you mean" not in sentence
@@ -207,29 +168,6 @@ def test_encryption_is_swept_with_none(capsys: pytest.CaptureFixture[str]) -> No
     assert rows[1] != rows[2]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "ending"),
-    [
-        (["simulate", "--trace", "out.xlsx"], ".parquet"),
-        (["simulate", "--trace", "out"], ".parquet"),
-        (["simulate", "--plot", "out.pdf"], ".svg"),
-        (["predict", "--plot", "out.jpeg"], ".svg"),
-        (["sweep", "--plot", "out"], ".svg"),
-        (["sweep", "--out", "out.json"], ".csv"),
-    ],
-    ids=" ".join,
-)
-def test_an_ending_that_names_no_format_is_refused(
-    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], ending: str
-) -> None:
-    assert ending in refused(capsys, arguments)
-    assert list(folder.iterdir()) == []
-
-
-def test_a_device_is_not_replaced(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "/dev/null" in refused(capsys, ["calibrate", "--output", "/dev/null"])
-
-
 def test_a_trace_is_csv_by_its_ending(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     import pandas as pd
 
@@ -241,12 +179,6 @@ def test_a_trace_is_csv_by_its_ending(folder: Path, capsys: pytest.CaptureFixtur
     assert list(text) == list(table)
     assert (text["start_ns"] == table["start_ns"]).all()
     assert list(text["class"]) == list(table["class"])
-
-
-def test_a_network_is_named_as_one(capsys: pytest.CaptureFixture[str]) -> None:
-    target = str(EXAMPLES / "pauses-and-a-lost-node.toml")
-
-    assert "is a network" in refused(capsys, ["sweep", target])
 
 
 def test_the_kinds_of_scenarios_agree_on_a_rate(folder: Path) -> None:
@@ -269,5 +201,5 @@ def test_a_picture_without_a_browser_is_refused_before_the_work(
 ) -> None:
     monkeypatch.setattr("choreographer.browsers.chromium.Chromium.find_browser", lambda **_: None)
 
-    assert "write .html" in refused(capsys, [verb, "--plot", "out.svg"])
+    assert "write .html" in refused(capsys, verb, "--plot", "out.svg")
     assert list(folder.iterdir()) == []

@@ -13,26 +13,6 @@ from capplan.cli.shell.groups import VERBS, Verb
 START = [sys.executable, "-c", "from capplan.cli.process import run; run()"]
 
 
-def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """Run, and return the sentence on stderr."""
-    code = main(arguments)
-    out, err = capsys.readouterr()
-    assert (code, out) == (2, "")
-    assert err.startswith("capplan: ")
-    assert err.count("\n") == 1
-    return err.removeprefix("capplan: ").rstrip()
-
-
-@pytest.mark.parametrize("arguments", [["--help"], []])
-def test_help_names_every_command(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(arguments) == 0
-    out, err = capsys.readouterr()
-    assert err == ""
-    for name, verb in VERBS.items():
-        assert name in out
-        assert verb.about.split()[0] in out
-
-
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"capplan {version('capplan')}\n"
@@ -42,30 +22,6 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 def test_every_command_helps(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([name, "--help"]) == 0
     assert f"capplan {name}" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        (["evidnce"], ["'evidnce'", "'evidence'"]),
-        (["banana"], ["'banana'", "capplan --help"]),
-        (["evidence"], ["'capplan evidence'", "list, show, audit"]),
-        (["evidence", "lst"], ["'lst'", "'list'"]),
-        (["--versoin"], ["'--versoin'", "'--version'"]),
-        (["systems", "--jsn"], ["'--jsn'", "'--json'"]),
-        (["systems", "banana"], ["banana", "capplan systems --help"]),
-        (["systems", "--json", "--csv"], ["--json", "--csv"]),
-        (["compare"], ["layout", "fitted file", "capplan compare FIRST SECOND"]),
-        (["compare", "openprovider"], ["second layout", "fitted file", "capplan compare FIRST SECOND"]),
-        (["lab", "rtt"], ["round trip", "capplan lab rtt TIME"]),
-        (["backtest", "cassandra", "table.csv"], ["rows", "capplan backtest SYSTEM TABLE --train EXPRESSION"]),
-    ],
-)
-def test_bad_usage_names_what_is_wrong_and_the_next_step(
-    arguments: list[str], named: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    sentence = refused(capsys, *arguments)
-    assert all(part in sentence for part in named)
 
 
 def interrupt() -> None:

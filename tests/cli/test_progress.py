@@ -1,109 +1,78 @@
-"""Progress: shown after a moment and on terminals only; stages are named, and counted when they are complete."""
+"""Progress: a bar on terminals after a moment, and nothing where there is no terminal."""
 
-from types import SimpleNamespace
-from typing import Any
+import threading
+from pathlib import Path
 
 import pytest
+from rich.progress import Progress as Bar
 
 from capplan.cli.shell import progress
-from capplan.cli.shell.progress import counting, stages
+from capplan.models.language.document import read_network
+from capplan.simulator.replications import ReplicationPlan
+
+EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "pauses-and-a-lost-node.toml"
+PLAN = ReplicationPlan(read_network(EXAMPLE), 10.0, 1.0, 1, replications=2, engine="simpy")
 
 
-class FakeBar:
-    """A bar that records what it is told."""
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Set once a bar is shown, which is at once."""
+    started, start = threading.Event(), Bar.start
 
-    made: "FakeBar"
+    def seen(bar: Bar) -> None:
+        start(bar)
+        started.set()
 
-    def __init__(self, *_: Any, **settings: Any) -> None:
-        self.settings = settings
-        self.told: list[dict[str, Any]] = []
-        self.live = SimpleNamespace(is_started=False)
-        self.stopped = False
-        FakeBar.made = self
-
-    def add_task(self, what: str, total: int | None) -> int:
-        self.told.append({"description": what, "total": total})
-        return 7
-
-    def update(self, task: int, **told: Any) -> None:
-        assert task == 7
-        self.told.append(told)
-
-    def start(self) -> None:
-        self.live.is_started = True
-
-    def stop(self) -> None:
-        self.stopped = True
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr(progress, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(Bar, "start", seen)
+    return started
 
 
-class FakeTimer:
-    """A timer that is over at once, or never."""
+def test_a_simulation_says_how_far_it_is(shown: threading.Event, capsys: pytest.CaptureFixture[str]) -> None:
+    with progress.simulating(PLAN) as tell:
+        assert shown.wait(60)
+        tell(5.0, 1000)
+    out, err = capsys.readouterr()
 
-    over = False
-
-    def __init__(self, seconds: float, function: Any) -> None:
-        assert seconds == progress.PATIENCE_S
-        self.function, self.daemon, self.cancelled = function, False, False
-
-    def start(self) -> None:
-        assert self.daemon  # an interrupted command does not wait for it
-        if self.over:
-            self.function()
-
-    def cancel(self) -> None:
-        self.cancelled = True
-
-    def join(self) -> None:
-        assert self.cancelled
+    assert out == ""
+    assert all(word in err for word in ("simulating", "25%", "requests/s"))
 
 
-@pytest.fixture(autouse=True)
-def _recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "Bar", FakeBar)
-    monkeypatch.setattr(progress, "Timer", FakeTimer)
-
-
-def test_each_stage_is_named_while_it_runs_and_counted_when_it_is_over() -> None:
-    with stages("calibrating", 3) as tell:
-        for stage in ("fitting", "drawing", "predicting"):
-            tell(stage)
-
-    assert FakeBar.made.told == [
-        {"description": "calibrating", "total": 3},
-        {"description": "calibrating: fitting", "completed": 0},
-        {"description": "calibrating: drawing", "completed": 1},
-        {"description": "calibrating: predicting", "completed": 2},
-    ]
-
-
-def test_runs_are_counted() -> None:
-    with counting("layouts") as tell:
+def test_runs_are_counted(shown: threading.Event, capsys: pytest.CaptureFixture[str]) -> None:
+    with progress.counting("layouts") as tell:
+        assert shown.wait(60)
         tell(2, 5)
 
-    assert FakeBar.made.told[1:] == [{"completed": 2, "total": 5}]
+    assert "2/5" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("long", [True, False])
-def test_a_bar_is_there_after_a_moment_only(long: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FakeTimer, "over", long)
-    with stages("calibrating", 1):
-        assert FakeBar.made.live.is_started is long
-
-    assert FakeBar.made.stopped is long
-
-
-def test_a_bar_is_stopped_when_what_it_shows_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FakeTimer, "over", True)
-    with pytest.raises(ZeroDivisionError), stages("calibrating", 1):
-        raise ZeroDivisionError
-
-    assert FakeBar.made.stopped
-
-
-def test_without_a_terminal_nothing_is_shown() -> None:
-    with stages("calibrating", 1) as tell:
+def test_a_stage_is_named_while_it_runs(shown: threading.Event, capsys: pytest.CaptureFixture[str]) -> None:
+    with progress.stages("calibrating", 3) as tell:
+        assert shown.wait(60)
         tell("fitting")
 
-    assert FakeBar.made.settings["disable"]
-    assert FakeBar.made.settings["transient"]
-    assert FakeBar.made.settings["console"].stderr
+    assert "calibrating: fitting" in capsys.readouterr().err
+
+
+def test_a_bar_is_stopped_when_what_it_shows_fails(shown: threading.Event, capsys: pytest.CaptureFixture[str]) -> None:
+    def failing() -> None:
+        with progress.stages("calibrating", 1):
+            assert shown.wait(60)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        failing()
+    assert capsys.readouterr().err.endswith("\x1b[2K")  # its line is empty again
+
+
+@pytest.mark.parametrize(("terminal", "patience_s"), [("1", 3600.0), ("", 0.0)], ids=["ends soon", "no terminal"])
+def test_nothing_is_shown(
+    terminal: str, patience_s: float, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", terminal)
+    monkeypatch.setattr(progress, "PATIENCE_S", patience_s)
+    with progress.stages("calibrating", 1) as tell:
+        tell("fitting")
+
+    assert capsys.readouterr() == ("", "")

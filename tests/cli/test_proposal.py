@@ -27,15 +27,6 @@ def test_every_ending_is_written(files: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_json_has_a_command_that_asks_the_same(files: Path) -> None:
-    content = json.loads((files / "proposal.json").read_text(encoding="utf-8"))
-    assert content["schema"] == "capplan.proposal/1"
-    assert content["asked"]["command"] == (
-        "capplan proposal fedora4 --customer 'A & <b>B</b>' --nodes 1..4 --tps 200 --engine analytic -o proposal.json"
-    )
-
-
-@pytest.mark.slow
 def test_an_edited_proposal_is_not_verified(
     files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -58,25 +49,6 @@ def test_nothing_is_written_without_a_layout(tmp_path: Path, capsys: pytest.Capt
     assert main([*ASKED, "--tps", "90000", "-o", str(path)]) == 1
     assert not path.exists()
     assert capsys.readouterr().err.startswith("capplan: there is nothing to propose")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "found"),
-    [
-        ([], "add -o proposal.html"),
-        (["-o", "proposal.doc"], "ends in .doc"),
-        (["-o", "nowhere/proposal.pdf"], "nowhere"),
-        (["-o", "proposal.json", "--details", "nowhere.toml"], "nowhere.toml"),
-        (["-o", "proposal.json", "--customer", " "], "names its customer"),
-        (["-o", "proposal.json", "--survive", "nod"], "did you mean 'node'?"),
-    ],
-)
-def test_bad_input_is_one_sentence(arguments: list[str], found: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*ASKED, *arguments]) == 2
-    error = capsys.readouterr().err
-    assert error.startswith("capplan: ")
-    assert error.count("\n") == 1
-    assert found in error
 
 
 @pytest.mark.parametrize(("ending", "library"), [("html", "matplotlib"), ("pdf", "typst"), ("xlsx", "xlsxwriter")])

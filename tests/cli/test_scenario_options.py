@@ -30,15 +30,6 @@ def test_help_lists_the_options_of_the_target_and_no_others(name: str, capsys: p
     assert not (every - own) & listed
 
 
-@pytest.mark.parametrize("name", names())
-def test_systems_lists_the_options_of_each(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["systems"]) == 0
-    out = capsys.readouterr().out
-
-    assert name in out
-    assert all(option.split("/")[0] in out for option in described_options(system(name).scenario))
-
-
 def test_options_are_read_with_their_units() -> None:
     made = with_options(scenario("fedora4"), {"nodes": 6, "write_share": "5%", "tps": "600/s", "slo": ["drop_rate<1%"]})
 
@@ -66,30 +57,6 @@ def test_unequal_data_centres_are_written_with_slashes() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("--dcs 2 --cass-nodes 6/6/3", "6/6/3 has 3 numbers and there are 2"),
-        ("--cass-nodes 6/6/x", "'6/6/x'"),
-        ("--cass-nodes 6/6/0", "0 is not"),
-        ("--rf 3/4/3", "in data centre 2"),
-        ("--front-nodes 2/2/0", "data centre 3"),
-        ("--client-share 50%/30%", "80%"),
-        ("--client-share half/half", "'half'"),
-        ("--dcs 3 --rtt dc1-dc2=3ms", "dc2-dc3"),
-    ],
-)
-def test_unequal_data_centres_that_do_not_fit_are_refused(
-    words: str, said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["predict", *words.split()]) == 2
-    told = capsys.readouterr()
-
-    assert said in told.err
-    assert told.err.count("\n") == 1
-    assert not told.out
-
-
 def test_an_equal_layout_has_one_answer_however_it_is_written(capsys: pytest.CaptureFixture[str]) -> None:
     usual = ["simulate", "--duration", "1s", "--tps", "500", "--json", "--dcs", "2", "--cass-nodes", "2", "--rf", "2"]
     lists = [*usual[:6], "--cass-nodes", "2/2", "--rf", "2/2", "--front-nodes", "2/2", "--client-share", "0.5/0.5"]
@@ -99,6 +66,17 @@ def test_an_equal_layout_has_one_answer_however_it_is_written(capsys: pytest.Cap
         answers.append(capsys.readouterr().out)
 
     assert answers[0] == answers[1]
+
+
+def test_options_go_before_a_file() -> None:
+    mine = scenario("openprovider", dcs=2, cass_nodes=5, rtt="9ms", proxy=True)
+
+    assert with_options(mine, {"cass_nodes": "4", "proxy": False}) == scenario(
+        "openprovider", dcs=2, cass_nodes=4, rtt="9ms", proxy=False
+    )
+    assert with_options(mine, {"distance": "80km"}) == scenario(
+        "openprovider", dcs=2, cass_nodes=5, distance="80km", proxy=True
+    )
 
 
 def test_encryption_is_an_option_of_systems_with_cassandra() -> None:
@@ -128,27 +106,6 @@ def test_a_rate_that_is_given_replaces_that_of_a_file(
 def test_two_rates_exclude_each_other(name: str, other: str) -> None:
     with pytest.raises(InputError, match=r"--tps"):
         with_options(scenario(name), {"tps": "900", other: "30"})
-
-
-@pytest.mark.parametrize(
-    ("name", "option", "owners"),
-    [
-        ("fedora4", "--dcs", ["openprovider"]),
-        ("openprovider", "--colocated", ["rhino-shcm"]),
-        ("fedora4", "--encryption", ["openprovider", "rhino-shcm", "vcider"]),
-        ("arion", "--vpn", ["openprovider", "rhino-shcm"]),
-        ("vcider", "--vpn", ["openprovider", "rhino-shcm"]),
-        ("openprovider", "--column-bytes", ["vcider"]),
-        ("openprovider", "--region", ["fedora4"]),
-    ],
-)
-def test_an_option_of_another_system_is_refused_with_its_owners(
-    name: str, option: str, owners: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["predict", name, option, "3"]) == 2
-    sentence = capsys.readouterr().err
-
-    assert all(owner in sentence for owner in [option, name, *owners])
 
 
 def test_every_default_and_flag_is_described() -> None:
@@ -194,8 +151,3 @@ def test_every_option_is_read_from_a_command_line(name: str, monkeypatch: pytest
 
     assert main(["predict", name, *words, "--json"]) == 0
     assert {option for option in given if getattr(asked[0], own[option]) != usual[own[option]]} == given
-
-
-def test_a_file_that_is_missing_is_named_before_its_options(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["predict", "missing.json", "--clients", "54"]) == 2
-    assert "missing.json does not exist" in capsys.readouterr().err

@@ -1,7 +1,5 @@
 """`capplan validate --report FOLDER` writes two files; it refuses a bad folder before the work starts."""
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -63,10 +61,3 @@ def test_a_bad_folder_is_refused_before_the_work(
     assert err.count("\n") == 1
     assert str(tmp_path / name) in err
     assert "file is a file" in err
-
-
-def test_what_is_slow_to_import_waits_until_it_is_asked_for() -> None:
-    command = "import sys, capplan.cli.validate; print(*sys.modules, sep='\\n')"
-    result = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)
-
-    assert {"plotly", "markdown_it", "pandas", "jinja2"} & set(result.stdout.split()) == set()

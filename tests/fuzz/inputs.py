@@ -10,47 +10,7 @@ from tests.fuzz import mutations
 from tests.fuzz.rules import Watch, broken_by_command, broken_by_reader
 from tests.fuzz.targets import FILES, TEXTS
 
-# Command lines that are refused, or answered fast; a word of each is replaced by a hostile one.
-COMMANDS = (
-    "predict fedora4 --engine analytic --tps 1000 --nodes 6 --slo read.p99<1s --confidence 50%",
-    "predict fedora4 --engine analytic --lose node --json --seed 1",
-    "predict arion --engine analytic --csv",
-    "simulate fedora4 --tps 100 --duration 1s --warmup 0s --replications 1 --precision p99<50% --engine compiled --csv",
-    "simulate fedora4 --tps 100 --duration 1s --trace t.csv --json --horizon finite",
-    "sweep fedora4 --draws 2 --processes 1 --nodes 3..6:3 --load 50%,80% --csv",
-    "sweep fedora4 --draws 2 --processes 1 --tps 100,200 --out t.csv",
-    "size fedora4 --engine analytic --processes 1 --tps 500 --nodes 3..4 --confidence 90% --growth 10%/y --years 1",
-    "demand demand.toml --json",
-    "demand demand.toml --dcs 2 --cass-nodes 6/6 --rf 3/3",
-    "check --engine analytic --quiet --junit t.xml objectives.toml",
-    "compare --engine analytic --json scenario.toml network.toml",
-    "drift answer.json measured.csv --json",
-    "evidence import measured.csv -o t.csv --set note=x",
-    "evidence import sample.txt -o t.parquet --json",
-    "evidence audit measured.csv --csv",
-    "evidence list arion --status measured --json",
-    "evidence show arion r1 --json",
-    "systems fedora4 --json",
-    "verify --processes 1 proposal.json",
-    "outages --engine analytic --at 15s --for 1s --after 1s --budget 10ms --processes 1 fedora4",
-    "proposal -o t.json --customer X --tps 500 --engine analytic --processes 1 fedora4",
-    "calibrate nosystem --seed 1 --output t.json",
-    "validate nosystem --report t",
-    "calibrate cassandra --evidence own.csv --train clients<1 --seed 1 --output t.json",
-    "backtest cassandra own.csv --train clients<1 --seed 1 --plot t.html",
-    "next-test --candidates nodes=3,6 --run 0min --setup 4h --rank none --figure capacity --seed 1 fedora4",
-    "evidence audit own.csv --json",
-    "evidence plot own.csv --plot t.html --statistic p98",
-    "evidence schema --json",
-    "lab up --dcs 10 --cass-nodes 2 --rf 500 --rtt 20ms --version 9 --heap 64M",
-    "lab rtt 20ms",
-    "lab kill dc1-2",
-    "lab start dc1-2",
-    "lab status --json",
-    "collect rtt --requests 10 -o t.csv",
-    "collect cassandra-read --duration 1s --warm-up 1s --level ONE --row-bytes 100B --clients 1,4 --rates 20% -o t.csv",
-    "serve --host 203.0.113.1 --port 1 --token x --time-limit 0s --body-limit 1MB --processes 1",
-)
+COMMANDS = tuple((Path(__file__).parent / "commands.txt").read_text(encoding="utf-8").splitlines()[1:])
 EACH_COMMAND, EACH_FILE = 100, 3
 """Every which input is a command line, and every which other one a file: they take longer than texts."""
 SLOW = ("verify", "outages", "proposal", "compare", "check", "size", "sweep")

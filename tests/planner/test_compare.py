@@ -1,11 +1,9 @@
 """`compare`: differences under common random numbers."""
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +11,6 @@ import pytest
 
 from capplan.calibration.fit.calibrate import PROPOSALS
 from capplan.calibration.fit.posterior import maximum, problem, resampled
-from capplan.cli.main import main
 from capplan.evidence.table import Evidence
 from capplan.layout.extrapolation import RATE, Extrapolation, Responses
 from capplan.layout.fitted_file import DRAWS
@@ -26,7 +23,6 @@ from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import FloatArray
 from capplan.planner.compare import CAPACITY, MODEL_ERROR, CompareEngine, Comparison, Difference, compare
 from capplan.planner.predict.predict import predict
-from capplan.reports.comparison import plot
 from capplan.systems.registry import scenario, system
 
 SIX, EIGHT = (scenario("fedora4", nodes=nodes, tps=300.0) for nodes in (6, 8))
@@ -186,26 +182,3 @@ def test_the_rate_is_that_of_either_or_80_percent_of_the_lower_capacity() -> Non
 def test_what_cannot_be_compared_is_refused(one: str, other: str, found: str) -> None:
     with pytest.raises(InputError, match=found):
         compare(scenario(one), scenario(other))
-
-
-def test_the_picture_has_every_bounded_difference_and_the_drivers() -> None:
-    found = compare(SIX, EIGHT, engine="analytic", drivers=True)
-    figure = plot(found)
-    assert list(figure.data[0].y) == [each.figure for each in found.differences if np.isfinite(each.difference.high)]
-    assert [each.name for each in figure.data[1:]] == ["where it is low", "where it is high"]
-
-
-@pytest.mark.parametrize("columns", [60, 80, 140])
-def test_no_width_loses_a_value(
-    columns: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", str(columns))
-    files = [tmp_path / f"{nodes}.toml" for nodes in (6, 8)]
-    for nodes, file in zip((6, 8), files, strict=True):
-        file.write_text(f'system = "fedora4"\nnodes = {nodes}\ntps = 300\n', encoding="utf-8")
-    assert main(["compare", *map(str, files), "--engine", "analytic", "--drivers"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert all(len(line) <= columns and line == line.rstrip() for line in lines)
-    assert any(line.startswith(("Changed", "  Changed")) and "nodes" in line for line in lines)
-    assert main(["compare", *map(str, files), "--engine", "analytic", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["schema"] == "capplan.comparison/2"

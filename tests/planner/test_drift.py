@@ -228,27 +228,3 @@ def test_clients_that_wait_claim_their_throughput(completed: float, status: str)
     assert {each.name: each.status for each in found.claims}["throughput"] == status
     assert found.rows_of_other_layouts == 1
     assert {each.name: each.measured for each in found.claims}["read.mean"] == 8000 / completed
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ([], "give a load-test table, or a server by --prometheus"),
-        (["--histogram", "api_seconds"], "name it by --prometheus"),
-        (["--prometheus", "localhost:9090"], "must be an address such as"),
-        (["--prometheus", "http://127.0.0.1:9", "--last", "1"], "has no unit"),
-        (["--prometheus", "http://127.0.0.1:9", "--histogram", "api latency"], "CLASS=METRIC"),
-        (["--prometheus", "http://127.0.0.1:9", "--histogram", "api_latency"], "must end with its unit"),
-        (["--prometheus", "http://127.0.0.1:9", "--histogram", "api_seconds"], "does not answer as Prometheus does"),
-    ],
-)
-def test_what_cannot_be_asked_is_refused_in_one_sentence(
-    arguments: list[str], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "answer.json"
-    path.write_text(json.dumps(ANSWER))
-
-    assert main(["drift", str(path), *arguments]) == 2
-    err = capsys.readouterr().err
-    assert sentence in err
-    assert err.count("\n") == 1

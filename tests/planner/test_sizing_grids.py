@@ -6,16 +6,11 @@ import pytest
 from tests.planner.grid_problems import GridProblem
 
 MANY = int(os.environ.get("CAPPLAN_TRUST_GRIDS", "0"))
-QUICK = (6, 27, 63)  # problems of few seconds in the default tests: a yes at once, a yes of a fit, and a trade-off
+QUICK = (6, 27, 63)  # problems of few seconds: a yes at once, a yes of a fit, and a trade-off
+pytestmark = [] if MANY else [pytest.mark.slow]
 
 
-@pytest.mark.parametrize(
-    "number",
-    [
-        pytest.param(each, marks=() if MANY or each in QUICK[:1] else pytest.mark.slow)
-        for each in (range(MANY) or QUICK)
-    ],
-)
+@pytest.mark.parametrize("number", range(MANY) or QUICK)
 def test_a_sizing_costs_what_the_cheapest_safe_layout_of_its_grid_costs(number: int) -> None:
     outcome = GridProblem(number).outcome()
     assert not outcome.false_no

@@ -1,8 +1,6 @@
 """Scores and coverage of bands, by hand or by scipy's tests; the table of a validation."""
 
 import math
-import subprocess
-import sys
 from dataclasses import asdict, replace
 
 import pytest
@@ -35,15 +33,6 @@ def test_the_interval_of_coverage_is_that_of_clopper_and_pearson(held: int, of: 
 
     assert (found.figures, found.held, found.scenarios) == (of, held, of)
     assert (found.low, found.high) == pytest.approx((published.low, published.high))
-
-
-@pytest.mark.parametrize("level", [0.8, 0.95])
-def test_the_interval_may_have_another_level(level: float) -> None:
-    published = stats.binomtest(4, 5).proportion_ci(level, method="exact")
-
-    assert (coverage(some(4, 5), level).low, coverage(some(4, 5), level).high) == pytest.approx(
-        (published.low, published.high)
-    )
 
 
 def test_figures_of_one_scenario_are_worth_one() -> None:
@@ -224,10 +213,3 @@ def test_a_table_without_left_out_figures_has_its_columns_all_the_same() -> None
     frame = validation((compared("one", "a", "rate", 1.0),), ()).to_frame()
 
     assert frame[["fold", "left_out_error", "held"]].isna().all(axis=None)
-
-
-def test_pandas_is_imported_when_a_table_is_asked_for() -> None:
-    command = "import sys, capplan.calibration.validation.validation; print(*sys.modules, sep='\\n')"
-    result = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)
-
-    assert "pandas" not in result.stdout.split()

@@ -3,19 +3,15 @@
 import math
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import plotly.graph_objects as go
 import pytest
-from plotly.offline import get_plotlyjs
 from tests.calibration.documented_reports import every, reported
 
 from capplan.calibration.validation.backtest import IntervalEstimate
 from capplan.calibration.validation.validation import Score, Validation
-from capplan.models.number_words import banded, share, with_unit
+from capplan.models.number_words import banded, with_unit
 from capplan.reports.validation import (
-    HTML,
-    MARKDOWN,
     RINGED,
     best_rule,
     environment,
@@ -26,8 +22,6 @@ from capplan.reports.validation import (
     not_counted,
     page,
     predicted_against_documented,
-    rows_of,
-    write_report,
 )
 from capplan.systems.registry import documented_names
 
@@ -43,15 +37,6 @@ def tables_of(text: str) -> list[list[list[str]]]:
     """Return the tables of a page, as cells."""
     blocks = re.findall(r"(?:^\|.*\|\n)+", text, re.MULTILINE)
     return [[[cell.strip() for cell in line[1:-1].split("|")] for line in block.splitlines()] for block in blocks]
-
-
-def names_of(found: Validation) -> dict[str, str]:
-    return {row["id"]: row["name"] for row in rows_of(found)}
-
-
-def missed_in(text: str) -> list[str]:
-    """Return the list of what is missed."""
-    return [line for line in text.partition("## In short")[0].splitlines() if line.startswith("- **")]
 
 
 def rows_under(text: str, head: str) -> list[list[str]]:
@@ -119,63 +104,6 @@ def test_every_missed_target_is_listed_first(name: str, terminal: bool) -> None:
         assert any(goal.name in line.replace(BLANK, " ") for line in listed) is not goal.met
 
 
-def test_a_figure_that_misses_its_goal_is_listed_with_its_numbers() -> None:
-    single = reported("openprovider")
-    wrong = replace(single.figures[0], predicted=8000.0, error=1 / 7, met=False)
-    line = missed_in(page([replace(single, figures=(wrong, *single.figures[1:]))], shown))[0].replace(BLANK, " ")
-
-    assert all(part in line for part in ("openprovider", "TS1 incoming rate peak", "7,000/s", "8,000/s", "+14 %"))
-    assert all(part in line for part in ("6,790", "7,210/s"))
-
-
-def test_what_is_missed_stands_before_everything_else() -> None:
-    text = page(every(), shown)
-
-    assert text.index("- **") < text.index("\n| ") < text.index(f"## {SYSTEMS[0]}\n")
-
-
-def test_without_a_missed_target_none_is_listed() -> None:
-    single = reported("openprovider")
-    met = replace(single, figures=tuple(replace(each, met=None) for each in single.figures), goals=())
-
-    assert missed_in(page([met], shown)) == []
-
-
-@pytest.mark.parametrize("name", SYSTEMS)
-def test_every_figure_has_a_row_in_the_table_of_its_scenario(name: str) -> None:
-    single = reported(name)
-    text, named = page([single], shown), names_of(single)
-    part = text.partition("figures as fitted")[2].partition("left-out scenarios")[0]
-    blocks = re.findall(r"<summary>(.*?): \d+ figures?, .*</summary>\n\n((?:\|.*\n)+)", part)
-    if not blocks:  # few: one table
-        assert [row[0] for row in rows_under(part, "error")] == list(named.values())
-    for scenario, block in blocks:
-        those = [named[figure.id] for figure in single.figures if figure.scenario == scenario]
-        assert [row[0] for row in rows_under(block, "error")] == [name.removeprefix(f"{scenario} ") for name in those]
-    assert [scenario for scenario, _ in blocks] in ([], list(dict.fromkeys(f.scenario for f in single.figures)))
-
-
-@pytest.mark.parametrize("name", SYSTEMS)
-def test_every_left_out_figure_has_a_row_with_its_band(name: str) -> None:
-    single = reported(name)
-    named = names_of(single)
-    rows = rows_under(page([single], shown), f"predicted without it (90{BLANK}% band)")
-    held_by_band = {named[each.id] for each in single.left_out if each.estimates["capplan"].holds(each.documented)}
-
-    assert sorted(row[0] for row in rows) == sorted(named[each.id] for each in single.left_out)
-    assert {row[0] for row in rows if row[-1].startswith("held")} == held_by_band
-
-
-@pytest.mark.parametrize("name", SYSTEMS)
-def test_every_scored_figure_stands_beside_the_rules(name: str) -> None:
-    single = reported(name)
-    beside = [each for each in single.left_out if len(each.estimates) > 1]
-    rows = rows_under(page([single], shown), "persistence")
-
-    assert sorted(row[0] for row in rows) == sorted(names_of(single)[each.id] for each in beside)
-    assert all(len(row) == 1 + len(beside[0].estimates) and "" not in row for row in rows)
-
-
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_every_figure_counts_or_a_reason_is_given(name: str) -> None:
     single = reported(name)
@@ -239,17 +167,6 @@ def test_a_figure_shows_every_left_out_figure_with_its_band(name: str) -> None:
         assert list(axis.tickvals) == sorted(set(axis.tickvals))
 
 
-def test_bars_reach_from_end_to_end_of_the_band() -> None:
-    single = reported("openprovider")
-    figure = predicted_against_documented(single)
-    assert figure is not None
-    trace = points_of(figure)[0]
-    said = single.left_out[0].estimates["capplan"]
-
-    assert trace.y[0] + trace.error_y.array[0] == pytest.approx(said.high, rel=1e-3)
-    assert trace.y[0] - trace.error_y.arrayminus[0] == pytest.approx(said.low, rel=1e-3)
-
-
 def test_without_left_out_figures_there_is_none_to_draw() -> None:
     bare = replace(reported("openprovider"), left_out=(), own=None, scores={})
 
@@ -257,14 +174,6 @@ def test_without_left_out_figures_there_is_none_to_draw() -> None:
     assert errors_of_all([bare]) is None
     assert figures([bare]) == {}
     assert rows_under(page([bare], shown), "interval score") == []
-
-
-def test_scores_are_capplan_alone_then_beside_the_rules() -> None:
-    for single in every():
-        assert single.own is not None
-        (block,) = [each for each in tables_of(page([single], shown)) if each[0][2:3] == ["interval score"]]
-        assert [row[0] for row in block[2:]] == ["capplan, all figures", *single.scores]
-        assert block[2][1] == share(single.own.error).replace(" ", BLANK)
 
 
 def test_errors_beyond_the_edge_become_triangles_and_are_counted() -> None:
@@ -280,31 +189,3 @@ def test_errors_beyond_the_edge_become_triangles_and_are_counted() -> None:
     assert figure.data[1].marker.symbol[0] == "triangle-right"
     assert max(figure.data[1].x) == 0.6
     assert "(1)" in figure.layout.title.text
-
-
-@pytest.mark.parametrize(("name", "counted"), [("arion", "numbers of clients"), ("vcider", "ratios")])
-def test_panels_are_named_by_what_they_count(name: str, counted: str) -> None:
-    figure = predicted_against_documented(reported(name))
-    assert figure is not None
-
-    assert counted in [each.text for each in figure.layout.annotations]
-
-
-def test_the_page_of_html_holds_words_tables_figures_and_what_draws_them() -> None:
-    single = reported("openprovider")
-    text = html([single])
-
-    assert text.partition("</head>")[2].count("Plotly.newPlot(") == 2
-    assert text.count("<table>") == len(tables_of(page([single], shown)))
-    assert 'id="openprovider"' in text
-    assert "<!-- figure" not in text
-    assert get_plotlyjs() in text.partition("</head>")[0]
-    assert len(text) < 1.1 * len(get_plotlyjs())  # it is there once
-
-
-def test_a_report_is_two_files(tmp_path: Path) -> None:
-    written = write_report([reported("openprovider")], tmp_path)
-
-    assert [path.name for path in written] == [MARKDOWN, HTML]
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([MARKDOWN, HTML])
-    assert f"]({HTML}#openprovider)" in written[0].read_text(encoding="utf-8")

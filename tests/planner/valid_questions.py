@@ -134,6 +134,20 @@ WHOLE = {
 }
 """Usual ranges of whole numbers; those of others are 1 to 12."""
 RATES = (10.0, 1e6)
+ONE_LOSS = (
+    "--at",
+    "20s",
+    "--for",
+    "5s",
+    "--after",
+    "5s",
+    "--budget",
+    "100ms",
+    "--replications",
+    "1",
+    "--processes",
+    "1",
+)
 
 
 def drawn(kind: type[Scenario], random: Random, given: float = GIVEN) -> dict[str, str | bool]:
@@ -431,9 +445,8 @@ def _proposal(random: Random) -> Questions:
 
 def _outages(random: Random) -> Questions:
     of = layout(random)
-    short = ("--at", "20s", "--for", "5s", "--after", "5s", "--budget", "100ms", "--replications", "1")
-    words = ("outages", *of.words(), *_lost(random, of, 0.5), *_slo(random, of, 0.2), *short, "--engine", "analytic")
-    return of.name, ((*words, "--processes", "1", "--json"),), {}
+    words = ("outages", *of.words(), *_lost(random, of, 0.5), *_slo(random, of, 0.2), *ONE_LOSS, "--engine", "analytic")
+    return of.name, ((*words, "--json"),), {}
 
 
 def _next_test(random: Random) -> Questions:
@@ -615,27 +628,13 @@ def _network(random: Random) -> Questions:
     text = network(random)
     slo = ("--slo", objective(random, ["read"])) if random.random() < 0.3 else ()
     budget = ("--engine", "compiled", "--budget", "20ms") if random.random() < 0.3 else ("--engine", "analytic")
-    lost = (
-        "--at",
-        "20s",
-        "--for",
-        "5s",
-        "--after",
-        "5s",
-        "--budget",
-        "100ms",
-        "--replications",
-        "1",
-        "--processes",
-        "1",
-    )
     line = _one(
         random,
         [
             ("predict", "network.toml", *slo, *budget),
             ("predict", "network.toml", *slo, *budget),
             ("simulate", "network.toml", "--duration", "1s", "--processes", "1"),
-            ("outages", "network.toml", "--lose", "nodes/1", *lost),
+            ("outages", "network.toml", "--lose", "nodes/1", *ONE_LOSS),
         ],
     )
     return "network", ((*line, "--json"),), {"network.toml": text}

@@ -32,23 +32,8 @@ def test_type_checkers_see_the_same_names() -> None:
         assert any(name in line.partition(" import ")[2].split(", ") for line in lines)
 
 
-def test_the_names_are_those_of_their_modules() -> None:
-    from capplan.models.language.scenario import Scenario
-    from capplan.planner.predict.predict import predict
-
-    assert capplan.Scenario is Scenario
-    assert capplan.predict is predict
-
-
 def test_an_unknown_name() -> None:
     with pytest.raises(AttributeError, match="module 'capplan' has no attribute 'predit'"):
         capplan.predit  # noqa: B018 - the attribute is the point
     with pytest.raises(ImportError):
         from capplan import predit  # noqa: F401 - so is the import
-
-
-def test_a_star_import_brings_them_all() -> None:
-    names: dict[str, object] = {}
-    exec("from capplan import *", names)
-
-    assert set(capplan.__all__) <= set(names)

@@ -7,7 +7,7 @@ import pytest
 from capplan.models.results import Band
 from capplan.planner.demand.demand import read_demand
 from capplan.planner.demand.forecast import Forecast, Layout, forecast
-from capplan.reports.demand import plot, write_plot
+from capplan.reports.demand import plot
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "demand.toml"
 LAYOUT = Layout(words="", cass_nodes=(6,), rf=(3,), capacity=Band(9e3, 8e3, 1e4), reattach_capacity=Band(2e4, 1e4, 3e4))
@@ -37,10 +37,3 @@ def test_limits_stand_in_their_panels(found: Forecast) -> None:
     assert {20_000, 9_000, found.busy_hour.total_per_s} <= levels
     assert disk.limit.value == 200
     assert any(level == pytest.approx(held) for level in levels)
-
-
-def test_the_same_forecast_has_the_same_bytes(found: Forecast, tmp_path: Path) -> None:
-    pages = [tmp_path / name for name in ("one.html", "two.html")]
-    for page in pages:
-        write_plot(found, "demand.toml", page)
-    assert pages[0].read_bytes() == pages[1].read_bytes()

@@ -1,6 +1,5 @@
 """Plots of predictions: what each panel shows, and that it agrees with the prediction."""
 
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -9,8 +8,8 @@ import pytest
 from tests.planner.predictions import offered_tps
 
 from capplan.planner.predict.predict import Question, predict_case
-from capplan.reports.figure import ASKED, LIMIT, NEUTRAL, page
-from capplan.reports.prediction import LOADS, Answer, plot
+from capplan.reports.figure import ASKED, LIMIT, NEUTRAL
+from capplan.reports.prediction import Answer, plot
 from capplan.systems.registry import resolve, scenario
 
 SLO = ("acct.p99<20ms", "acct.p999<60ms")
@@ -38,23 +37,6 @@ def curves(figure: go.Figure, axis: str) -> dict[str, go.Scatter]:
 
 def shapes(figure: go.Figure, colour: str) -> list[go.layout.Shape]:
     return [each for each in figure.layout.shapes if each.line.color == colour]
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param("openprovider", marks=pytest.mark.slow), "rhino-shcm", "arion", "fedora4"]
-)
-@pytest.mark.slow
-def test_each_class_has_its_curves_and_failures_are_below(name: str) -> None:
-    figure, its = drawn(name), answer(name)
-    titles = [each.text for each in figure.layout.annotations if each.name is None]
-    rows = [each.text for each in figure.layout.annotations if each.name is not None]
-
-    assert titles == [*its.latency_ms, "what failures leave of the capacity"]
-    assert len(rows) == 1 + sum(each.capacity_tps is not None for each in its.outages)
-    for place in range(1, len(its.latency_ms) + 1):
-        own = curves(figure, "y" if place == 1 else f"y{place}")
-        assert {"mean", "p99"} <= own.keys()
-        assert all(len(own[each].x) == LOADS for each in ("mean", "p99"))
 
 
 @pytest.mark.parametrize(
@@ -94,24 +76,3 @@ def test_a_layout_that_was_measured_shows_what_was_measured() -> None:
     measured = [each for each in figure.data if each.marker.symbol == "diamond-open" and each.x[0] is not None]
 
     assert {each.yaxis for each in measured} == {"y", "y2", "y3"}
-
-
-@pytest.mark.slow
-def test_a_layout_that_was_not_measured_shows_no_measurement() -> None:
-    case = replace(resolve(scenario("openprovider", cass_nodes=7)), draws=8)
-    found = predict_case(case, Question("analytic"))
-    assert found.peak_tps is not None
-    offered = offered_tps(found)
-    figure = plot(Answer(case.at(offered), offered, found.peak_tps, found.latency_ms))
-
-    assert not any(each.marker.symbol == "diamond-open" for each in figure.data)
-    assert "what failures leave of the capacity" not in [each.text for each in figure.layout.annotations]
-
-
-@pytest.mark.slow
-def test_the_same_figure_is_the_same_page() -> None:
-    text = page(drawn(), "title <&>")
-
-    assert text == page(plot(answer()), "title <&>")
-    assert "title &lt;&amp;&gt;" in text
-    assert '<script src="http' not in text

@@ -1,6 +1,5 @@
 """Plots of simulations: the contents of each panel, and shaded times."""
 
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -11,8 +10,8 @@ from tests.simulator.small_networks import arrivals, hold, ms, network, timeline
 from capplan.models.language.network import Network
 from capplan.models.language.station import Background, Pauses, Station
 from capplan.planner.simulate.simulate import Design, observed, of_network, of_scenario, summed_up
-from capplan.reports.figure import COLOURS, LIMIT
-from capplan.reports.simulation import FINEST, PANELS, merged_times, plot
+from capplan.reports.figure import LIMIT
+from capplan.reports.simulation import FINEST, merged_times, plot
 from capplan.simulator.replications import ReplicationPlan
 from capplan.simulator.results.run import Mark
 from capplan.simulator.sample import Sample
@@ -47,14 +46,6 @@ def lines(figure: go.Figure, axis: str) -> dict[str, go.Scatter]:
     return {trace.name: trace for trace in figure.data if trace.xaxis == axis and trace.showlegend is not False}
 
 
-def test_each_panel_has_its_lines(figure: go.Figure) -> None:
-    assert [annotation.text for annotation in figure.layout.annotations[:4]] == list(PANELS)
-    assert set(lines(figure, "x")) == {"ask"}
-    assert set(lines(figure, "x2")) == {"ask, throughput", "ask, offered", "asked, all classes"}
-    assert set(lines(figure, "x3")) == {"server", "node", "pool (pool)"}
-    assert {"server", "node", "pool (pool)"} < set(lines(figure, "x4"))
-
-
 def test_the_tail_reaches_the_longest_request(figure: go.Figure) -> None:
     tail = lines(figure, "x")["ask"]
 
@@ -87,23 +78,11 @@ def test_pauses_background_and_events_are_marked(figure: go.Figure) -> None:
     assert list(first.x[:4]) == [0.1, 0.1, 0.11, 0.11]
 
 
-def test_members_of_a_kind_are_a_shade(figure: go.Figure) -> None:
-    edges = [trace for trace in figure.data if trace.legendgroup == "node" and trace.showlegend is False]
-
-    assert [trace.fill for trace in edges] == [None, "tonexty"] * 2
-
-
 def test_a_network_in_which_nothing_completes_is_drawn() -> None:
     empty = drawn(replace(example(), traffic=arrivals([5000.0])))
 
     assert len(lines(empty, "x")["ask"].x) == 0
     assert len(lines(empty, "x2")) == 3
-
-
-def test_several_replications_say_so() -> None:
-    words = re.sub(r"<[^>]*>", " ", drawn(example(), 2).layout.title.text).split()
-
-    assert "the first of 2 replications)" in " ".join(words)
 
 
 def test_a_limit_of_an_objective_is_marked_at_its_percentile(figure: go.Figure) -> None:
@@ -115,17 +94,6 @@ def test_a_limit_of_an_objective_is_marked_at_its_percentile(figure: go.Figure) 
     marks = {trace.name: (trace.x[0], trace.y[0]) for trace in shown.data if trace.marker.color == LIMIT}
 
     assert marks == {"read.p99<50ms": (50.0, 0.01)}
-
-
-def test_losses_are_a_line_of_their_own() -> None:
-    made = example()
-    pools = (replace(made.pools[0], queue_limit=0),)
-
-    assert "lost, all classes" in lines(drawn(replace(made, pools=pools)), "x2")
-
-
-def test_colours_are_apart() -> None:
-    assert len(set(COLOURS)) == len(COLOURS)
 
 
 def mark(start_s: float, end_s: float) -> Mark:

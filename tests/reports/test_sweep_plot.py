@@ -61,24 +61,6 @@ def test_bands_of_at_most_three_layouts_share_a_panel(
     assert all(list(each.x) == across for each in figure.data if each.yaxis == last)
 
 
-def test_a_layout_has_one_colour_in_all_panels() -> None:
-    figure = drawn(dcs=(1, 2), cass_nodes=(3, 4, 5, 6))
-    colours: dict[str, set[str]] = {}
-    for each in figure.data:
-        if each.mode == "lines+markers":
-            colours.setdefault(each.legendgroup, set()).add(each.line.color)
-
-    assert all(len(each) == 1 for each in colours.values())
-    assert sum(each.showlegend is not False for each in figure.data) == len(colours)
-
-
-def test_one_rate_makes_the_picture_of_capacities() -> None:
-    figure = drawn(rates=OfferedRates("load", (0.8,)), cass_nodes=(3, 6))
-
-    assert lines(figure) == {"y": 1}
-    assert list(figure.layout.xaxis.tickvals) == [3, 6]
-
-
 def test_the_menu_shows_the_objective_of_what_is_chosen() -> None:
     figure = drawn(cass_nodes=(3, 6))
     limits = [place for place, each in enumerate(figure.layout.shapes) if each.line.color == LIMIT]
@@ -89,9 +71,3 @@ def test_the_menu_shows_the_objective_of_what_is_chosen() -> None:
     assert shown == [True, False]
     assert [chosen["auth mean"][f"shapes[{place}].visible"] for place in limits] == [False, True]
     assert [chosen["auth p50"][f"shapes[{place}].visible"] for place in limits] == [False, False]
-
-
-def test_a_picture_has_no_menu() -> None:
-    found = rows(scenario("openprovider"), cass_nodes=(3, 6))
-
-    assert not plot(found, system("openprovider"), "openprovider", page=False).layout.updatemenus

@@ -1,19 +1,32 @@
 """Pages opened in a browser, with their requests and error messages."""
 
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page
 
 
-def opened(
-    browser: Browser, html: Path, size: tuple[int, int], complaints: list[str], requests: list[str], drawn: list[str]
-) -> Page:
+@dataclass
+class Opened:
+    """A page, where it went for what it needs, and what it complained about."""
+
+    page: Page
+    requests: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+    @property
+    def outside(self) -> list[str]:
+        """What it asked for beside itself."""
+        return [url for url in self.requests if not url.startswith(("data:", "blob:")) and url != self.page.url]
+
+
+def opened(browser: Browser, html: Path, width: int, *drawn: str) -> Opened:
     """Open a file, listen to it, and wait until what the selectors `drawn` name is there."""
-    page = browser.new_page(viewport={"width": size[0], "height": size[1]})
-    page.on("request", lambda request: requests.append(request.url))
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.goto(html.as_uri())
+    found = Opened(browser.new_page(viewport={"width": width, "height": 900}))
+    found.page.on("request", lambda request: found.requests.append(request.url))
+    found.page.on("console", lambda message: found.complaints.append(message.text))
+    found.page.on("pageerror", lambda error: found.complaints.append(str(error)))
+    found.page.goto(html.as_uri())
     for selector in drawn:
-        page.wait_for_selector(selector)
-    return page
+        found.page.wait_for_selector(selector)
+    return found

@@ -23,11 +23,10 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("width", [390, 1280])
 def test_it_fits_its_width_and_asks_nobody(browser: Browser, page_file: Path, width: int) -> None:
-    complaints: list[str] = []
-    requests: list[str] = []
-    page = pages.opened(browser, page_file, (width, 900), complaints, requests, ["figure img", "footer"])
-    assert complaints == []
-    assert [url for url in requests if not url.startswith("data:")] == [page_file.as_uri()]
+    its = pages.opened(browser, page_file, width, "figure img", "footer")
+    page = its.page
+    assert its.complaints == []
+    assert its.outside == []
     assert page.evaluate("document.documentElement.scrollWidth") == width
     cut = "each => each.scrollWidth > each.clientWidth + 1"
     assert page.evaluate(f"[...document.querySelectorAll('.scroll, td, h1, li, pre')].filter({cut}).length") == 0
@@ -36,7 +35,7 @@ def test_it_fits_its_width_and_asks_nobody(browser: Browser, page_file: Path, wi
 
 
 def test_it_prints_on_a4(browser: Browser, page_file: Path) -> None:
-    page = pages.opened(browser, page_file, (1280, 900), [], [], ["footer"])
+    page = pages.opened(browser, page_file, 1280, "footer").page
     printed = pypdfium2.PdfDocument(page.pdf(prefer_css_page_size=True))
     page.close()
     assert 3 <= len(printed) <= 12

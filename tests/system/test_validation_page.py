@@ -4,9 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser
 from tests.calibration.documented_reports import every
 from tests.system import pages
+from tests.system.pages import Opened
 
 from capplan.reports.validation import ALL, figures, write_report
 from capplan.systems.registry import documented_names
@@ -33,10 +34,8 @@ def html(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report(every(), tmp_path_factory.mktemp("report"))[1]
 
 
-def opened(browser: Browser, html: Path, width: int, complaints: list[str], requests: list[str]) -> Page:
-    return pages.opened(
-        browser, html, (width, 900), complaints, requests, [f"[id='{name}'] .legend .traces" for name in NAMES]
-    )
+def opened(browser: Browser, html: Path, width: int) -> Opened:
+    return pages.opened(browser, html, width, *(f"[id='{name}'] .legend .traces" for name in NAMES))
 
 
 def points_of(figure: Any) -> int:
@@ -46,17 +45,16 @@ def points_of(figure: Any) -> int:
 @pytest.mark.parametrize("width", [390, 1280])
 def test_it_is_drawn_in_its_width_and_asks_nobody(browser: Browser, html: Path, width: int) -> None:
     drawn = figures(every())
-    complaints: list[str] = []
-    requests: list[str] = []
-    page = opened(browser, html, width, complaints, requests)
+    its = opened(browser, html, width)
+    page = its.page
     page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
     wide = page.evaluate("document.documentElement.scrollWidth")
     tables = page.evaluate(
         "Math.max(...[...document.querySelectorAll('table')].map(t => t.getBoundingClientRect().right))"
     )
 
-    assert complaints == []
-    assert [url for url in requests if not url.startswith(("data:", "blob:"))] == [html.as_uri()]
+    assert its.complaints == []
+    assert its.outside == []
     assert wide == width
     assert tables <= width
     assert tuple(drawn) == NAMES
@@ -68,7 +66,7 @@ def test_it_is_drawn_in_its_width_and_asks_nobody(browser: Browser, html: Path, 
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("name", NAMES)
 def test_no_text_lies_on_another_or_is_cut_off(browser: Browser, html: Path, width: int, name: str) -> None:
-    page = opened(browser, html, width, [], [])
+    page = opened(browser, html, width).page
     texts, overlaps = page.locator(f"[id='{name}']").evaluate(OVERLAPS)
 
     assert texts > 8

@@ -1,12 +1,14 @@
 """The application in the process of the test, shared by tests that only ask."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 
+from capplan.layout.fitted_file import Fitted
 from capplan.planner.serve.app import create_app
 from capplan.planner.serve.requests import answer
 
@@ -16,8 +18,11 @@ HERE = "http://127.0.0.1"
 class Inline:
     """Answers requests in this process."""
 
+    def __init__(self, files: Mapping[str, Fitted] = MappingProxyType({})) -> None:
+        self.files = files
+
     async def run(self, verb: str, body: Any) -> str:
-        return answer(verb, body)
+        return answer(verb, body, self.files)
 
     def close(self) -> None:
         pass

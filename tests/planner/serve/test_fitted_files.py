@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 from fastapi.testclient import TestClient
-from tests.planner.serve.conftest import HERE
+from tests.planner.serve.conftest import HERE, Inline
 from tests.systems.prior_draws import prior_draws
 
 from capplan.cli.main import main
@@ -26,19 +26,9 @@ ROW = LoadTestRow(cass_nodes=6, rf=3, read_fraction=0.0, clients=8, load_kind="c
 FILES = {"mine.json": prior_draws(SYSTEM, [ROW])}
 
 
-class Inline:
-    """Answers requests in this process."""
-
-    async def run(self, verb: str, body: Any) -> str:
-        return answer(verb, body, FILES)
-
-    def close(self) -> None:
-        pass
-
-
 @pytest.fixture(scope="module")
 def client() -> Iterator[TestClient]:
-    with TestClient(create_app(work=Inline(), files=FILES), base_url=HERE) as found:
+    with TestClient(create_app(work=Inline(FILES), files=FILES), base_url=HERE) as found:
         yield found
 
 
