@@ -12,7 +12,7 @@ from capplan.evidence.import_files import Import, import_files
 from capplan.evidence.importers.hdr_log import decode
 from capplan.evidence.load_tests import LOAD_TESTS, LoadTestRow
 
-SAMPLES = Path(__file__).parents[2] / "samples"
+SAMPLES = Path(__file__).parents[1] / "samples"
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.calibration.evidence.engine_tables import clean_table
+from tests.evidence.engine_tables import clean_table
 
 from capplan.evidence.audit.audit import Audit, audit_load_tests
 from capplan.evidence.audit.load_tests import RULES
@@ -116,7 +116,7 @@ def found(rows: Sequence[LoadTestRow]) -> set[str]:
 
 
 def test_the_page_on_the_audit_explains_every_rule() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "how-to" / "audit-measurements.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "audit-measurements.md").read_text("utf-8")
 
     assert [name for name, rule in RULES.items() if f"| `{name}` | {rule.means} | {rule.action} |" not in page] == []
 
