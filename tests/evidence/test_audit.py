@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 import capplan
-from capplan.evidence.audit.audit import Audit, Missing
+from capplan.evidence.audit.audit import Audit
 from capplan.evidence.audit.checks import Check, apply, read_checks
 from capplan.evidence.audit.expression import Names
 from capplan.evidence.audit.finding import Finding, shown
 from capplan.evidence.interval import Interval
-from capplan.evidence.table import Evidence, by_id
+from capplan.evidence.table import by_id
 from capplan.models.errors import InputError
 from capplan.systems import registry
 
@@ -173,14 +173,6 @@ def test_a_refuted_reading_is_no_contradiction_of_the_document(system: str) -> N
     report = REPORTS[system]
     assert not set(report.readings) & set(report.refused)
     assert {each.verdict for each in report.refused} <= {"contradicted"}
-
-
-@pytest.mark.parametrize("system", registry.documented_names())
-def test_the_report_says_which_rows_it_has_seen_and_what_the_document_lacks(system: str) -> None:
-    rows: tuple[Evidence, ...] = registry.system(system).evidence
-    assert (REPORTS[system].subject, REPORTS[system].data_hash) == (system, registry.system(system).data_hash)
-    missing = tuple(row for row in rows if row.status == "missing")
-    assert REPORTS[system].missing == tuple(Missing(row.id, row.quantity, row.text, row.locator) for row in missing)
 
 
 def test_a_system_without_evidence_is_refused() -> None:

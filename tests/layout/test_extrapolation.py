@@ -12,7 +12,6 @@ from capplan.systems.registry import system
 from capplan.systems.two_tier.scenario import TwoTierScenario
 
 OPENPROVIDER = system("openprovider")
-TESTS = OPENPROVIDER.observations.load_tests()
 MEASURED = [OpenproviderScenario(dcs=dcs) for dcs in (1, 2, 4)]
 AXES = {"dcs": "data centres", "cass_nodes": "Cassandra nodes"}
 
@@ -154,13 +153,6 @@ def test_a_load_above_the_measured_ones_counts_where_capacities_were_not_measure
     assert shcm.extrapolation(asked, 2520.0) == shcm.extrapolation(asked)
     assert shcm.extrapolation(asked, 5040.0).doublings == pytest.approx(1.0)
     assert found() == OPENPROVIDER.extrapolation(OpenproviderScenario(data_factor=1.0), 1e6)
-
-
-def test_reasons_are_one_sentence() -> None:
-    for far in (found(), found(cass_nodes=6), found(rtt="9ms"), found(consistency_write="ALL")):
-        assert far.why.endswith(".")
-        assert not far.why[0].islower()
-        assert "\n" not in far.why
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Bands: parameters and model error are combined as independent, and widen with the distance from measured layouts."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -73,19 +72,6 @@ def test_the_seed_pairs_draws_with_model_errors() -> None:
     assert first == again
     assert first != other
     assert first.value == other.value
-
-
-def test_the_model_error_is_the_error_where_a_scenario_was_left_out() -> None:
-    errors = {"ts1.incoming": 0.03, "ts2.incoming": -0.04, "ts1.auth_mean": 0.1, "ts2.acct_mean": 0.0}
-    known = {each.id: each for each in FITTED.left_out}
-    figures = [replace(known[name], predicted=known[name].documented * math.exp(e)) for name, e in errors.items()]
-    figures.append(replace(known["ts2.busy_workers"], predicted=1000.0))
-    found = OPENPROVIDER.uncertainty(replace(FITTED, left_out=tuple(figures)), ASKED, 3)
-
-    assert found.rate.log_sd == pytest.approx(math.sqrt((0.03**2 + 0.04**2) / 2))
-    assert found.time.log_sd == pytest.approx(math.sqrt(0.1**2 / 2))
-    assert (found.rate.scenarios, found.time.scenarios) == (2, 2)
-    assert found.seed == 3
 
 
 def test_model_errors_widen_by_their_factors_and_keep_their_scenarios() -> None:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.simulator.same_path import assert_same, both
 
 from capplan.models.cassandra.cluster import Cluster, Costs, pools, statement, stations
 from capplan.models.cassandra.encryption import (
@@ -213,13 +212,6 @@ def test_the_engine_keeps_nodes_as_busy_as_the_solver_says(scenario: Scenario) -
         if station.name.startswith("cassandra/") and (said := float(analysis.load(station.name)[0]) * rate) > 1e-6:
             for member in station.members:
                 assert run.stations[member.name].utilisation == pytest.approx(said, rel=0.06), member.name
-
-
-@pytest.mark.parametrize("scenario", [LARGE, LAYOUTS[2], *LAYOUTS[5:]], ids=layout)
-def test_both_engines_walk_the_same_path(scenario: Scenario) -> None:
-    its = system(scenario.system)
-    values = {**defaults(its.parameters), **COSTS}
-    assert_same(*both(its.network(changed(scenario, encryption="client+internode"), values, 1500.0), 7, 300))
 
 
 def test_costs_of_links() -> None:

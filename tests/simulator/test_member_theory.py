@@ -3,29 +3,20 @@
 Error rates and samples as in `agreement`. Service times of about 1 s.
 """
 
-import numpy as np
 import pytest
 from tests.oracles.order_statistics import kth_of_n_mean_exponential
 from tests.oracles.single_station import mmck
 from tests.simulator.agreement import assert_agrees, each, exp, replications
 
-from capplan.models.language.distribution import Erlang
 from capplan.models.language.network import Network
 from capplan.models.language.station import Differs, Pool, Station
 from capplan.models.language.step import (
     Acquire,
-    CountdownLatch,
     Delay,
     FanOut,
-    ForkJoin,
-    Group,
-    If,
     Pick,
     ReplicaSet,
-    Route,
     RoutePolicy,
-    Sequence,
-    Signal,
     Step,
     Visit,
 )
@@ -107,60 +98,3 @@ def test_replicas_load_all_members_alike(placement: str) -> None:
     runs = replications(model(flow, 1.0, Station("node", 1, count=8)), 8_000, 200)
     for number in range(1, 9):
         assert_agrees([run.stations[f"node/{number}"].utilisation for run in runs], 3 / 8, detects=0.05)
-
-
-NODES, RF = 5, 3
-HOP, PARSE, APPLY = exp(0.3), Erlang(0.2, 2), Erlang(1.0, 2)
-
-
-def replicated(policy: RoutePolicy) -> Network:
-    """A cluster: a coordinator with a limited pool asks three replicas on a ring and waits for two."""
-    apply = Sequence(
-        (If("one", "here", Sequence(()), Delay(HOP)), Visit("node", APPLY, member="one"), Signal("answers"))
-    )
-    ask = CountdownLatch((Group("answers", 2),), FanOut("row", "one", apply, 0))
-    work = Sequence((Visit("node", PARSE, member="here"), ReplicaSet("row", "node", RF, ask, "ring")))
-    flow = pick(Acquire("threads", work, member="here"), policy)
-    pools = (Pool("threads", 6, queue_limit=20, count=NODES),)
-    return model(flow, RATE_PER_S, Station("node", 2, count=NODES), pools=pools)
-
-
-def written_out(policy: RoutePolicy) -> Network:
-    """The same cluster, with a flow for every coordinator and token range."""
-    stations = tuple(Station(f"node {number}", 2) for number in range(NODES))
-    pools = tuple(Pool(f"threads {number}", 6, queue_limit=20) for number in range(NODES))
-    return model(Route(policy, tuple(map(_coordinated, range(NODES)))), RATE_PER_S, *stations, pools=pools)
-
-
-def _coordinated(here: int) -> Step:
-    ranges = tuple(_asking(here, [(owner + place) % NODES for place in range(RF)]) for owner in range(NODES))
-    work = Sequence((Visit(f"node {here}", PARSE), Route("token_aware", ranges)))
-    return Acquire(f"threads {here}", work)
-
-
-def _asking(here: int, row: list[int]) -> Step:
-    branches = tuple(
-        Sequence((Sequence(()) if one == here else Delay(HOP), Visit(f"node {one}", APPLY), Signal("answers")))
-        for one in row
-    )
-    return CountdownLatch((Group("answers", 2),), ForkJoin(branches, 0))
-
-
-RATE_PER_S = 2.0  # utilisation of the nodes: (2 x 3 x 1 + 2 x 0.2) / 10 = 64 %
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("policy", ["random", "round_robin", "least_loaded"])
-def test_a_cluster_agrees_with_the_same_one_written_out(policy: RoutePolicy) -> None:
-    """Pairs of runs with independent draws have the same means, so their ratios have the mean 1."""
-    short, long = replications(replicated(policy), 4_000, 200), replications(written_out(policy), 4_000, 200, seed=7)
-    pairs = list(zip(short, long, strict=True))
-    means = [one.latency_mean_s() / other.latency_mean_s() for one, other in pairs]
-    assert_agrees(means, 1.0, detects=0.08)
-    tails = [one.latency_quantile_s(0.95) / other.latency_quantile_s(0.95) for one, other in pairs]
-    assert_agrees(tails, 1.0, detects=0.1)
-    busy = [one.stations["node/2"].utilisation / other.stations["node 1"].utilisation for one, other in pairs]
-    assert_agrees(busy, 1.0, detects=0.05)
-    held = [one.pools["threads/5"].mean_busy / other.pools["threads 4"].mean_busy for one, other in pairs]
-    assert_agrees(held, 1.0, detects=0.15)
-    assert np.mean([run.stations["node/1"].utilisation for run in short]) == pytest.approx(0.64, rel=0.03)

@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from tests.strategies import networks
 
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.distribution import Deterministic, Exponential
@@ -60,19 +58,3 @@ def test_a_flow_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
 def test_senseless_run(wrong: dict[str, float]) -> None:
     with pytest.raises(InputError):
         simulate(PLAIN, **{"seed": 1, **wrong})  # type: ignore[arg-type]  # fields of many types
-
-
-def test_unknown_class_is_an_error_with_the_nearest() -> None:
-    with pytest.raises(InputError, match="ask"):
-        simulate(PLAIN, 1.0, seed=1).latency_mean_s("aks")
-
-
-@settings(max_examples=10)
-@given(networks())
-def test_every_network_runs_twice_alike(network: Network) -> None:
-    """Every network of the language runs; requests end, unless they wait at a place that is down."""
-    one, other = (simulate(network, 5.0, seed=1, max_requests=100) for _ in range(2))
-    assert np.array_equal(one.requests.end_ticks, other.requests.end_ticks)
-    assert one.events == other.events
-    if not any(event.action == "down" for event in network.timeline.events):
-        assert (one.requests.end_ticks >= one.requests.start_ticks).all()

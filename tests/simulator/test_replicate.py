@@ -58,10 +58,6 @@ def test_results_do_not_depend_on_how_many_run_at_a_time(engine: Engine) -> None
     assert len(set(all_figures(alone))) == 3  # replications differ
 
 
-def test_both_engines_see_the_same() -> None:
-    assert all_figures(replicate(plan(engine="simpy"))) == all_figures(replicate(plan(engine="compiled")))
-
-
 @pytest.mark.parametrize("engine", ENGINES)
 def test_single_requests_come_in_order_whatever_runs_at_a_time(engine: Engine) -> None:
     rows: list[tuple[int, IntArray, Requests]] = []

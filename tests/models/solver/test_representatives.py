@@ -345,11 +345,6 @@ def test_a_class_of_which_every_request_is_dropped_is_an_error() -> None:
         Analysis(network)
 
 
-def test_a_ring_of_members_that_differ_is_refused() -> None:
-    with pytest.raises(RefusedError, match="ring placement"):
-        Analysis(cluster(5, Differs(1, speed=0.5), Differs(3, speed=2.0), placement="ring"))
-
-
 def test_sets_in_too_many_ways_are_refused() -> None:
     """Inside a set of the same row, the order of 20 replicas of two classes matters."""
     again = ReplicaSet("again", "node", 5, Sequence(()))

@@ -56,33 +56,6 @@ def test_more_clients_never_complete_less() -> None:
     assert all(few <= many * 1.002 for few, many in pairwise(found))
 
 
-@pytest.mark.parametrize(
-    ("layout", "published"),
-    [
-        ({"rps_per_client": 30.0}, "26"),  # clients that fill a master: "around 30" in the document
-        ({"rps_per_client": 30.0}, "7.3 ms"),  # 300 clients that ask again at once
-        ({}, "1.2 s"),  # evidence watch.master
-        ({}, "0.5 s"),  # evidence watch.direct
-    ],
-)
-def test_documented_figures_stand_beside_a_prediction(layout: dict[str, Any], published: str) -> None:
-    assert published in notes(**layout)
-
-
-@pytest.mark.parametrize(
-    "layout",
-    [
-        {"tps": 30_000.0},
-        {"tps": 50_000.0},
-        {"clients": 1, "tps": 5000.0},
-        {"servers": 10, "clients": 10_000},
-        {"stream_messages": 1000},
-    ],
-)
-def test_notes_are_few(layout: dict[str, Any]) -> None:
-    assert len(asked(**layout).evidence.notes) <= 8
-
-
 @pytest.mark.parametrize("engine", ["analytic", "compiled"])
 def test_beyond_the_capacity_all_clients_wait(engine: Any) -> None:
     """1,000 clients at what a long queue leaves of the peak, 39,650 per second: 25 ms by Little's law."""

@@ -10,7 +10,7 @@ from capplan.evidence.table import by_id
 from capplan.models.language.parameter import Values, defaults, from_log
 from capplan.systems.registry import system
 from capplan.systems.vcider.network import PARAMETERS
-from capplan.systems.vcider.observations import REPEATABILITY, WIDTHS, is_cell
+from capplan.systems.vcider.observations import REPEATABILITY, WIDTHS
 from capplan.systems.vcider.scenario import VIRTUAL
 
 ITS, ROWS = system("vcider").observations, by_id(system("vcider").evidence)
@@ -29,23 +29,6 @@ def said(virtual_encrypts: str) -> dict[str, float]:
     """Return what the fitted model says of each figure."""
     tests = ITS.load_tests({"virtual_encrypts": virtual_encrypts})
     return {name: float(value[0]) for name, value in ITS.predicted(tests, fitted(virtual_encrypts)[0]).items()}
-
-
-def test_every_cell_and_every_average_is_compared() -> None:
-    rows = [row for test in ITS.load_tests() for row in test.rows]
-
-    assert len(rows) == len({row.id for row in rows}) == 36
-    assert sum(is_cell(row) for row in rows) == 30
-    assert {row.id for row in rows if is_cell(row)} == {row.id for row in ROWS.values() if row.use == "fit"}
-    assert {row.fold for row in rows} == {f"r{rf}.{name}" for rf in (1, 3) for name in NAMES}
-
-
-def test_layouts_are_those_of_the_rows() -> None:
-    for test in ITS.load_tests():
-        rf, name = test.fold.split(".")
-        assert (test.scenario.rf, test.scenario.encryption) == (int(rf[1:]), NAMES[name])
-        for row in test.rows:
-            assert row.id.endswith(f".c{test.scenario.column_bytes}") == is_cell(row)
 
 
 def test_predictions_are_one_for_each_draw_and_an_average_is_that_of_its_cells() -> None:
@@ -108,14 +91,3 @@ def test_a_cell_repeats_as_well_as_the_cells_of_one_reference_do() -> None:
         apart = cells / cells.mean(axis=1, keepdims=True) - 1
         assert known == pytest.approx(np.sqrt((apart**2).sum() / 12), abs=5e-4)
     assert ITS.repeatability(ROWS["r1.none.average"]) == pytest.approx(0.036 / np.sqrt(5))
-
-
-def test_left_out_cells_are_scored_beside_the_other_replication_factor() -> None:
-    scored = ITS.scored(ROWS["r3.both.c64"])
-
-    assert scored is not None
-    assert (scored.family, scored.size) == ("client+internode", 3.0)
-    assert ITS.scored(ROWS["r3.both.average"]) is None
-    assert ITS.kind_of(ROWS["r3.both.c64"]) == "rate"
-    assert ITS.kind_of(ROWS["r3.both.average"]) is None
-    assert ITS.bounds_of(ROWS["r3.both.c64"]) is None
