@@ -1,7 +1,5 @@
 """Expressions that choose rows of a load-test table."""
 
-from __future__ import annotations
-
 import operator
 
 import numpy as np

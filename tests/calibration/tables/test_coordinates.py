@@ -1,7 +1,5 @@
 """Coordinates of a fit: a shear that takes the unloaded time and the ceiling apart from the ratios of their parts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

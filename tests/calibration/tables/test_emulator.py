@@ -1,7 +1,5 @@
 """The emulator of a posterior: exact for quadratic residuals, cautious elsewhere; and flattened weights."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Bounds are `SURE` standard errors, so that a correct program is outside of one i
 Kolmogorov and Smirnov is exceeded with a probability of 1e-5 at most.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 

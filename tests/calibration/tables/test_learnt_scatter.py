@@ -1,7 +1,5 @@
 """What the errors of a fit say of the scatter of a repeat, against linear fits of random figures."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Percentiles of all requests move with the mix of a run: far where they lie between two classes."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The error that the solver makes alike for all rows of a table, as the fit counts it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

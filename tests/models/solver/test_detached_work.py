@@ -1,7 +1,5 @@
 """Closed clients beside the work that their requests leave behind: exact cases, bounds, and the simulation engine."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One representative for alike members: the same figures as with every member written out, at any number of members."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Literal
 

@@ -3,8 +3,6 @@
 Run it for the figures of many clusters: `python tests/systems/cassandra/made_up_clusters.py 200`.
 """
 
-from __future__ import annotations
-
 import sys
 from dataclasses import dataclass, replace
 from typing import Any, cast

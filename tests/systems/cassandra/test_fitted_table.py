@@ -1,7 +1,5 @@
 """A cluster that is fitted to a user's table: how well it predicts, what it says it cannot, and its fitted file."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence
@@ -242,13 +240,6 @@ def test_what_is_asked_beyond_the_rows_is_extrapolated(fitted: Fitted) -> None:
     assert capacity.basis == "extrapolated"
 
 
-def test_options_of_limits_and_data_are_shown(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As other fields of the layout are."""
-    assert main(["predict", str(file), "--help"]) == 0
-    shown = capsys.readouterr().out
-    assert all(f"--{name}" in shown for name in ("connections", "in-flight", "native-threads", "data-gib", "cache-gib"))
-
-
 def test_data_beyond_the_page_cache_slow_reads_down(fitted: Fitted) -> None:
     """By a prior alone, as the fitted rows are writes."""
     usual = changed(SYSTEM.usual_scenario(fitted), clients=24, read_fraction=1.0)
@@ -269,32 +260,6 @@ def test_sizes_are_read_as_people_type_them(file: Path, capsys: pytest.CaptureFi
     assert "'400', or a size with its unit" in capsys.readouterr().err
     assert main(["predict", str(file), "--clients", "24", "--data-gib", "3Gb"]) == 2
     assert "did you mean 'GB'" in capsys.readouterr().err
-
-
-def test_headings_of_a_sweep_have_whole_words(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["sweep", str(file), "--clients", "24", "--in-flight", "4,8"]) == 0
-    heading = capsys.readouterr().out.split("─")[0]
-    assert "connection" in heading.split()
-
-
-def test_clients_that_wait_for_their_drivers_have_the_throughput_of_those_that_may_go(fitted: Fitted) -> None:
-    """Eight requests on each of three nodes: 54 clients have the throughput of 24, and else wait.
-
-    Some of 24 free clients are busy between two requests, and those that wait make up for them.
-    """
-    usual = SYSTEM.usual_scenario(fitted)
-    limited = predict(changed(usual, clients=54, in_flight=8), fitted=fitted)
-    free = predict(changed(usual, clients=24), fitted=fitted)
-    assert limited.peak_tps is not None
-    assert free.peak_tps is not None
-    between = overhead_s(fitted) * free.peak_tps.value / 24
-    assert limited.peak_tps.value == pytest.approx(free.peak_tps.value * (1 + between), rel=0.01)
-    assert limited.peak_tps.basis == "extrapolated"
-    assert limited.limits[0].resource == "driver"
-    mean = limited.latency_ms["write"].mean
-    assert mean is not None
-    cycle_ms = mean.value + 1e3 * overhead_s(fitted)
-    assert cycle_ms == pytest.approx(54 / limited.peak_tps.value * 1e3, rel=0.01)
 
 
 def test_clients_beyond_the_threads_have_no_percentiles(fitted: Fitted) -> None:

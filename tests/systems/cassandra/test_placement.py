@@ -1,7 +1,5 @@
 """Load tests of several data centres: every level, mix, load and place of clients; the engine's figures; fits."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast, get_args
