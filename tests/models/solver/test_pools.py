@@ -1,4 +1,4 @@
-"""Pools that are not alike: exact cases, the laws of splitting traffic, and the compiled engine."""
+"""Pools that are not alike, and pools inside pools: exact cases, laws of splitting traffic, and the compiled engine."""
 
 from collections.abc import Sequence as Many
 from math import comb
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tests.oracles.single_station import mmck
 
-from capplan.models.language.distribution import Exponential
+from capplan.models.language.distribution import Deterministic, Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import defaults
 from capplan.models.language.station import Pool, Station
@@ -151,3 +151,30 @@ def test_unequal_data_centres_answer_as_in_the_compiled_engine(nodes: tuple[int,
         latency = run.report(name).latency("actual")
         assert point.response_s(name)[0] == pytest.approx(latency.mean_s, rel=0.03)
         assert point.quantile_s(0.99, name)[0] == pytest.approx(latency.quantile_s(0.99), rel=0.15)
+
+
+def system(inside: Step, threads: int) -> Network:
+    flow = Acquire("workers", Sequence((Visit("server", Exponential(1e-4), name="work"), inside)))
+    return Network(
+        name="nested",
+        stations=(Station("server", 4, discipline="ps"),),
+        pools=(Pool("workers", 4000, 100), Pool("threads", threads)),
+        classes=(RequestClass("request", flow),),
+        traffic=Open(1.0, {"request": 1.0}),
+    )
+
+
+def test_a_pool_inside_another_bounds_the_rate_at_size_over_hold_time() -> None:
+    held = Acquire("threads", Delay(Deterministic(0.5)))
+    analysis = Analysis(system(held, threads=100))
+    assert analysis.inner_pools_per_s == pytest.approx(np.array([200.0]))
+    assert capacity_per_s(analysis, 1e-3) == pytest.approx(np.array([200.0]), rel=1e-3)
+
+
+def test_a_pool_that_some_requests_hold_counts_their_share() -> None:
+    some = Choice((0.25, 0.75), (Acquire("threads", Delay(Deterministic(0.5))), Delay(Deterministic(0.0))))
+    assert Analysis(system(some, threads=100)).inner_pools_per_s == pytest.approx(np.array([800.0]))
+
+
+def test_without_an_inner_pool_there_is_no_bound() -> None:
+    assert np.isinf(Analysis(system(Delay(Deterministic(0.5)), threads=100)).inner_pools_per_s).all()
