@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.systems.prior_draws import prior_draws
 from tests.systems.two_tier.two_tier_tables import layout, measured
 
 from capplan.calibration.tables.errors import covariance, expected_squares, learnt_scatter, mix_errors, share_sd
@@ -151,8 +152,8 @@ def test_a_class_with_hardly_any_requests_may_be_missing_from_a_run(reads: float
 
 @pytest.fixture(scope="module")
 def fitted() -> Fitted:
-    """A fit to figures of all requests: half reads, half writes, which wait for a commit of 2 ms."""
-    return fit_table(SYSTEM, measured([layout(clients=each, read_fraction=0.5) for each in (2, 16, 64, 256)]))
+    """A calibration by figures of all requests: half reads, half writes, which wait for a commit of 2 ms."""
+    return prior_draws(SYSTEM, measured([layout(clients=each, read_fraction=0.5) for each in (2, 16, 64, 256)]))
 
 
 def test_such_a_percentile_is_not_identifiable(fitted: Fitted) -> None:

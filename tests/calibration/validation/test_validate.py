@@ -13,6 +13,7 @@ from tests.calibration.made_up_fits import as_documented, saying
 
 from capplan.calibration.fit import refits
 from capplan.calibration.fit.calibrate import calibrate
+from capplan.calibration.fit.posterior import Maximum, Problem, maximum
 from capplan.calibration.validation import validate as module
 from capplan.calibration.validation.validate import goals_of, goals_of_all, median_errors, stages_of, validate
 from capplan.calibration.validation.validate import report as report_on
@@ -20,6 +21,7 @@ from capplan.calibration.validation.validation import Compared, Score, Validatio
 from capplan.evidence.table import by_id
 from capplan.layout.fitted_file import Fitted
 from capplan.models.errors import Notice
+from capplan.models.language.units import FloatArray
 from capplan.systems.openprovider import observations as openprovider_figures
 from capplan.systems.registry import documented_names, system
 
@@ -324,7 +326,19 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache of its own, and refits with few draws."""
     monkeypatch.setenv("CAPPLAN_CACHE_DIR", str(tmp_path / "kept" / "cache"))
     few_draws(monkeypatch)
+    monkeypatch.setattr(refits, "maximum", remembered)
     return tmp_path / "kept" / "cache"
+
+
+MAXIMA: dict[object, Maximum] = {}
+
+
+def remembered(asked: Problem, start: FloatArray) -> Maximum:
+    """Search for each maximum once for all tests: it does not depend on what is drawn."""
+    key = (tuple(row.id for row in asked.rows), tuple(start))
+    if key not in MAXIMA:
+        MAXIMA[key] = maximum(asked, start)
+    return MAXIMA[key]
 
 
 def recording(monkeypatch: pytest.MonkeyPatch) -> list[str]:

@@ -34,9 +34,9 @@ OWN = ("LOCAL_QUORUM", "QUORUM")
 
 @pytest.fixture(autouse=True, scope="module")
 def _few_mutations() -> Iterator[None]:
-    """Sample a fifth of the usual mutations: what is asserted here does not need more."""
+    """Sample a tenth of the usual mutations: what is asserted here does not need more."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(session_visibility, "_MUTATIONS", 50_000)
+        patched.setattr(session_visibility, "_MUTATIONS", 25_000)
         yield
 
 
