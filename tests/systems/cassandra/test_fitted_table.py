@@ -129,7 +129,7 @@ def test_figures_of_made_up_clusters_lie_in_their_bands_where_nothing_was_measur
     scatters by 10 % (seen in twelve), a mean below 75 % comes once in a thousand times. Bands that hold 60 % pass once
     in a thousand.
     """
-    found = [outcome(seed, simulated=False) for seed in range(2, 6)]
+    found = [outcome(seed) for seed in range(2, 6)]
     assert np.mean([held for each in found for held in each.held]) > 0.75
     assert np.median([error for each in found for error in each.errors]) < 0.08
 
