@@ -139,14 +139,6 @@ def test_warm_up_by_hand() -> None:
     assert mser(1e9 + np.array([10.0, 10.0] + [0.0, 1.0] * 5), batch=1) == Truncation(2, True)  # no digits are lost
 
 
-def test_warm_up_is_a_multiple_of_the_batch() -> None:
-    """The same series, every value five times, and a remainder that fills no batch."""
-    series = np.repeat([10.0, 10.0] + [0.0, 1.0] * 5, 5)
-
-    assert mser(series) == Truncation(10, True)
-    assert mser([*series, 99.0, 99.0]) == Truncation(10, True)
-
-
 def test_a_series_that_never_settles_says_so() -> None:
     """What is left of a straight line has a squared error that grows with its length: leave out what is allowed."""
     assert mser(np.arange(20.0), batch=1) == Truncation(10, False)

@@ -289,24 +289,6 @@ def test_more_clients_than_unequal_data_centres_take_are_refused_with_a_way_out(
     assert predict(changed(unequal, clients=12), fitted=fitted).peak_tps is not None
 
 
-def test_a_rate_beyond_what_drivers_let_through_waits_without_bound(fitted: Fitted) -> None:
-    """And a rate below it hardly notices them."""
-    usual = SYSTEM.usual_scenario(fitted)
-    free, limited, narrow = (
-        predict(changed(usual, tps=20_000, in_flight=each), fitted=fitted, engine="analytic") for each in (None, 64, 3)
-    )
-    assert narrow.verdict is not None
-    assert narrow.verdict.answer == "no"
-    assert narrow.limits[0].resource == "driver"
-    assert "without bound" in " ".join(narrow.evidence.cautions)
-    endless, one, other = (each.latency_ms["write"].mean for each in (narrow, free, limited))
-    assert endless is not None
-    assert one is not None
-    assert other is not None
-    assert endless.value == math.inf
-    assert other.value == pytest.approx(one.value, rel=0.01)
-
-
 def test_a_sweep_has_the_figures_of_predict(fitted: Fitted) -> None:
     """Draws of a table differ so much that a few of them do not stand for all."""
     usual, rate = changed(SYSTEM.usual_scenario(fitted), clients=None), 5000.0
