@@ -587,7 +587,9 @@ def test_growth_does_not_depend_on_level_order_or_unit_of_time(
     assert other.verdict == plain.verdict
 
 
-@pytest.mark.parametrize("load", [0.5, 0.8, 0.95])
+@pytest.mark.parametrize(
+    "load", [pytest.param(0.5, marks=pytest.mark.slow), pytest.param(0.8, marks=pytest.mark.slow), 0.95]
+)
 @pytest.mark.parametrize(("replications", "arrivals"), [(1, 3000), (10, 1000)])
 def test_a_noisy_system_is_hardly_called_overloaded(load: float, replications: int, arrivals: int) -> None:
     """At most 2.5 % of the cases; the limit lets that fail with 1e-4, and 7 % pass with less than 1 %."""
@@ -596,7 +598,9 @@ def test_a_noisy_system_is_hardly_called_overloaded(load: float, replications: i
     assert found["overloaded"] <= chance_limits(400, 0.025)[1]
 
 
-@pytest.mark.parametrize("load", [0.5, 0.8, 0.95])
+@pytest.mark.parametrize(
+    "load", [pytest.param(0.5, marks=pytest.mark.slow), pytest.param(0.8, marks=pytest.mark.slow), 0.95]
+)
 def test_a_long_noisy_run_is_steady(load: float) -> None:
     """With 100,000 arrivals the growth of M/M/1 at load 0.95 has a standard error of 0.065 % (measured), and the
     tolerance is 0.5 %: steady in at least 98 % of the cases (error 1e-4 beyond), and never overloaded (less than 1e-9).

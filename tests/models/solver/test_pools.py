@@ -118,7 +118,7 @@ def test_a_shared_station_beside_the_compiled_engine(private: bool) -> None:
     assert point.response_s("job")[0] == pytest.approx(run.report("job").latency("actual").mean_s, rel=0.05)
 
 
-@pytest.mark.parametrize("shares", [None, (0.34, 0.33, 0.33)])
+@pytest.mark.parametrize("shares", [None, pytest.param((0.34, 0.33, 0.33), marks=pytest.mark.slow)])
 def test_the_smallest_front_limits_openprovider(shares: tuple[float, ...] | None) -> None:
     """The simulated drop rate reaches the limit of 0.1 % there between 0.9 and 1.5 times the solver's capacity.
 
@@ -136,7 +136,7 @@ def test_the_smallest_front_limits_openprovider(shares: tuple[float, ...] | None
     assert low < 1e-3 < high
 
 
-@pytest.mark.parametrize("nodes", [(3, 3, 3), (6, 6, 3)])
+@pytest.mark.parametrize("nodes", [pytest.param((3, 3, 3), marks=pytest.mark.slow), (6, 6, 3)])
 def test_unequal_data_centres_answer_as_in_the_compiled_engine(nodes: tuple[int, ...]) -> None:
     """At 80 % of capacity, means within 3 % and p99 within 15 %, the goal for it; standard errors: some 0.5 and 2 %.
 

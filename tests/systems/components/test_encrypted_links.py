@@ -83,7 +83,7 @@ def test_capacity_falls_with_reconnects(name: str) -> None:
     assert np.mean(always < often) > 0.8  # in the others the storage path, which does not encrypt, is full first
 
 
-@EVERY
+@pytest.mark.parametrize("name", [pytest.param("openprovider", marks=pytest.mark.slow), "rhino-shcm"])
 def test_laws_of_the_capacity_over_all_draws(name: str) -> None:
     """None above plain, none in user space above the kernel's, none of two links above that of one."""
 
