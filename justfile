@@ -62,6 +62,10 @@ docs:
 audit-snapshots:
     uv run python docs/generate/audit_snapshots.py
 
+# Regenerate the snapshots of what each documented figure is compared by; review the difference
+comparison-snapshots:
+    uv run python docs/generate/comparison_snapshots.py
+
 # Measure how often intervals contain the truth, for the accuracy page (an hour; resumes if interrupted)
 coverage:
     uv run python docs/generate/coverage_of_intervals.py

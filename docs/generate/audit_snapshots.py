@@ -15,7 +15,7 @@ from capplan.evidence.interval import Interval
 from capplan.planner.audit import audit
 from capplan.systems.registry import documented_names
 
-FOLDER = Path(__file__).resolve().parents[2] / "tests" / "calibration" / "audits"
+FOLDER = Path(__file__).resolve().parents[2] / "tests" / "evidence" / "audits"
 COLUMNS = ("part", "name", "verdict", "unit", "expected", "low", "high", "documented", "low", "high")
 
 

@@ -12,15 +12,7 @@ from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.network import Network
 from capplan.models.language.step import (
-    CountdownLatch,
-    Delay,
-    FanOut,
-    If,
-    ReplicaSet,
-    Sequence,
     Step,
-    Visit,
-    children,
     walk,
 )
 from capplan.models.language.traffic import Closed, Open, RequestClass
@@ -113,51 +105,12 @@ def test_each_write_reaches_each_replica_exactly_once() -> None:
     assert set(visits.values()) == {int(run.measured().sum())}
 
 
-@pytest.mark.parametrize(
-    ("level", "groups"),
-    [
-        ("ONE", {"all": 1}),
-        ("THREE", {"all": 3}),
-        ("QUORUM", {"all": 5}),
-        ("ALL", {"all": 9}),
-        ("LOCAL_ONE", {"dc2": 1}),
-        ("LOCAL_QUORUM", {"dc2": 2}),
-        ("EACH_QUORUM", {"dc1": 2, "dc2": 2, "dc3": 2}),
-    ],
-)
-def test_a_write_waits_for_the_answers_of_its_level(level: str, groups: dict[str, int]) -> None:
-    flow = statement(cluster(3, 3, 3), COUNTED, 1, level, "write")
-    for latch in (step for step in walk(flow) if isinstance(step, CountdownLatch)):
-        assert {group.name: group.needed for group in latch.groups} == groups
-
-
 def test_a_read_at_each_quorum_reads_a_quorum_in_every_data_centre_and_waits_for_all() -> None:
     found = work(cluster(5, 4, 3), "EACH_QUORUM", "read")
     assert found == pytest.approx({"dc1": 2 / 5, "dc2": 2 / 4, "dc3": 2 / 3})
     where, traffic = cluster(5, 4), Closed(1, Deterministic(1.0), {"ask": 1.0})
     run = simulate(system(where, statement(where, TINY, 0, "EACH_QUORUM", "read"), traffic), 20.0, seed=1)
     assert run.latency_quantile_s(0.01) >= 2 * WAN_S
-
-
-def test_one_forwarder_takes_a_write_to_each_other_data_centre() -> None:
-    """One WAN hop to each; the forwarder works without a further hop, its peers after one in their LAN."""
-    flow = statement(cluster(3, 3, 3), COUNTED, 0, "QUORUM", "write")
-    far = [step for step in walk(flow) if isinstance(step, ReplicaSet) and step.name.startswith("to-")]
-    assert [(step.name, step.among) for step in far] == [("to-dc2", "cassandra/dc2"), ("to-dc3", "cassandra/dc3")]
-    for step in far:
-        forwarded = step.step
-        assert isinstance(forwarded, FanOut)
-        assert (forwarded.contacted, forwarded.needed) == (1, 0)
-        assert isinstance(forwarded.step, Sequence)
-        away, spread = forwarded.step.steps
-        assert getattr(away, "duration", None) == Deterministic(WAN_S)
-        assert isinstance(spread, FanOut)
-        assert spread.needed == 0
-        assert isinstance(spread.step, If)
-        assert (spread.step.member, spread.step.among) == (spread.member, forwarded.member)
-        first, peer = (next(s for s in walk(each) if isinstance(s, (Visit, Delay))) for each in children(spread.step))
-        assert isinstance(first, Visit)
-        assert isinstance(peer, Delay)
 
 
 def test_data_centres_of_unlike_size_share_their_rows_evenly() -> None:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.simulator.same_path import assert_same, both
 
 from capplan.models.cassandra.cluster import Cluster, Costs, pools, statement, stations
 from capplan.models.cassandra.encryption import (
@@ -27,7 +26,6 @@ from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import MAX_DROP_RATE, capacity_per_s
-from capplan.simulator.compiled.engine import simulate
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 from capplan.systems.registry import system
 from capplan.systems.rhino_shcm.network import CORES, network, remote_replicas, saturation_per_s
@@ -48,8 +46,6 @@ LAYOUTS: list[Scenario] = [
     RhinoShcmScenario(colocated=True, cache=False),
     RhinoShcmScenario(cass_nodes=4, colocated=True),
 ]
-
-LARGE = pytest.param(LAYOUTS[1], marks=pytest.mark.slow)
 
 
 def layout(scenario: Scenario) -> str:
@@ -192,34 +188,6 @@ def test_cassandra_s_own_servers_work_on_their_ends(nodes: int) -> None:
     more = float(with_it.load("cassandra")[0] - without.load("cassandra")[0])  # of one node
     assert more == pytest.approx(ends_s / CORES / nodes)
     assert remote_replicas(RhinoShcmScenario(cass_nodes=5)) == pytest.approx(2.4)
-
-
-@pytest.mark.parametrize("scenario", [LARGE, LAYOUTS[2], LAYOUTS[5], LAYOUTS[7]], ids=layout)
-def test_the_engine_keeps_nodes_as_busy_as_the_solver_says(scenario: Scenario) -> None:
-    """Within 6 % at a third of the capacity.
-
-    Some 100,000 requests: the work that reaches a station has a relative standard error below 1.5 % (visits differ by
-    their law's coefficient of variation, and stalls are rare and long), so four of them; the exchanges that a wrong
-    count would leave out are 10 % and more of a node's work at these costs.
-    """
-    its = system(scenario.system)
-    asked = changed(scenario, encryption="client+internode")
-    values = {**defaults(its.parameters), **COSTS, "burst_excess": 1e-9, "long_stall_requests": 1e9}
-    rate = capacity(asked, COSTS) / 3
-    made = its.network(asked, values, rate)
-    run, analysis = simulate(made, 100_000 / rate, seed=5), Analysis(made)
-
-    for station in made.stations:  # but the one whose work another does
-        if station.name.startswith("cassandra/") and (said := float(analysis.load(station.name)[0]) * rate) > 1e-6:
-            for member in station.members:
-                assert run.stations[member.name].utilisation == pytest.approx(said, rel=0.06), member.name
-
-
-@pytest.mark.parametrize("scenario", [LARGE, LAYOUTS[2], *LAYOUTS[5:]], ids=layout)
-def test_both_engines_walk_the_same_path(scenario: Scenario) -> None:
-    its = system(scenario.system)
-    values = {**defaults(its.parameters), **COSTS}
-    assert_same(*both(its.network(changed(scenario, encryption="client+internode"), values, 1500.0), 7, 300))
 
 
 def test_costs_of_links() -> None:

@@ -1,24 +1,19 @@
 """Stations, pools and hosts with a count: their members, what may refer to them, and what is refused."""
 
-import pickle
-import tomllib
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-import tomli_w
 
 from capplan.models.errors import InputError
 from capplan.models.language.distribution import Exponential
-from capplan.models.language.document import dump, load
 from capplan.models.language.network import Network
 from capplan.models.language.station import Differs, Host, Pool, RateTable, Station
 from capplan.models.language.step import (
     Acquire,
     Batch,
     CountdownLatch,
-    Delay,
     FanOut,
     ForkJoin,
     Group,
@@ -29,8 +24,6 @@ from capplan.models.language.step import (
     Signal,
     Step,
     Visit,
-    children,
-    walk,
 )
 from capplan.models.language.traffic import Event, Open, RequestClass, Timeline
 
@@ -264,64 +257,3 @@ def test_a_step_may_stand_in_several_scopes() -> None:
     network(ForkJoin((picked(step), replicas(FanOut("replicas", "here", step, 1))), 2))
     with pytest.raises(InputError, match="'edge'"):
         network(ForkJoin((picked(Visit("node", LAW, member="here")), picked(at("here", "edge"))), 2))
-
-
-COORDINATED = Pick(
-    "coordinator",
-    "node",
-    "least_loaded",
-    Acquire(
-        "threads",
-        ReplicaSet(
-            "replicas",
-            "node",
-            2,
-            FanOut(
-                "replicas",
-                "replica",
-                If("replica", "coordinator", at("replica"), Sequence((Delay(LAW, "hop"), at("replica"))), "is here"),
-                1,
-                contacted=2,
-                name="read",
-            ),
-            placement="ring",
-            first="coordinator",
-            name="of the token",
-        ),
-        member="coordinator",
-    ),
-    "coordinate",
-)
-CLUSTER = network(
-    COORDINATED,
-    stations=(Station("node", 2, host="machine", count=3, exceptions=(SLOW, Differs(3, servers=1, down=True))),),
-    hosts=(Host("machine", 2, count=3),),
-    pools=(Pool("threads", 2, count=3),),
-    timeline=Timeline((Event(1, "up", "node/3"), Event(2, "speed", "machine", 2))),
-)
-
-
-def test_a_document_gives_back_what_was_written() -> None:
-    assert load(Network, tomllib.loads(tomli_w.dumps(dump(CLUSTER))), "text") == CLUSTER
-
-
-def test_a_document_leaves_defaults_out() -> None:
-    tables = dump(CLUSTER)
-    assert tables["stations"][0]["exceptions"] == [
-        {"member": 2, "speed": 0.5},
-        {"member": 3, "servers": 1, "down": True},
-    ]
-    assert tables["pools"] == [{"name": "threads", "size": 2, "count": 3}]
-    assert "first" not in dump(network(replicas(NOTHING)))["classes"][0]["flow"]
-
-
-def test_networks_travel_between_processes_with_their_members() -> None:
-    assert len(CLUSTER.each_station) == 3
-    again = pickle.loads(pickle.dumps(CLUSTER))
-    assert (again, again.each_station, again.stations[0].down) == (CLUSTER, CLUSTER.each_station, frozenset([2]))
-
-
-def test_walk_reaches_the_steps_inside() -> None:
-    kinds = [step.kind for step in walk(COORDINATED)]
-    assert kinds == ["pick", "acquire", "replica_set", "fan_out", "if", "visit", "sequence", "delay", "visit"]
-    assert all(inside in list(walk(COORDINATED)) for step in walk(COORDINATED) for inside in children(step))

@@ -2,7 +2,7 @@
 
 import pickle
 from collections.abc import Callable
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -200,21 +200,10 @@ def test_the_mix_may_name_sessions_and_events_all_that_exists() -> None:
     assert made.timeline.events == events
 
 
-def test_networks_are_frozen() -> None:
-    with pytest.raises(FrozenInstanceError):
-        network().name = "other"  # type: ignore[misc]  # wrong on purpose
-
-
 def test_replacing_a_part_checks_again() -> None:
     assert replace(network(), name="other").name == "other"
     with pytest.raises(InputError, match="pool 'workers' does not exist"):
         replace(network(Acquire("workers", VISIT)), pools=())
-
-
-def test_walk_visits_parents_first_and_every_child() -> None:
-    kinds = [step.kind for step in walk(ALL_STEPS)]
-    assert kinds[:6] == ["sequence", "visit", "delay", "acquire", "fork_join", "visit"]
-    assert len(kinds) == 22
 
 
 @settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
@@ -229,10 +218,3 @@ def test_walk_meets_every_step_once(made: Network) -> None:
 @given(networks())
 def test_networks_travel_between_processes(made: Network) -> None:
     assert pickle.loads(pickle.dumps(made)) == made
-
-
-def test_parameter_draws_are_carried_through_a_network() -> None:
-    draws = np.array([0.001, 0.002])
-    made = network(Visit("disk", Exponential(draws)))
-    demand = next(step for step in walk(made.classes[0].flow) if isinstance(step, Visit)).demand
-    np.testing.assert_array_equal(demand.mean, draws)

@@ -1,7 +1,5 @@
 """Series of known distributions for tests of output analysis, and random bounds of a share."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -123,10 +123,6 @@ def test_draws_have_their_own_times() -> None:
     assert slow > 2 * fast
 
 
-def test_the_same_seed_gives_the_same() -> None:
-    assert np.array_equal(asked(cluster(), "LOCAL_ONE", "QUORUM"), asked(cluster(), "LOCAL_ONE", "QUORUM"))
-
-
 def test_nodes_that_are_down_are_refused() -> None:
     with pytest.raises(RefusedError):
         asked(replace(cluster(), down=(1, 0, 0)), "LOCAL_ONE", "QUORUM")

@@ -3,7 +3,6 @@
 Error rates and samples as in `agreement`.
 """
 
-import numpy as np
 import pytest
 from tests.oracles.shortest_queue import mean_response
 from tests.simulator.agreement import assert_agrees, each, exp, replications
@@ -108,7 +107,7 @@ def test_random_lanes_are_queues_with_one_server(discipline: str) -> None:
 
 
 @pytest.mark.parametrize("discipline", ["fcfs", "ps"])
-@pytest.mark.parametrize("servers", [2, 8])
+@pytest.mark.parametrize("servers", [pytest.param(2, marks=pytest.mark.slow), 8])
 def test_lanes_in_turn_have_erlang_arrivals(servers: int, discipline: str) -> None:
     """E_n/M/1: of exponential services, the mean number does not depend on the discipline (Kleinrock 1975, 6.4)."""
     load, sigma = 0.7, 0.5
@@ -119,7 +118,7 @@ def test_lanes_in_turn_have_erlang_arrivals(servers: int, discipline: str) -> No
 
 
 @pytest.mark.parametrize("discipline", ["fcfs", "ps"])
-@pytest.mark.parametrize("servers", [2, 3])
+@pytest.mark.parametrize("servers", [pytest.param(2, marks=pytest.mark.slow), 3])
 def test_the_least_loaded_lane_is_the_shortest_queue(servers: int, discipline: str) -> None:
     runs = theory(servers, 0.7, "least_loaded", discipline)
     expected = mean_response(servers, 0.7)
@@ -136,12 +135,3 @@ def test_closed_clients_in_lanes_leave_some_lanes_idle() -> None:
     # Both in one lane: one leaves at rate 1 and moves to the other lane with probability 1/2. One in each lane: one
     # leaves at rate 2, and joins the other with probability 1/2. So p = P(together): p / 2 = (1 - p).
     assert_agrees(each(runs, lambda run: run.stations["node"].utilisation), (2 - 2 / 3) / 2, detects=0.03)
-
-
-def test_least_loaded_lanes_lie_between_pooled_servers_and_lanes_in_turn() -> None:
-    """With common random numbers, on average."""
-    found = {
-        assignment: np.mean(each(theory(8, 0.8, assignment, count=10), lambda run: run.latency_mean_s()))
-        for assignment in ("pooled", "least_loaded", "round_robin", "random")
-    }
-    assert list(found) == sorted(found, key=lambda name: float(found[name]))

@@ -7,6 +7,7 @@ import pytest
 from tests.simulator.agreement import exp
 from tests.simulator.same_path import assert_same
 from tests.simulator.small_networks import COMPLETED, DROPPED, MS, arrivals, ends_ms, ms, seq, statuses, timeline, wait
+from tests.strategies import POLICIES
 
 from capplan.models.language.distribution import Distribution
 from capplan.models.language.network import Network
@@ -105,45 +106,8 @@ def key(number: int, place: int = 0, source: str = "ask") -> int:
 ROW = name_key("step", "/pick")
 
 
-def test_round_robin_takes_the_members_in_turn() -> None:
-    assert numbers(case(pick("round_robin"), times_ms=range(1, 8))) == [1, 2, 3, 1, 2, 3, 1]
-
-
-def test_random_picks_by_the_number_of_the_step() -> None:
-    expected = [1 + int(3 * uniform(key(number), ROW)) for number in range(20)]
-    assert set(expected) == {1, 2, 3}
-    assert numbers(case(pick("random"), times_ms=range(1, 21))) == expected
-
-
-def test_first_takes_the_first_member() -> None:
-    assert numbers(case(pick("first"), times_ms=(1, 1, 2))) == [1, 1, 1]
-
-
-def test_least_loaded_takes_the_member_with_the_fewest_requests_inside() -> None:
-    # At 1 ms each gets one and the first a second one; until 3.5 ms the first and the second have ended theirs.
-    assert numbers(case(pick("least_loaded"), times_ms=(1, 1, 1, 1, 3.5, 3.5, 3.5))) == [1, 2, 3, 1, 1, 2, 1]
-
-
-def test_latency_ranked_tries_each_member_and_then_takes_the_fastest() -> None:
-    assert numbers(case(pick("latency_ranked"), times_ms=(1, 2, 4, 8, 9))) == [1, 2, 3, 1, 1]
-
-
-def test_token_aware_takes_the_owner_of_the_token() -> None:
-    expected = [1 + int(3 * uniform(key(number), 0)) for number in range(20)]
-    assert set(expected) == {1, 2, 3}
-    assert numbers(case(pick("token_aware"), times_ms=range(1, 21))) == expected
-
-
 TALK = ("ask", "ask", "ask")
 GAPS = (ms(10), ms(10))
-
-
-def test_requests_of_a_session_pick_anew_unless_it_is_sticky() -> None:
-    flow = pick("round_robin")
-    talk = Session("talk", TALK, GAPS)
-    assert numbers(case(flow, session=talk)) == [1, 2, 3]
-    sticky = Session("talk", TALK, GAPS, "sticky")
-    assert numbers(case(flow, session=sticky, times_ms=(1, 2))) == [1, 2, 1, 2, 1, 2]
 
 
 def test_sticky_sessions_remember_the_member_for_steps_of_one_name() -> None:
@@ -154,13 +118,6 @@ def test_sticky_sessions_remember_the_member_for_steps_of_one_name() -> None:
     random = 1 + int(3 * uniform(key(0, 1, "talk"), name_key("step", "/another pick")))
     assert random != 1
     assert numbers(case(pick("first"), other, session=talk)) == [1, random, random]
-
-
-def test_a_sticky_session_picks_anew_when_its_member_is_known_to_be_down() -> None:
-    talk = Session("talk", ("ask",) * 4, (ms(10),) * 3, "sticky")
-    changes = timeline((5, "down", "node/1"), (20, "up", "node/1"), detection=1)
-    # It asks at 1, 12, 24 and 36 ms; the member is up again from 20 ms on, but the session stays with another.
-    assert numbers(case(pick("first"), session=talk, changes=changes)) == [1, 2, 2, 2]
 
 
 def test_a_sticky_pick_from_a_set_holds_while_the_member_is_in_the_set() -> None:
@@ -207,13 +164,6 @@ def test_the_timeline_brings_up_a_member_that_was_down_from_the_start() -> None:
     assert took_ms(run) == [2, 2, 1]
 
 
-def test_an_outage_is_avoided_once_it_is_known() -> None:
-    changes = timeline((2, "down", "node/1"), (20, "up", "node/1"), detection=1)
-    run = case(pick("first"), times_ms=(1.5, 2.5, 3, 19, 20), changes=changes)
-    # The first two are at the member that is down, and wait for its return at 20 ms.
-    assert ends_ms(run) == [20.5, 21, 5, 21, 21]
-
-
 def test_an_event_of_the_group_is_one_of_all_its_members() -> None:
     changes = timeline((3, "down", "node"), (6, "up", "node"), detection=1)
     run = case(pick("round_robin"), times_ms=(1, 2.5, 3, 4, 5, 6), changes=changes)
@@ -222,13 +172,6 @@ def test_an_event_of_the_group_is_one_of_all_its_members() -> None:
     assert took_ms(run)[:3] == [1, 2 + 3, 3 + 4]
     speeds = timeline((1, "speed", "node", 2.0), (1, "speed", "node/2", 1.0))
     assert took_ms(case(pick("round_robin"), times_ms=(2, 2, 2), changes=speeds)) == [0.5, 2, 2]
-
-
-def test_members_have_queues_of_their_own() -> None:
-    stations = (Station("node", 1, count=3),)
-    run = case(pick("round_robin", at("here", 5)), times_ms=(1, 1, 1, 2), stations=stations)
-    assert ends_ms(run) == [6, 6, 6, 11]
-    assert [run.stations[f"node/{number}"].visits for number in (1, 2, 3)] == [2, 1, 1]
 
 
 def test_an_exception_may_have_more_servers() -> None:
@@ -512,13 +455,28 @@ def plain_nodes(count: int) -> tuple[Station, ...]:
     return tuple(Station(f"node/{number}", 1) for number in range(1, count + 1))
 
 
-def test_a_round_robin_pick_is_a_route_over_stations_written_out() -> None:
-    times = [1 + 0.7 * turn for turn in range(200)]
-    route = Route("round_robin", tuple(Visit(each.name, ms(2.5)) for each in plain_nodes(3)))
-    apart = case(route, times_ms=times, stations=plain_nodes(3))
-    together = case(pick("round_robin", at("here", 2.5)), times_ms=times, stations=(Station("node", 1, count=3),))
-    assert took_ms(together) == took_ms(apart)
-    assert together.stations == apart.stations
+OUTAGE = timeline((30, "down", "node/2"), (70, "up", "node/2"), detection=3, cold_start=5, cold_speed=0.5)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("way", ["independent", "sticky"])
+@pytest.mark.parametrize("changes", [NO_CHANGE, OUTAGE], ids=["no change", "outage"])
+def test_a_pick_is_a_route_over_stations_written_out(
+    policy: RoutePolicy, way: Literal["independent", "sticky"], changes: Timeline
+) -> None:
+    """Whatever the policy, with queues, in sessions and in an outage."""
+    talk = Session("talk", TALK, GAPS, way)
+    apart = Route(policy, tuple(Visit(each.name, ms(2.5)) for each in plain_nodes(3)), "pick")
+    runs = [
+        case(flow, times_ms=[1 + 2.1 * turn for turn in range(60)], stations=stations, session=talk, changes=changes)
+        for flow, stations in (
+            (apart, plain_nodes(3)),
+            (pick(policy, at("here", 2.5)), (Station("node", 1, count=3),)),
+        )
+    ]
+    assert took_ms(runs[0]) == took_ms(runs[1])
+    assert statuses(runs[0]) == statuses(runs[1])
+    assert repr(runs[0].stations) == repr(runs[1].stations)  # without visits, times are not numbers
 
 
 def test_replicas_on_a_ring_are_forks_written_out_for_each_token_range() -> None:

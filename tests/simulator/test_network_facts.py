@@ -16,37 +16,10 @@ from capplan.models.language.step import (
     Route,
     Signal,
     Step,
-    walk,
 )
 from capplan.simulator.specification.network_facts import StepEntry, flow_facts
 
 OUTER, INNER = (Group("both", 1), Group("outer", 1)), (Group("both", 1),)
-
-
-def nested() -> Step:
-    """Return latch 0, sequence 1: fork 2 of (signal 3, wait 4), latch 5 around fork 6 of (signal 7, signal 8)."""
-    inner = CountdownLatch(INNER, ForkJoin((Signal("both"), Signal("outer")), 0))
-    return CountdownLatch(OUTER, seq(ForkJoin((Signal("both"), wait(1)), 0), inner))
-
-
-def test_children_have_the_numbers_of_walk() -> None:
-    flow = nested()
-    steps, below = list(walk(flow)), flow_facts(flow).below
-    assert below == ((1,), (2, 5), (3, 4), (), (), (6,), (7, 8), (), ())
-    assert [steps[number] for number in below[6]] == [Signal("both"), Signal("outer")]
-
-
-def test_a_signal_counts_for_the_nearest_latch_with_its_group() -> None:
-    assert flow_facts(nested()).signalled == (-1, -1, -1, 0, -1, -1, -1, 5, 0)
-
-
-def test_a_branch_serves_the_latches_around_it_that_it_has_signals_for() -> None:
-    assert flow_facts(nested()).served == ((), (0,), (0,), (0,), (), (0,), (0, 5), (5,), (0,))
-
-
-def test_a_batch_serves_its_own_latches_only() -> None:
-    flow = CountdownLatch(INNER, seq(Signal("both"), Batch(2, 1, CountdownLatch(INNER, Signal("both")))))
-    assert flow_facts(flow).served == ((), (0,), (0,), (), (), (4,))
 
 
 def down(step: Step, *stations: str) -> bool | None:

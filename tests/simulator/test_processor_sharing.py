@@ -32,19 +32,9 @@ def shared(*flows: Step, servers: int = 1) -> Run:
     return once(Route("round_robin", flows), clients=len(flows), servers=servers, discipline="ps")
 
 
-def test_alone_it_takes_its_demand() -> None:
-    assert ends_ms(shared(visit(4))) == [5]
-    assert ends_ms(shared(*[visit(4)] * 3, servers=3)) == [5, 5, 5]
-
-
 def test_two_that_overlap() -> None:
     # From 1 to 3 ms alone (2 of 4 done), from 3 to 7 half speed each (done: 4 and 2), from 7 to 9 alone again.
     assert ends_ms(shared(visit(4), seq(wait(2), visit(4)))) == [7, 9]
-
-
-def test_a_short_one_overtakes() -> None:
-    # The short one needs 1 of half the server: from 3 to 5 ms. The long one has done 2 + 1 of 4 by then.
-    assert ends_ms(shared(visit(4), seq(wait(2), visit(1)))) == [6, 5]
 
 
 def test_three_on_two_servers() -> None:
@@ -52,25 +42,6 @@ def test_three_on_two_servers() -> None:
     assert ends_ms(shared(visit(4), visit(6), visit(4), servers=2)) == [7, 9, 7]
     # Two from 1 to 2 ms, three until 5 (3 of 3 done by the first two, 2 by the third), which goes on alone.
     assert ends_ms(shared(visit(3), visit(3), seq(wait(1), visit(3)), servers=2)) == [5, 5, 6]
-
-
-def test_an_end_between_two_ticks_is_the_later_one() -> None:
-    # A third each: all have 1 ms after 3 ms; what the last lacks, one tick, it takes alone.
-    assert ends_ms(shared(visit(1), visit(1), visit(1 + 1 / MS))) == [4, 4, 4 + 1 / MS]
-    # Two thirds each: 1 tick takes one and a half, so two; the last has 4/3 by then and lacks 5/3.
-    tick = 1 / MS
-    run = shared(visit(tick), visit(tick), visit(3 * tick), servers=2)
-    assert list(run.requests.end_ticks - MS) == [2, 2, 4]
-
-
-def test_who_joins_at_the_tick_of_an_end_finds_it_gone() -> None:
-    assert ends_ms(shared(visit(4), seq(wait(4), visit(3)))) == [5, 8]
-    # Both come back at 5 ms; a shared server serves neither first.
-    assert ends_ms(shared(*[seq(visit(2), visit(3))] * 2)) == [11, 11]
-
-
-def test_without_demand_it_ends_at_once_and_disturbs_nobody() -> None:
-    assert ends_ms(shared(visit(4), seq(wait(1), visit(0)), visit(0), seq(wait(1), visit(0)))) == [5, 2, 1, 2]
 
 
 def test_ties_go_by_request_not_by_what_was_attained() -> None:
@@ -96,17 +67,6 @@ def test_ties_within_a_request_go_by_step() -> None:
 def test_looks_are_not_counted_as_events() -> None:
     run = shared(visit(4), seq(wait(1), visit(4)), seq(wait(2), visit(1)))
     assert run.events == 3 + 2 + 3  # starts, delays, services
-
-
-def test_report_by_hand() -> None:
-    # Two visits of 4 ms from 1 to 9 ms, again from 10 ms on: the window from 0 to 10 ms sees the first two.
-    report = simulate(network(visit(4), clients=2, discipline="ps"), 0.010, seed=1).stations["server"]
-    assert report.visits == 2
-    assert report.utilisation == pytest.approx(0.8)
-    assert report.mean_number == pytest.approx(2 * 0.8)
-    assert report.mean_queue == pytest.approx(0.8)
-    assert report.mean_wait_s == pytest.approx(0.004)
-    assert report.mean_response_s == pytest.approx(0.008)
 
 
 def test_report_of_several_servers_and_a_warm_up() -> None:

@@ -36,18 +36,6 @@ def test_delays_do_not_queue_and_zero_takes_no_time() -> None:
     assert ends_ms(once(seq(wait(2), wait(0), seq(), wait(3)), clients=2)) == [6, 6]
 
 
-def test_station_report_by_hand() -> None:
-    # Two visits of 4 ms from 1 ms: the window is 0 to 10 ms, one waits from 1 to 5, they serve from 1 to 9.
-    report = simulate(network(visit(4), clients=2, think_ms=1), 0.010, seed=1).stations["server"]
-    # Client 0 comes back at 6 ms and waits until 9, client 1 at 10 ms, which is after the end.
-    assert report.visits == 3
-    assert report.utilisation == pytest.approx(0.9)
-    assert report.mean_queue == pytest.approx((4 + 3) / 10)
-    assert report.mean_number == pytest.approx((4 + 3 + 9) / 10)
-    assert report.mean_wait_s == pytest.approx((0 + 4 + 3) / 3 / 1000)
-    assert report.mean_response_s == pytest.approx((4 + 8 + 7) / 3 / 1000)
-
-
 def test_pool_is_handed_over_in_order_of_asking() -> None:
     run = once(hold(wait(2)), clients=3)
     assert ends_ms(run) == [3, 5, 7]

@@ -134,15 +134,5 @@ def test_the_conditional_probability_is_that_of_a_plain_count() -> None:
     assert found.std() < 0.5 * stale.std()
 
 
-def test_levels_that_share_a_replica_always_find_the_row() -> None:
-    for read, write in ((1, 3), (2, 2), (3, 1)):
-        assert not chances("YMMR", f"R{read}W{write}", [0.0]).any()
-
-
-def test_more_gap_never_hurts() -> None:
-    found = chances("LNKD-DISK", "R1W1", [0.0, 0.1, 1.0, 10.0, 100.0])
-    assert np.all(np.diff(found, axis=0) <= 0)
-
-
 def _exponential(mean: float) -> Callable[[FloatArray], FloatArray]:
     return lambda time: np.exp(-time / mean)

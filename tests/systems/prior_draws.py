@@ -1,7 +1,5 @@
 """A calibration without a fit: draws from the priors of a system, and a table that nothing was fitted to."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

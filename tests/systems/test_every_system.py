@@ -1,10 +1,14 @@
 """What every system has: its contract, its packaged calibration, its answers."""
 
+import csv
 import json
+import runpy
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import jsonschema
+import numpy as np
 import pytest
 
 from capplan.layout.solution import kind_of
@@ -12,11 +16,16 @@ from capplan.layout.system import System
 from capplan.models.errors import InputError
 from capplan.models.language.parameter import defaults
 from capplan.models.language.scenario import Scenario, changed, fields_of, options_of
+from capplan.models.language.step import walk
 from capplan.models.language.traffic import Open
+from capplan.models.solver.analytic import Analysis
+from capplan.models.solver.operating_point import solve
 from capplan.planner.predict.predict import predict
 from capplan.planner.predict.prediction import Prediction
 from capplan.systems.registry import documented_names, documented_systems, names, resolve, scenario, system
 
+COMPARED = Path(__file__).parent / "compared"
+GENERATOR = Path(__file__).parents[2] / "docs" / "generate" / "comparison_snapshots.py"
 EVERY = pytest.mark.parametrize("its", documented_systems(), ids=documented_names())
 WITH_RATES = [each for each in documented_systems() if not each.ratios_only]
 RATED = pytest.mark.parametrize("its", WITH_RATES, ids=[each.name for each in WITH_RATES])
@@ -89,6 +98,81 @@ def test_every_fitted_figure_is_compared_once_and_in_its_fold(its: System[Any]) 
     assert len(compared) == len(set(compared))
     assert {row.id for row in its.evidence if row.use == "fit"} <= set(compared)
     assert all(row.fold == test.fold for test in tests for row in test.rows)
+
+
+@EVERY
+def test_figures_are_compared_as_the_reviewed_snapshot_says(its: System[Any]) -> None:
+    """Experiment, fold, layout, kind, goal, family and scatter of every figure."""
+    script = runpy.run_path(str(GENERATOR))
+    with (COMPARED / f"{its.name}.csv").open(encoding="utf-8", newline="") as file:
+        assert list(csv.reader(file)) == [list(script["COLUMNS"]), *script["snapshot"](its)]
+
+
+@EVERY
+def test_what_the_document_leaves_open_is_carried_into_every_experiment(its: System[Any]) -> None:
+    for choice in its.observations.choices:
+        for test in its.observations.load_tests(choice):
+            assert choice.items() <= vars(test.scenario).items()
+
+
+def spread_out(its: System[Any], asked: Scenario) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return two draws of every free parameter together, and each of them alone."""
+    free, usual = {each.name for each in its.parameters if each.free}, its.prior_values(asked)
+    alone = [{name: value * (factor if name in free else 1) for name, value in usual.items()} for factor in (0.9, 1.2)]
+    return {name: np.array([each[name] for each in alone]) if name in free else usual[name] for name in usual}, alone
+
+
+@EVERY
+def test_draws_are_solved_as_each_alone(its: System[Any]) -> None:
+    asked = scenario(its.name, **ASKED[its.name])
+    several, alone = spread_out(its, asked)
+    whole, parts = ([Analysis(its.network(asked, values, 1.0)) for values in each] for each in ([several], alone))
+    rate = 0.6 * float(whole[0].saturation_per_s.min())
+    together = solve(whole[0], rate)
+    for draw, part in enumerate(parts):
+        point = solve(part, rate)
+        assert whole[0].drift_per_s[draw] == pytest.approx(part.drift_per_s[0], rel=1e-9)
+        for name in part.flows:
+            assert together.response_s(name)[draw] == pytest.approx(point.response_s(name)[0], rel=1e-6)
+            assert together.quantile_s(0.99, name)[draw] == pytest.approx(point.quantile_s(0.99, name)[0], rel=1e-5)
+
+
+@pytest.mark.parametrize("name", sorted({*documented_names()} - {"rhino-shcm"}))  # whose figures take long simulations
+def test_figures_are_predicted_by_draw_as_each_alone(name: str) -> None:
+    its = system(name)
+    tests = its.observations.load_tests()[::4]
+    several, alone = spread_out(its, tests[0].scenario)
+    together = its.observations.predicted(tests, several)
+    assert together.keys() == {row.id for test in tests for row in test.rows}
+    for draw, values in enumerate(alone):
+        for row, figure in its.observations.predicted(tests, values).items():
+            assert 0 < figure[0] < np.inf
+            assert np.broadcast_to(together[row], 2)[draw] == pytest.approx(figure[0], rel=1e-6), row
+
+
+@pytest.mark.parametrize(
+    ("name", "few", "many"),
+    [
+        ("arion", {"servers": 2, "clients": 31}, {"servers": 64, "clients": 992}),
+        ("arion", {"servers": 2, "clients": 2000}, {"servers": 64, "clients": 64_000}),
+        ("fedora4", {"nodes": 2, "write_share": 0.05}, {"nodes": 64, "write_share": 0.05}),
+        ("openprovider", {}, {"cass_nodes": 64, "front_nodes": 64}),
+        ("rhino-shcm", {"cass_nodes": 3}, {"cass_nodes": 64}),
+        (
+            "rhino-shcm",
+            {"cass_nodes": 3, "colocated": True, "encryption": "client+internode"},
+            {"cass_nodes": 64, "colocated": True, "encryption": "client+internode"},
+        ),
+    ],
+    ids=str,
+)
+def test_the_steps_of_a_request_do_not_grow_with_the_machines(name: str, few: Any, many: Any) -> None:
+    def steps(fields: Any) -> int:
+        asked, its = scenario(name, **fields), system(name)
+        made = its.network(asked, its.prior_values(asked), 1.0)
+        return sum(1 for request in made.classes for _ in walk(request.flow))
+
+    assert steps(few) == steps(many)
 
 
 @EVERY

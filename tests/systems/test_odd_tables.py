@@ -1,7 +1,5 @@
 """Load-test tables that lack something, or say something odd: they are predicted, or refused in one sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -41,8 +41,3 @@ def test_a_wrong_file_is_one_sentence_that_names_it(text: str, named: list[str],
 
     assert all(each in str(caught.value) for each in (str(path), *named))
     assert "\n" not in str(caught.value)
-
-
-def test_an_unknown_system_is_refused_with_the_nearest() -> None:
-    with pytest.raises(InputError, match=r"'openprovidr'.*'openprovider'"):
-        scenario("openprovidr")

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from importlib.metadata import version
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -113,12 +112,6 @@ def test_what_was_interrupted_goes_on_and_gives_the_same_file(
     assert again[-1] == f"refitting without {FOLDS[1 if stage.startswith('refitting') else 0]}"
     assert calibrate(SMALL, 3, "0", lambda _: None, output) == small["first"]
     assert list(tmp_path.iterdir()) == []
-
-
-def test_seed_and_version_have_defaults() -> None:
-    made = calibrate(SMALL)
-
-    assert (made.seed, made.version) == (1, version("capplan"))
 
 
 def test_a_study_that_leaves_nothing_open_is_fitted_once() -> None:

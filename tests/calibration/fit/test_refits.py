@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 from tests.calibration.altered_systems import observing
 from tests.calibration.fit.small_calibration import few_draws
 
-from capplan.calibration.fit.calibrate import Refits, figures, folds, refits_of, refitted
+from capplan.calibration.fit.calibrate import Refits, folds, refitted
 from capplan.calibration.fit.posterior import maximum, problem, resampled
 from capplan.calibration.fit.stages import Stages
 from capplan.layout.observations import LoadTest
@@ -108,21 +107,6 @@ def test_what_is_left_out_is_said_by_the_draws_of_the_other_scenarios(
             assert (each.low, each.predicted, each.high) == pytest.approx(tuple(ends), rel=1e-6)
 
 
-def test_nested_figures_are_medians_over_the_draws_of_the_other_scenarios(
-    plain: Refits, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    few_draws(monkeypatch)
-    number, pair = next(each for each in enumerate(combinations(FOLDS, 2)) if each[1] == ("r1.none", "r3.internode"))
-    others = problem(VCIDER, [test for test in TESTS if test.fold not in pair])
-    drawn = resampled(others, maximum(others, np.log(START)), 12, 60, 1 + 1 + len(FOLDS) + number)
-    said = VCIDER.observations.predicted(TESTS, from_log(VCIDER.parameters, drawn.log_points))
-
-    found = [each for each in plain.nested if {each.fold, each.without} == set(pair)]
-    assert len(found) == 12
-    for each in found:
-        assert each.predicted == pytest.approx(float(np.median(said[each.id])), rel=1e-6)
-
-
 def test_each_scenario_and_each_pair_has_draws_of_its_own(plain: Refits) -> None:
     other = refits_with(VCIDER, seed=2)
 
@@ -131,30 +115,7 @@ def test_each_scenario_and_each_pair_has_draws_of_its_own(plain: Refits) -> None
     assert refits_with(VCIDER) == plain
 
 
-def test_progress_is_told_and_what_is_finished_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    few_draws(monkeypatch)
-    told: list[str] = []
-    stages = Stages("a test", told.append)
-    refitted(VCIDER, START, 1, stages)
-
-    pairs = [f"refitting without {one} and {other}" for one, other in combinations(FOLDS, 2)]
-    assert told == [*(f"refitting without {fold}" for fold in FOLDS), *pairs]
-    assert len(told) == refits_of(VCIDER) == 21
-    assert list(stages.known) == told
-
-
 def test_scenarios_are_listed_once_in_the_documents_order() -> None:
     assert FOLDS == ["r1.none", "r1.both", "r1.internode", "r3.none", "r3.both", "r3.internode"]
     assert folds(TESTS[::-1]) == FOLDS[::-1]
     assert folds([]) == []
-
-
-def test_figures_are_medians_and_90_percent_of_the_draws() -> None:
-    """One draw: the three are the same, rounded to seven digits."""
-    best = maximum(problem(VCIDER, TESTS), np.log(START))
-    drawn = resampled(problem(VCIDER, TESTS), best, 1, 60, 1)
-    said = VCIDER.observations.predicted(TESTS, from_log(VCIDER.parameters, drawn.log_points))
-
-    for name, fold, documented, predicted, low, high in figures(VCIDER, TESTS, drawn):
-        assert (fold, documented) == (ROWS[name].fold, ROWS[name].value)
-        assert low == predicted == high == float(f"{said[name][0]:.7g}")

@@ -1,7 +1,5 @@
 """Backtests on load-test tables of a two-tier system whose parameters are known."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from statistics import median

@@ -19,9 +19,7 @@ JUMPS = {"TiDB v2.1.0-rc.2 point_select (idc)", "TiDB v2.0.6 point_select (idc)"
 """Throughput that rises by a quarter from 512 to 1,024 threads, after hardly any rise before."""
 SOME = {
     "Cassandra v5 write LOCAL_ONE STCS (readme)",
-    "Cassandra v4 write LOCAL_ONE STCS (readme)",
     "Cassandra v4 read LOCAL_QUORUM LCS (r2)",
-    "TiDB v3.0.0 point_select (aws)",
     "TiDB v2.0.6 point_select (idc)",
 }
 

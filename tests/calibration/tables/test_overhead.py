@@ -1,7 +1,5 @@
 """What a load generator does between two requests: in rates, and in no latency."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Simple rules on load-test tables: exact on the curves that they describe, and silent where they do not apply."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

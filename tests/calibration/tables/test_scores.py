@@ -1,7 +1,5 @@
 """Scores of a backtest against their closed forms."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -101,31 +101,6 @@ def test_a_load_beyond_the_others_widens_bands_of_what_was_tested_at_a_load(monk
 
 
 @pytest.mark.parametrize("name", documented_names())
-def test_what_is_listed(name: str) -> None:
-    """Each figure that was fitted and measured, is set beside rules or widens bands, with what its study says of it."""
-    fitted, its = system(name).fitted(), system(name).observations
-    rows = {row.id: row for test in its.load_tests() for row in test.rows}
-    found = packaged(name)
-
-    known = {each for each, row in rows.items() if row.use == "fit" and row.status == "measured"}
-    known |= {each for each, row in rows.items() if its.scored(row) or its.kind_of(row)}
-    assert [each.id for each in found] == [each.id for each in fitted.left_out if each.id in known]
-    for each in found:
-        row, scored = rows[each.id], its.scored(rows[each.id])
-        assert (each.fold, each.scenario, each.unit, each.documented) == (row.fold, row.scenario, row.unit, row.value)
-        assert (each.not_scored, each.widens) == (its.not_scored(row), its.kind_of(row) is not None)
-        assert each.counts == (each.not_scored == "")
-        assert each.family == (scored.family if scored else "")
-        assert list(each.estimates)[:1] == ["capplan"]
-        assert (len(each.estimates) > 1) == bool(each.family)
-        if scored:
-            assert (each.group, each.size) == (scored.group, scored.size)
-        else:
-            assert each.group == ("times" if row.unit == "s" else "rates")
-            assert math.isnan(each.size)
-
-
-@pytest.mark.parametrize("name", documented_names())
 def test_what_asks_the_prior_widens_no_band(name: str) -> None:
     assert [each.id for each in packaged(name) if each.widens and not each.counts] == []
 

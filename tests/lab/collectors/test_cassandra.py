@@ -11,7 +11,7 @@ from capplan.evidence.load_test_row import LOAD_TESTS, LoadTestRow
 from capplan.evidence.microbenchmarks import MICROBENCHMARKS
 from capplan.lab.collectors import cassandra, load
 from capplan.lab.collectors.cassandra import About, pool_rows
-from capplan.lab.collectors.collector import COLLECTORS, Settings, find_collector
+from capplan.lab.collectors.collector import Settings
 from capplan.lab.collectors.load import Part, Run, Sample, doubts
 from capplan.lab.layout import Layout
 from capplan.lab.state import State
@@ -104,13 +104,6 @@ def test_what_a_request_costs_is_the_cpu_beyond_idling() -> None:
     half = 2.776 * 0.0707 * CPU_S / 5**0.5 + 4e-3 / 8000
     assert cost.error_high - cost.error_low == pytest.approx(2 * half, rel=1e-2)
     assert len(MICROBENCHMARKS.frame(rows)) == len(rows)
-
-
-@pytest.mark.parametrize("name", COLLECTORS)
-def test_every_collector_names_what_it_measures(name: str) -> None:
-    found = find_collector(name)
-    assert ":" in found.parameter
-    assert callable(found.function)
 
 
 def test_a_full_pool_shows_its_threads_and_the_hand_off() -> None:

@@ -1,7 +1,5 @@
 """Networks with parts that do nothing: classes without traffic, units held for no time, visits of no time."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Random networks of the whole language: the analytic solver gives finite, ordered figures, or refuses."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

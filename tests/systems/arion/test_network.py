@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.simulator.same_path import assert_same, both
 
 from capplan.models.errors import InputError
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.scenario import MOST_CLIENTS
-from capplan.models.language.step import walk
 from capplan.models.language.traffic import Closed, Throttled
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import MAX_DROP_RATE, capacity_per_s, solve
@@ -126,15 +124,6 @@ def test_only_few_clients_are_kept_busy() -> None:
         "clients/of-63/1": FEW - 1,
     }
     assert [each.name for each in network(many, VALUES, 1.0).each_station] == ["master/1", "master/2"]
-
-
-@pytest.mark.parametrize("clients_of_each", [15, 1000, 15.5])
-def test_the_steps_of_a_request_do_not_grow_with_the_masters(clients_of_each: float) -> None:
-    def steps(servers: int) -> int:
-        scenario = ArionScenario(servers=servers, clients=int(clients_of_each * servers))
-        return sum(1 for _ in walk(network(scenario, VALUES, 1.0).classes[0].flow))
-
-    assert steps(64) == steps(2)
 
 
 @given(clients=st.integers(1, 1000))
@@ -339,9 +328,3 @@ def test_a_watch_takes_its_records_by_hand() -> None:
     assert watch_s(values, direct=True) == pytest.approx(0.5)
     assert watch_s(values) == pytest.approx(1.2)
     assert watch_s(values, records=1000) == pytest.approx(0.012)
-
-
-@pytest.mark.parametrize(("servers", "clients"), [(1, 1000), (3, 60), (3, 61)])
-def test_both_engines_walk_the_same_path(servers: int, clients: int) -> None:
-    scenario = ArionScenario(servers=servers, clients=clients)
-    assert_same(*both(network(scenario, VALUES, 20_000.0 * servers), 7, 1000))

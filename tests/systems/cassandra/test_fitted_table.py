@@ -1,7 +1,5 @@
 """A cluster that is fitted to a user's table: how well it predicts, what it says it cannot, and its fitted file."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence
@@ -130,7 +128,7 @@ def test_figures_of_made_up_clusters_lie_in_their_bands_where_nothing_was_measur
     scatters by 10 % (seen in twelve), a mean below 75 % comes once in a thousand times. Bands that hold 60 % pass once
     in a thousand.
     """
-    found = [outcome(seed, simulated=False) for seed in range(2, 6)]
+    found = [outcome(seed) for seed in range(2, 6)]
     assert np.mean([held for each in found for held in each.held]) > 0.75
     assert np.median([error for each in found for error in each.errors]) < 0.08
 
@@ -241,13 +239,6 @@ def test_what_is_asked_beyond_the_rows_is_extrapolated(fitted: Fitted) -> None:
     assert capacity.basis == "extrapolated"
 
 
-def test_options_of_limits_and_data_are_shown(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As other fields of the layout are."""
-    assert main(["predict", str(file), "--help"]) == 0
-    shown = capsys.readouterr().out
-    assert all(f"--{name}" in shown for name in ("connections", "in-flight", "native-threads", "data-gib", "cache-gib"))
-
-
 def test_data_beyond_the_page_cache_slow_reads_down(fitted: Fitted) -> None:
     """By a prior alone, as the fitted rows are writes."""
     usual = changed(SYSTEM.usual_scenario(fitted), clients=24, read_fraction=1.0)
@@ -268,32 +259,6 @@ def test_sizes_are_read_as_people_type_them(file: Path, capsys: pytest.CaptureFi
     assert "'400', or a size with its unit" in capsys.readouterr().err
     assert main(["predict", str(file), "--clients", "24", "--data-gib", "3Gb"]) == 2
     assert "did you mean 'GB'" in capsys.readouterr().err
-
-
-def test_headings_of_a_sweep_have_whole_words(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["sweep", str(file), "--clients", "24", "--in-flight", "4,8"]) == 0
-    heading = capsys.readouterr().out.split("─")[0]
-    assert "connection" in heading.split()
-
-
-def test_clients_that_wait_for_their_drivers_have_the_throughput_of_those_that_may_go(fitted: Fitted) -> None:
-    """Eight requests on each of three nodes: 54 clients have the throughput of 24, and else wait.
-
-    Some of 24 free clients are busy between two requests, and those that wait make up for them.
-    """
-    usual = SYSTEM.usual_scenario(fitted)
-    limited = predict(changed(usual, clients=54, in_flight=8), fitted=fitted)
-    free = predict(changed(usual, clients=24), fitted=fitted)
-    assert limited.peak_tps is not None
-    assert free.peak_tps is not None
-    between = overhead_s(fitted) * free.peak_tps.value / 24
-    assert limited.peak_tps.value == pytest.approx(free.peak_tps.value * (1 + between), rel=0.01)
-    assert limited.peak_tps.basis == "extrapolated"
-    assert limited.limits[0].resource == "driver"
-    mean = limited.latency_ms["write"].mean
-    assert mean is not None
-    cycle_ms = mean.value + 1e3 * overhead_s(fitted)
-    assert cycle_ms == pytest.approx(54 / limited.peak_tps.value * 1e3, rel=0.01)
 
 
 def test_clients_beyond_the_threads_have_no_percentiles(fitted: Fitted) -> None:
@@ -321,24 +286,6 @@ def test_more_clients_than_unequal_data_centres_take_are_refused_with_a_way_out(
     with pytest.raises(RefusedError, match=r"more clients \(54\) .*smallest pool \(12\).*--tps"):
         predict(changed(unequal, clients=54), fitted=fitted)
     assert predict(changed(unequal, clients=12), fitted=fitted).peak_tps is not None
-
-
-def test_a_rate_beyond_what_drivers_let_through_waits_without_bound(fitted: Fitted) -> None:
-    """And a rate below it hardly notices them."""
-    usual = SYSTEM.usual_scenario(fitted)
-    free, limited, narrow = (
-        predict(changed(usual, tps=20_000, in_flight=each), fitted=fitted, engine="analytic") for each in (None, 64, 3)
-    )
-    assert narrow.verdict is not None
-    assert narrow.verdict.answer == "no"
-    assert narrow.limits[0].resource == "driver"
-    assert "without bound" in " ".join(narrow.evidence.cautions)
-    endless, one, other = (each.latency_ms["write"].mean for each in (narrow, free, limited))
-    assert endless is not None
-    assert one is not None
-    assert other is not None
-    assert endless.value == math.inf
-    assert other.value == pytest.approx(one.value, rel=0.01)
 
 
 def test_a_sweep_has_the_figures_of_predict(fitted: Fitted) -> None:

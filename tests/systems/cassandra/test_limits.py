@@ -1,14 +1,11 @@
 """Limits on the requests under way of a Cassandra cluster: what they allow, and how the others wait."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from capplan.calibration.tables.errors import name_of
 from capplan.layout.solution import Solution
 from capplan.models.errors import InputError
 from capplan.models.language.distribution import Deterministic
@@ -203,13 +200,6 @@ def test_equal_data_centres_carry_as_much_together_as_each_alone() -> None:
     values = {**VALUES, "generator_s": 1e-7}  # which all share
     one, two = (float(SYSTEM.solution(changed(reads, dcs=dcs), values).capacity[0]) for dcs in (1, 2))
     assert two == pytest.approx(2 * one, rel=0.03)
-
-
-def test_limits_leave_a_layout_the_factors_of_its_nodes() -> None:
-    """What a layout's nodes differ in holds with any limit, and differs with another number of nodes."""
-    limited = changed(CLUSTER, connections=2, in_flight=8, native_threads=128, speculative_retry="99p")
-    assert name_of("work", SYSTEM.alike(limited)) == name_of("work", SYSTEM.alike(CLUSTER))
-    assert name_of("work", SYSTEM.alike(changed(CLUSTER, cass_nodes=30))) != name_of("work", SYSTEM.alike(CLUSTER))
 
 
 @pytest.mark.parametrize(

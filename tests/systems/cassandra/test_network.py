@@ -1,7 +1,5 @@
 """The network of a Cassandra cluster: what its capacity and its latency follow."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

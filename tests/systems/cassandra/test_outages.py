@@ -1,21 +1,15 @@
 """What a loss leaves of a fitted cluster: exact capacities, levels that fail, and the same from the engine."""
 
-from __future__ import annotations
-
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from tests.systems.prior_draws import prior_draws
 
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.layout.situations import Loss, Remainder
-from capplan.models.language.distribution import Deterministic
 from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.scenario import changed
-from capplan.models.language.traffic import Closed, Open
+from capplan.models.language.traffic import Open
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.closed_clients import solve_clients
 from capplan.planner.outages.outages import levels_left
 from capplan.planner.predict.predict import predict
 from capplan.planner.size.size import SizingQuestion, size
@@ -59,17 +53,6 @@ def test_writes_lose_the_coordinator_of_a_lost_node_and_not_its_replicas() -> No
     lost = [1 / capacity(changed(WRITES, rf=rf), 1) - 1 / capacity(changed(WRITES, rf=rf)) for rf in (2, 3, 4)]
     assert lost == pytest.approx([lost[0]] * 3)
     assert lost[0] > 0
-
-
-@pytest.mark.parametrize("token_aware", [True, False])
-def test_survivors_are_solved_as_they_are_simulated(token_aware: bool) -> None:
-    """Throughput of 30,000 requests, whose standard error is 0.6 %: a right solver fails once in a thousand times."""
-    scenario = changed(BOTH, cass_nodes=4, node_cores=2, token_aware=token_aware)
-    composed = network(scenario, VALUES, 1.0, (1,))
-    closed = replace(composed, traffic=Closed(32, Deterministic(0.0), composed.traffic.mix))
-    solved = float(solve_clients(Analysis(closed)).rate_per_s[0, 0])
-    run = simulate(closed, 30_000 / solved, warmup_s=500 / solved, seed=1)
-    assert solved == pytest.approx(run.throughput_per_s(), rel=0.05)  # of which the solver's own error is 3 %
 
 
 @pytest.mark.parametrize(

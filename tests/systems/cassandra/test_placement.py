@@ -1,7 +1,5 @@
 """Load tests of several data centres: every level, mix, load and place of clients; the engine's figures; fits."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast, get_args
@@ -63,7 +61,7 @@ def random_row(random: np.random.Generator) -> LoadTestRow:
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", [*range(10), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(10, 24))])
 def test_a_random_row_of_several_data_centres_has_figures(seed: int) -> None:
     """Finite ones, with percentiles in order; and no more clients inside than there are."""
     asked = random_row(np.random.default_rng(seed))

@@ -1,7 +1,5 @@
 """Speculative retries of reads: what they cost, and what they spare reads of a replica that pauses."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rows of load-test tables as layouts of a Cassandra cluster, and what fitted rows leave open."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -5,11 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
-from tests.simulator.same_path import assert_same, both
 
 from capplan.models.errors import InputError
 from capplan.models.language.parameter import Values, defaults
-from capplan.models.language.step import Acquire, walk
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import capacity_per_s, drop_rate, solve
 from capplan.simulator.compiled.engine import simulate
@@ -100,13 +98,6 @@ def test_clients_far_away_wait_for_the_round_trip_and_nothing_else() -> None:
         assert float(far[name].total - near[name].total) == pytest.approx(0.2735, rel=1e-12)
 
 
-def test_every_region_has_its_round_trip() -> None:
-    times = [float(system(1, region=region).unloaded["read"].total) for region in REGIONS]
-
-    assert len(set(times)) == len(REGIONS)
-    assert min(times) == times[0]
-
-
 @pytest.mark.parametrize(("nodes", "write_share"), [(1, 0.0), (1, 0.05), (2, 0.0), (4, 0.05), (6, 1.0)])
 def test_load_of_each_node_by_hand(nodes: int, write_share: float) -> None:
     analysis = system(nodes, write_share)
@@ -123,15 +114,6 @@ def test_only_what_is_asked_is_in_the_traffic(write_share: float, classes: list[
 
     assert [request.name for request in found.classes] == list(found.traffic.mix) == classes
     assert sum(found.traffic.mix.values()) == pytest.approx(1.0)
-
-
-def test_each_request_holds_one_thread_of_one_node() -> None:
-    found = network(Fedora4Scenario(nodes=3, write_share=0.05), VALUES, 100.0)
-
-    assert [(pool.size, pool.queue_limit) for pool in found.each_pool] == [(THREADS, WAITING)] * 3
-    for request in found.classes:
-        held = [(step.pool, step.member) for step in walk(request.flow) if isinstance(step, Acquire)]
-        assert held == [("threads", "node")]
 
 
 def test_the_capacity_of_a_single_node_is_that_of_two_servers_with_300_places() -> None:
@@ -192,14 +174,6 @@ def test_dearer_work_never_carries_more(nodes: int, write_share: float, name: st
     assert capacity(Analysis(network(scenario, dearer, 1.0))) <= capacity(system(nodes, write_share)) * (1 + 1e-6)
 
 
-def test_the_steps_of_a_request_do_not_grow_with_the_nodes() -> None:
-    def steps(nodes: int) -> int:
-        made = network(Fedora4Scenario(nodes=nodes, write_share=0.05), VALUES, 1.0)
-        return sum(1 for request in made.classes for _ in walk(request.flow))
-
-    assert steps(64) == steps(2)
-
-
 @pytest.mark.parametrize("nodes", [1, 2, 5])
 def test_every_request_costs_each_peer_its_handling_once(nodes: int) -> None:
     """Visits of a node: those of its own requests, and one for each request of another node."""
@@ -208,21 +182,6 @@ def test_every_request_costs_each_peer_its_handling_once(nodes: int) -> None:
 
     completed = run.report("read").completed
     assert sum(report.visits for report in run.stations.values()) == completed * nodes
-
-
-def test_draws_give_what_each_gives_alone() -> None:
-    values = {**VALUES, "peer_s": np.array([1.6e-3, 2.1e-3]), "rtt_asia_s": np.array([0.25, 0.29])}
-    scenario = Fedora4Scenario(nodes=4, write_share=0.05, region="asia")
-    together = Analysis(network(scenario, values, 1.0))
-    rates = capacity_per_s(together, MAX_DROP_RATE)
-
-    for draw in range(2):
-        one = {name: float(np.broadcast_to(value, 2)[draw]) for name, value in values.items()}
-        alone = Analysis(network(scenario, one, 1.0))
-        assert rates[draw] == pytest.approx(capacity(alone), rel=1e-9)
-        for name in REPORTED:
-            found = solve(together, 600.0).response_s(name)[draw]
-            assert found == pytest.approx(float(solve(alone, 600.0).response_s(name)[0]), rel=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -252,8 +211,3 @@ def test_the_analytic_solver_beside_the_compiled_engine(nodes: int, load: float,
     busy = [report.utilisation for report in run.stations.values()]
     assert np.mean(busy) == pytest.approx(rate * float(analysis.load("repository")[0]), rel=0.015)
     assert run.drop_rate() == 0.0
-
-
-@pytest.mark.parametrize("nodes", [1, 2, 6])
-def test_both_engines_walk_the_same_path(nodes: int) -> None:
-    assert_same(*both(network(Fedora4Scenario(nodes=nodes, write_share=0.3), VALUES, 100.0 * nodes), 7, 1000))

@@ -6,7 +6,6 @@ import pytest
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.per_dc import by_dc
-from capplan.models.language.step import Acquire, walk
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import capacity_per_s, peak_ratio, solve
 from capplan.simulator.compiled.engine import simulate
@@ -113,30 +112,6 @@ def test_ldap_delays_authorization_alone_but_for_the_profile_in_the_row() -> Non
     assert float((cached.response_s("start") - asked.response_s("start"))[0]) == pytest.approx(0.0, abs=1e-5)
 
 
-def test_each_message_holds_one_worker_of_one_policing_node() -> None:
-    model = system(OpenproviderScenario(dcs=2, front_nodes=3, front_workers=10))
-    workers = ["workers/dc1", "workers/dc2"]
-    assert [(pool.size, pool.count) for pool in model.pools if pool.name in workers] == [(10, 3)] * 2
-    for request in model.classes:
-        held = [s.pool for s in walk(request.flow) if isinstance(s, Acquire) and s.pool.startswith("workers/")]
-        assert held == workers
-    assert Analysis(model).pool == (60, 6 * int(VALUES["queue_limit"]))
-
-
-def steps(scenario: OpenproviderScenario) -> int:
-    return sum(1 for request in system(scenario).classes for _ in walk(request.flow))
-
-
-def test_steps_do_not_grow_with_nodes() -> None:
-    few, many = OpenproviderScenario(), OpenproviderScenario(cass_nodes=64, front_nodes=64)
-    assert steps(few) == steps(many)
-
-
-def test_steps_grow_with_the_square_of_the_data_centres() -> None:
-    counts = [steps(OpenproviderScenario(dcs=dcs)) for dcs in (2, 4, 6, 8)]
-    assert np.ptp(np.diff(counts, 2)) == 0
-
-
 def test_the_offered_rate_is_the_peak_and_bursts_have_it() -> None:
     model = system(OpenproviderScenario(), 1100.0, burst_excess=0.1)
     assert model.traffic.rate_per_s == pytest.approx(1000.0)  # type: ignore[union-attr]  # open traffic
@@ -176,20 +151,6 @@ def test_the_storage_path_bounds_the_capacity_whatever_the_number_of_data_centre
     )
 
 
-def test_draws_give_what_each_gives_alone() -> None:
-    reads, routes = np.array([0.001, 0.0013]), np.array([1.0, 1.4])
-    values = {**VALUES, "replica_read_s": reads, "route_excess": routes}
-    point = solve(Analysis(network(OpenproviderScenario(dcs=2), values, 1000.0)), 4000.0)
-    for draw in range(2):
-        one = {**VALUES, "replica_read_s": float(reads[draw]), "route_excess": float(routes[draw])}
-        alone = solve(Analysis(network(OpenproviderScenario(dcs=2), one, 1000.0)), 4000.0)
-        for name, classes in REPORTED.items():
-            found, expected = point.response_s(*classes)[draw], float(alone.response_s(*classes)[0])
-            assert found == pytest.approx(expected, rel=1e-6), name
-            p99 = float(alone.quantile_s(0.99, *classes)[0])
-            assert point.quantile_s(0.99, *classes)[draw] == pytest.approx(p99, rel=1e-5), name
-
-
 @pytest.mark.parametrize("dcs", [1, 2])
 def test_the_analytic_solver_agrees_with_simulation_below_capacity(dcs: int) -> None:
     """At 85 % of capacity: means within 8 %, p95 within 20 %, utilisation within 1.5 %; the seed is fixed.
@@ -212,20 +173,6 @@ def test_the_analytic_solver_agrees_with_simulation_below_capacity(dcs: int) -> 
     nodes = [report.utilisation for name, report in run.stations.items() if name.startswith("cassandra/")]
     assert float(analysis.load("cassandra/dc1")[0]) * came == pytest.approx(float(np.mean(nodes)), rel=0.015)
     assert run.drop_rate() < 1e-3
-
-
-def test_the_simulation_spreads_the_messages_as_the_clients_are() -> None:
-    """Utilisation of cores by data centre within 4 %: some 3,000 messages in the smallest one."""
-    scenario = OpenproviderScenario(cass_nodes=(4, 3, 3), rf=(3, 2, 2), client_share=(0.6, 0.4, 0.0))
-    model = system(scenario, 3000.0)
-    run, analysis = simulate(model, 4.5, seed=2026, warmup_s=0.5), Analysis(model)
-    came = sum(report.throughput_per_s for report in run.reports.values())
-
-    for dc in (1, 2, 3):
-        names = [name for name in run.stations if name.startswith(f"cassandra/dc{dc}/")]
-        seen = float(np.mean([run.stations[name].utilisation for name in names]))
-        assert seen == pytest.approx(float(analysis.load(f"cassandra/dc{dc}")[0]) * came, rel=0.04)
-    assert not any(run.stations[f"front/dc3/{front}"].visits for front in (1, 2))
 
 
 def test_without_a_data_centre_the_others_take_over_in_proportion() -> None:

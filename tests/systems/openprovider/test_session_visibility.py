@@ -34,9 +34,9 @@ OWN = ("LOCAL_QUORUM", "QUORUM")
 
 @pytest.fixture(autouse=True, scope="module")
 def _few_mutations() -> Iterator[None]:
-    """Sample a fifth of the usual mutations: what is asserted here does not need more."""
+    """Sample a tenth of the usual mutations: what is asserted here does not need more."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(session_visibility, "_MUTATIONS", 50_000)
+        patched.setattr(session_visibility, "_MUTATIONS", 25_000)
         yield
 
 
@@ -51,10 +51,6 @@ def solved(share: float = 0.6, uncertainty: Uncertainty = UNSURE, **fields: Any)
 def rows_of(share: float = 0.6, **fields: Any) -> tuple[SessionNotFound, ...]:
     """Return the rows of a layout at a share of its capacity, computed once."""
     return sessions_not_found(*solved(share, **fields))
-
-
-def of_levels(rows: tuple[SessionNotFound, ...], read: str, write: str) -> list[SessionNotFound]:
-    return [row for row in rows if (row.consistency_read, row.consistency_write) == (read, write)]
 
 
 def test_the_levels_asked_for_come_first_and_each_has_the_same_gaps() -> None:
@@ -80,21 +76,6 @@ def test_weaker_levels_miss_more_and_strong_ones_none() -> None:
     assert at_once[2] > at_once[1] > at_once[0] > 0
     for row in rows[15:]:
         assert (row.probability.value, row.probability.high, row.probability.parts) == (0.0, 0.0, Parts())
-
-
-def test_more_gap_never_hurts() -> None:
-    rows = rows_of(consistency_write="LOCAL_QUORUM")
-    for levels in {(row.consistency_read, row.consistency_write) for row in rows}:
-        for end in ("value", "high"):
-            found = [getattr(row.probability, end) for row in of_levels(rows, *levels)]
-            assert found == sorted(found, reverse=True)
-
-
-def test_a_longer_way_hurts_local_quorum_and_helps_quorum() -> None:
-    near, far = (rows_of(rtt=rtt) for rtt in ("1ms", "8ms"))
-    for write, worse in (("LOCAL_QUORUM", True), ("QUORUM", False)):
-        before, after = (of_levels(rows, "LOCAL_QUORUM", write)[1].probability.value for rows in (near, far))
-        assert (after > before) is worse
 
 
 @pytest.mark.parametrize(

@@ -2,24 +2,14 @@
 
 import numpy as np
 import pytest
-from tests.simulator.same_path import assert_same, both
 
 from capplan.models.errors import InputError
 from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.scenario import changed
-from capplan.models.language.step import FanOut, ReplicaSet, walk
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import capacity_per_s as analytic_capacity_per_s
 from capplan.simulator.compiled.engine import simulate
-from capplan.systems.rhino_shcm import SYSTEM
-from capplan.systems.rhino_shcm.network import (
-    CORES,
-    application_cores,
-    disk_bytes,
-    network,
-    response_s,
-    saturation_per_s,
-)
+from capplan.systems.rhino_shcm.network import CORES, network, response_s, saturation_per_s
 from capplan.systems.rhino_shcm.priors import PARAMETERS
 from capplan.systems.rhino_shcm.scenario import RhinoShcmScenario
 
@@ -134,36 +124,6 @@ def test_each_node_has_its_share_of_the_replicas(nodes: int) -> None:
     assert analysis.load("cassandra") == pytest.approx(3 / nodes * float(VALUES["cassandra_s"]) / CORES)
 
 
-@pytest.mark.parametrize(("rf", "needed"), [(1, 1), (2, 2), (3, 2), (5, 3)])
-def test_a_quorum_of_the_replicas_is_waited_for(rf: int, needed: int) -> None:
-    steps = [*walk(network(RhinoShcmScenario(cass_nodes=6, rf=rf), VALUES, 1.0).classes[0].flow)]
-
-    assert [step.size for step in steps if isinstance(step, ReplicaSet)] == [rf]
-    assert [(step.contacted, step.needed) for step in steps if isinstance(step, FanOut)] == [(None, needed)]
-
-
-@pytest.mark.parametrize("colocated", [False, True])
-@pytest.mark.parametrize("encryption", [None, "client+internode"])
-def test_the_steps_of_a_request_do_not_grow_with_the_nodes(colocated: bool, encryption: str | None) -> None:
-    def steps(nodes: int) -> int:
-        scenario = RhinoShcmScenario(cass_nodes=nodes, colocated=colocated, encryption=encryption)
-        values = SYSTEM.prior_values(scenario)
-        return sum(1 for _ in walk(network(scenario, values, 1.0).classes[0].flow))
-
-    assert steps(64) == steps(3)
-
-
-def test_cores_of_the_jvm_are_rate_times_demand() -> None:
-    assert application_cores(B, {**VALUES, "application_s": 1.5e-3}, 2000.0) == pytest.approx(3.0)
-    assert application_cores(C, {**VALUES, "application_s": 1.5e-3, "uncached_excess": 0.3}, 2000.0) == pytest.approx(
-        3.9
-    )
-
-
-def test_the_disk_holds_the_commit_log_and_the_data() -> None:
-    assert disk_bytes() == 9e9
-
-
 # --- laws
 
 
@@ -192,17 +152,3 @@ def test_no_cost_shortens_a_response(name: str) -> None:
     dearer = {**VALUES, name: VALUES[name] * 1.05}
 
     assert response_s(A, dearer, 1800.0, 0.9) > response_s(A, VALUES, 1800.0, 0.9)
-
-
-@pytest.mark.parametrize("scenario", LAYOUTS)
-def test_both_engines_walk_the_same_path(scenario: RhinoShcmScenario) -> None:
-    assert_same(*both(network(scenario, VALUES, 1800.0), 7, 1500))
-
-
-def test_draws_are_what_single_values_are() -> None:
-    several = {name: np.full(2, value) for name, value in VALUES.items()}
-
-    assert response_s(A, several, 1800.0, 0.9) == pytest.approx(float(response_s(A, VALUES, 1800.0, 0.9)[0]), rel=1e-9)
-    assert float(Analysis(network(A, several, 1.0)).load("server")[1]) == pytest.approx(
-        1 / float(saturation_per_s(A, VALUES))
-    )

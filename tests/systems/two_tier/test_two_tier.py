@@ -1,7 +1,5 @@
 """The two-tier system: exact values at vanishing load and at its ceilings, and what its rows leave open."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from random import Random

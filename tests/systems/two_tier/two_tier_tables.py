@@ -1,7 +1,5 @@
 """Load tests that a two-tier system with known parameters would measure, without scatter."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

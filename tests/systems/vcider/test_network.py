@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.simulator.same_path import assert_same, both
 
 from capplan.models.errors import InputError
 from capplan.models.language.distribution import Deterministic
@@ -87,14 +86,6 @@ def test_the_reference_that_was_asked_about_comes_first() -> None:
         assert said == ratio(VciderScenario(encryption=encryption), ROUND, encryption)
 
 
-def test_values_may_be_arrays_over_draws() -> None:
-    work = np.array([0.5, 1.0, 2.0])
-    together = ratios(VciderScenario(), {**ROUND, "replica_work": work})
-    for draw, value in enumerate(work):
-        alone = ratios(VciderScenario(), {**ROUND, "replica_work": float(value)})
-        assert [said[draw] for said in together.values()] == [float(said[0]) for said in alone.values()]
-
-
 @given(SCENARIOS, VALUES)
 def test_more_encryption_of_the_reference_never_lowers_its_work(layout: VciderScenario, values: Values) -> None:
     work = [demand(layout, values, native(layout, values, each)) for each in ("none", "internode", "client+internode")]
@@ -160,11 +151,6 @@ def test_saturated_throughputs_of_the_engine_have_the_ratio_of_the_formula(rf: i
     over, under = (saturated_per_s(made(layout, values, 1.0), 150_000) for made in (network, reference_network))
 
     assert over / under == pytest.approx(float(ratio(layout, values, encryption)[0]), rel=0.015)
-
-
-@pytest.mark.parametrize("rf", [1, 3, 4])
-def test_both_engines_walk_the_same_path(rf: int) -> None:
-    assert_same(*both(network(VciderScenario(rf=rf), defaults(PARAMETERS), 1000.0), 7, 500))
 
 
 def test_all_four_nodes_hold_the_rows_evenly() -> None:

@@ -1,0 +1,235 @@
+"""Errors of a fit: the scatter of a repeat that they tell of, those of mixes, and those of the solver."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.systems.prior_draws import prior_draws
+from tests.systems.two_tier.two_tier_tables import layout, measured
+
+from capplan.calibration.tables.errors import covariance, expected_squares, learnt_scatter, mix_errors, share_sd
+from capplan.calibration.tables.fit_table import fit_table, predict_table
+from capplan.calibration.tables.rows import MEAN, QUANTITIES, THROUGHPUT, figures_of, scatter_of
+from capplan.calibration.tables.solved_rows import solved_rows
+from capplan.evidence.load_test_row import LoadTestRow
+from capplan.layout.fitted_file import Fitted
+from capplan.models.language.parameter import defaults
+from capplan.models.language.scenario import changed
+from capplan.models.language.units import FloatArray
+from capplan.models.solver.analytic import Analysis
+from capplan.models.solver.operating_point import solve
+from capplan.systems.cassandra import SYSTEM as CASSANDRA
+from capplan.systems.two_tier import SYSTEM
+
+FITS, SURE = 4000, 4.5  # repeats; standard errors that a right program exceeds in 7 of a million
+FIGURES, FREE = 14, 4
+P99 = "latency_p99_ms"
+COLUMNS = [THROUGHPUT] * 3 + [MEAN] * 3 + [P99] * 8
+ASSUMED = {name: 0.05 if name in QUANTITIES[:3] else 0.2 for name in QUANTITIES}
+
+
+def problem(random: np.random.Generator) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return the scatter, the covariance of all errors, slopes and the precision of the priors.
+
+    Rates and means are exact, so that parameters follow them; all percentiles share an error.
+    """
+    own_sd = np.array([0.05] * 6 + [0.2] * 8)
+    shared = np.where(own_sd > 0.1, 0.1, 0.0)
+    covariance = np.diag(own_sd**2) + shared[:, None] * shared
+    return own_sd, covariance, random.standard_normal((FIGURES, FREE)), np.diag([1.0, 4.0, 1.0, 0.25])
+
+
+def errors_of_fits(scale: float = 1.0) -> tuple[FloatArray, tuple[FloatArray, ...]]:
+    """Return the errors of fits (fits, figures) of parameters from the priors, with `scale` times the own scatter."""
+    random = np.random.default_rng(1)
+    own_sd, covariance, slopes, precision = known = problem(random)
+    true = random.standard_normal((FITS, FREE)) / np.sqrt(np.diag(precision))
+    scattered = covariance + (scale**2 - 1) * np.diag(own_sd**2)
+    noise = random.standard_normal((FITS, FIGURES)) @ np.linalg.cholesky(scattered).T
+    figures = true @ slopes.T + noise
+    weighted = np.linalg.solve(covariance, slopes)
+    found = np.linalg.solve(weighted.T @ slopes + precision, weighted.T @ figures.T).T
+    return figures - found @ slopes.T, known
+
+
+def test_errors_of_linear_fits_have_the_expected_squares() -> None:
+    errors, (own_sd, covariance, slopes, precision) = errors_of_fits()
+    squares = (own_sd * np.linalg.solve(covariance, errors.T).T) ** 2
+    error = squares.std(axis=0) / np.sqrt(FITS)
+    expected = expected_squares(own_sd, covariance, slopes, precision)
+    assert np.all(np.abs(squares.mean(axis=0) - expected) < SURE * error)
+    assert expected[:6].mean() < 0.6  # parameters follow the exact figures
+    assert expected[6:].mean() > 0.8
+
+
+def test_figures_that_no_parameter_moves_keep_all_of_their_scatter() -> None:
+    own_sd, _, slopes, precision = problem(np.random.default_rng(1))
+    assert expected_squares(own_sd, np.diag(own_sd**2), 0 * slopes, precision) == pytest.approx(1.0)
+
+
+def learnt(errors: FloatArray, known: tuple[FloatArray, ...]) -> dict[str, float]:
+    """Return the learnt scatter over the assumed one, by column."""
+    own_sd, covariance, slopes, precision = known
+    found = learnt_scatter(COLUMNS[: len(own_sd)], errors, own_sd, covariance, slopes, precision, ASSUMED)
+    return {name: value / ASSUMED[name] for name, value in found.items()}
+
+
+def test_right_scatter_is_kept_on_average() -> None:
+    """Of rates and means as of percentiles, although the parameters follow the former."""
+    errors, known = errors_of_fits()
+    variance = np.array([[found[THROUGHPUT], found[P99]] for found in (learnt(each, known) for each in errors)]) ** 2
+    assert np.all(np.abs(variance.mean(axis=0) - 1) < SURE * variance.std(axis=0) / np.sqrt(FITS))
+
+
+@pytest.mark.parametrize("scale", [0.5, 2.0])
+def test_another_scatter_is_learnt_in_part(scale: float) -> None:
+    errors, known = errors_of_fits(scale)
+    factor = np.median([learnt(each, known)[P99] for each in errors[:200]])
+    assert min(scale, 1) < factor < max(scale, 1)
+
+
+def test_columns_without_figures_keep_what_is_assumed() -> None:
+    errors, (own_sd, covariance, slopes, precision) = errors_of_fits()
+    found = learnt(9 * errors[0][:6], (own_sd[:6], covariance[:6, :6], slopes[:6], precision))
+    assert found[THROUGHPUT] == found[MEAN] > 1
+    assert found[P99] == 1
+
+
+P50, P95 = "latency_p50_ms", "latency_p95_ms"
+VALUES: dict[str, Any] = defaults(SYSTEM.parameters)
+HALF = {"read_fraction": 0.5, "clients": 32}
+
+
+def errors(system: Any, row: LoadTestRow, *names: str) -> list[float]:
+    wanted = [(0, name) for name in names]
+    return list(map(float, mix_errors(system, system.read([row]), wanted, defaults(system.parameters))))
+
+
+@pytest.mark.parametrize(
+    ("reads", "moving"), [(0.5, P50), (0.95, P95), (0.99, P99), (0.05, None), (0.8, None), (0.3, None)]
+)
+def test_a_percentile_moves_far_where_its_level_is_the_share_of_the_faster_class(
+    reads: float, moving: str | None
+) -> None:
+    """Writes wait for a commit of 2 ms, reads take 0.5 ms. With 5 % reads the 95th percentile is among the writes."""
+    names = (P50, P95, P99)
+    found = errors(SYSTEM, layout(read_fraction=reads, clients=32), *names)
+    assert [name for name, error in zip(names, found, strict=True) if error > 0.1] == ([moving] if moving else [])
+
+
+def test_it_hardly_moves_where_both_classes_take_about_as_long() -> None:
+    row = LoadTestRow(rf=3, cass_nodes=6, read_fraction=0.5, clients=64)
+    assert max(errors(CASSANDRA, row, P50, P95, P99)) < 0.01
+
+
+def test_other_figures_have_no_such_error() -> None:
+    whole, read = layout(**HALF), layout(**HALF, request_class="read", run_id="1")
+    assert errors(SYSTEM, whole, "throughput_tps", "latency_mean_ms") == [0, 0]
+    assert errors(SYSTEM, read, P50) == [0]
+    assert errors(SYSTEM, layout(read_fraction=1.0), P50) == [0]
+
+
+def test_it_is_the_slope_of_the_percentile_over_the_share_of_reads() -> None:
+    """At an open rate: twice the standard deviation of the number of reads among 10,000 requests, to both sides."""
+    row = layout(read_fraction=0.6, load_kind="open", clients=None, offered_tps=2000.0)
+    own = SYSTEM.read([row])[0].layout
+    shares = [0.6 + side * 2 * math.sqrt(0.6 * 0.4 / 10_000) for side in (-1, 1)]
+    points = [
+        solve(Analysis(SYSTEM.network(changed(own, read_fraction=each), VALUES, 1.0)), np.array([[2000.0]]))
+        for each in shares
+    ]
+    less, more = (float(point.quantile_s(0.5, "read", "write").item()) for point in points)
+    assert 2 * share_sd(0.6) == pytest.approx(shares[1] - 0.6)
+    assert errors(SYSTEM, row, P50) == pytest.approx([math.log(less / more) / 4])
+
+
+@pytest.mark.parametrize("reads", [1e-5, 1 - 1e-5])
+def test_a_class_with_hardly_any_requests_may_be_missing_from_a_run(reads: float) -> None:
+    assert max(errors(SYSTEM, layout(read_fraction=reads, clients=32), P50, P99)) < 0.01
+
+
+@pytest.fixture(scope="module")
+def fitted() -> Fitted:
+    """A calibration by figures of all requests: half reads, half writes, which wait for a commit of 2 ms."""
+    return prior_draws(SYSTEM, measured([layout(clients=each, read_fraction=0.5) for each in (2, 16, 64, 256)]))
+
+
+def test_such_a_percentile_is_not_identifiable(fitted: Fitted) -> None:
+    found = {each.quantity: each for each in predict_table(SYSTEM, fitted, [layout(**HALF, run_id="wanted")])}
+    assert not found[P50].identifiable
+    assert "0.5% more or fewer reads" in found[P50].reason
+    assert "would decide it" in found[P50].reason
+    assert found[P95].identifiable
+    assert found["throughput_tps"].identifiable
+
+
+def test_percentiles_of_each_class_are_identifiable(fitted: Fitted) -> None:
+    rows = [layout(**HALF, run_id="wanted", request_class=each) for each in ("read", "write")]
+    found = [each for each in predict_table(SYSTEM, fitted, rows) if each.quantity == P50]
+    assert [each.identifiable for each in found] == [True, True]
+
+
+@pytest.mark.slow
+def test_medians_on_either_side_of_the_gap_are_fitted_alike() -> None:
+    """Those of runs with 49.5 % and with 50.5 % reads: one standard deviation of 10,000 requests to both sides."""
+    clients = (2, 16, 64, 256)
+    rows = measured([layout(clients=each, read_fraction=0.5) for each in clients])
+    compared, found = ("throughput_tps", "latency_mean_ms"), []
+    for share in (0.495, 0.505):
+        moved = SYSTEM.read([layout(clients=each, read_fraction=share) for each in clients])
+        medians = [float(each.figures[P50][0]) for each in solved_rows(SYSTEM, moved, VALUES, [[P50]] * len(moved))]
+        jumped = [replace(row, latency_p50_ms=median) for row, median in zip(rows, medians, strict=True)]
+        fit = fit_table(SYSTEM, jumped)
+        wanted = predict_table(SYSTEM, fit, [layout(**HALF, run_id="wanted")])
+        found.append({each.quantity: each.predicted.value for each in wanted if each.quantity in compared})
+    one, other = found
+    assert one == pytest.approx(other, rel=0.05)
+
+
+def rows(clients: tuple[int, ...], **cells: Any) -> list[LoadTestRow]:
+    usual: dict[str, Any] = {
+        "rf": 3,
+        "cass_nodes": 6,
+        "read_fraction": 0.5,
+        "throughput_tps": 1234.5,
+        "latency_p99_ms": 9.0,
+    }
+    return [LoadTestRow(clients=each, **{**usual, **cells}) for each in clients]
+
+
+def found(table: list[LoadTestRow]) -> tuple[FloatArray, list[tuple[int, str]]]:
+    """Return the covariance, and the row and the column of each figure."""
+    read = CASSANDRA.read(table)
+    figures = figures_of(read, scatter_of(read))
+    return covariance(read, figures), [(each.row, each.quantity) for each in figures]
+
+
+def test_layouts_share_most_of_the_error_of_a_column_and_rows_of_one_all_of_it() -> None:
+    variance, figures = found([*rows((4, 16)), *rows((16,), rf=5)])
+    sd = {"throughput_tps": (0.008, 0.003), "latency_p99_ms": (0.031, 0.018)}
+    for at, (row, quantity) in enumerate(figures):
+        for by, (other, its_quantity) in enumerate(figures):
+            common, own = sd[quantity]
+            expected = (common**2 + (own**2 if (row == 2) == (other == 2) else 0.0)) * (quantity == its_quantity)
+            assert variance[at, by] == pytest.approx(expected)
+
+
+def test_open_and_closed_rows_have_errors_of_their_own() -> None:
+    opened = LoadTestRow(
+        rf=3, cass_nodes=6, read_fraction=0.5, load_kind="open", offered_tps=1000.0, latency_p99_ms=9.0
+    )
+    variance, figures = found([*rows((4,)), opened])
+    one, other = (figures.index((row, "latency_p99_ms")) for row in (0, 1))
+    assert variance[one, other] == 0
+    assert variance[other, other] == pytest.approx(0.043**2 + 0.018**2)
+
+
+def test_the_same_error_of_many_rows_does_not_average_out() -> None:
+    """The mean of n figures is as uncertain as the shared error, however many there are."""
+    variance, figures = found(rows(tuple(range(2, 66))))
+    rates = [at for at, (_, quantity) in enumerate(figures) if quantity == "throughput_tps"]
+    every = variance[np.ix_(rates, rates)] + 0.05**2 * np.eye(len(rates))
+    mean = np.full(len(rates), 1 / len(rates))
+    assert float(np.sqrt(mean @ every @ mean)) == pytest.approx(np.sqrt(0.008**2 + 0.003**2 + 0.05**2 / 64))

@@ -1,0 +1,242 @@
+"""Importers: every sample of a real tool agrees with the tool's own summary, to its printed precision."""
+
+import gc
+import json
+import weakref
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from capplan.evidence.import_files import Import, import_files
+from capplan.evidence.importers.database_load_generators import decode
+from capplan.evidence.load_test_row import LOAD_TESTS, LoadTestRow
+
+SAMPLES = Path(__file__).parents[1] / "samples"
+
+
+@pytest.fixture(scope="module")
+def folder() -> Import:
+    """All samples, imported with one command."""
+    return import_files([SAMPLES])
+
+
+def rows(found: Import) -> dict[tuple[str | None, str | None], LoadTestRow]:
+    return {(row.run_id, row.request_class): row for row in LOAD_TESTS.rows(found.load_tests)}
+
+
+@cache
+def alone(name: str) -> dict[str | None, LoadTestRow]:
+    """One file without those beside it, by class."""
+    return {row.request_class: row for row in LOAD_TESTS.rows(import_files([SAMPLES / name]).load_tests)}
+
+
+def test_one_command_takes_every_output_and_reports_the_rest(folder: Import) -> None:
+    taken = {Path(each.path).name for each in folder.files if each.tool}
+
+    assert {each.name for each in SAMPLES.iterdir()} - taken == {"README.md"}
+    assert not [each for each in folder.files if each.tool and not each.load_tests + each.microbenchmarks]
+
+
+@pytest.mark.parametrize(
+    ("name", "request_class", "rate", "latencies", "errors"),
+    [
+        ("cstress-mixed-closed.txt", "all", 3942, (7.5, 5.3, 20.7, 36.1, 75.0, 96.2), 0),
+        ("cstress-mixed-closed.txt", "read", 1964, (7.6, 5.3, 20.9, 37.6, 76.0, 94.6), 0),
+        ("cstress-mixed-closed.txt", "write", 1978, (7.4, 5.2, 20.3, 34.9, 74.0, 96.2), 0),
+        ("cstress-write-closed.txt", "write", 6192, (4.9, 2.4, 17.5, 30.6, 87.3, 453.8), 0),
+        ("cstress-mixed-fixed1500.txt", "all", 1397, (56.5, 1.1, 330.8, 356.0, 377.2, 394.5), 0),
+    ],
+)
+def test_cassandra_stress_on_the_console(
+    name: str, request_class: str, rate: float, latencies: tuple[float, ...], errors: int
+) -> None:
+    row = alone(name)[request_class]
+
+    found = (row.latency_mean_ms, row.latency_p50_ms, row.latency_p95_ms)
+    assert (*found, row.latency_p99_ms, row.latency_p999_ms, row.latency_max_ms) == latencies
+    assert (row.throughput_tps, row.errors) == (rate, errors)
+
+
+def test_settings_of_cassandra_stress() -> None:
+    row = alone("cstress-mixed-closed.txt")["all"]
+
+    assert (row.load_kind, row.clients, row.rf, row.row_bytes) == ("closed", 32, 1, 500)
+    assert (row.consistency_read, row.consistency_write, row.read_fraction) == ("ONE", "ONE", 0.5)
+    assert row.duration_s == 12.9
+
+
+def test_a_rate_on_the_console_of_cassandra_stress_may_be_open_or_throttled() -> None:
+    row = alone("cstress-mixed-fixed1500.txt")["all"]
+
+    assert (row.load_kind, row.offered_tps) == (None, 1500)
+
+
+def test_results_of_cassandra_stress_without_their_settings(tmp_path: Path) -> None:
+    """As people paste them: what the settings say stays open, and the time is in whole seconds."""
+    text = (SAMPLES / "cstress-mixed-closed.txt").read_text()
+    (tmp_path / "pasted.txt").write_text(text[text.index("Results:") :])
+    row = next(LOAD_TESTS.rows(import_files([tmp_path / "pasted.txt"]).load_tests))
+
+    assert (row.throughput_tps, row.duration_s, row.clients, row.load_kind) == (3942, 12, None, None)
+
+
+def test_each_number_of_threads_of_cassandra_stress_is_a_run(tmp_path: Path) -> None:
+    text = (SAMPLES / "cstress-write-closed.txt").read_text()
+    settings, run = text[: text.index("Running ")], text[text.index("Running ") : text.index("END")]
+    other = run.replace("with 32 threads", "with 64 threads").replace("6,192 op/s", "7,001 op/s")
+    (tmp_path / "auto.txt").write_text(f"{settings.replace('Thread Count: 32', 'Thread Count: -')}{run}{other}END\n")
+    rows = LOAD_TESTS.rows(import_files([tmp_path / "auto.txt"]).load_tests)
+
+    assert [(row.run_id, row.clients, row.throughput_tps) for row in rows] == [
+        ("auto-32-threads", 32, 6192),
+        ("auto-64-threads", 64, 7001),
+    ]
+
+
+def test_the_histograms_of_cassandra_stress_agree_with_its_console() -> None:
+    """Response times of all intervals, merged; the console prints one decimal, and a histogram is exact to 0.1 %."""
+    printed, merged = alone("cstress-mixed-fixed1500.txt"), alone("cstress-mixed-fixed1500.hdr")
+    columns = ("latency_mean_ms", "latency_p50_ms", "latency_p95_ms", "latency_p99_ms", "latency_max_ms")
+
+    assert printed.keys() == merged.keys() == {"all", "read", "write"}
+    for name, row in merged.items():
+        for column in columns:
+            value = getattr(printed[name], column)
+            assert getattr(row, column) == pytest.approx(value, abs=0.0501 + 1e-3 * value), (name, column)
+        assert row.throughput_tps == pytest.approx(printed[name].throughput_tps, abs=1)
+        assert row.load_kind == "open"
+
+
+def test_the_files_of_one_run_complement_each_other(folder: Import) -> None:
+    row = rows(folder)["cstress-mixed-fixed1500", "all"]
+
+    assert (row.load_kind, row.offered_tps, row.clients) == ("open", 1500, 64)
+    assert row.latency_p99_ms == alone("cstress-mixed-fixed1500.hdr")["all"].latency_p99_ms
+    assert row.source is not None
+    assert {"cstress-mixed-fixed1500.hdr", "cstress-mixed-fixed1500.txt"} <= {
+        each.partition(":")[0] for each in row.source.split("; ")
+    }
+
+
+def test_latte_as_json_agrees_with_what_it_prints() -> None:
+    report, printed = alone("latte-mixed-r3000.json"), alone("latte-mixed-r3000.txt")
+    percentiles = ("p50", "p75", "p90", "p95", "p99", "p999")
+
+    assert report.keys() == printed.keys() == {"all", "read", "write"}
+    for name in ("read", "write"):
+        for column in (*(f"latency_{each}_ms" for each in percentiles), "latency_max_ms"):
+            assert getattr(report[name], column) == pytest.approx(getattr(printed[name], column), abs=5.1e-4)
+    assert report["all"].throughput_tps == pytest.approx(2890, abs=0.5)
+    assert report["all"].latency_mean_ms == pytest.approx(6.094, abs=5e-4)
+    assert (report["all"].clients, report["all"].offered_tps, report["all"].errors) == (256, 3000, 0)
+    assert report["all"].consistency_read == "LOCAL_QUORUM"
+    assert report["all"].client_cpu_percent == pytest.approx(7.6, abs=0.05)
+
+
+def test_an_interval_log_agrees_with_the_report_of_the_same_run() -> None:
+    merged, report = alone("latte-mixed-r3000.hlog")["all"], alone("latte-mixed-r3000.json")["all"]
+
+    for name in ("mean", "p50", "p95", "p99", "p999", "max"):
+        column = f"latency_{name}_ms"
+        assert getattr(merged, column) == pytest.approx(getattr(report, column), rel=2e-3), column
+
+
+def test_classes_of_latte_come_from_its_histograms() -> None:
+    report = json.loads((SAMPLES / "latte-mixed-r3000.json").read_text())
+    found = alone("latte-mixed-r3000.json")
+
+    total = sum((found[name].throughput_tps or 0) for name in ("read", "write"))
+    assert total == pytest.approx(report["result"]["cycle_count"] / report["result"]["elapsed_time_s"])
+
+
+def test_ghz() -> None:
+    row = alone("ghz-rps500.json")["say"]
+
+    assert (row.load_kind, row.clients, row.offered_tps, row.errors) == ("open", 32, 500, 2)
+    assert row.latency_mean_ms == pytest.approx(0.279485)
+    assert (row.latency_p95_ms, row.latency_p99_ms, row.latency_max_ms) == pytest.approx((0.354609, 0.615749, 4.797049))
+    assert row.throughput_tps == pytest.approx(499.748496)
+
+
+def test_ycsb() -> None:
+    found = alone("ycsb-mongodb-run.txt")
+
+    assert found.keys() == {"all", "read", "insert"}
+    assert found["read"].latency_mean_ms == pytest.approx(1.442589770952346)
+    assert (found["read"].latency_p95_ms, found["read"].latency_p99_ms) == (4.123, 12.663)
+    assert found["insert"].latency_max_ms == 1655.807
+    assert found["all"].throughput_tps == pytest.approx(12478.400889752567)
+    assert found["all"].latency_p99_ms is None  # cannot be had from percentiles of the classes
+    assert (found["all"].clients, found["all"].load_kind, found["all"].offered_tps) == (50, "throttled", 25000)
+
+
+def test_an_overflowed_rate_of_ycsb_is_computed_again() -> None:
+    good, overflowed = (alone(name)["all"] for name in ("ycsb-mongodb-run.txt", "ycsb-overflowed-throughput.txt"))
+
+    assert overflowed.throughput_tps == good.throughput_tps
+    assert overflowed.note
+    assert good.note is None
+
+
+def test_wrk() -> None:
+    row = alone("wrk-closed.txt")["all"]
+
+    assert (row.load_kind, row.errors) == ("closed", 0)
+    assert row.throughput_tps is not None
+    assert row.latency_p99_ms is not None
+
+
+def test_jmeter_agrees_with_its_summary() -> None:
+    """It printed: summary = 480 in 00:00:03 = 145.0/s Avg: 26 Min: 10 Max: 51 Err: 0 (0.00%)."""
+    found = alone("jmeter-closed.jtl")
+
+    assert found.keys() == {"all", "read, by key", "write"}
+    assert found["all"].throughput_tps == pytest.approx(145.0 * 3.310 / 3.240, rel=4e-4)  # it counts 70 ms more
+    assert int(found["all"].latency_mean_ms or 0) == 26
+    assert (found["all"].latency_max_ms, found["all"].errors, found["all"].clients) == (51, 0, 4)
+
+
+def test_the_points_of_k6_agree_with_its_summary() -> None:
+    (points,) = alone("k6-overloaded-points.json").values()
+    (summary,) = alone("k6-overloaded-summary.json").values()
+
+    for name in ("mean", "p50", "p75", "p90", "p95", "p99", "max"):
+        assert getattr(points, f"latency_{name}_ms") == pytest.approx(getattr(summary, f"latency_{name}_ms")), name
+    assert (points.drops, points.errors, points.clients) == (summary.drops, summary.errors, summary.clients)
+    assert points.drops
+    assert points.load_kind == summary.load_kind == "open"
+
+
+def test_what_a_server_counts_is_no_load_test(folder: Import) -> None:
+    figures = folder.microbenchmarks
+    proxy = figures[figures["run_id"] == "nodetool-proxyhistograms"].set_index(["operation", "statistic"])["value"]
+    table = figures[figures["run_id"] == "nodetool-tablehistograms"].set_index(["operation", "quantity", "statistic"])
+
+    assert not folder.load_tests["run_id"].str.startswith("nodetool").any()
+    assert (proxy["read", "p99"], proxy["write", "p95"]) == pytest.approx((4768e-6, 372e-6))
+    assert table.loc[("write", "latency", "p99"), "value"] == pytest.approx(24e-6)
+    text, report = (
+        figures[figures["source"] == f"nodetool-tpstats.{ending}: nodetool tpstats"]
+        .set_index(["operation", "quantity"])["value"]
+        .sort_index()
+        for ending in ("txt", "json")
+    )
+    assert text.equals(report)
+    assert text["ReadStage", "completed"] == 60491
+    pauses = figures[figures["run_id"] == "nodetool-gcstats"].set_index("statistic")["value"]
+    assert pauses["maximum"] == 0.430
+    assert pauses["mean"] == pytest.approx(6.714 / 151)
+
+
+def test_a_decoded_histogram_is_freed_at_once() -> None:
+    """A log has thousands of histograms of 200 KB each: kept for the garbage collector, 100 MB took 2.5 GB."""
+    lines = (SAMPLES / "latte-mixed-r3000.hlog").read_text().splitlines()
+    histogram = decode(next(line for line in lines if "HISTFAAA" in line).rpartition(",")[2], "line 1")
+    gc.disable()
+    try:
+        kept = weakref.ref(histogram)
+        del histogram
+        assert kept() is None
+    finally:
+        gc.enable()
