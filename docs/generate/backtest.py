@@ -19,7 +19,7 @@ from synthetic_page import synthetic
 
 from capplan.calibration.tables.backtest import Backtest, backtest
 from capplan.calibration.tables.scores import MODEL, BacktestRow, TableScore, summary
-from capplan.evidence.load_test_row import LOAD_TESTS
+from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.row_choice import chosen_rows
 from capplan.planner.rule_names import RULES
 from capplan.reports.backtest import error_cell, in_words

@@ -15,7 +15,7 @@ from typing import Any
 from capplan.calibration.tables.backtest import Backtest
 from capplan.evidence.audit.audit import Audit
 from capplan.evidence.import_files import ImportReport
-from capplan.evidence.load_test_row import load_tests_schema
+from capplan.evidence.load_tests import load_tests_schema
 from capplan.evidence.microbenchmarks import microbench_schema
 from capplan.lab.cluster import LabStatus
 from capplan.lab.collectors.collector import Collection

@@ -10,7 +10,7 @@ import pytest
 from capplan.cli.main import main
 from capplan.evidence.audit.audit import Audit
 from capplan.evidence.import_files import ImportReport
-from capplan.evidence.load_test_row import LOAD_TESTS
+from capplan.evidence.load_tests import LOAD_TESTS
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 CLOSED, THROTTLED = SAMPLES / "cstress-mixed-closed.txt", SAMPLES / "ycsb-mongodb-run.txt"

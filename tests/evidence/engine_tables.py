@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from capplan.evidence.load_test_row import ALL, LOAD_TESTS, PERCENTILES, LoadTestRow
+from capplan.evidence.load_test_row import ALL, PERCENTILES, LoadTestRow
+from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.models.language.distribution import Deterministic, Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.station import Station

@@ -8,7 +8,7 @@ import pytest
 from capplan.evidence.audit.audit import audit_documents
 from capplan.evidence.audit.checks import Checks
 from capplan.evidence.documented_runs import DocumentedRow, documented_runs
-from capplan.evidence.load_test_row import LOAD_TESTS
+from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.table import Evidence
 from capplan.systems import registry
 

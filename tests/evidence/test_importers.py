@@ -10,7 +10,8 @@ import pytest
 
 from capplan.evidence.import_files import Import, import_files
 from capplan.evidence.importers.database_load_generators import decode
-from capplan.evidence.load_test_row import LOAD_TESTS, LoadTestRow
+from capplan.evidence.load_test_row import LoadTestRow
+from capplan.evidence.load_tests import LOAD_TESTS
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 

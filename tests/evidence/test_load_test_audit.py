@@ -14,7 +14,8 @@ from tests.evidence.engine_tables import clean_table
 
 from capplan.evidence.audit.audit import Audit, audit_load_tests
 from capplan.evidence.audit.load_tests import RULES
-from capplan.evidence.load_test_row import LATENCIES, LOAD_TESTS, LoadTestRow
+from capplan.evidence.load_test_row import LATENCIES, LoadTestRow
+from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.models.results import plain
 
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capplan.evidence.load_test_row import LOAD_TESTS, LoadTestRow, load_tests_schema
+from capplan.evidence.load_test_row import LoadTestRow
+from capplan.evidence.load_tests import LOAD_TESTS, load_tests_schema
 from capplan.evidence.microbenchmarks import MICROBENCHMARKS, MicrobenchRow, microbench_schema
 from capplan.models.errors import InputError
 from capplan.models.results import plain

@@ -10,7 +10,8 @@ from hdrh.histogram import HdrHistogram
 
 from capplan.evidence.import_files import import_files
 from capplan.evidence.importers.mapped_table import read_mapping
-from capplan.evidence.load_test_row import LATENCIES, LOAD_TESTS, PERCENTILES, LoadTestRow
+from capplan.evidence.load_test_row import LATENCIES, PERCENTILES, LoadTestRow
+from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.models.errors import InputError
 
 REQUESTS = np.random.default_rng(7).lognormal(1.0, 0.8, 20_000)  # latencies, ms

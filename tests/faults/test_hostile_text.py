@@ -12,7 +12,8 @@ from capplan.cli.shell.messages import ERRORS
 from capplan.cli.shell.terminal import write_csv
 from capplan.evidence.import_files import import_files
 from capplan.evidence.importers.mapped_table import read_mapping
-from capplan.evidence.load_test_row import LOAD_TESTS, LoadTestRow
+from capplan.evidence.load_test_row import LoadTestRow
+from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.lab.packages import downloaded
 from capplan.models.errors import InputError
 from capplan.models.language.construct import checked_name

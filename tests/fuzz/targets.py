@@ -16,7 +16,7 @@ from capplan.evidence.audit.audit import audit_load_tests
 from capplan.evidence.audit.checks import parse_checks
 from capplan.evidence.import_files import import_files
 from capplan.evidence.importers.mapped_table import read_mapping
-from capplan.evidence.load_test_row import LOAD_TESTS
+from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.microbenchmarks import MICROBENCHMARKS
 from capplan.evidence.row_choice import chosen_rows
 from capplan.evidence.table import parse as parse_evidence

@@ -17,7 +17,7 @@ from tempfile import gettempdir
 import pytest
 
 from capplan.evidence.audit.audit import audit_load_tests
-from capplan.evidence.load_test_row import LOAD_TESTS
+from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.microbenchmarks import MICROBENCHMARKS
 from capplan.lab import cluster, state
 from capplan.lab.cluster import KEYSPACE, session

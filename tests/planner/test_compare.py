@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.calibration.fit.calibrate import PROPOSALS
 from capplan.calibration.fit.posterior import maximum, problem, resampled
+from capplan.calibration.fit.refits import PROPOSALS
 from capplan.evidence.table import Evidence
 from capplan.layout.extrapolation import RATE, Extrapolation, Responses
 from capplan.layout.fitted_file import DRAWS

@@ -58,9 +58,7 @@ def test_processes_left_in_the_middle_of_a_task_are_gone(error: type[KeyboardInt
 
 
 def test_what_is_not_used_is_not_imported() -> None:
-    script = (
-        "import sys; from capplan.simulator.experiments import experiment, replications, workers\nprint(*sys.modules)"
-    )
+    script = "import sys; from capplan.simulator import experiment, replications, workers\nprint(*sys.modules)"
     modules = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
 
     assert {"dask", "distributed", "multiprocessing"} & set(modules.split()) == set()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from capplan.evidence.audit.audit import audit_load_tests
-from capplan.evidence.load_test_row import LOAD_TESTS
+from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.microbenchmarks import MICROBENCHMARKS
 
 pytestmark = pytest.mark.system

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from capplan.calibration.tables.fit_table import RowPrediction, fit_table, predict_table
-from capplan.evidence.load_test_row import LOAD_TESTS, LoadTestRow
+from capplan.evidence.load_test_row import LoadTestRow
+from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.models.errors import InputError
 from capplan.systems.registry import table_system
 

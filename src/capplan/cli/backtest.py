@@ -9,7 +9,7 @@ import typer
 
 from capplan.calibration.tables.backtest import backtest
 from capplan.cli.shell.terminal import PLOT_HELP, Json, check_plot, print_answer
-from capplan.evidence.load_test_row import LOAD_TESTS
+from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.reports.backtest import describe, write_plot
 from capplan.systems.registry import table_system
 

@@ -12,7 +12,8 @@ from capplan.calibration.tables.fit_table import TableSystem, fit_table
 from capplan.cli.shell.progress import stages
 from capplan.cli.shell.target import read_target
 from capplan.cli.shell.terminal import Json, Screen, check_output, write_json
-from capplan.evidence.load_test_row import LOAD_TESTS, LoadTestRow
+from capplan.evidence.load_test_row import LoadTestRow
+from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.row_choice import chosen_rows
 from capplan.layout.fitted_file import to_json, write
 from capplan.models.errors import InputError

@@ -159,7 +159,7 @@ def _shares(text: str) -> tuple[float, ...]:
 def _write(found: Collected, out: Path) -> dict[str, Path]:
     """Write what was measured, and return the paths."""
     from capplan.cli.evidence import write_tables
-    from capplan.evidence.load_test_row import LOAD_TESTS
+    from capplan.evidence.load_tests import LOAD_TESTS
     from capplan.evidence.microbenchmarks import MICROBENCHMARKS
     from capplan.lab.collectors.collector import write_histograms
 

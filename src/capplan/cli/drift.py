@@ -13,7 +13,7 @@ from pandas import DataFrame, concat
 from capplan.cli.shell.terminal import Json, print_answer
 from capplan.evidence.import_files import import_files
 from capplan.evidence.importers.server_metrics import recent
-from capplan.evidence.load_test_row import LOAD_TESTS
+from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.models.errors import InputError
 from capplan.models.language.units import parse_duration_s
 from capplan.planner.drift import drift, read_answer

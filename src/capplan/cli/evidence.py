@@ -30,7 +30,7 @@ from capplan.cli.shell.terminal import (
 from capplan.evidence.audit.finding import Finding
 from capplan.evidence.import_files import ImportReport, import_files
 from capplan.evidence.importers.mapped_table import read_mapping
-from capplan.evidence.load_test_row import LOAD_TESTS, load_tests_schema
+from capplan.evidence.load_tests import LOAD_TESTS, load_tests_schema
 from capplan.evidence.microbenchmarks import MICROBENCHMARKS, microbench_schema
 from capplan.evidence.table import Evidence, by_id, layout_text
 from capplan.models.errors import InputError, nearest

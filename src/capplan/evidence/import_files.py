@@ -21,7 +21,8 @@ from capplan.evidence.documented_runs import documented_runs
 from capplan.evidence.importers import database_load_generators, server_metrics, web_load_generators
 from capplan.evidence.importers.importer import Imported, Importer
 from capplan.evidence.importers.mapped_table import ColumnMap, read_mapped, read_mapping
-from capplan.evidence.load_test_row import ALL, LOAD_TESTS, LoadTestRow
+from capplan.evidence.load_test_row import ALL, LoadTestRow
+from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.microbenchmarks import MICROBENCHMARKS, MicrobenchRow
 from capplan.evidence.table import Evidence
 from capplan.evidence.text_file import TextFile

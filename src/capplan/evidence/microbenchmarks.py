@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from capplan.evidence.load_test_row import table_schema
-from capplan.evidence.row_validation import TypedTable
+from capplan.evidence.load_tests import table_schema
+from capplan.evidence.typed_table import TypedTable
 
 SCHEMA = "capplan.microbench/1"
 

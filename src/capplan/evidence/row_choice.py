@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from capplan.evidence.load_test_row import LOAD_TESTS
+from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.row_validation import Column
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.per_dc import SEPARATOR

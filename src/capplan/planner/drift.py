@@ -13,7 +13,8 @@ from typing import Any, Literal
 import pandas as pd
 
 from capplan.evidence.audit.audit import RowVerdict, audit_load_tests
-from capplan.evidence.load_test_row import ALL, LATENCIES, LOAD_TESTS, LoadTestRow
+from capplan.evidence.load_test_row import ALL, LATENCIES, LoadTestRow
+from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.models.errors import InputError
 from capplan.models.number_words import rate, significant
 from capplan.models.objective import Comparison, parse

@@ -14,7 +14,8 @@ from capplan.evidence.audit.audit import Audit, Missing, audit_load_tests
 from capplan.evidence.audit.finding import Finding, shown
 from capplan.evidence.audit.load_tests import LAYOUT, MeasuredRow
 from capplan.evidence.import_files import FileReport, Import
-from capplan.evidence.load_test_row import LATENCIES, LOAD_TESTS
+from capplan.evidence.load_test_row import LATENCIES
+from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.table import UNITS, Evidence, Source, layout_text
 from capplan.models.errors import InputError
 from capplan.models.language.per_dc import per_dc_text

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.calibration.altered_systems import observing
 
-from capplan.calibration.fit import calibrate, posterior
+from capplan.calibration.fit import calibrate, posterior, refits
 from capplan.layout.observations import LoadTest
 from capplan.systems.registry import system
 
@@ -22,8 +22,9 @@ SMALL = observing(VCIDER, load_tests=three)
 
 
 def few_draws(patched: pytest.MonkeyPatch) -> None:
+    patched.setattr(calibrate, "DRAWS", 16)
     patched.setattr(calibrate, "_PROPOSALS", 80)
     patched.setattr(calibrate, "_STEPS", 2)
-    patched.setattr(calibrate, "DRAWS", 12)
-    patched.setattr(calibrate, "PROPOSALS", 60)
+    patched.setattr(refits, "DRAWS", 12)
+    patched.setattr(refits, "PROPOSALS", 60)
     patched.setattr(posterior, "_ROUNDS", 2)

@@ -11,7 +11,7 @@ import pytest
 from tests.calibration.altered_systems import observing
 from tests.calibration.fit.small_calibration import FOLDS, SMALL, few_draws
 
-from capplan.calibration.fit import calibrate as refits
+from capplan.calibration.fit import refits
 from capplan.calibration.fit.calibrate import calibrate, stages_of
 from capplan.calibration.fit.posterior import maximum, problem, resampled
 from capplan.calibration.fit.stages import refit_code

@@ -9,8 +9,8 @@ import pytest
 from tests.calibration.altered_systems import observing
 from tests.calibration.fit.small_calibration import few_draws
 
-from capplan.calibration.fit.calibrate import Refits, folds, refitted
 from capplan.calibration.fit.posterior import maximum, problem, resampled
+from capplan.calibration.fit.refits import Refits, folds, refitted
 from capplan.calibration.fit.stages import Stages
 from capplan.layout.observations import LoadTest
 from capplan.layout.system import System

@@ -12,7 +12,7 @@ from tests.systems.two_tier.two_tier_tables import layout, measured
 
 from capplan.calibration.tables.backtest import Backtest, backtest, split_table
 from capplan.cli.main import main
-from capplan.evidence.load_test_row import LOAD_TESTS
+from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.models.errors import InputError
 from capplan.reports.backtest import plot
 from capplan.systems.two_tier import SYSTEM

@@ -11,7 +11,7 @@ from tests.calibration.documented_reports import every, reported
 from tests.calibration.fit.small_calibration import few_draws
 from tests.calibration.made_up_fits import as_documented, saying
 
-from capplan.calibration.fit import calibrate as refits
+from capplan.calibration.fit import refits
 from capplan.calibration.fit.calibrate import calibrate
 from capplan.calibration.fit.posterior import Maximum, Problem, maximum
 from capplan.calibration.validation import validation as module

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from capplan.evidence.audit.audit import audit_load_tests
-from capplan.evidence.load_test_row import LOAD_TESTS, LoadTestRow
+from capplan.evidence.load_test_row import LoadTestRow
+from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.microbenchmarks import MICROBENCHMARKS
 from capplan.lab.collectors import cassandra, load
 from capplan.lab.collectors.cassandra import About, pool_rows

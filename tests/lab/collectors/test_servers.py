@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from capplan.evidence.audit.audit import audit_load_tests
-from capplan.evidence.load_test_row import LOAD_TESTS
+from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.lab.collectors import load, servers
 from capplan.lab.collectors.collector import Collected, Costs, Settings
 from capplan.lab.collectors.ldap import ENTRIES, bind_messages, decoded, search_messages

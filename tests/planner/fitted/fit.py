@@ -14,7 +14,8 @@ from typing import Any
 
 from capplan.calibration.tables.fit_table import TableSystem, fit_table
 from capplan.calibration.tables.solved_rows import solved_rows
-from capplan.evidence.load_test_row import LOAD_TESTS, LoadTestRow
+from capplan.evidence.load_test_row import LoadTestRow
+from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.row_choice import chosen_rows
 from capplan.layout.fitted_file import Fitted, to_json
 from capplan.models.language.parameter import defaults

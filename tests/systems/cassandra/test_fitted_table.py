@@ -18,7 +18,8 @@ from capplan.calibration.tables.priors import OVERHEAD
 from capplan.calibration.tables.rows import cells_of
 from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.cli.main import main
-from capplan.evidence.load_test_row import LATENCIES, LOAD_TESTS, LoadTestRow
+from capplan.evidence.load_test_row import LATENCIES, LoadTestRow
+from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.layout.fitted_file import Fitted, write
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.parameter import defaults

@@ -12,7 +12,8 @@ from capplan.calibration.tables.fit_table import draws_of, fit_table, predict_ta
 from capplan.calibration.tables.priors import closed
 from capplan.calibration.tables.rows import MEAN, QUANTITIES, THROUGHPUT
 from capplan.calibration.tables.solved_rows import solved_rows
-from capplan.evidence.load_test_row import LOAD_TESTS, Level, LoadTestRow
+from capplan.evidence.load_test_row import Level, LoadTestRow
+from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.models.language.parameter import defaults
 from capplan.models.language.scenario import changed
 from capplan.models.language.units import Number

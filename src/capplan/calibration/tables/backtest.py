@@ -26,7 +26,8 @@ from capplan.calibration.tables.scores import (
     summary,
 )
 from capplan.calibration.validation.moved_priors import displaced, sign_patterns
-from capplan.evidence.load_test_row import LOAD_TESTS, LoadTestRow
+from capplan.evidence.load_test_row import LoadTestRow
+from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.row_choice import chosen_rows
 from capplan.layout.fitted_file import Fitted
 from capplan.models.errors import InputError

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from capplan.calibration.fit.calibrate import folds
 from capplan.calibration.fit.posterior import Maximum, maximum, problem, start_of
+from capplan.calibration.fit.refits import folds
 from capplan.calibration.validation.backtest import left_out
 from capplan.layout.fitted_file import Fitted, rounded
 from capplan.layout.observations import LoadTest

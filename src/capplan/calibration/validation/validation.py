@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from capplan.calibration.fit.calibrate import figures as figures_of
-from capplan.calibration.fit.calibrate import refits_of, refitted
 from capplan.calibration.fit.posterior import Ensemble
+from capplan.calibration.fit.refits import figures as figures_of
+from capplan.calibration.fit.refits import refits_of, refitted
 from capplan.calibration.fit.stages import Progress, Stages, digest, refit_code
 from capplan.calibration.validation.backtest import LeftOut, left_out
 from capplan.calibration.validation.moved_priors import Nearness, nearness

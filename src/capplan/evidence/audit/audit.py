@@ -27,7 +27,7 @@ from capplan.evidence.audit.load_tests import (
     series_findings,
 )
 from capplan.evidence.documented_runs import documented_runs
-from capplan.evidence.load_test_row import LOAD_TESTS
+from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.table import Evidence, by_id, rows_hash
 from capplan.models.errors import InputError
 from capplan.models.verb_answer import VerbAnswer

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from capplan.evidence.importers.importer import Imported, number, run_id
-from capplan.evidence.load_test_row import LOAD_TESTS, LoadTestRow
+from capplan.evidence.load_test_row import LoadTestRow
+from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.text_file import TextFile, read_as_csv
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.document import read_toml

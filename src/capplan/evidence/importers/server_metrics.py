@@ -15,7 +15,8 @@ from itertools import pairwise
 from typing import Any
 
 from capplan.evidence.importers.importer import Imported, Importer, number, read_json, run_id
-from capplan.evidence.load_test_row import ALL, LOAD_TESTS, PERCENTILES, LoadTestRow
+from capplan.evidence.load_test_row import ALL, PERCENTILES, LoadTestRow
+from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.microbenchmarks import MicrobenchRow
 from capplan.evidence.text_file import TextFile
 from capplan.models.errors import InputError, nearest

@@ -10,7 +10,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from capplan.evidence.load_test_row import LOAD_TESTS, LoadTestRow
+from capplan.evidence.load_test_row import LoadTestRow
+from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.lab.layout import Layout
 from capplan.models.errors import InputError
 from capplan.models.files import replace_file

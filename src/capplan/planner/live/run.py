@@ -11,7 +11,8 @@ from typing import Any
 
 from capplan.calibration.tables.fit_table import RowPrediction, fit_table, predict_table
 from capplan.evidence.audit.audit import audit_load_tests
-from capplan.evidence.load_test_row import LOAD_TESTS, LoadTestRow
+from capplan.evidence.load_test_row import LoadTestRow
+from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.lab.collectors.cassandra import Load
 from capplan.lab.collectors.collector import Progress
 from capplan.lab.collectors.runs_in_turn import Bounds, measure, run_name
