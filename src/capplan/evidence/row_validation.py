@@ -1,4 +1,4 @@
-"""Tables of rows with typed columns: what each cell may be, and the sentence that refuses one that breaks a rule."""
+"""Tables of rows with typed columns: the rule of each cell, and the sentence that refuses a cell that breaks it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ R = TypeVar("R", bound=Row)
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its name, what its cells are, and the words that they may be."""
+    """A column: its name, the type of its cells, and the allowed words."""
 
     name: str
     kind: Literal["text", "number", "count", "flag", "choice", "per_dc", "shares"]
@@ -57,7 +57,7 @@ class Column:
 
     @property
     def rule(self) -> str:
-        """What a cell must be, as the end of a sentence."""
+        """The rule of a cell, as the end of a sentence."""
         unit = next((words for ending, words in _UNITS.items() if self.name.endswith(ending)), "")
         of_unit = f" of {unit}, without a unit" if unit and unit != "per cent" else ""
         return {
@@ -92,7 +92,7 @@ class Column:
         return word
 
     def refusal(self, word: object, where: str) -> InputError:
-        """Return the error about a cell that breaks the rule."""
+        """Return the error for a cell that breaks the rule."""
         rule = f": {self.rule}"
         if self.choices:
             rule = nearest(str(word), self.choices)
@@ -387,7 +387,7 @@ class TypedTable(Generic[R]):
 
 
 def _unquoted(cells: Cells) -> Cells:
-    """Return texts without the apostrophes that keep spreadsheets from taking them for formulas."""
+    """Return texts without the leading apostrophes that stop spreadsheets from reading them as formulas."""
     if not cells.str.startswith("'").fillna(False).any():
         return cells
     return cells.map(visible_text.from_cell, na_action="ignore")
@@ -485,7 +485,7 @@ def _parsed(words: pa.Array, column: Column, where: Callable[[int], str]) -> Cel
 
 
 def _refused(words: pa.Array, column: Column, where: Callable[[int], str]) -> InputError:
-    """Return the error of the first cell that breaks the rule of its column."""
+    """Return the error for the first cell that breaks its column's rule."""
     for row, word in enumerate(words.to_pylist()):
         try:
             word is None or column.value(word)
@@ -537,7 +537,7 @@ def _cell(value: Any, column: Column) -> Any:
 
 
 def _exactly(share: float) -> str:
-    """Return a share as a percentage, or as a number where that would be rounded."""
+    """Return a share as a percentage, or as a plain number if the percentage would be rounded."""
     text = f"{100 * share:g}%"
     return text if parse_share(text) == share else repr(share)
 

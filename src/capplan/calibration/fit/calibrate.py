@@ -75,7 +75,7 @@ def refits_of(system: System[Any]) -> int:
 
 
 def refitted(system: System[Any], most_probable: Sequence[float], seed: int, stages: Stages) -> Refits:
-    """Predict each independent scenario by fits without it.
+    """Predict each independent scenario with a fit that leaves the scenario out.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ class _Calibration:
         )
 
     def choices(self) -> tuple[tuple[Hypothesis, ...], Maximum]:
-        """Fit every open choice; return the hypotheses, best first, and the fit of the scenario's defaults."""
+        """Fit every open choice; return the hypotheses (best first) and the fit of the default choice."""
         if not self.system.observations.choices:
             return (), _maximum(self.stages.of("fitting", lambda: _plain(maximum(self.problem, start_of(self.system)))))
         default = vars(self.tests[0].scenario)

@@ -42,7 +42,7 @@ def _sampled(
     requests: int,
     **cells: Any,
 ) -> LoadTestRow:
-    """Return the row of a class whose every request the file lists."""
+    """Return the row of a class from a file that lists every request."""
     return LoadTestRow(
         run_id=run_id(file),
         request_class=name,
@@ -130,7 +130,7 @@ def _is_ghz(file: TextFile) -> bool:
 
 
 def _ghz_object(pairs: list[tuple[str, Any]]) -> Any:
-    """Return an object, or nothing of one request: a report may list millions."""
+    """Return an object of a report, or None for a single request: a report may list millions of these."""
     found = dict(pairs)
     return None if found.keys() == _GHZ_DETAIL else found
 
@@ -233,7 +233,7 @@ def _read_k6_points(file: TextFile) -> Imported:
 
 
 def _go_time(text: str, file: TextFile) -> datetime:
-    """Read a time of Go, which may have nine digits of a second."""
+    """Parse a Go timestamp, which may have nine digits of fractional seconds."""
     head, _, rest = text.partition(".")
     digits = rest[: len(rest) - len(rest.lstrip("0123456789"))]
     try:
@@ -318,7 +318,7 @@ def _read_gatling_report(file: TextFile) -> Imported:
 
 
 def _gatling_groups(report: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the statistics of all requests, and of each kind; groups hold kinds and are left out."""
+    """Yield the statistics of all requests and of each kind; groups contain kinds and are left out."""
     contents = report.get("contents", {})
     requests = [each for each in contents.values() if each.get("type") == "REQUEST"]
     if len(requests) != 1:

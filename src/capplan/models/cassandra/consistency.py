@@ -104,7 +104,7 @@ def need(level: str, replicas: Sequence[int], local: int) -> Need:
 
 
 def available(level: str, replicas: Sequence[int], alive: Sequence[int], local: int) -> bool:
-    """Tell whether a consistency level can be met with some replicas down.
+    """Return whether a consistency level can be met with some replicas down.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def answers(level: str, replicas: Sequence[int], local: int) -> int:
 def always_found(
     read: str, write: str, replicas: Sequence[int], alive: Sequence[int], reader: int, writer: int
 ) -> bool:
-    """Tell whether every read contacts a replica that has confirmed the write, whichever replicas answer.
+    """Return whether every read contacts a replica that has confirmed the write, whichever replicas answer.
 
     Parameters
     ----------

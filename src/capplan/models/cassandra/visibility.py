@@ -336,7 +336,7 @@ class _Places:
         return np.asarray((dc == self.reader[:, None]) & (turn == 0) & self.reader_holds[:, None])
 
     def may_miss(self, level: str, used: IndexArray) -> bool:
-        """Tell whether a write can commit without the replicas that the read uses."""
+        """Return whether a write can commit without the replicas that the read uses."""
         others = without(np.zeros((1, *self.own.shape)), used)
         return bool(np.isfinite(self.committed_s(level, others)).any())
 

@@ -116,7 +116,7 @@ DROPPED = StepSequence((), name="dropped")
 
 
 def is_dropped(step: Step) -> bool:
-    """Tell whether every request that runs `step` is dropped."""
+    """Return whether every request that runs `step` is dropped."""
     return isinstance(step, StepSequence) and any(last is DROPPED for last in (step, *step.steps[-1:]))
 
 

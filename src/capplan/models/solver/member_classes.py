@@ -94,7 +94,7 @@ class MemberClasses:
         return self._by_name[name]
 
     def has(self, name: str) -> bool:
-        """Tell whether there is a station or pool with a count of this name."""
+        """Return whether there is a station or pool with a count of this name."""
         return name in self._by_name
 
     def of(self, group: Group) -> tuple[MemberClass, ...]:
@@ -102,7 +102,7 @@ class MemberClasses:
         return self.classes[self.universe[group]]
 
     def is_down(self, group: Group, members: MemberClass) -> bool:
-        """Tell whether these members of a group are down."""
+        """Return whether these members of a group are down."""
         how = self._different[group].get(members.first) if members.first is not None else None
         return how is not None and how.down
 
@@ -696,7 +696,7 @@ class _Uses:
         self._plain: dict[int, bool] = {}
 
     def is_plain(self, step: Step) -> bool:
-        """Tell whether a step and those inside refer to no members, and to no stations with another speed than 1."""
+        """Return whether a step and those inside refer to no members, and to no stations with another speed than 1."""
         if id(step) not in self._plain:
             own = isinstance(step, (Pick, ReplicaSet, FanOut, If)) or getattr(step, "member", None) is not None
             own = own or (isinstance(step, Visit) and step.station in self._others)

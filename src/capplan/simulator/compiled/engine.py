@@ -577,7 +577,7 @@ class ActiveRun:
         self.state.header["traced"] = 0
 
     def idle(self) -> bool:
-        """Tell whether nothing is in progress any more."""
+        """Return whether nothing is in progress any more."""
         header, state = self.state.header, self.state
         if state.stations["served"].any():  # visits that no request waits for count, too
             return False

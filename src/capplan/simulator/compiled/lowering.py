@@ -246,7 +246,7 @@ class Lowered:
 
 
 def _same_parts(one: object, other: object) -> bool:
-    """Tell whether two parts of networks consist of the same objects (a copy of a network keeps them)."""
+    """Return whether two parts of networks consist of the same objects (a copy of a network keeps them)."""
     if isinstance(one, tuple) and isinstance(other, tuple):
         return len(one) == len(other) and all(map(_same_parts, one, other))
     return one is other or (isinstance(one, Timeline) and one == other)

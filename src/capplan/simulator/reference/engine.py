@@ -158,7 +158,7 @@ class _System:
     pools: dict[str, UnitPool]
 
     def service_continues(self) -> bool:
-        """Tell whether a visit may still complete when nothing but the processes of stations runs."""
+        """Return whether a visit may still complete when nothing but the processes of stations runs."""
         return any(station.service_continues for station in self.stations.values())
 
     def failing(self) -> frozenset[str]:

@@ -257,7 +257,7 @@ class FlowContext:
     failing: frozenset[str]
 
     def known_down(self, station: str) -> bool:
-        """Tell whether others know that a station is down."""
+        """Return whether others know that a station is down."""
         return self.stations[station].known_down
 
     def members_down(self, group: str) -> Callable[[int], bool] | None:

@@ -37,7 +37,7 @@ MOST_STEPS = (1 << 20) - 1  # a step's number among ties has 20 bits
 
 
 def is_fixed_rate(station: Station, network: Network) -> bool:
-    """Tell whether a station, or every member of it, serves first come, first served, at a speed that never changes.
+    """Return whether a station, or every member of it, serves first come, first served, at a speed that never changes.
 
     A station that has to know at every moment how many visits its lanes have does not count.
     """
@@ -106,7 +106,7 @@ class StepEntry:
     entries: tuple[StepEntry, ...] = ()
 
     def is_down(self, known_down: Callable[[str], bool]) -> bool:
-        """Tell whether the step is down, given what `known_down` tells of a station."""
+        """Return whether the step is down, given what `known_down` tells of a station."""
         if self.station is not None:
             return known_down(self.station)
         return sum(entry.is_down(known_down) for entry in self.entries) >= self.needed

@@ -70,7 +70,7 @@ def library() -> Library:
 
 
 def is_compiled() -> bool:
-    """Tell whether the kernel was compiled when capplan was installed."""
+    """Return whether the kernel was compiled when capplan was installed."""
     return LIBRARY.exists()
 
 
