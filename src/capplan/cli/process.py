@@ -59,7 +59,7 @@ def _run() -> int:
 
 
 def _open_streams() -> str | None:
-    """Open what a shell closed with `<&-` or `2>&-`, so that no file takes its number; refuse a closed stdout."""
+    """Reopen streams that a shell closed (`<&-`, `2>&-`), so that no file gets their number; refuse a closed stdout."""
     closed_stdout = sys.stdout is None
     for number in range(3):
         try:
