@@ -197,7 +197,7 @@ LEAST_PROBABILITY = 1e-4
 
 @dataclass(frozen=True)
 class SessionNotFound:
-    """How likely an interim message to another data centre than the accounting start finds no session there.
+    """Probability that an interim message finds no session in a data centre other than that of the accounting start.
 
     Attributes
     ----------
@@ -225,7 +225,7 @@ class SessionNotFound:
 
 @dataclass(frozen=True)
 class ComparedFigure:
-    """One comparison of an objective, with the figure that decides it.
+    """One comparison of an objective and the figure that it tests.
 
     Attributes
     ----------
