@@ -648,7 +648,7 @@ class Analysis:
         return len(names) == 1 and self.members[names[0]] == 1 and not differs
 
     def _correction(self, population: FloatArray, logit: FloatArray, name: str, here: NDArray[np.bool_]) -> FloatArray:
-        """Return the exact throughput of a saturated station and a delay over the approximate one (chosen draws, n)."""
+        """Return exact over approximate throughput of one saturated station and a delay (chosen draws, n)."""
         servers, saturation = self.stations[name].servers, self.saturation_per_s[here]
         busy = servers / saturation
         idle = np.maximum(self._full(self._first_s() - self.outside_s)[here] - busy, 1e-9 * busy)

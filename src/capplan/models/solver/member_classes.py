@@ -558,7 +558,7 @@ class _Translator:
             )
 
     def _row(self, row: str, size: int, group: Group, bindings: Bindings) -> Iterator[tuple[Members, float]]:
-        """Yield at least the first `size` replicas of a row: those that are known, and those that can follow."""
+        """Yield at least the first `size` replicas of a row, known ones first, with the probability of each."""
         known = bindings.sets.get(row, ())
         others = self._urn(group, bindings, down=True).without(known)
         for following, chance in others.in_blocks([1] * (size - len(known))):
