@@ -67,7 +67,7 @@ def broken_name_rule(name: str) -> str | None:
 
 
 def cell(text: str) -> str:
-    """Return a text that no spreadsheet takes for a formula: one that looks like one gets an apostrophe in front."""
+    """Return a text that no spreadsheet reads as a formula; text that looks like one gets an apostrophe in front."""
     return f"'{text}" if text.lstrip("'").startswith((*_FORMULA, "\t", "\r")) else text
 
 

@@ -565,7 +565,7 @@ class _Translator:
             yield known + following, chance
 
     def _urn(self, group: Group, bindings: Bindings, *, down: bool = False) -> _Urn:
-        """Return the members of a group that are up, or all: those that names are bound to, and the others by class."""
+        """Return the urn of a group's members that are up, or of all: named members, and the others by class."""
         universe = self.classes.universe[group]
         every = self.classes.of(group)
         found = {each.number: each for each in every if down or not self.classes.is_down(group, each)}

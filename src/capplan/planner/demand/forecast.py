@@ -302,7 +302,7 @@ def _storm(demand: Demand, subscribers: float) -> _Storm:
 
 
 def _begin_of_peak(storm: _Storm, window: float) -> float:
-    """Return when the window with the highest rate begins: at a corner of the distribution, or ends at one."""
+    """Return the start of the window with the highest rate; one end of it is at a corner of the distribution."""
     corners = sorted({0.0, *storm.boot_s, *(max(each - window, 0.0) for each in storm.boot_s)})
     return float(max(corners, key=lambda start: round(storm.share(start, start + window), 12)))
 
