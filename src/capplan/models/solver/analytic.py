@@ -363,7 +363,7 @@ class Analysis:
 
     @cached_property
     def _path_loads_s(self) -> FloatArray:
-        """Load of each cluster over the room left to it, in seconds (clusters, draws); 0 if no request waits for it."""
+        """Load of each cluster over its remaining capacity, in seconds (clusters, draws); 0 if nothing waits for it."""
         times = self.path_times_s.items()
         return np.stack([np.where(time > 0, self.load(n[0]) / self._room(n[0]), 0.0) for n, time in times])
 

@@ -116,7 +116,7 @@ def _surging(network: Network, factor: float, at_s: float, length_s: float) -> N
 
 @dataclass(frozen=True)
 class RetryQuestion:
-    """What is asked.
+    """A question about retries.
 
     Attributes
     ----------

@@ -77,7 +77,7 @@ def _kind_and_dc(name: str) -> str:
 
 
 def _lost_members(group: Station, lost: int, down: frozenset[int]) -> Iterator[str]:
-    """Yield the members that are known to be down, or else the last ones; the group where all are lost."""
+    """Yield the lost members: those known to be down, or else the last ones; the group itself if all are lost."""
     count = len(group.members)
     if lost == count:
         yield group.name

@@ -113,7 +113,7 @@ class Whole:
 
     @cached_property
     def limited_few(self) -> SustainedRate:
-        """The same, each draw's value taken from its representative (draws,)."""
+        """The capacity with the objectives met, each draw's value taken from its representative (draws,)."""
         few = self.case if self.case.representatives is not None else replace(self.case, draws=SMALL_ENSEMBLE)
         return sustained_rate(few.solution, self.near.uncertainty, self.objectives, self.relations)
 
