@@ -190,7 +190,7 @@ class _Options:
         return {kind: self.chosen.cells * count for kind, count in self.its.machine_counts(scenario).items()}
 
     def _nested(self, survive: set[str], confidence: float) -> Family:
-        """Return the candidates, bounded below by answers to weaker questions and above by answers to stronger ones."""
+        """Return the family: at least answers to weaker questions and, for a weaker question, at most the proposal."""
         ends = {name: [low, high] for name, (low, high) in self.family.sized.items()}
         for known, its_confidence, numbers in self.answers:
             for name, number in zip(ends, numbers, strict=True):

@@ -277,7 +277,7 @@ class Search:
         return self._cheapest(low, high, low)
 
     def cheapest_near(self, start: Candidate, relations: Simulated) -> Candidate | None:
-        """Return the same, with simulated latencies and as many machines of the other kinds as `start` has."""
+        """Return the cheapest safe layout by simulated latencies, with `start`'s numbers of the other machines."""
         self.relations, self.seen, self.scores = relations, {}, {}
         (low, high), others = self.family.first, start.numbers[1:]
         return self._cheapest((low, *others), (high, *others), start.numbers)
