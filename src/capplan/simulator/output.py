@@ -50,7 +50,7 @@ class ConfidenceInterval:
 
     @property
     def relative(self) -> float:
-        """Half-width as a share of the estimate's size; infinity where there is none, or the estimate is 0 or nan."""
+        """Half-width as a share of the estimate's size; infinity without one, or if the estimate is 0 or nan."""
         if self.half_width is None:
             return math.inf
         if self.half_width == 0:

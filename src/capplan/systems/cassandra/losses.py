@@ -1,4 +1,4 @@
-"""Outages of nodes and data centres of a fitted cluster: which consistency levels survive them, and what is left."""
+"""Outages of nodes and data centres of a fitted cluster: the consistency levels that survive, and what remains."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _USUAL = (Loss({NODE: 1}), Loss({DC: 1}), Loss({DC: 2}))
 
 
 def outages(case: Case[CassandraScenario], losses: Sequence[Loss]) -> tuple[Remainder, ...]:
-    """Return what each loss leaves, and once more with lower levels if the given levels fail.
+    """Return what each loss leaves, and what lower levels would leave if the given levels fail.
 
     The survivors have the work and the delays that the load tests show of the whole layout, and take over all clients.
     No load test shows them with nodes down. Hints for the lost replicas are not modelled.
@@ -49,7 +49,7 @@ def outages(case: Case[CassandraScenario], losses: Sequence[Loss]) -> tuple[Rema
 
 
 def _possible(scenario: CassandraScenario, loss: Loss) -> bool:
-    """Whether a usual loss leaves anything, so that it is worth asking about."""
+    """Whether a default loss leaves anything, and so is worth reporting."""
     if NODE in loss.counts:
         return max(scenario.nodes_by_dc()) > 1
     return loss.counts[DC] < scenario.dcs
@@ -57,7 +57,7 @@ def _possible(scenario: CassandraScenario, loss: Loss) -> bool:
 
 @dataclass(frozen=True)
 class _Lost:
-    """What is lost.
+    """Lost nodes and data centres.
 
     Attributes
     ----------
@@ -78,17 +78,17 @@ class _Lost:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the lost data centres where they matter."""
+        """Names of the lost data centres if they matter."""
         return tuple(f"dc{dc + 1}" for dc in self.dcs) if self.named else ()
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """How many of each kind are lost."""
+        """Numbers of lost machines of each kind."""
         counts = {NODE: self.nodes, DC: len(self.dcs)}
         return {word: count for word, count in counts.items() if count}
 
     def in_words(self) -> str:
-        """Say what is lost."""
+        """Return the loss in words."""
         named = f" ({','.join(self.names)})" if self.named else ""
         dcs = [f"{len(self.dcs)} DC{'s' * (len(self.dcs) > 1)}{named}"] if self.dcs else []
         each = "/DC" if self.scenario.dcs > 1 else ""
@@ -97,7 +97,7 @@ class _Lost:
 
     @property
     def alive_replicas(self) -> tuple[int, ...]:
-        """Live replicas by data centre of the row that has lost the most."""
+        """Live replicas by data centre, for the row that has lost the most."""
         found = enumerate(self.scenario.rf_by_dc())
         return tuple(0 if dc in self.dcs else max(replicas - self.nodes, 0) for dc, replicas in found)
 
@@ -109,13 +109,13 @@ class _Lost:
 
     @property
     def serving(self) -> tuple[int, ...]:
-        """The data centres that have clients after the loss; those that are left take over the others'."""
+        """The data centres that have clients after the loss; the remaining ones take over the others' clients."""
         nodes = enumerate(self.scenario.nodes_by_dc())
         left = [dc for dc, count in nodes if count > self.down[dc]]
         return tuple(proportions(self.scenario.shares_by_dc(), left)) if left else ()
 
     def met(self, level: str) -> bool:
-        """Whether a level is met in every data centre that has clients after the loss."""
+        """Return whether a level is met in every data centre that has clients after the loss."""
         replicas = self.scenario.rf_by_dc()
         return bool(self.serving) and all(available(level, replicas, self.alive_replicas, dc) for dc in self.serving)
 
@@ -139,7 +139,7 @@ def _worst(case: Case[CassandraScenario], loss: Loss) -> _Lost:
 
 
 def _rank(values: Values, lost: _Lost) -> tuple[bool, float]:
-    """Order losses: those that no level of the scenario survives first, then by the capacity that is left."""
+    """Return a sort key: losses that no level of the scenario survives first, then by remaining capacity."""
     survived = _survived(lost)
     if survived is None:
         return False, 0.0
@@ -171,7 +171,7 @@ def _remainders(case: Case[CassandraScenario], lost: _Lost) -> Iterator[Remainde
 
 
 def _survived(lost: _Lost) -> CassandraScenario | None:
-    """Return the layout with the least lowering of its levels that survives a loss; None if no level does."""
+    """Return the layout with the smallest reduction of its levels that survives a loss; None if there is none."""
     fields = {}
     for operation, asked in lost.scenario.levels().items():
         fields[f"consistency_{operation}"] = next(filter(lost.met, (asked, *lower_levels(asked))), None)
@@ -186,7 +186,7 @@ def _survived(lost: _Lost) -> CassandraScenario | None:
 def _left(
     scenario: CassandraScenario, down: tuple[int, ...], every: Values, values: Values, place: Places | None
 ) -> Solution:
-    """Analyse what is left of a layout; `every` has the values of all draws, `values` those of the solved ones."""
+    """Analyse what remains of a layout; `every` contains all draws, `values` the solved ones."""
 
     def pausing(analysis: Analysis, rate_per_s: FloatArray, place: Places | None) -> dict[str, tuple[RareDelay, ...]]:
         return pauses(scenario, values if place is None else every, analysis, rate_per_s, place, down)
@@ -203,13 +203,13 @@ def _why_unavailable(lost: _Lost) -> str:
 
 
 def _lowered(scenario: CassandraScenario, survived: CassandraScenario) -> dict[str, str]:
-    """Return the levels that are lower than asked, by operation."""
+    """Return the levels below the requested ones, by operation."""
     asked = scenario.levels()
     return {operation: level for operation, level in survived.levels().items() if level != asked[operation]}
 
 
 def _cost(lost: _Lost, survived: CassandraScenario) -> str:
-    """Say how many replicas answer a lower level, and whether reads find what is written from now on."""
+    """Return in words how many replicas answer at lower levels, and whether reads find later writes."""
     scenario, serving, replicas = lost.scenario, lost.serving, lost.scenario.rf_by_dc()
     parts = []
     for operation in _lowered(scenario, survived):

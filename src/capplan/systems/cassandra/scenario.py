@@ -51,7 +51,7 @@ _COUNTS = ("cass_nodes", "rf")  # fields with one number per data centre
 
 
 def read_gib(text: str) -> float:
-    """Return GiB from a number of them, or from a size with its unit.
+    """Read GiB from a plain number or from a size with a unit.
 
     Raises
     ------
@@ -275,7 +275,7 @@ class CassandraScenario(Scenario):
     @model_validator(mode="before")
     @classmethod
     def _completed(cls, fields: Any) -> Any:
-        """Let lists determine the number of data centres."""
+        """Derive the number of data centres from lists."""
         if isinstance(fields, ArgsKwargs) and len(fields.args) < 2:
             given = dict(fields.kwargs or {})
             return ArgsKwargs(fields.args, {**cls.implied(given), **given})
@@ -283,7 +283,7 @@ class CassandraScenario(Scenario):
 
     @classmethod
     def implied(cls, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the number of data centres if lists determine it."""
+        """Return the number of data centres if lists imply it."""
         return implied_dcs(fields, (*_COUNTS, "client_share"), "rtt")
 
     def __post_init__(self) -> None:
@@ -321,7 +321,7 @@ class CassandraScenario(Scenario):
             )
 
     def _normalise(self) -> None:
-        """Give equal data centres one form, however they were written."""
+        """Normalise equal data centres to one form, however they were written."""
         for name in _COUNTS:
             object.__setattr__(self, name, same_or_each(getattr(self, name), self.dcs, name))
         if self.client_share is not None:
@@ -350,7 +350,7 @@ class CassandraScenario(Scenario):
         return {operation: found[operation] for operation in self.mix()}
 
     def mix(self) -> dict[str, float]:
-        """Return the shares of reads and writes that are not 0."""
+        """Return the non-zero shares of reads and writes."""
         shares = {"read": self.read_fraction, "write": 1 - self.read_fraction}
         return {operation: share for operation, share in shares.items() if share > 0}
 
@@ -373,18 +373,18 @@ class CassandraScenario(Scenario):
         return self.nodes_by_dc(), self.rf_by_dc()
 
     def in_flight_at_node(self) -> int | None:
-        """Return the requests that drivers may have under way at each node on average; None without a limit."""
+        """Return the mean driver limit on requests in flight per node; None without a limit."""
         if self.connections is None and self.in_flight is None:
             return None
         return (self.connections or USUAL_CONNECTIONS) * (self.in_flight or USUAL_IN_FLIGHT)
 
     def cold_share(self) -> float:
-        """Return the share of the reads whose rows are not in the page cache, if all keys are equally likely."""
+        """Return the share of reads that miss the page cache if all keys are equally likely."""
         cold = {"warm": 0.0, "mixed": 0.5, "cold": 1.0}[self.cache_state]
         return cold + (1 - cold) * self.beyond_cache()
 
     def beyond_cache(self) -> float:
-        """Return the share of the data on a node that its page cache has no room for; 0 if either is not given."""
+        """Return the share of a node's data beyond its page cache; 0 if either size is not given."""
         if self.data_gib is None or self.cache_gib is None:
             return 0.0
         return max(1 - float(self.cache_gib) / float(self.data_gib), 0.0)
@@ -394,7 +394,7 @@ class CassandraScenario(Scenario):
         return self.client_share or (1 / self.dcs,) * self.dcs
 
     def without_effect(self) -> tuple[str, ...]:
-        """Return a sentence for each field that was set and changes nothing."""
+        """Return a sentence for each field that was set but has no effect."""
         return (
             *self._idle_sizes(),
             *(["rtt has no effect: the layout has one data centre"] if self.dcs == 1 and self.rtt != "1ms" else []),
@@ -435,7 +435,7 @@ class CassandraScenario(Scenario):
         yield f"speculative_retry has no effect: {words}"
 
     def retries_reads(self) -> bool:
-        """Return whether slow reads are sent to one more replica, and there is one."""
+        """Return whether slow reads are retried and a spare replica exists."""
         if self.speculative_retry is None or not self.read_fraction:
             return False
         replicas = self.rf_by_dc()
@@ -445,7 +445,7 @@ class CassandraScenario(Scenario):
         )
 
     def given(self) -> dict[str, Any]:
-        """Return the fields that are set; a round trip only where there are two data centres."""
+        """Return the fields that are set; the round trip only if there are two or more data centres."""
         return {name: value for name, value in super().given().items() if self.dcs > 1 or name != "rtt"}
 
     def round_trips_s(self) -> tuple[tuple[float, ...], ...]:
