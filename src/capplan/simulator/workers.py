@@ -35,7 +35,7 @@ IN_FLIGHT = 2  # tasks submitted per worker: one runs, one waits beside it
 
 
 class StoppedError(Exception):
-    """Raised in a task whose result nobody waits for any more."""
+    """The result of this task is no longer wanted."""
 
 
 @dataclass(frozen=True)
@@ -214,7 +214,7 @@ class _Inline(Executor):
 
 
 def _begin_worker(parent: Connection, all_started: Event) -> None:
-    """Prepare a worker process: leave Ctrl-C to the parent, end with it, begin when all workers have started."""
+    """Prepare a worker process: leave Ctrl-C to the parent, end with it, and wait until all workers have started."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     all_started.wait()

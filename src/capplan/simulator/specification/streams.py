@@ -30,7 +30,7 @@ SECOND = 0x94D049BB133111EB
 
 
 def mix(word: int) -> int:
-    """Return a 64-bit number in which each bit of `word` flips every bit with probability 1/2."""
+    """Return a 64-bit hash of `word`: a change of any bit of `word` flips each bit with probability 1/2."""
     word = (word ^ (word >> 30)) * FIRST & MASK
     word = (word ^ (word >> 27)) * SECOND & MASK
     return word ^ (word >> 31)

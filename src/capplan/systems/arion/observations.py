@@ -123,7 +123,7 @@ class ArionObservations(Observations[ArionScenario]):
         return "time" if row.id in ("peak.clients", "clients1000.r30000.mean") else None
 
     def scored(self, row: Evidence) -> Scored | None:
-        """Compare with rules for the highest rate against masters, and for times against the rate.
+        """Compare the highest rates with rules over the number of masters, and times with rules over the rate.
 
         The two tests of the highest rate have one master each, so every rule predicts one by the other. Nothing else
         is like the number of clients that saturate a master.

@@ -121,7 +121,7 @@ class _Lost:
 
 
 def _worst(case: Case[CassandraScenario], loss: Loss) -> _Lost:
-    """Return a loss with its data centres: one after the other that leaves the least, and of equal ones the last."""
+    """Return a loss with its worst data centres, chosen one by one by the least remaining capacity."""
     scenario = case.scenario
     count, rest = loss.counts.get(DC, 0), [dc for dc in range(scenario.dcs) if dc not in loss.dcs]
 

@@ -59,7 +59,7 @@ def limit_of_drivers(scenario: CassandraScenario) -> int | None:
 
 
 def limit_of_threads(scenario: CassandraScenario) -> int | None:
-    """Return the requests that a node coordinates at once; None if nothing or drivers limit them."""
+    """Return how many requests a node coordinates at once; None if there is no limit or drivers limit them."""
     return scenario.native_threads if limit_of_drivers(scenario) is None else None
 
 

@@ -140,7 +140,7 @@ def _in_kernel(scenario: Any) -> bool:
 
 
 def _costs(scenario: Any, count: int) -> dict[str, Number]:
-    """Return the costs of encryption by draw; none if no link is encrypted."""
+    """Return the costs of encryption by draw; empty if no link is encrypted."""
     return {} if _encryption(scenario) is None else _exchanges(scenario, _work(count, _in_kernel(scenario)))
 
 

@@ -1,4 +1,4 @@
-"""Outages of nodes and data centres, round trips between these, and what is left."""
+"""Outages of nodes and data centres, round trips between data centres, and what remains."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TIMES = {each.name for each in PARAMETERS if each.unit == "s"}
 
 
 def offset(scenario: OpenproviderScenario, values: Values, down: tuple[int, ...] = ()) -> Offset:
-    """Return the latencies of an idle system in which everything but the round trips takes no time.
+    """Return the latencies of an idle system in which only round trips take time.
 
     Their length is known where it is given. Where it follows from the distance, draws of the fibre's detour vary it.
     As many Cassandra nodes of each data centre as `down` says are lost.
@@ -67,14 +67,14 @@ def _alike(scenario: OpenproviderScenario, down: tuple[int, ...]) -> tuple[Openp
 def _idle_times_s(
     scenario: OpenproviderScenario, down: tuple[int, ...], middle: tuple[tuple[str, float], ...]
 ) -> dict[str, tuple[float, ...]]:
-    """Return mean and percentiles by request class where only round trips take time, at one value of each parameter."""
+    """Return mean and percentiles by request class if only round trips take time, at one value per parameter."""
     instant = {name: value * (_NOTHING if name in _TIMES else 1.0) for name, value in middle}
     figures = Solution(network(scenario, instant, 1.0, down), REPORTED).idle
     return {name: tuple(float(row[0]) for row in figures.latencies_s(name)) for name in figures.asked}
 
 
 def round_trips_by_dc(scenario: OpenproviderScenario, values: Values) -> tuple[tuple[float, ...], ...]:
-    """Return the round trips between data centres, seconds (dcs, dcs), medians over draws; empty with one."""
+    """Return the round trips between data centres, seconds (dcs, dcs), medians over draws; empty for a single one."""
     one_way_s, dcs = build_cluster(scenario, values).wan_s, range(scenario.dcs)
     if scenario.dcs == 1:
         return ()
@@ -82,7 +82,7 @@ def round_trips_by_dc(scenario: OpenproviderScenario, values: Values) -> tuple[t
 
 
 def round_trips_s(scenario: OpenproviderScenario, values: Values) -> tuple[float, float]:
-    """Return the shortest and the longest round trip between data centres, seconds, 0 in one; medians over draws."""
+    """Return the shortest and longest round trip between data centres, seconds, medians over draws; 0 for one DC."""
     rows = round_trips_by_dc(scenario, values)
     found = [each for a, row in enumerate(rows) for b, each in enumerate(row) if a != b]
     return min(found, default=0.0), max(found, default=0.0)
@@ -93,7 +93,7 @@ _USUAL = (Loss({"node": 1}), Loss({"front": 1}), Loss({"dc": 1}), Loss({"dc": 2}
 
 
 def outages(case: Case[OpenproviderScenario], losses: Sequence[Loss]) -> tuple[Remainder, ...]:
-    """Return what each loss leaves, and once more with lower levels if the given levels fail.
+    """Return what each loss leaves, and what lower levels would leave if the given levels fail.
 
     Survivors take over all clients. Hints for the lost replicas are not modelled.
 
@@ -115,7 +115,7 @@ def outages(case: Case[OpenproviderScenario], losses: Sequence[Loss]) -> tuple[R
 
 
 def _possible(scenario: OpenproviderScenario, loss: Loss) -> bool:
-    """Whether a usual loss leaves anything, so that it is worth asking about."""
+    """Whether a default loss leaves anything, and so is worth reporting."""
     if "node" in loss.counts:
         return max(scenario.nodes_by_dc()) > 1
     if "front" in loss.counts:
@@ -125,7 +125,7 @@ def _possible(scenario: OpenproviderScenario, loss: Loss) -> bool:
 
 @dataclass(frozen=True)
 class _Lost:
-    """What is lost.
+    """Lost nodes, RADIUS servers and data centres.
 
     Attributes
     ----------
@@ -147,11 +147,11 @@ class _Lost:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the lost data centres where they matter."""
+        """Names of the lost data centres if they matter."""
         return tuple(f"dc{dc + 1}" for dc in self.dcs) if self.named else ()
 
     def in_words(self, dcs: int) -> str:
-        """Say what is lost."""
+        """Return the loss in words."""
         each = "/DC" if dcs > 1 else ""
         parts = [f"{self.nodes} node{'s' * (self.nodes > 1)}{each}"] if self.nodes else []
         parts += [f"{self.fronts} RADIUS server{'s' * (self.fronts > 1)}{each}"] if self.fronts else []
@@ -162,7 +162,7 @@ class _Lost:
         return "+".join([count] * bool(self.dcs) + parts)
 
     def alive_replicas(self, scenario: OpenproviderScenario) -> list[int]:
-        """Return the live replicas by data centre of the row that has lost the most."""
+        """Return the live replicas by data centre, for the row that has lost the most."""
         return [
             0 if dc in self.dcs else max(replicas - self.nodes, 0) for dc, replicas in enumerate(scenario.rf_by_dc())
         ]
@@ -173,12 +173,12 @@ class _Lost:
         return tuple(count if dc in self.dcs else min(self.nodes, count) for dc, count in enumerate(nodes))
 
     def fronts_left(self, scenario: OpenproviderScenario) -> tuple[int, ...]:
-        """Return the RADIUS servers that are left in each data centre; data centres without Cassandra use none."""
+        """Return the remaining RADIUS servers in each data centre; data centres without Cassandra use none."""
         fronts = scenario.fronts_by_dc()
         return tuple(0 if dc in self.dcs else max(count - self.fronts, 0) for dc, count in enumerate(fronts))
 
     def serving(self, scenario: OpenproviderScenario) -> list[int]:
-        """Return the data centres that have clients after the loss; those that are left take over the others."""
+        """Return the data centres that have clients after the loss; the remaining ones take over other clients."""
         down, fronts = self.down(scenario), self.fronts_left(scenario)
         nodes = scenario.nodes_by_dc()
         left = [dc for dc in range(scenario.dcs) if fronts[dc] and nodes[dc] > down[dc]]
@@ -186,7 +186,7 @@ class _Lost:
 
 
 def _worst(case: Case[OpenproviderScenario], loss: Loss) -> _Lost:
-    """Return a loss with its data centres: one after the other that leaves the least, and of equal ones the last."""
+    """Return a loss with its worst data centres, chosen one by one by the least remaining capacity."""
     scenario = case.scenario
     count = loss.counts.get("dc", 0)
     nodes, fronts = loss.counts.get("node", 0), loss.counts.get("front", 0)
@@ -206,7 +206,7 @@ def _worst(case: Case[OpenproviderScenario], loss: Loss) -> _Lost:
 
 
 def _rank(scenario: OpenproviderScenario, values: Values, lost: _Lost) -> tuple[bool, float]:
-    """Order losses: those that no level of the scenario survives first, then by the capacity that is left."""
+    """Return a sort key: losses that no level of the scenario survives first, then by remaining capacity."""
     survived = _survived(scenario, lost)
     if survived is None:
         return False, 0.0
@@ -238,7 +238,7 @@ def _remainders(case: Case[OpenproviderScenario], lost: _Lost) -> Iterator[Remai
 
 
 def _survived(scenario: OpenproviderScenario, lost: _Lost) -> OpenproviderScenario | None:
-    """Return the layout with the least lowering of its levels that survives a loss; None if no level does."""
+    """Return the layout with the smallest reduction of its levels that survives a loss; None if there is none."""
     fields = {}
     for field in _OPERATIONS:
         asked = getattr(scenario, field)
@@ -259,7 +259,7 @@ def _met(scenario: OpenproviderScenario, level: str, lost: _Lost) -> bool:
 
 
 def _left(scenario: OpenproviderScenario, lost: _Lost, every: Values, values: Values, place: Places | None) -> Solution:
-    """Analyse what is left of a layout; `every` has the values of all draws, `values` those of the solved ones."""
+    """Analyse what remains of a layout; `every` contains all draws, `values` the solved ones."""
     fronts = tuple(max(count - lost.fronts, 0) for count in scenario.fronts_by_dc())
     left = scenario
     if lost.fronts:
@@ -295,7 +295,7 @@ def _why_unavailable(scenario: OpenproviderScenario, lost: _Lost) -> str:
 
 
 def _lowered(scenario: OpenproviderScenario, survived: OpenproviderScenario) -> dict[str, str]:
-    """Return the levels that are lower than asked, by operation."""
+    """Return the levels below the requested ones, by operation."""
     return {
         operation: getattr(survived, field)
         for field, operation in _OPERATIONS.items()
@@ -308,7 +308,7 @@ def _lowered_in_words(scenario: OpenproviderScenario, survived: OpenproviderScen
 
 
 def _cost(scenario: OpenproviderScenario, survived: OpenproviderScenario, lost: _Lost) -> str:
-    """Say how many replicas confirm a write, and whether reads find what is written from now on."""
+    """Return in words how many replicas confirm a write, and whether reads find later writes."""
     serving, alive, rf = lost.serving(scenario), lost.alive_replicas(scenario), scenario.rf_by_dc()
     before = min(answers(scenario.consistency_write, rf, dc) for dc in serving)
     after = min(answers(survived.consistency_write, rf, dc) for dc in serving)

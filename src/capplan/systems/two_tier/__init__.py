@@ -1,4 +1,4 @@
-"""`two-tier`: stateless front nodes over a replicated store, to be calibrated by load-test tables."""
+"""`two-tier`: stateless front nodes over a replicated store, calibrated to load-test tables."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class TwoTier(TableSystem[TwoTierScenario]):
         return row_scenario(row)
 
     def group(self, row: LoadTestRow) -> str:
-        """Return the software, version and workload of a row, which are fitted apart."""
+        """Return a row's software, version and workload, because each combination is fitted separately."""
         return group(row)
 
     def priors(self, rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
@@ -54,11 +54,11 @@ class TwoTier(TableSystem[TwoTierScenario]):
         return priors(rows)
 
     def undecided(self, row: TableRow, trained: Sequence[TableRow]) -> str:
-        """Return what no fitted row tells of a row's layout."""
+        """Return what the fitted rows leave undetermined about a row's layout."""
         return undecided(row, trained)
 
     def copies(self, layout: TwoTierScenario) -> int:
-        """Return how often the store has a row."""
+        """Return how many copies of a row the store has."""
         return layout.rf
 
     def traffic_mix(self, scenario: TwoTierScenario) -> Mapping[str, float]:
