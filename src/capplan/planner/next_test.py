@@ -418,7 +418,7 @@ def next_test(
 
 
 def _asked(case: Case[Any], figure: str | None) -> tuple[str, Comparison | None]:
-    """Return the name of the asked figure, and the objective about it."""
+    """Return the name of the figure in question, and the objective about it."""
     simple = [
         each
         for objective in case.objectives

@@ -1,4 +1,4 @@
-"""What a network predicts for the rows of a load-test table: all rows of one layout and one kind of load at once."""
+"""Predictions of a network for load-test rows: all rows of one layout and one kind of load together."""
 
 from __future__ import annotations
 

@@ -376,7 +376,7 @@ def _share_at_the_end(run: object, from_s: float) -> float:
 
 
 def clopper_pearson(successes: int, trials: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Return the exact interval of a probability after so many successes in so many trials [4]_."""
+    """Return the exact confidence interval of a probability from successes and trials [4]_."""
     found = stats.binomtest(successes, trials).proportion_ci(confidence, method="exact")
     return float(found.low), float(found.high)
 

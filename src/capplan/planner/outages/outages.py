@@ -103,7 +103,7 @@ EVERYTHING = "all stations"
 
 @dataclass(frozen=True)
 class OutagesQuestion:
-    """What is asked.
+    """A question about outages.
 
     Attributes
     ----------
@@ -151,7 +151,7 @@ class OutagesQuestion:
     processes: int = 1
 
     def check(self) -> None:
-        """Check what is asked.
+        """Check the question.
 
         Raises
         ------

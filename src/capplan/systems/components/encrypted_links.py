@@ -69,7 +69,7 @@ def encryption_excess(scenario: Any) -> tuple[Excess, ...]:
 
 
 def encryption_notes(case: Case[Any]) -> list[str]:
-    """Return notes on the cost of encryption: how well it is known, and the handshakes."""
+    """Return notes on encryption: its cost, the capacity at either end of the cost and without it, and handshakes."""
     scenario = case.scenario
     if scenario.encryption is None:
         return []
