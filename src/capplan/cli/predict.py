@@ -199,7 +199,7 @@ def _budget_s(text: str | None, engine: PredictionEngine) -> float | None:
 
 
 def _finish(prediction: Prediction, as_json: bool, as_csv: bool, more: Sequence[str], data: str = "") -> None:
-    """Show a prediction; exit with 1 unless its answer is yes or no question was asked."""
+    """Show a prediction; exit with 1 unless its answer is yes or nothing was judged."""
     _show(prediction, as_json, as_csv, more, data)
     exit_by(None if prediction.verdict is None else prediction.verdict.answer)
 

@@ -280,7 +280,7 @@ class System(ABC, Generic[S]):
         return {each.name: (each.name,) for each in default.classes}
 
     def traffic_mix(self, scenario: S) -> Collection[str]:
-        """Return the share of each reported class in the traffic of a scenario."""
+        """Return the reported classes in the traffic of a scenario."""
         del scenario
         return self.reported
 

@@ -510,7 +510,7 @@ class SweepLayout:
 
 @dataclass(frozen=True)
 class Sweep:
-    """The subject of a sweep.
+    """The layouts and rates of a sweep.
 
     Attributes
     ----------

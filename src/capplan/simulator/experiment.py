@@ -168,7 +168,7 @@ S = TypeVar("S")
 
 @dataclass(frozen=True)
 class Configuration(Generic[S]):
-    """The subject of replications.
+    """A subject to replicate, with its key.
 
     Attributes
     ----------

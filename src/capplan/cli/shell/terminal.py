@@ -130,7 +130,7 @@ DEFAULT_CONFIDENCE = "90%"
 
 
 def exit_by(answer: Answer | None) -> None:
-    """End with exit code 1 if the answer is *no* or *uncertain*; continue if it is *yes* or there was no question."""
+    """End with exit code 1 if the answer is *no* or *uncertain*; continue if it is *yes* or nothing was judged."""
     if answer not in (None, "yes"):
         raise typer.Exit(1)
 

@@ -237,7 +237,7 @@ def _put(given: Any, texts: Texts) -> Any:
 
 
 def deepest_fall(series: Sequence[Figure]) -> tuple[Figure, Figure]:
-    """Return the two figures around the deepest fall of a series of two or more."""
+    """Return the figures before and after the deepest fall of a series of two or more."""
     return min(combinations(series, 2), key=lambda pair: pair[1].value - pair[0].value)
 
 

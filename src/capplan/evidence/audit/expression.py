@@ -204,7 +204,7 @@ def _named(name: str, scope: Names) -> Figure | Group:
 
 
 def _cell(found: Figure, name: str) -> Figure:
-    """Return a cell of the row that `found` refers to."""
+    """Return a cell of the row that `found` comes from."""
     if len(found.rows) != 1:
         raise InputError(f"{name!r} must be asked of one row of evidence: the figure comes from {len(found.rows)}")
     (row,) = found.rows

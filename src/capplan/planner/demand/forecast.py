@@ -755,7 +755,7 @@ def with_demand(scenario: S, demand: Demand | None) -> S:
 
 
 def has_client_tls(encryption: str | None, vpn: str | None) -> bool:
-    """Whether database clients encrypt their links, so that each new connection takes a TLS handshake."""
+    """Whether database clients themselves encrypt their links, so that each new connection takes a TLS handshake."""
     return encryption is not None and "client" in LINKS.get(in_order(encryption), ()) and vpn != "kernel"
 
 

@@ -162,7 +162,7 @@ class LiveValidation(VerbAnswer):
         return any(each.verdict != "not judged" for each in self.figures) and self.count("off") == 0
 
     def count(self, verdict: Verdict) -> int:
-        """Return the number of figures with a verdict."""
+        """Return the number of figures with a given verdict."""
         return sum(each.verdict == verdict for each in self.figures)
 
 

@@ -39,7 +39,7 @@ class Clusters(Protocol):
         """Return the cluster of a stage while it runs."""
 
     def round_trips_ms(self, stage: Stage, wanted: Iterable[float]) -> dict[float, float]:
-        """Return the measured round trips of the running cluster by the requested ones; empty if they are known."""
+        """Return the running cluster's measured round trips, keyed by the requested ones; empty if they are known."""
 
 
 class Labs:

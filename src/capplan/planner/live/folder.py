@@ -61,7 +61,7 @@ class Folder:
         return list(LOAD_TESTS.rows(LOAD_TESTS.read(path))) if path.is_file() else []
 
     def inputs(self) -> dict[str, float]:
-        """Return measured round trips in ms by the requested ones."""
+        """Return measured round trips in ms, keyed by the requested ones."""
         return self._json(_INPUTS) or {}
 
     def write_inputs(self, found: dict[str, float]) -> None:

@@ -119,7 +119,7 @@ class SizedLayout:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why no layout of a family is enough, whatever its size.
+    """Why no layout of a family is acceptable, whatever its size.
 
     Attributes
     ----------

@@ -244,7 +244,7 @@ Runner = Callable[[Attempt, ActiveCountdownLatch | None], ProcessGenerator]
 
 @dataclass(frozen=True)
 class FlowContext:
-    """The context of flows.
+    """The network, environment and stations that flows use.
 
     `delay_factors` has the factor of each delay that the timeline changes, `failing` the stations that may be down.
     """
@@ -261,7 +261,7 @@ class FlowContext:
         return self.stations[station].known_down
 
     def members_down(self, group: str) -> Callable[[int], bool] | None:
-        """Return the function that lists which members of a station are known to be down; None if none can be."""
+        """Return the test whether a member of a station is known to be down; None if no member can be."""
         station = next((each for each in self.network.stations if each.name == group), None)
         if station is None or not self.failing.intersection(each.name for each in station.members):
             return None
@@ -514,7 +514,7 @@ class _Compiler:
         return route
 
     def _known_down(self, number: int) -> Callable[[int], bool] | None:
-        """Return the function that lists which targets of a route are known to be down; None if none can be."""
+        """Return the test whether a target of a route is known to be down; None if no target can be."""
         entries, known_down = [self.entries[child] for child in self.below[number]], self.context.known_down
         if not any(station in self.context.failing for entry in entries if entry for station in entry.stations()):
             return None

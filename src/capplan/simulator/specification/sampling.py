@@ -228,7 +228,7 @@ def _scale_ticks(distribution: Tabulated) -> float:
 
 
 def _rounded(ticks: float) -> int:
-    """Round half to even and cap at 0 from below, as a table may be slightly negative near negligible values."""
+    """Round half to even, to at least 0: a table may be slightly negative where its values are negligible."""
     return LONGEST_TICKS if ticks >= LONGEST_TICKS else max(round(ticks), 0)
 
 
