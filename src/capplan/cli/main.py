@@ -57,7 +57,7 @@ def main(arguments: Sequence[str]) -> int:
     except (typer.Abort, KeyboardInterrupt):
         say("interrupted")
         return INTERRUPTED
-    except OSError as error:  # what stands in the way of a file is no defect: a full disk, a missing permission
+    except OSError as error:  # a full disk or a missing permission is not a defect of capplan
         return _refuse(_of_system(error))
     except MemoryError:
         return _refuse("memory is exhausted: ask for less, or use a machine with more")

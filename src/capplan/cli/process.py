@@ -13,7 +13,7 @@ from typing import Any
 
 PATIENCE_S = 10.0  # for what runs to unwind
 _ended_by: list[int] = []  # signals
-_lost: list[int] = []  # signals that came while Python hides exceptions, and come again
+_lost: list[int] = []  # signals that arrived while Python ignores exceptions, and are sent again
 _AGAIN_S = 0.05
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from capplan.models.errors import InputError
 
 _STOPPED = frozenset("ZX")  # states of a process that has ended
-# A process waits until its number is recorded. If who starts it is killed before, it ends by itself.
+# A process waits until its number is recorded; if its starter is killed before that, it ends by itself.
 _WAIT_FOR_WORD = 'read word && exec "$@" </dev/null'
 PATIENCE_S = 15.0
 """How long a process may take to stop before it is killed."""
@@ -54,7 +54,7 @@ def start_of(pid: int) -> int | None:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
     except OSError:
         return None
-    cells = stat.rpartition(")")[2].split()  # the name before may hold blanks and brackets
+    cells = stat.rpartition(")")[2].split()  # the name before it may contain blanks and brackets
     return None if cells[0] in _STOPPED else int(cells[19])
 
 
@@ -213,7 +213,7 @@ def cpu_quantum_s() -> float:
             last = now
         time.sleep(1e-5)
     busy.wait()
-    # a step is also long when the watcher waits for a core: the middle of the steps is the clock's own
+    # a step is also long if the watcher waits for a core, so take the middle one
     return sorted(steps)[len(steps) // 2] if steps else 1.0 / os.sysconf("SC_CLK_TCK")
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from capplan.models.language.units import FloatArray
 
 
-_SAME_LOAD = 0.05  # relative distance of loads that count as the same: repeats of a load test differ by as much
+_SAME_LOAD = 0.05  # loads within this relative distance count as the same; repeats of a load test differ as much
 
 
 class FigureBasis:

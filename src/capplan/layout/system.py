@@ -747,13 +747,13 @@ class System(ABC, Generic[S]):
         return tuple(source.citation for source in self.sources)
 
 
-@lru_cache(maxsize=32)  # many layouts are compared with the same measured one, and each is asked for several times
+@lru_cache(maxsize=32)  # many layouts are compared with the same tested one, and each is needed several times
 def _middle(system: System[Any], scenario: Scenario, fitted: Fitted) -> Solution:
     """Return a layout analysed at one value per parameter."""
     return system.solution(scenario, system.median_values(fitted, scenario))
 
 
-@lru_cache(maxsize=256)  # a layout is asked with few draws, with many, and under several conditions
+@lru_cache(maxsize=256)  # a layout is needed with few and many draws, and under several conditions
 def _responses(system: System[Any], scenario: Scenario, fitted: Fitted) -> Responses:
     """Return how much each axis outside the tested range changes each figure."""
     return system.responses(fitted, scenario, system.extrapolation(scenario))

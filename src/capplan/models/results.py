@@ -14,7 +14,7 @@ from typing import Any, Literal
 from capplan.models.verdict import Answer
 
 STATISTICS = ("mean", "p50", "p90", "p95", "p99", "p999")
-SIGNIFICANT = 4  # digits of a figure in JSON: more would claim what no load test can tell
+SIGNIFICANT = 4  # significant digits of a figure in JSON; no load test is more precise
 
 Basis = Literal["measured", "interpolated", "extrapolated", "model only"]
 """What a figure rests on. `measured`: such a figure was measured in this layout at this load; `interpolated`: between

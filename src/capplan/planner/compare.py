@@ -38,7 +38,7 @@ CAPACITY = "capacity"
 MODEL_ERROR = "model error"
 """What no parameter explains: its place among the drivers."""
 _SHOWN = ("mean", "p50", "p99")
-_TAIL = 0.2  # share of the draws at either end of a parameter, whose figures a tornado compares
+_TAIL = 0.2  # share of the draws at each end of a parameter that a tornado compares
 
 
 @dataclass(frozen=True)

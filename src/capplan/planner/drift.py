@@ -186,7 +186,7 @@ def _limits(objective: str) -> Iterator[tuple[tuple[str, str], Range]]:
             waiting.extend(each.parts)
 
 
-NEAR = 0.1  # of the offered rate, within which a run tests latencies at it
+NEAR = 0.1  # share of the offered rate; a run this close tests its latencies
 _LAYOUT = ("dcs", "cass_nodes", "rf", "front_nodes", "clients")
 _COLUMNS = {name.removeprefix("latency_").removesuffix("_ms"): name for name in LATENCIES}
 Status = Literal["held", "worse", "better", "untested"]

@@ -191,7 +191,7 @@ def variance_lost(asked: FloatArray, measured: FloatArray, scatter: FloatArray) 
     count = len(asked)
     covariance = around @ around.T / count + np.diag(scatter**2)
     shared = around @ own / count
-    lost = float(shared @ np.linalg.pinv(covariance, hermitian=True) @ shared)  # figures may say the same
+    lost = float(shared @ np.linalg.pinv(covariance, hermitian=True) @ shared)  # figures may be redundant
     return min(max(lost, 0.0), float(own @ own / count))
 
 
@@ -228,7 +228,7 @@ def chance_of_change(now: Normal, limit: float, lost: float, scatter: float, con
 
 
 _LOADS = ("clients", "tps", "slo")
-_HELPS = 0.01  # narrowing of the half-width, or probability of another decision, from which a test helps
+_HELPS = 0.01  # a test helps from this narrowing, or from this probability of a different decision
 _MS = 1e3
 
 
@@ -527,7 +527,7 @@ def _in_words(fields: Mapping[str, Any]) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in fields.items())
 
 
-MOST = 200  # candidates: more are a sweep, and each solves a network for every draw
+MOST = 200  # candidates; each solves a network for every draw
 
 
 def parse_candidates(texts: Sequence[str], scenario: type[Scenario]) -> tuple[dict[str, Any], ...]:

@@ -43,7 +43,7 @@ from capplan.simulator.sample import FIRST
 REPLICATIONS = FIRST
 _OFFERED = 4  # shares of a budget for the offered rate, whose percentiles are shown
 _OTHERS = 12  # shares for the rates that find the capacity
-_PILOT = 4_000  # requests that tell the rate of clients and the visits of a request
+_PILOT = 4_000  # requests that determine the clients' rate and the visits per request
 _LONGEST_PILOT_S = 1e6
 _RESPONSES = 10  # mean response times that a replication lasts at least: a network fills within one or two
 

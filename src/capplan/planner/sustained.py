@@ -221,7 +221,7 @@ class Strained:
         if self.why:
             return 1.0
         own = self.objectives if asked is None else asked
-        return max(self._missed(relations, each, errors) for each in ((), own))  # their errors are paired apart
+        return max(self._missed(relations, each, errors) for each in ((), own))  # their errors are paired separately
 
     def risks(self, relations: Relations = NONE) -> dict[str, float]:
         """Return the probability of overload, and of missing each objective in a repeat, by objective."""

@@ -182,7 +182,7 @@ def write_table(points: Sequence[SweepPoint], columns: Mapping[str, str], path: 
         replace_file(path, lambda beside: to_frame(points, columns).to_parquet(beside, index=False))
 
 
-_NO_DROPS = 1e-9  # share of the requests: less is none
+_NO_DROPS = 1e-9  # share of the requests; less counts as none
 _TOGETHER = 10  # rates that are solved together: enough that numpy's own work counts, few enough for the caches
 
 
@@ -328,7 +328,7 @@ FIRST_DRAWS = 8
 FEWEST_MORE = 2  # draws of a further round
 GROWTH = 3.0  # times as many draws from round to round, at most: the width itself is an estimate
 USUAL_LOAD = 0.8  # of the capacity, at which draws are put in order
-MAX_DRAWS = 128  # beside saturation no number that anybody would wait for is enough
+MAX_DRAWS = 128  # near saturation no acceptable number is enough
 
 
 def simulated_points(points: Sequence[SweepPoint], case: Case[Any], target: PrecisionTarget) -> Iterator[SweepPoint]:

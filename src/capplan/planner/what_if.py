@@ -82,10 +82,10 @@ class Analysed:
         return solution.capacity if left.lowered else np.minimum(solution.capacity, whole)
 
 
-@lru_cache(maxsize=8)  # whoever moves the rate, or an objective, asks about the same layout again
+@lru_cache(maxsize=8)  # a new rate or objective asks about the same layout
 def _analysed(scenario: Scenario, fitted: Fitted, draws: int, seed: int) -> Analysed:
     case = replace(resolve(scenario, fitted, seed), draws=draws)
-    _ = case.solution.capacity, case.uncertainty  # what is known of a case goes with it to another rate
+    _ = case.solution.capacity, case.uncertainty  # a case keeps its results at a new rate
     return Analysed(case)
 
 

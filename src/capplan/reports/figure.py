@@ -24,7 +24,7 @@ __all__ = ["make_subplots"]
 # Colours distinguishable with any colour vision (Okabe and Ito 2008), readable on light and dark, then dashes.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F")
 DASHES = ("solid", "dash", "dashdot", "longdash")
-NEUTRAL = "#7F7F7F"  # of what is no data: capacities, guides
+NEUTRAL = "#7F7F7F"  # for capacities and guides, which are not data
 ASKED, LIMIT = "#009E73", "#CC79A7"  # the asked rate and objectives
 INK, PAPER, GRID, BOX = "#222222", "#FFFFFF", "#E5E5E5", "#F7F8FA"  # on paper
 BAND_OPACITY, CAPACITY_OPACITY = 0.18, 0.14
@@ -33,7 +33,7 @@ RATE_AXIS = {"rangemode": "tozero", "tickformat": "~s"}
 TITLE_SIZE, TEXT_SIZE, SMALL_SIZE, HEADING_SIZE = 17, 13, 12, 15
 LINE_PIXELS = 22  # of the small text below a title
 NARROW = 58  # characters of it that fit into the width of a telephone
-_ABOVE = 10.0  # times the highest end of a band, where one without an end leaves the picture
+_ABOVE = 10.0  # an unbounded band leaves the picture at this multiple of the highest end
 TOOLBAR_PIXELS = 30  # above the title of a page's figure
 PICTURES = (".png", ".svg")
 WIDTH = 960  # pixels of a picture
@@ -351,7 +351,7 @@ def _drawn(figure: go.Figure, path: Path) -> bytes:
         options["scale"] = SHARP
     named = go.Figure(figure)
     for place, trace in enumerate(named.data):
-        trace.uid = str(place)  # plotly draws one by lot otherwise, and writes it into the picture
+        trace.uid = str(place)  # otherwise plotly writes a random one into the picture
     try:
         found: bytes = kaleido.calc_fig_sync(named, opts=options, kopts={"mathjax": False})
     except (BrowserClosedError, BrowserFailedError, ChromeNotFoundError) as error:

@@ -319,7 +319,7 @@ class _Replicating(Generic[S]):
         group = self._groups[place]
         if self._store is not None:
             self._store.save(group.key, number, rows)
-        group.rows[number] = from_text(to_text(rows))  # the same with a store and without
+        group.rows[number] = from_text(to_text(rows))  # the same result with and without a store
         group.missing -= 1
         self._run += 1
         if not group.missing:

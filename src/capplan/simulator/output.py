@@ -104,7 +104,7 @@ def student(confidence: float, degrees: float) -> float:
 
     `degrees` may be a fraction.
     """
-    from scipy.special import stdtrit  # what only reads an estimate does not pay for the import
+    from scipy.special import stdtrit  # code that only reads an estimate avoids the import
 
     return float(stdtrit(degrees, (1 + confidence) / 2))
 

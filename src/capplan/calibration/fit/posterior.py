@@ -452,7 +452,7 @@ def moved(
 
     draws, free = start.log_points.shape
     sampler = emcee.EnsembleSampler(draws, free, problem.log_posterior, moves=moves, vectorize=True)
-    sampler.log_prob_fn = problem.log_posterior  # emcee's wrapper prints a traceback of whatever ends the function
+    sampler.log_prob_fn = problem.log_posterior  # emcee's wrapper prints a traceback of every exception
     random = np.random.RandomState(seed).get_state()  # emcee takes the legacy generator's state only
     last = sampler.run_mcmc(emcee.State(start.log_points, random_state=random), steps)
     points = np.asarray(last.coords, dtype=np.float64)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from capplan.calibration.tables.fit_table import TableSystem
 
 
-_COUNTED = 4.0  # layouts that the assumed scatter of the factors counts for
+_COUNTED = 4.0  # weight of the assumed factor scatter, in layouts
 
 
 def name_of(effect: str, layout: Any = None) -> str:
@@ -98,7 +98,7 @@ class Effects:
         return np.tile(self.log_sd**2, int(self.group.max()) + 1)
 
 
-_PRIOR_FIGURES = 4.0  # figures that the assumed scatter counts for, beside the errors of the fit
+_PRIOR_FIGURES = 4.0  # weight of the assumed scatter, in figures
 _LEAST = 0.5  # of the assumed scatter
 
 
@@ -157,7 +157,7 @@ def expected_squares(
     return np.asarray(np.einsum("ki,ki->i", root, root - followed @ root))
 
 
-_REQUESTS = 10_000  # of a run, of which each is a read by chance: few, so that the error is rather too large
+_REQUESTS = 10_000  # requests of a run, each a read by chance; few, so that the error is rather too large
 _AWAY = 2.0  # standard deviations of the share of reads at which percentiles are compared
 
 

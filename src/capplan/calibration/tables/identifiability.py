@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 DECIDED = 0.5
 """How far data must have narrowed the logarithm of a ceiling, as a share of the prior's spread."""
 _NEAR = 0.7  # utilisation from which a figure depends on the ceiling
-_BOUND = 0.7  # utilisation from which a tier has shown what it takes
+_BOUND = 0.7  # utilisation from which a tier has shown its service demand
 _MOVED = 0.1  # by the mix of a run, from which a percentile is not identifiable: standard deviation of its logarithm
 _LIKELY = 0.2  # probability that a tier limits a row, from which it matters
 

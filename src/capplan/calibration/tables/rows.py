@@ -233,7 +233,7 @@ def rate_per_s(row: TableRow) -> float:
     return row.measured.get(THROUGHPUT, 0.0) / share if share else 0.0
 
 
-_OTHER_UNIT = 20.0  # ratio of a mean to what Little's law says from which it is in another unit
+_OTHER_UNIT = 20.0  # a mean this many times off Little's law is in a wrong unit
 _SESSION = "session"  # the request class of whole sessions
 _KEPT_UP = 0.95  # share of open traffic that is answered, below which queues grow
 

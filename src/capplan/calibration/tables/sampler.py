@@ -92,7 +92,7 @@ class Coordinates:
 
 
 _COUNTED, _LEAST, _MOST = 2.0, 0.25, 0.5  # points that count: for each coefficient, and as shares of all known ones
-_RIDGE = 1e-2  # how many points the assumption that a coefficient is zero counts for
+_RIDGE = 1e-2  # weight, in points, of the assumption that a coefficient is zero
 _LEVERAGE = 0.9  # at most: of a point on its own polynomial
 _WIDER = 0.85  # power of the density: a proposal that is too narrow somewhere gives single points much weight
 _FAR = 4.0  # standard deviations beyond which the polynomials are not trusted, in addition to the usual distance

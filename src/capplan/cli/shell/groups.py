@@ -36,7 +36,7 @@ class Verb(NamedTuple):
     options: Literal["own", "scenario", "network", "ranges"] = "own"
 
 
-# A command stands here when it works, in the order of `capplan --help`.
+# Commands that work, in the order of `capplan --help`.
 TOPICS = {
     "What a layout does": {
         "predict": Verb("Predict capacity and latency of a layout or a network.", "network"),
@@ -141,7 +141,7 @@ class Verbs(Commands):
         except BrokenPipeError:
             sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115  # for the flush at exit
             raise typer.Exit(READER_GONE) from None
-        except KeyboardInterrupt:  # typer would exit without a word
+        except KeyboardInterrupt:  # typer would exit silently
             say("interrupted")
             raise typer.Exit(INTERRUPTED) from None
         return result

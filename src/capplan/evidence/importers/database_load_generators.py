@@ -189,7 +189,7 @@ HDR_LOG = Importer("HdrHistogram log", _recognises, _read, exactness=2)
 # ---- cassandra-stress: what it prints on the console. Written from real output of Cassandra 5.0's tool.
 #
 # With `-rate fixed=N` latency counts from the intended start, with `throttle=N` from the sending; the console shows the
-# same setting for both, so that the kind of load stays open unless an HDR log of the run is there (`hdr_log`).
+# same setting for both, so the kind of load stays undetermined unless an HDR log of the run is there (`hdr_log`).
 
 
 _STRESS_FIGURE = re.compile(
@@ -332,8 +332,8 @@ CASSANDRA_STRESS = Importer("cassandra-stress console", _is_stress, _read_stress
 
 # ---- latte: its report in JSON, and what it prints. Written from real output of latte 0.29.
 #
-# A cycle is one call of a function of the workload. Its latency does not hold the wait of cycles that no slot was free
-# for: at 15,000/s offered, a real run completed 35 % less in ten seconds with a mean of 79 ms. So an overloaded run
+# A cycle is one call of a function of the workload. Its latency excludes the wait of cycles that find no free slot:
+# at 15,000/s offered, a real run completed 35 % less in ten seconds with a mean of 79 ms. So an overloaded run
 # understates latency, as the audit says. The summary is taken as latte prints it; the first and the last third of the
 # whole intervals show whether the queue grew, without the last interval, which may be partial.
 

@@ -169,8 +169,8 @@ GHZ = Importer("ghz", _is_ghz, _read_ghz)
 
 # ---- k6: its points (`--out json=FILE`) and its summary (`--summary-export FILE`). Written from real output.
 #
-# With an arrival-rate executor k6 does not send what no virtual user is free for: such iterations are `drops`. Their
-# number is the one thing by which the files show that the load was open.
+# With an arrival-rate executor, k6 skips iterations for which no virtual user is free: these are `drops`. Only their
+# number shows in the files that the load was open.
 
 
 _K6_LATENCIES = ("http_req_duration", "grpc_req_duration")
@@ -396,7 +396,7 @@ GATLING_LOG = Importer("Gatling", _is_gatling_log, _read_gatling_log, exactness=
 # ---- JMeter: its results as CSV (JTL), one line per sample. Written from real output of JMeter 5.4.
 #
 # A thread group does not say whether its threads wait (closed), are paced by a timer (throttled) or come at a rate (the
-# open model thread group), so that the kind of load stays open.
+# open model thread group), so the kind of load stays undetermined.
 
 
 _JMETER_NEEDED = ("timeStamp", "elapsed", "label", "success")

@@ -434,7 +434,7 @@ async def _collect(about: About, progress: Progress) -> Collected:
         total = settings.repeats * (len(settings.clients) + len(settings.shares))
         runner = Runner(target, settings, progress, total)
         warm = (await runner.warm_up()).sentence
-        for repeat in range(1, settings.repeats + 1):  # so that a drift of the machine is in all of them
+        for repeat in range(1, settings.repeats + 1):  # so that a drift of the machine affects all of them
             for clients in settings.clients:
                 most = await runner.step(clients, repeat=repeat)
             for share in settings.shares:

@@ -62,7 +62,7 @@ WINDOWS = 4
 _RANGE = 0.10  # of their mean, between the slowest and the fastest
 _TREND = 0.05  # of their mean, between the halves
 _IDLE_S = 1.5
-_PAUSE_S = 0.3  # between runs, so that what one leaves is not in the next
+_PAUSE_S = 0.3  # between runs, so that leftovers of one do not affect the next
 
 
 @dataclass(frozen=True)
@@ -434,7 +434,7 @@ class Target:
             raise InputError(self.unanswered.format(sample.duration_s))
         return sample
 
-    async def sampled(  # all that a run is
+    async def sampled(  # the full description of a run
         self, clients: int | None, rate_per_s: float | None, duration_s: float, most: int, seed: int, first: int = 0
     ) -> Sample:
         """Load with closed clients, or at a rate if `clients` is None; the first request has the number `first`."""

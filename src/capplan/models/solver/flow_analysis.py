@@ -373,7 +373,7 @@ class ResponseReader:
                 return self._race([Heard(branch) for branch in branches], step.needed)
             case Choice() | Route():
                 chances, going = _not_dropped(step)
-                return mixture(chances, [self.of(child) for child in going]) if going else NOW  # nobody goes on
+                return mixture(chances, [self.of(child) for child in going]) if going else NOW  # no request continues
             case CountdownLatch():
                 return self._latch(step)
             case Signal():

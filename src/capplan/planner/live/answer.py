@@ -341,7 +341,7 @@ def _added(case: Case, near: Case) -> LiveFigure:
     width = math.hypot(far.high - far.low, local.high - local.low) / 2
     value = far.value - local.value
     found = _figure(case, "added p50", Band(value, value - width, value + width), values, logarithms=False)
-    if not case.load.rtt_ms:  # there is no round trip of which to be within a share
+    if not case.load.rtt_ms:  # without a round trip, no share of it is defined
         return replace(found, verdict="within repeat noise") if found.verdict == "within threshold" else found
     trips = None if found.measured is None else found.measured / (case.round_trip_ms or case.load.rtt_ms)
     return replace(found, round_trips=trips)

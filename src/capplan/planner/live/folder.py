@@ -123,7 +123,7 @@ class Folder:
         try:
             found = json.loads((self.path / name).read_text(encoding="utf-8"))
         except (FileNotFoundError, ValueError):
-            return None  # what cannot be read is measured again
+            return None  # unreadable data are measured again
         return found if isinstance(found, dict) else None
 
     def _write(self, name: str, found: dict[str, Any]) -> None:

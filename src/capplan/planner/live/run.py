@@ -128,7 +128,7 @@ def _calibrated(folder: Folder, progress: Progress) -> Fitted:
     """Return the calibration on the small runs."""
     path = folder.path / CALIBRATION
     if path.is_file():
-        with suppress(InputError):  # a damaged one is made again
+        with suppress(InputError):  # a damaged one is created again
             return read_fitted(path)
     progress("calibrating", 0, 1)
     kept = [row for row in folder.rows(SMALL) if believed(row)]

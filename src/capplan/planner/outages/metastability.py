@@ -43,9 +43,9 @@ FEWEST_REPLICATIONS = 3
 MOST_ATTEMPTS = 10
 SURGES = tuple(1.1**number for number in range(1, 37))
 """Factors of the traffic that are tried, up to 31."""
-_SEARCHED = 12  # simulated cells of the searches for what is safe, about
+_SEARCHED = 12  # approximate number of cells that the searches for safe limits simulate
 N = TypeVar("N", int, float)
-_SPANS = 10  # times that a client tries, which a horizon lasts at least
+_SPANS = 10  # a horizon lasts at least this many times as long as a client tries
 _LENGTHS = 3  # of the trigger
 _DRAINS = 2.5  # times in which its backlog is served
 _SHORTEST_S, _LONGEST_S = 60.0, 3600.0

@@ -200,7 +200,7 @@ def _steps_of(step: Step) -> Mapping[str, Any]:
         case If():
             return {"then": step.then, "otherwise": step.otherwise}
         case _:
-            return {}  # a batch or a hedge of the system's own stays as it is
+            return {}  # a batch or a hedge of the system itself stays unchanged
 
 
 @dataclass(frozen=True)

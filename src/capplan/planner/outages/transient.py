@@ -29,7 +29,7 @@ LOOK_S = 5.0
 """Seconds that are looked at together: a percentile of one second may rest on few requests."""
 P50, P99 = 0.5, 0.99
 PARTS = 8
-_MOST = 0.75  # of the windows after a run is back: single ones may exceed a limit by chance
+_MOST = 0.75  # of the windows after a run is back to normal; single ones may exceed a limit by chance
 _ROUNDING = 1e-6  # seconds
 BoolArray = NDArray[np.bool_]
 

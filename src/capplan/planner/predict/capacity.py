@@ -218,7 +218,7 @@ class _Curves:
         return np.asarray(np.all([each.holds(lambda metric: value(metric, share)) for each in self.objectives], axis=0))
 
 
-@lru_cache(maxsize=8)  # a prediction asks for the same curves several times
+@lru_cache(maxsize=8)  # a prediction needs the same curves several times
 def _logs_at_shares(solution: Solution, metric: Metric, paused: bool, shares: tuple[float, ...]) -> FloatArray:
     """Return logarithms of a figure at shares of the capacity (shares, draws), with or without node pauses."""
     figures = solution.at_shares(np.array(shares))

@@ -41,8 +41,8 @@ from capplan.planner.predict.prediction import model_only
 from capplan.planner.predict.simulated_latency import in_order
 
 _OVERLOADED = 0.5  # probability of overload above which the survivors have no latency to show
-_FEW_DRAWS = 0.01  # error of a ratio of survivors to the whole layout at a few draws: what is less is no difference
-_ROUNDING = 1e-6  # of a time: differences below come from rounding
+_FEW_DRAWS = 0.01  # error of a survivors-to-whole ratio at a few draws; smaller differences do not count
+_ROUNDING = 1e-6  # relative; smaller differences of times come from rounding
 WORKERS = "workers"
 """Name of the outermost pools among the resources, as in `Solution.bottleneck`."""
 

@@ -566,7 +566,7 @@ class ChosenDraws:
 
     def at(self, rates: FloatArray) -> Network:
         """Return the network at a rate for each draw, one phase after another."""
-        traffic = cast("Open", self._network.traffic)  # every system is asked by open traffic
+        traffic = cast("Open", self._network.traffic)  # every system has open traffic here
         return replace(self._network, traffic=replace(traffic, rate_per_s=rates, arrivals=Poisson()))
 
 

@@ -48,7 +48,7 @@ from capplan.planner.rule_names import statistic
 from capplan.planner.size.sizing import Sizing, steady
 from capplan.planner.sweep import rate_fields
 
-_LEAST = 0.1  # of the band: what must be gained to be worth a line
+_LEAST = 0.1  # of the band; a smaller gain is not worth a line
 
 
 def evidence_used(case: Case[Any]) -> EvidenceUsed:
@@ -274,7 +274,7 @@ def _better_rules(rows: Sequence[BacktestRow]) -> Iterator[BetterRule]:
             yield BetterRule(quantity, name, steady(rule), steady(own))
 
 
-_HELPS = 0.01  # probability of another decision, or share by which a band is narrower, from which a test helps
+_HELPS = 0.01  # a test helps from this probability of a different decision, or this narrowing of the band
 _MORE = (1, 2)  # times the clients that drove the tested layouts hardest
 _NEAR = (0.8, 0.95)  # of the capacity, for tables of offered rates
 

@@ -26,7 +26,7 @@ from capplan.systems.registry import scenario, system
 TOLERANCE = 2e-3
 """Relative difference up to which figures are equal: four digits may be rounded apart on another machine."""
 _NEAR_ZERO = 1e-4  # of shares and probabilities
-_ORIGIN = ("version", "seed")  # in every part: told once
+_ORIGIN = ("version", "seed")  # in every part, but reported once
 _NOT_FIGURES = ("schema", "digest", "provenance", "details")
 _WORDS = {
     "version": "version of capplan",

@@ -327,7 +327,7 @@ def answer(verb: str, body: Any, files: FittedFiles = MappingProxyType({})) -> s
         raise InputError('the body must be a JSON object, such as {"scenario": {"system": "fedora4"}}')
     try:
         found = {"predict": _predicted, "simulate": _simulated, "size": _sized}[verb](body, files)
-    except ArithmeticError:  # a rule of each field cannot know what the figures of all of them come to
+    except ArithmeticError:  # rules of single fields cannot limit their combination
         raise InputError("a number in the request is too large or too small to compute with: check its unit") from None
     return json.dumps(plain(found), ensure_ascii=False)
 

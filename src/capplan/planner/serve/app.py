@@ -501,7 +501,7 @@ def _add_what_if(app: FastAPI) -> None:
     """Mount the notebook at `/`; without it, redirect to the API documents."""
     path = notebook()
     if path is not None:
-        import marimo  # of an extra of its own
+        import marimo  # from a separate extra
 
         app.mount("/", marimo.create_asgi_app(quiet=True).with_app(path="", root=str(path)).build())
         return

@@ -558,7 +558,7 @@ def report(run: Run, reported: Reported, name: str) -> ClassReport:
     return run.report(parts[0]) if len(parts) == 1 else _merged(run, name, parts)
 
 
-@lru_cache(maxsize=1000)  # every figure asks again
+@lru_cache(maxsize=1000)  # called once per figure
 def _merged(run: Run, name: str, parts: tuple[str, ...]) -> ClassReport:
     return replace(reduce(_added, (run.report(part) for part in parts)), name=name)
 

@@ -486,7 +486,7 @@ class Search:
         self.evaluated.add(numbers)
         for word in list(self.order):
             highest = max(highest, every[word].risk(self.relations.get(word, NONE), errors(every[word])))
-            if highest > accepted:  # what refused the last one is asked first of the next
+            if highest > accepted:  # check first the conditions that refused the last layout
                 self.order.remove(word)
                 self.order.insert(0, word)
                 break
@@ -595,7 +595,7 @@ def would_help(target: SizingTarget, results: Sequence[FamilyResult]) -> dict[st
     fields = most if nearest is None or nearest.miss is None else nearest.miss.fields
     try:
         base, own = changed(target.base, **fields), target.in_cells(family.cells)
-    except InputError:  # the largest layout is none, such as with more replicas than nodes
+    except InputError:  # the largest layout is invalid, such as with more replicas than nodes
         return {}
     for name, (_, high) in family.sized.items():
         more = [high * factor for factor in (2, 4, 8)]

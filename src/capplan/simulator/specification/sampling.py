@@ -220,7 +220,7 @@ def tick_sampler(distribution: Distribution) -> Sampler:
 def picker(probabilities: Sequence[Number]) -> Callable[[float], int]:
     """Return the function that maps a uniform number to the index of an alternative."""
     edges = list(accumulate(float(probability) for probability in probabilities))[:-1]
-    return lambda uniform: bisect_right(edges, uniform)  # the last takes the rounding error of the sum
+    return lambda uniform: bisect_right(edges, uniform)  # the last alternative absorbs the rounding error of the sum
 
 
 def _scale_ticks(distribution: Tabulated) -> float:

@@ -49,7 +49,7 @@ from capplan.systems.cassandra.retries import cut_short, has_spare, level_of, lo
 from capplan.systems.cassandra.scenario import USUAL_ROW_BYTES, CassandraScenario
 
 DRIVER, NATIVE = "driver", "native-transport"
-_ENDLESS = 1.01 * MAX_DROP_RATE  # share of the requests that never get a turn, from which the queue grows for ever
+_ENDLESS = 1.01 * MAX_DROP_RATE  # the queue grows without bound from this share of requests that never get a turn
 
 
 def limit_of_drivers(scenario: CassandraScenario) -> int | None:
@@ -94,7 +94,7 @@ def driver_pools(scenario: CassandraScenario, cluster: Cluster, dcs: Iterable[in
     each = limit_of_drivers(scenario)
     if each is None:
         return {}
-    # More than clients can be is as good as no limit, and the solver needs a queue that ends somewhere.
+    # A limit above the possible number of clients has no effect, and the solver needs a finite queue.
     sizes = {dc: min(each * cluster.alive[dc], MOST_CLIENTS) for dc in dcs}
     return {dc: Pool(f"{DRIVER}/dc{dc + 1}", size, MOST_CLIENTS) for dc, size in sizes.items()}
 
@@ -201,7 +201,7 @@ SENT_BY_TIMER = "sent_by_timer"
 """The value that has the work of the timer, where a load generator sends by one."""
 _USUALLY_UNDER_WAY = 32.0  # near the capacity
 _STEPS = get_args(get_args(Step)[0])
-_MOST_VARIATION = 1.5  # beyond which quadrature is wrong, and no cluster is
+_MOST_VARIATION = 1.5  # beyond this the quadrature is wrong; no cluster goes this far
 
 WORK = ("coordinator_s", "mutation_s", "read_s", "cold_s")
 """Times of the nodes, which differ between clusters, and which clients that contend lengthen."""

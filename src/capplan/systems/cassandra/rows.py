@@ -44,7 +44,7 @@ _REFUSED = {
     "counter": "counters, which read before they write, are not modelled",
 }
 USUAL_CORES = 8
-_ALIKE = 1.5  # ratio of data volumes within which a row counts as having as much: they grow in a run
+_ALIKE = 1.5  # data volumes within this ratio count as equal, because they grow during a run
 USUAL_LEVEL = "LOCAL_ONE"
 
 
@@ -269,7 +269,7 @@ def _all_links(layout: CassandraScenario) -> frozenset[str]:
 _GENERATOR_OVER, _GENERATOR_SHARE = 4.0, 0.1
 # The middle of the load generator's prior: its ceiling over the cluster's, or its work over an unloaded request,
 # whichever means less work.
-_FALLEN = 1.5  # times the scatter of a repeat by which throughput must fall with more clients, to be no chance
+_FALLEN = 1.5  # a fall of throughput with more clients counts from this multiple of a repeat's scatter
 # As shares of the shortest time, in the middle of the prior: guesses after what record 28 saw on a lab.
 _ON_ONE_HOST = {"wake_s": 0.5, "timer_s": 0.3, "neighbour_s": 0.3}
 TIMES = ("delay_s", "coordinator_s", "mutation_s", "read_s")
