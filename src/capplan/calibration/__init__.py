@@ -1,1 +1,1 @@
-"""From evidence to a fitted file: fits, fits of tables, scores of both."""
+"""Calibration: fits systems to evidence, fits load-test tables, and scores both kinds of fit."""

@@ -1,1 +1,1 @@
-"""The command line: a folder a heading of `--help`, one file a command, no arithmetic."""
+"""The command line: one file per command, one folder per heading of `--help`, no arithmetic."""

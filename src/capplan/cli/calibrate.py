@@ -100,6 +100,6 @@ def _from_table(
 
 
 def _in_cache(system: str) -> Path | None:
-    """Return where stages are kept if they are not beside an output: never in the installed package."""
+    """Return where to keep stages if there is no output beside them: the cache, never the installed package."""
     cache = writable_cache()
     return cache and cache / f"{system}-calibration.json"

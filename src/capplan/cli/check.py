@@ -1,4 +1,4 @@
-"""`capplan check`: objectives of a file, judged by what is predicted in every situation; for pull requests."""
+"""`capplan check`: judges the objectives in a file in every situation; for pull requests."""
 
 from __future__ import annotations
 

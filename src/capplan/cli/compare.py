@@ -74,7 +74,7 @@ def compare_(
 
 
 def _layouts(first: str, second: str, calibration: Path | None) -> tuple[Target, Target, Fitted | None]:
-    """Return both layouts and their common calibration: that of a fitted file, the option's, or the system's own."""
+    """Return both layouts and their common calibration: from the option, from a fitted file, or the system's own."""
     one, other = read_target(first), read_target(second)
     given = None if calibration is None else read_calibration(calibration)
     known = [each for each in (given, one.fitted, other.fitted) if each is not None]

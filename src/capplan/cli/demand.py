@@ -1,4 +1,4 @@
-"""`capplan demand`: what subscribers ask of a service, and how long a layout carries it."""
+"""`capplan demand`: the load that subscribers put on a service, and how long a layout can serve it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`capplan drift`: whether the claims of a saved answer still hold, by measurements of today."""
+"""`capplan drift`: checks whether the claims of a saved answer still hold against new measurements."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def drift_(
 
 
 def _measured(files: Sequence[Path], url: str, histograms: Sequence[str], last: str) -> DataFrame:
-    """Return what was measured, by files or by a server.
+    """Return the measurements, from files or from a server.
 
     Raises
     ------

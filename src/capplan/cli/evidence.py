@@ -1,4 +1,4 @@
-"""`capplan evidence`: import load tests; list, audit and export what is measured or documented."""
+"""`capplan evidence`: imports load tests; lists, audits and exports measured and documented figures."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def show(
 
 
 def _find(row: str, target: str | None) -> Evidence:
-    """Return the row of an id, of any system when none is given.
+    """Return the row with an id, from any system if none is given.
 
     Raises
     ------
@@ -240,7 +240,7 @@ def _finding_cells(finding: Finding) -> list[Any]:
 def import_tables(
     files: Sequence[Path], out: Path | None, map_: Path | None, set_: Sequence[str], as_json: bool
 ) -> None:
-    """Import files, write the tables, and print what was taken from where."""
+    """Import files, write the tables, and print what each file contributed."""
     if as_json and out is None:
         raise InputError("--json prints the report of an import: say by -o where the table goes")
     check_output(out, TABLE_ENDINGS)
@@ -261,7 +261,7 @@ def import_tables(
 
 
 def _sources(files: Sequence[Path]) -> tuple[list[Path], dict[str, tuple[Evidence, ...]]]:
-    """Return the files, and the documented figures of the systems among what was given."""
+    """Split the arguments into files and systems; return the files, and the documented figures of the systems."""
     systems = [str(each) for each in files if str(each) in names() and not each.exists()]
     return [each for each in files if str(each) not in systems], {name: system(name).evidence for name in systems}
 
@@ -280,7 +280,7 @@ def write_tables(load_tests: DataFrame, microbenchmarks: DataFrame, out: Path) -
 
 
 def _constants(options: Sequence[str]) -> dict[str, str]:
-    """Read `name=value` pairs, separated by commas; a value may hold commas that no name follows."""
+    """Read comma-separated `name=value` pairs; a comma belongs to the value unless a name follows it."""
     found: dict[str, str] = {}
     for pair in (pair for option in options for pair in re.split(r",(?=\s*[a-z_0-9]+\s*=)", option)):
         name, equals, value = pair.partition("=")

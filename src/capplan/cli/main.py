@@ -1,4 +1,4 @@
-"""The command line: runs a command and reports bad input in one sentence; `process` is around it."""
+"""The command line: runs a command and reports bad input in one sentence; `process` wraps it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BAD_INPUT = 2
 
 @runtime_checkable
 class _UsageError(Protocol):
-    """What typer raises about the command line itself; where its class stands depends on typer's version."""
+    """The error that typer raises about the command line; the module of its class depends on typer's version."""
 
     ctx: Any
     __cause__: BaseException | None
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str]) -> int:
     except (typer.Abort, KeyboardInterrupt):
         say("interrupted")
         return INTERRUPTED
-    except OSError as error:  # what stands in the way of a file is no defect: a full disk, a missing permission
+    except OSError as error:  # a full disk or a missing permission is not a defect of capplan
         return _refuse(_of_system(error))
     except MemoryError:
         return _refuse("memory is exhausted: ask for less, or use a machine with more")
@@ -74,7 +74,7 @@ def _refuse(sentence: str) -> int:
 
 
 def _of_system(error: OSError) -> str:
-    """Return in one sentence what the operating system refused."""
+    """Return in one sentence what the operating system refused to read or write."""
     where = error.filename
     path = "the answer" if where is None else os.fsdecode(where) if isinstance(where, bytes) else str(where)
     return f"{path} cannot be read or written: {error.strerror or error}"
@@ -97,7 +97,7 @@ def _sentence(error: _UsageError) -> str:
 
 
 def _needed(missing: Any, context: Any) -> str:
-    """Return in one sentence what a command needs, in the words of its help, and what to write."""
+    """Return in one sentence which argument is missing, in the words of the help, and how to give it."""
     needed = [each for each in context.command.params if each.required]
     words = [each.metavar or each.name for each in needed]
     usage = [
@@ -117,7 +117,7 @@ _RULES = {
 
 
 def _broken_rule(error: _UsageError) -> str | None:
-    """Return in one sentence which rule of pydantic the value of an option breaks, by which typer reads it."""
+    """Return in one sentence which pydantic rule an option's value breaks; None if the error is a different one."""
     from pydantic import ValidationError  # slow to import
 
     report, parameter = error.__cause__, getattr(error, "param", None)

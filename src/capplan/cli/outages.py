@@ -1,4 +1,4 @@
-"""`capplan outages`: what a loss leaves, the time around it, and whether retries let the system recover."""
+"""`capplan outages`: what remains after a loss, the minutes around it, and whether the system recovers from retries."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def _plot(answer: OutagesAnswer, path: Path) -> None:
 
 
 def read_times(text: str) -> tuple[float, ...]:
-    """Read lengths of time: one, a list, or a range such as `1s..60s`, which has 1 and 3 of each power of ten inside.
+    """Read lengths of time: one, a list, or a range; `1s..60s` also includes 1 and 3 of each power of ten in between.
 
     Raises
     ------

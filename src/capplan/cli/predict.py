@@ -141,7 +141,7 @@ def predict_(
 
 
 def _of_demand(demand: Demand | None, scenario: Scenario) -> str:
-    """Return what a demand says of the data of a layout, in words."""
+    """Return in words how much data a demand puts on a layout."""
     if demand is None:
         return ""
     from capplan.reports.demand import data_in_words  # most predictions have no demand
@@ -196,7 +196,7 @@ def _budget_s(text: str | None, engine: PredictionEngine) -> float | None:
 
 
 def _finish(prediction: Prediction, as_json: bool, as_csv: bool, more: Sequence[str], data: str = "") -> None:
-    """Show a prediction, and exit with 1 unless its answer is yes, or there was nothing to answer."""
+    """Show a prediction; exit with 1 unless its answer is yes or nothing was judged."""
     _show(prediction, as_json, as_csv, more, data)
     exit_by(None if prediction.verdict is None else prediction.verdict.answer)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 PATIENCE_S = 10.0  # for what runs to unwind
 _ended_by: list[int] = []  # signals
-_lost: list[int] = []  # signals that came while Python hides exceptions, and come again
+_lost: list[int] = []  # signals that arrived while Python ignores exceptions, and are sent again
 _AGAIN_S = 0.05
 
 
@@ -26,7 +26,7 @@ def run() -> None:
 
 
 def _guarded() -> int:
-    """Run the command line; whatever a signal breaks off ends here, imports included."""
+    """Run the command line and handle everything that a signal interrupts, imports included."""
     if complaint := _open_streams():
         sys.stderr.write(f"capplan: {complaint}\n")
         return 2
@@ -59,7 +59,7 @@ def _run() -> int:
 
 
 def _open_streams() -> str | None:
-    """Open what a shell closed with `<&-` or `2>&-`, so that no file takes its number; refuse a closed stdout."""
+    """Reopen streams that a shell closed (`<&-`, `2>&-`), so that no file gets their number; refuse a closed stdout."""
     closed_stdout = sys.stdout is None
     for number in range(3):
         try:
@@ -72,7 +72,7 @@ def _open_streams() -> str | None:
 
 
 def _take_signals() -> None:
-    """Let signals that end a process unwind it, so that it removes what is unfinished; a second one ends it at once."""
+    """Unwind the process on a signal that ends it, to remove unfinished files; a second signal ends it at once."""
     import signal
 
     def end(number: int, frame: Any) -> None:
@@ -82,7 +82,7 @@ def _take_signals() -> None:
         raise KeyboardInterrupt
 
     def end_again(unraisable: Any) -> None:
-        """Send a signal again that came in a destructor or a callback, whose exceptions Python prints and forgets."""
+        """Resend a signal that arrived in a destructor or callback, where Python prints the exception and drops it."""
         if not _ended_by or unraisable.exc_type is not KeyboardInterrupt:
             sys.__unraisablehook__(unraisable)
             return
@@ -103,7 +103,7 @@ def _take_signals() -> None:
 
 
 def _end_what_does_not(signals: int) -> None:
-    """End this process some time after a signal that it cannot follow, or at the next one."""
+    """End this process some time after a signal that it does not react to, or at the next signal."""
     number = os.read(signals, 1)[0]
     while select.select([signals], [], [], PATIENCE_S)[0] and _lost:
         os.read(signals, 1)
@@ -116,7 +116,7 @@ def _end_what_does_not(signals: int) -> None:
 
 
 def _take_warnings() -> None:
-    """Print notices of capplan as sentences; hide warnings of libraries, which only mean something to developers."""
+    """Print capplan's notices as sentences; hide library warnings, which only developers understand."""
     import warnings
 
     from capplan.cli.shell.messages import say
@@ -133,7 +133,7 @@ def _take_warnings() -> None:
 
 
 def _flushed(code: int) -> int:
-    """Write what is left in stdout; return the exit code, which is that of a refusal if it cannot be written."""
+    """Flush stdout; return the exit code, or that of a refusal if stdout cannot be written."""
     try:
         sys.stdout.flush()
     except (OSError, ValueError, AttributeError) as error:

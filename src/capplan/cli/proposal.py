@@ -113,7 +113,7 @@ def _in_currency(prices: Prices, currency: str) -> Prices:
 
 
 def _proposed(question: ProposalQuestion, workers: Workers, stage: Stage) -> Proposal:
-    """Return the proposal; that there is none is an answer, and ends with exit code 1."""
+    """Return the proposal; if there is none, report that as the answer and end with exit code 1."""
     try:
         return propose(question, workers, stage)
     except NoLayoutError as error:
@@ -122,7 +122,7 @@ def _proposed(question: ProposalQuestion, workers: Workers, stage: Stage) -> Pro
 
 
 def _command(ctx: typer.Context, target: str, customer: str) -> str:
-    """Return the command line that asks the same, with the options that were given."""
+    """Return a command line with the given options that asks the same question."""
     own: Mapping[str, Any] = ctx.params
     words = ["capplan", "proposal", target, "--customer", customer]
     for name, text in given(ctx).items():

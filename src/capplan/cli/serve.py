@@ -78,7 +78,7 @@ def _fitted_files(paths: Sequence[Path]) -> dict[str, Fitted]:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """Listen, so that those who ask before the server has started wait for it."""
+    """Open the listening socket, so that clients who connect before the server has started wait for it."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family)

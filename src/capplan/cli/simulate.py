@@ -126,7 +126,7 @@ def _horizon(name: str | None) -> Horizon | None:
 def _subject(
     target: str, layout: Mapping[str, Any], tps: str | None, no_limits: bool
 ) -> tuple[Subject, tuple[Scenario, ...]]:
-    """Return what is simulated, with its layout if it has one."""
+    """Return what to simulate, and its layout if it has one."""
     chosen = read_target_or_network(target)
     if isinstance(chosen, Network):
         return of_network(chosen, None if tps is None else _rate_per_s(tps)), ()
@@ -145,7 +145,7 @@ def _rate_per_s(text: str) -> float:
 
 
 def _times(duration: str, warmup: str | None) -> tuple[float, float]:
-    """Return how long traffic comes and how much of it is left out before any rule, in seconds."""
+    """Return the duration of the traffic and the minimum warm-up, in seconds."""
     lasts = _seconds("--duration", duration, above=0.0)
     if warmup is None:
         return lasts, 0.0

@@ -157,7 +157,7 @@ def asked(
 def _space(
     start: Scenario, its: System[Any], texts: Mapping[str, Any]
 ) -> tuple[Scenario, dict[str, tuple[int, int]], dict[str, tuple[Any, ...]]]:
-    """Return the fields that stay, the ranges of numbers of machines, and the values of other fields to choose from."""
+    """Return the fixed fields, the ranges of machine counts, and the candidate values of the other fields."""
     kind = type(start)
     replaced = replaced_fields(kind, texts)
     searched = {name for name, text in texts.items() if name in its.sized or name in its.families or _is_several(text)}
@@ -171,7 +171,7 @@ def _space(
 
 
 def _is_several(text: Any) -> bool:
-    """Whether a text lists values: not one value for each pair of data centres, nor a number with commas."""
+    """Whether a text lists several values, as opposed to one value per pair of data centres or a number with commas."""
     if not isinstance(text, str) or "=" in text:
         return False
     return ".." in text or re.search(r",(?!\d{3}(\D|$))", text) is not None

@@ -176,7 +176,7 @@ def _rates(texts: Mapping[str, Any], load: str | None, base: Scenario) -> Offere
 
 
 def _performed(sweep: Sweep, where: tuple[int | None, str | None], out: Path | None) -> list[SweepPoint]:
-    """Compute the points; if interrupted, write those that are there and end."""
+    """Compute the points; if interrupted, write those computed so far and end."""
     found: dict[str, list[SweepPoint]] = {}
     try:
         _perform(sweep, where, out, found)
@@ -229,7 +229,7 @@ def _show(points: list[SweepPoint], sweep: Sweep, out: Path | None, as_json: boo
 
 
 def _check_precision(points: list[SweepPoint], sweep: Sweep) -> None:
-    """End with 1 if some simulated points are less precise than they must be."""
+    """End with exit code 1 if some simulated points miss the required precision."""
     if sweep.engine == "analytic":
         return
     target = sweep.precision or precision_target(DEFAULT_PRECISION, system(sweep.system))

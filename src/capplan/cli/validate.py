@@ -1,4 +1,4 @@
-"""`capplan validate`: every documented figure beside the prediction, and every scenario left out.
+"""`capplan validate`: compares every documented figure with the prediction, and leaves out every scenario in turn.
 
 `capplan validate --live`: a real cluster, predicted before it is measured; each figure is shown and judged.
 """
@@ -92,7 +92,7 @@ def validate_(
 
 
 def _check_folder(folder: Path) -> None:
-    """Say what is wrong with a folder before the minutes that it takes to have something to write."""
+    """Refuse an unsuitable folder before the minutes of computation that fill it."""
     existing = next(each for each in (folder, *folder.parents) if each.exists())
     if not existing.is_dir():
         raise InputError(f"--report {folder} cannot be a folder: {existing} is a file, give another path")

@@ -1,4 +1,4 @@
-"""`capplan verify`: compute a proposal again, and name the figures that differ."""
+"""`capplan verify`: recomputes a proposal and names the figures that differ."""
 
 from __future__ import annotations
 

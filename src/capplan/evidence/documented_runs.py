@@ -1,4 +1,4 @@
-"""Load tests that documents print, as rows of a load-test table: one row per run and request class.
+"""Load tests printed in documents, as rows of a load-test table: one row per run and request class.
 
 Figures with the same scenario and layout are of one run. A row has what the table has columns for; everything else of
 the layout, such as a proxy, stands in `system`, so that runs with and without it are not taken for repeats. A claim is
@@ -40,7 +40,7 @@ _EVERY_RUN = "all"
 
 @dataclass(frozen=True)
 class DocumentedRow:
-    """A row of a load-test table that documents print.
+    """A row of a load-test table taken from a document.
 
     Attributes
     ----------
@@ -95,13 +95,13 @@ def _run(row: Evidence) -> tuple[object, ...]:
 
 
 def _configuration(row: Evidence) -> dict[str, str]:
-    """Return what tells runs apart besides numbers of nodes."""
+    """Return what distinguishes runs apart from node counts."""
     flags = {"proxy": row.proxy, "ldap": row.ldap}
     return {**{name: "yes" if flag else "no" for name, flag in flags.items() if flag is not None}, **row.layout}
 
 
 def _names(firsts: Sequence[Evidence]) -> Iterator[str]:
-    """Yield a name for each run: its scenario, and what differs between runs of that scenario."""
+    """Yield a name for each run: its scenario, and how it differs from other runs of the scenario."""
     by_scenario: defaultdict[str, list[dict[str, str]]] = defaultdict(list)
     for each in firsts:
         by_scenario[each.scenario].append(_configuration(each))
@@ -154,7 +154,7 @@ def _row(name: str, request_class: str, found: Mapping[str, Evidence], of: Evide
 
 
 def _load(of: Evidence, whole: bool) -> dict[str, float]:
-    """Return the load of a run that its layout states; rates where the row is about all requests of the run."""
+    """Return a run's load as its layout states it; rates only if the row covers all requests of the run."""
     stated = {key: float(value) for key, value in of.layout.items() if key in _LOADS}
     load = {column: stated[key] for key, column in _LAYOUT.items() if key in stated}
     if {"clients", "rps_per_client"} <= stated.keys():
@@ -167,7 +167,7 @@ def _load(of: Evidence, whole: bool) -> dict[str, float]:
 
 
 def _decimal(value: float) -> float:
-    """Return a value without the last bits, which differ from the decimal fraction that was printed."""
+    """Return a value without its last bits, which differ from the printed decimal fraction."""
     return float(f"{value:.12g}")
 
 

@@ -1,4 +1,4 @@
-"""Import: files of any known tool, in one table. Files about the same run complement each other.
+"""Imports files of any known tool into one table; files about the same run complement each other.
 
 Files of one folder whose names differ in the ending only, such as `run7.txt` and `run7.hdr`, are about one run. Each
 cell of its rows comes from the most exact file that has it: a report or a histogram before the rounded figures of a
@@ -53,7 +53,7 @@ _MOST_TABLES = 10
 
 @dataclass(frozen=True)
 class FileReport:
-    """What was taken from a file.
+    """What an import took from one file.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class FileReport:
 
 @dataclass(frozen=True)
 class ImportReport(VerbAnswer):
-    """What an import wrote, and what it took from where.
+    """What an import wrote, and what it took from each file.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class ImportReport(VerbAnswer):
 
 @dataclass(frozen=True)
 class Import:
-    """The tables of all files, and what was taken from each.
+    """The combined tables, and what was taken from each file.
 
     Attributes
     ----------
@@ -244,7 +244,7 @@ def _imported(path: Path, mapping: ColumnMap | None) -> tuple[str, int, Imported
 
 
 def _read(importer: Importer, file: TextFile) -> Imported:
-    """Read a file; whatever the importer did not expect in a file of others is refused in one sentence.
+    """Read a file; refuse in one sentence anything that its importer does not expect.
 
     Raises
     ------
@@ -271,7 +271,7 @@ def _with_mapped_constants(found: Imported, mapping: ColumnMap) -> Imported:
 
 
 def _with_constants(row: LoadTestRow, given: Mapping[str, Any]) -> LoadTestRow:
-    """Return a row with cells that its tool does not know.
+    """Return a row with cells that its tool does not write.
 
     Raises
     ------
@@ -288,12 +288,12 @@ def _with_constants(row: LoadTestRow, given: Mapping[str, Any]) -> LoadTestRow:
 
 
 def _with_class(row: LoadTestRow) -> LoadTestRow:
-    """Return a row about all requests of its run, where nothing says otherwise."""
+    """Return a row with class `all` unless it has a class."""
     return row if row.request_class else replace(row, request_class=ALL)
 
 
 def _told_apart(runs: Mapping[tuple[Path, str | None, str | None], list[tuple[int, LoadTestRow]]]) -> list[LoadTestRow]:
-    """Return one row per run and class; runs of one name in several folders get the folder's name before theirs."""
+    """Return one row per run and class; a run name found in several folders gets its folder's name as a prefix."""
     folders = Counter(name for _, name in {(folder, name) for folder, name, _ in runs})
     rows = []
     for (folder, name, _), found in runs.items():
@@ -303,7 +303,7 @@ def _told_apart(runs: Mapping[tuple[Path, str | None, str | None], list[tuple[in
 
 
 def _merged(rows: Sequence[LoadTestRow]) -> LoadTestRow:
-    """Return a row with each cell from the first row that has it; sources and notes are listed."""
+    """Merge rows: each cell comes from the first row that has it; sources and notes are joined."""
     cells = {
         each.name: next((value for row in rows if (value := getattr(row, each.name)) is not None), None)
         for each in fields(LoadTestRow)

@@ -23,7 +23,7 @@ LATENCIES = ("latency_mean_ms", *PERCENTILES, "latency_max_ms")
 
 
 def all_in_first(dcs: int) -> tuple[float, ...] | None:
-    """Return the shares of clients that are all in the first of several data centres, as those of a lab."""
+    """Return client shares with all clients in the first of several data centres, as in a lab."""
     return (1.0, *(0.0,) * (dcs - 1)) if dcs > 1 else None
 
 

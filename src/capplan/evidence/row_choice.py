@@ -1,4 +1,4 @@
-"""Which rows of a load-test table an expression keeps, such as `rf in (1, 3) and clients <= 256`.
+"""The grammar that selects rows of a load-test table, such as `rf in (1, 3) and clients <= 256`.
 
 ================================= ===============================================================================
 `clients <= 256`, `rf == 3`       a column compared with a number by `== != < <= > >=`, also `64 <= clients <= 256`
@@ -51,7 +51,7 @@ _FLAGS = {"yes": True, "no": False}
 
 
 def chosen_rows(frame: pd.DataFrame, expression: str) -> Mask:
-    """Return which rows of a load-test table an expression keeps.
+    """Return the rows of a load-test table that an expression selects, as a mask.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class _Rows:
         self.expression = expression
 
     def kept(self, node: ast.expr) -> Mask:
-        """Return the rows that a condition keeps."""
+        """Return the rows that meet a condition."""
         match node:
             case ast.BoolOp(op=ast.And(), values=parts):
                 return np.asarray(np.logical_and.reduce([self.kept(part) for part in parts]))
@@ -141,7 +141,7 @@ class _Rows:
         return LOAD_TESTS.columns[name]
 
     def constant(self, node: ast.expr, column: Column) -> float | str | bool:
-        """Return a value that cells of a column are compared with."""
+        """Return a value to compare the cells of a column with."""
         value = _value(node)
         if value is None:
             if isinstance(node, ast.Name):
@@ -178,7 +178,7 @@ class _Rows:
         return ast.get_source_segment(self.expression.strip(), node) or ast.unparse(node)
 
     def refused(self, node: ast.expr, rule: str) -> InputError:
-        """Return the error of a part that the grammar does not have."""
+        """Return the error for a part that is outside the grammar."""
         return InputError(f"{self.text(node)!r} in {self.expression!r} is not allowed: {rule}")
 
 
@@ -195,7 +195,7 @@ def _value(node: ast.expr) -> float | str | bool | None:
 
 
 def _every(cell: Any, column: Column, meets: Callable[[Any], bool]) -> bool:
-    """Whether a cell meets a comparison; counts by data centre do if all of them do, or as they are written."""
+    """Whether a cell meets a comparison; counts by data centre must meet it as a whole text or each on their own."""
     if column.kind != "per_dc":
         return meets(cell)
     return all(meets(float(count)) for count in str(cell).split(SEPARATOR)) or meets(str(cell))

@@ -38,7 +38,7 @@ R = TypeVar("R", bound=Row)
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its name, what its cells are, and the words that they may be."""
+    """A column: its name, the type of its cells, and the allowed words."""
 
     name: str
     kind: Literal["text", "number", "count", "flag", "choice", "per_dc", "shares"]
@@ -46,7 +46,7 @@ class Column:
 
     @property
     def rule(self) -> str:
-        """What a cell must be, as the end of a sentence."""
+        """The rule of a cell, as the end of a sentence."""
         unit = next((words for ending, words in _UNITS.items() if self.name.endswith(ending)), "")
         of_unit = f" of {unit}, without a unit" if unit and unit != "per cent" else ""
         return {
@@ -81,7 +81,7 @@ class Column:
         return word
 
     def refusal(self, word: object, where: str) -> InputError:
-        """Return the error about a cell that breaks the rule."""
+        """Return the error for a cell that breaks the rule."""
         rule = f": {self.rule}"
         if self.choices:
             rule = nearest(str(word), self.choices)

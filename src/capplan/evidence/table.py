@@ -398,6 +398,6 @@ def rows_hash(rows: Iterable[Evidence]) -> str:
 
 
 def _visible(row: Evidence) -> dict[str, Any]:
-    """Return the cells of `row` that a fit uses, without an empty layout."""
+    """Return the cells of a row that a fit can use, without an empty layout."""
     unseen = _PROSE if row.layout else _PROSE | {"layout"}
     return {key: cell for key, cell in asdict(row).items() if key not in unseen}

@@ -27,7 +27,7 @@ _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (code
 
 @contextmanager
 def read_as_csv(where: str) -> Iterator[None]:
-    """Refuse in one sentence what Python's reader of CSV cannot read inside the block."""
+    """Refuse in one sentence a text that Python's CSV reader cannot read inside the block."""
     try:
         yield
     except csv.Error as error:
@@ -72,12 +72,12 @@ class TextFile:
 
     @cached_property
     def encoding(self) -> str:
-        """The encoding by the mark at the start of the file; UTF-8 without one."""
+        """The encoding from the byte order mark at the start of the file; UTF-8 without one."""
         return next((name for mark, name in _MARKS if self._start.startswith(mark)), "utf-8")
 
     @cached_property
     def head(self) -> str:
-        """The first 64 KiB; bytes that are no text are replaced."""
+        """The first 64 KiB; bytes that are not text are replaced."""
         return self._start.decode(self.encoding, errors="replace")
 
     def lines(self) -> Iterator[tuple[int, str]]:
@@ -113,7 +113,7 @@ class TextFile:
             raise self._not_text() from None
 
     def _not_text(self) -> InputError:
-        """Find the first line that the encoding cannot read; decoding in blocks does not tell it."""
+        """Find the first line that the encoding cannot decode; decoding in blocks does not locate it."""
         if self.encoding == "utf-16":
             return InputError(f"{self.path} is not UTF-16, which its first bytes claim: save it as UTF-8")
         with self.path.open("rb") as file:

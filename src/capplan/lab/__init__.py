@@ -1,1 +1,1 @@
-"""A real Cassandra cluster on this machine, from Python packages alone: start it, delay its data centres, stop it."""
+"""A real Cassandra cluster on this machine, from Python packages alone: start, delay between data centres, stop."""

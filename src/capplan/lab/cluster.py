@@ -1,4 +1,4 @@
-"""A lab as a whole: up, status, another round trip, a node lost and back, down."""
+"""A lab as a whole: start, status, change of the round trip, loss and return of a node, stop."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def _start_all(layout: Layout, rtt_s: float, progress: Progress) -> None:
 
 
 def status() -> LabStatus:
-    """Return what the lab is and does.
+    """Return the layout and the state of the lab.
 
     Raises
     ------
@@ -396,7 +396,7 @@ def _logs(node: Node) -> list[Path]:
 
 
 def _last_lines(logs: Sequence[Path]) -> str:
-    """Return the end of the newest of some logs that have anything."""
+    """Return the last lines of the newest log that is not empty."""
     known = [each for each in logs if each.is_file() and each.stat().st_size]
     if not known:
         return "  (it is empty)"
@@ -440,7 +440,7 @@ def replication(layout: Layout) -> str:
 
 
 def create_keyspace(layout: Layout, check: Callable[[], None]) -> None:
-    """Create the keyspace, and write rows that every node must take.
+    """Create the keyspace and write rows to every node.
 
     Parameters
     ----------

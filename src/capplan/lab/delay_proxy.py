@@ -1,4 +1,4 @@
-"""The delay between data centres: a TCP proxy on the addresses by which nodes of other data centres find a node.
+"""The delay between data centres: a TCP proxy at the addresses that nodes in other data centres use.
 
 Each chunk of bytes is passed on half a round trip after it came, in order. A new connection waits a whole round trip,
 as the handshake of TCP would. It runs as a process of its own, `python -m capplan.lab.delay_proxy FILE`.
@@ -22,7 +22,7 @@ _MOST_WAITING = 1 << 24  # bytes of one direction of a connection that are on th
 
 
 class DelayProxy:
-    """The forwarding of one file."""
+    """Forwards the connections that one file lists."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -63,7 +63,7 @@ class DelayProxy:
         return accepted
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Pass bytes on, each chunk half a round trip after it came."""
+        """Pass bytes on, each chunk half a round trip after its arrival."""
         loop = asyncio.get_running_loop()
         waiting: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(_MOST_WAITING // _CHUNK)
 
@@ -93,7 +93,7 @@ class DelayProxy:
 
 
 async def _echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Send back what comes, so that a round trip through the proxy can be measured without Cassandra."""
+    """Echo all bytes, so that a round trip through the proxy can be measured without Cassandra."""
     with suppress(ConnectionError):
         while chunk := await reader.read(_CHUNK):
             writer.write(chunk)
@@ -102,7 +102,7 @@ async def _echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 def main() -> None:
-    """Forward what the file of the command line names."""
+    """Forward the connections of the file on the command line."""
     # select() waits to the microsecond, epoll only to the millisecond
     loop = asyncio.SelectorEventLoop(selectors.SelectSelector())
     asyncio.set_event_loop(loop)

@@ -1,4 +1,4 @@
-"""What a lab is asked for, and what follows: nodes with addresses and tokens, their files, the command of each.
+"""The configuration of a lab and what follows from it: nodes with addresses and tokens, their files and commands.
 
 Settings of a node are JSON, which is YAML, too.
 """
@@ -106,7 +106,7 @@ def find_version(name: str) -> CassandraVersion:
 
 @dataclass(frozen=True)
 class Layout:
-    """What a lab is asked for.
+    """The configuration of a lab.
 
     Attributes
     ----------
@@ -151,22 +151,22 @@ class Layout:
 
     @property
     def release(self) -> CassandraVersion:
-        """The version."""
+        """The Cassandra version."""
         return find_version(self.version)
 
     @property
     def memory_bytes(self) -> int:
-        """Memory that all nodes need."""
+        """Memory of all nodes together."""
         return self.dcs * self.cass_nodes * (self.heap_bytes + _BESIDE_HEAP)
 
     @property
     def delayed(self) -> bool:
-        """Whether data centres talk through a proxy that delays."""
+        """Whether traffic between data centres passes a proxy that delays it."""
         return self.dcs > 1
 
     @property
     def internode_port(self) -> int:
-        """The port of nodes for each other."""
+        """The port for traffic between nodes."""
         own = self.internode_tls and not self.release.one_internode_port
         return _INTERNODE_TLS_PORT if own else _INTERNODE_PORT
 
@@ -201,27 +201,27 @@ class Node:
 
     @property
     def name(self) -> str:
-        """Such as `dc1-2`."""
+        """The node's name, such as `dc1-2`."""
         return f"dc{self.dc}-{self.number}"
 
     @property
     def address(self) -> str:
-        """Where it listens."""
+        """The address on which the node listens."""
         return f"127.0.{self.dc - 1}.{self.number}"
 
     @property
     def broadcast(self) -> str:
-        """Where other data centres find it: the proxy, if there is one."""
+        """The address that other data centres use: the proxy's, if there is one."""
         return f"127.0.{self.dc + 9}.{self.number}" if self.delayed else self.address
 
 
 def _token(nodes: int, dc: int, number: int) -> int:
-    """Return the token of a node: a data centre's nodes own equal ranges, and no two nodes have the same token."""
+    """Return a node's token: the nodes of a data centre own equal ranges, and no two nodes share a token."""
     return _SMALLEST_TOKEN + (number - 1) * (_TOKENS // nodes) + 100 * dc
 
 
 def check_rtt(rtt_s: float) -> float:
-    """Return a round trip that the proxy can make.
+    """Return a round trip if the proxy can delay that long; refuse it otherwise.
 
     Raises
     ------
@@ -234,22 +234,22 @@ def check_rtt(rtt_s: float) -> float:
 
 
 def system_log(folder: Path) -> Path:
-    """Return the log of the node whose folder it is."""
+    """Return the system log of the node in a folder."""
     return folder / "system.log"
 
 
 def console_log(folder: Path) -> Path:
-    """Return what Java prints that runs the node."""
+    """Return the log of the output of a node's Java process."""
     return folder / "console.log"
 
 
 def gc_log(folder: Path) -> Path:
-    """Return the log of the garbage collector of the node whose folder it is."""
+    """Return the garbage-collection log of the node in a folder."""
     return folder / "gc.log"
 
 
 def write_node(layout: Layout, node: Node, folder: Path, tls: Path) -> None:
-    """Write the files of a node into its folder."""
+    """Write a node's files to its folder."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "cassandra.yaml").write_text(json.dumps(settings(layout, node, folder, tls), indent=1), encoding="utf-8")
     place = f"dc=dc{node.dc}\nrack=r1\nprefer_local=true\n"
@@ -258,7 +258,7 @@ def write_node(layout: Layout, node: Node, folder: Path, tls: Path) -> None:
 
 
 def settings(layout: Layout, node: Node, folder: Path, tls: Path) -> dict[str, Any]:
-    """Return the settings of a node, as `cassandra.yaml` has them."""
+    """Return a node's settings for `cassandra.yaml`."""
     seeds = ",".join(each.broadcast for each in layout.nodes if each.number == 1)
     found: dict[str, Any] = {
         "cluster_name": "capplan lab",
@@ -292,7 +292,7 @@ def settings(layout: Layout, node: Node, folder: Path, tls: Path) -> dict[str, A
 
 
 def _sizes(units_in_names: bool) -> dict[str, Any]:
-    """Return what keeps a node small."""
+    """Return the settings that limit a node's memory."""
     if units_in_names:
         old = {"ms": "ms", "MiB": "mb"}
         return {f"{name}_in_{old[unit]}": value for name, (value, unit) in _SIZES.items()}
@@ -316,7 +316,7 @@ def _encryption(layout: Layout, tls: Path) -> dict[str, Any]:
 
 
 def command(layout: Layout, folder: Path, java: Path, jars: Sequence[Path]) -> list[str]:
-    """Return the command that runs a node."""
+    """Return the command that starts a node."""
     heap = f"{layout.heap_bytes // _MIB}M"
     properties = {
         "cassandra.storagedir": str(folder),
@@ -346,7 +346,7 @@ def command(layout: Layout, folder: Path, java: Path, jars: Sequence[Path]) -> l
 
 
 def write_stores(folder: Path, addresses: Iterable[str]) -> None:
-    """Write `keys.p12`, `trusted.p12` and `certificate.pem` for servers at these addresses."""
+    """Write `keys.p12`, `trusted.p12` and `certificate.pem` for servers at the given addresses."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric import ec

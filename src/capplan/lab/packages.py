@@ -46,7 +46,7 @@ def check_installed() -> None:
 
 
 def java(version: CassandraVersion, cache: Path, progress: Progress) -> Path:
-    """Return the program `java` that a version needs; install it at first use.
+    """Return the `java` program for a version; install it at first use.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def jars(version: CassandraVersion, cache: Path, progress: Progress) -> tuple[Pa
 def maven_jars(
     name: str, release: str, artifacts: Sequence[str], cache: Path, progress: Progress, *, alone: bool = False
 ) -> tuple[Path, ...]:
-    """Return the jars of artifacts on Maven Central and what they need; download them at first use.
+    """Return the jars of Maven Central artifacts and their dependencies; download them at first use.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def _download(artifacts: list[Any], what: str, progress: Progress) -> tuple[Path
 
 
 def downloaded(listed: Path) -> tuple[Path, ...]:
-    """Return the jars that a list of an earlier download names, or none if one of them is gone."""
+    """Return the jars listed by an earlier download; none if one of them is missing."""
     try:
         found = tuple(listed.parent / name for name in json.loads(listed.read_text(encoding="utf-8")))
         return found if all(path.is_file() for path in found) else ()

@@ -1,4 +1,4 @@
-"""Processes of a lab, known by number and start time, so that no other is ever signalled; and their machine."""
+"""Processes of a lab, identified by number and start time so that no other is ever signalled; facts on the machine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pathlib import Path
 from capplan.models.errors import InputError
 
 _STOPPED = frozenset("ZX")  # states of a process that has ended
-# A process waits until its number is recorded. If who starts it is killed before, it ends by itself.
+# A process waits until its number is recorded; if its starter is killed before that, it ends by itself.
 _WAIT_FOR_WORD = 'read word && exec "$@" </dev/null'
 PATIENCE_S = 15.0
 """How long a process may take to stop before it is killed."""
@@ -44,17 +44,17 @@ class Process:
 
     @property
     def alive(self) -> bool:
-        """Whether it is this process that runs under the number now."""
+        """Whether this process still runs under its number."""
         return start_of(self.pid) == self.started
 
 
 def start_of(pid: int) -> int | None:
-    """Return when a process started, in clock ticks since the machine started; None if there is none."""
+    """Return a process's start time in clock ticks since boot; None if there is no such process."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
     except OSError:
         return None
-    cells = stat.rpartition(")")[2].split()  # the name before may hold blanks and brackets
+    cells = stat.rpartition(")")[2].split()  # the name before it may contain blanks and brackets
     return None if cells[0] in _STOPPED else int(cells[19])
 
 
@@ -96,7 +96,7 @@ def start(
 
 
 def send(process: Process, number: signal.Signals) -> bool:
-    """Signal a process; return False if it has ended, whatever runs under its number now."""
+    """Signal a process; return False if it has ended, even if another one reuses its number."""
     try:
         handle = os.pidfd_open(process.pid)
     except OSError:
@@ -112,7 +112,7 @@ def send(process: Process, number: signal.Signals) -> bool:
 
 
 def stop(processes: Iterable[Process], patience_s: float = PATIENCE_S) -> None:
-    """Stop processes at once: ask them first, and kill those that do not stop."""
+    """Stop processes together: ask them first, then kill those that still run."""
     asked = [each for each in processes if send(each, signal.SIGTERM)]
     left = _wait(asked, patience_s)
     for each in left:
@@ -121,13 +121,13 @@ def stop(processes: Iterable[Process], patience_s: float = PATIENCE_S) -> None:
 
 
 def kill(process: Process) -> None:
-    """Kill a process without a chance to clean up, and wait for its end."""
+    """Kill a process without any cleanup, and wait for its end."""
     if send(process, signal.SIGKILL):
         _wait([process], PATIENCE_S)
 
 
 def _wait(processes: list[Process], patience_s: float) -> list[Process]:
-    """Wait until processes have ended; return those that have not."""
+    """Wait until processes have ended; return those that still run."""
     deadline = time.monotonic() + patience_s
     left = []
     for each in processes:
@@ -147,7 +147,7 @@ def _wait(processes: list[Process], patience_s: float) -> list[Process]:
 
 
 def connects(address: str, port: int) -> bool:
-    """Whether a process takes connections at an address."""
+    """Whether a process accepts connections at an address."""
     with suppress(OSError), socket.create_connection((address, port), timeout=1.0):
         return True
     return False
@@ -177,7 +177,7 @@ def memory_bytes(process: Process) -> int:
 
 @cache
 def machine() -> str:
-    """Return the processor, its cores that may be used, and the operating system, in words."""
+    """Return the processor, the number of usable cores, and the operating system, in words."""
     return f"{_processor()}, {cores()} cores, {_memory_gib():.0f} GiB, {platform.system()} {platform.release()}"
 
 
@@ -198,7 +198,7 @@ def _memory_gib() -> float:
 
 @cache
 def cpu_quantum_s() -> float:
-    """Return the longest step of another process's CPU clock, in seconds: what a reading may lack for each busy core.
+    """Return the longest step of another process's CPU clock, in seconds: the possible lag of a reading per busy core.
 
     A busy process is watched for some tenths of a second. The kernel brings the clock of a process up to date at its
     own ticks only.
@@ -213,10 +213,10 @@ def cpu_quantum_s() -> float:
             last = now
         time.sleep(1e-5)
     busy.wait()
-    # a step is also long when the watcher waits for a core: the middle of the steps is the clock's own
+    # a step is also long if the watcher waits for a core, so take the middle one
     return sorted(steps)[len(steps) // 2] if steps else 1.0 / os.sysconf("SC_CLK_TCK")
 
 
 def cpu_error_s() -> float:
-    """Return how far the difference of two readings of a process's CPU time may be off, in seconds."""
+    """Return the largest error of a difference between two CPU time readings, in seconds."""
     return 2 * cores() * cpu_quantum_s()

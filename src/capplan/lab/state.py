@@ -1,4 +1,4 @@
-"""The state of the lab, a file in the user's cache: what was asked for, and every process that was started.
+"""The state of the lab, a file in the user's cache: its configuration and every process that it started.
 
 One lab runs at a time. Commands that change it hold a lock, which the system releases when they end.
 """
@@ -27,7 +27,7 @@ NO_LAB = "no lab is running: start one with 'capplan lab up'"
 
 @dataclass(frozen=True)
 class State:
-    """What is known of the lab.
+    """The recorded state of the lab.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class State:
 
     @property
     def alive(self) -> dict[str, Process]:
-        """The processes that run."""
+        """The processes that still run."""
         return {name: each for name, each in self.processes.items() if self.boot == boot() and each.alive}
 
     def with_process(self, name: str, process: Process) -> State:
@@ -60,7 +60,7 @@ class State:
 
 
 def boot() -> str:
-    """Return what this start of the machine is called."""
+    """Return the id of this boot of the machine."""
     return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 
@@ -75,7 +75,7 @@ def packages() -> Path:
 
 
 def running() -> Path:
-    """Return the folder of the lab that runs; `down` deletes it."""
+    """Return the folder of the running lab; `down` deletes it."""
     return folder() / "running"
 
 
@@ -112,7 +112,7 @@ def _parsed(found: Any) -> State:
 
 
 def needed() -> State:
-    """Return the state of the lab.
+    """Return the state of the lab; refuse if there is none.
 
     Raises
     ------
@@ -132,7 +132,7 @@ def write(state: State) -> None:
 
 
 def delete() -> None:
-    """Delete what a lab leaves: its state last, so that an interrupted deletion can be repeated."""
+    """Delete a lab's files, its state last, so that an interrupted deletion can be repeated."""
     if not running().is_dir():
         return
     for each in sorted(running().iterdir()):

@@ -1,1 +1,1 @@
-"""The run-time model of one layout: what a system is, its solved figures, their bands and what these rest on."""
+"""The run-time model of one layout: the system contract, solved figures, their bands, and the basis of each figure."""

@@ -1,4 +1,4 @@
-"""Simple rules for capacity, which a planner would use without a model and which a model has to beat.
+"""Simple rules for capacity: what a planner would use without a model, so a model has to beat them.
 
 Each rule estimates the capacity of a layout from the measured capacities of other layouts, by the number of nodes.
 """
@@ -86,13 +86,13 @@ def scalability_of_clients(clients: FloatArray, throughput: FloatArray, wanted: 
 
 
 def power_law(sizes: FloatArray, figures: FloatArray, wanted: float) -> float:
-    """Scale a figure by a power of the size (least squares of the logarithms); sizes are above zero."""
+    """Scale a figure as a power of the size (least squares on logarithms); sizes must be above zero."""
     slope, start = np.polyfit(np.log(sizes), np.log(figures), 1)
     return float(np.exp(start + slope * np.log(wanted)))
 
 
 def work_of_copies(replicas: FloatArray, times: FloatArray, wanted: float) -> float:
-    """Return the time ``c + r x RF`` of a request: a part of its own, and one for each copy; neither is negative.
+    """Return the request time ``c + r x RF``: a fixed part plus one part per copy, neither negative.
 
     For a throughput, give its inverse: the time that the cluster takes for one request.
     """

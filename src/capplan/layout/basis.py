@@ -1,4 +1,4 @@
-"""What each figure of a prediction rests on: load tests that measured such a figure, or the model only.
+"""The basis of each figure in a prediction: load tests that measured such a figure, or only the model.
 
 A figure that was measured somewhere is `measured`, `interpolated` or `extrapolated` by the layouts and the loads of the
 tests that measured it. A load is a rate relative to the capacity that the model gives that layout.
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from capplan.models.language.units import FloatArray
 
 
-_SAME_LOAD = 0.05  # relative distance of loads that count as the same: repeats of a load test differ by as much
+_SAME_LOAD = 0.05  # loads within this relative distance count as the same; repeats of a load test differ as much
 
 
 class FigureBasis:
-    """What the figures of one layout rest on.
+    """The basis of each figure of one layout.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class FigureBasis:
         return self.system.extrapolation(self.scenario, self.capacity, tests).basis if tests else "model only"
 
     def of_latency(self, name: str, statistic: str, rate_per_s: float) -> Basis:
-        """Return the basis of a statistic of the times of a reported request class at an offered peak rate."""
+        """Return the basis of a latency statistic of a reported request class at an offered peak rate."""
         return self._at(Figure("latency", name, statistic), rate_per_s)
 
     def of_utilisation(self, resource: str, rate_per_s: float) -> Basis:
@@ -70,7 +70,7 @@ class FigureBasis:
         return "interpolated" if layout == "measured" and not same else layout
 
     def _alike(self, test: LoadTest[Any]) -> bool:
-        """Whether a test had this layout."""
+        """Whether a test used this layout."""
         return self.system.extrapolation(self.scenario, None, [test]).basis == "measured"
 
     def _measured_by(self, figure: Figure) -> Sequence[LoadTest[Any]]:
@@ -92,7 +92,7 @@ class FigureBasis:
 
     @cached_property
     def _loads(self) -> Mapping[tuple[str, Any], float]:
-        """The loads of the tests: 1 where they searched for the highest rate."""
+        """The loads of the tests; 1 for tests that searched for the highest rate."""
         return {(test.name, test.scenario): self._load(test) for test in self._tests}
 
     def _load(self, test: LoadTest[Any]) -> float:

@@ -93,7 +93,7 @@ def evenly_along(figure: FloatArray, count: int, *, in_rounds: bool = False) -> 
 
 
 def representatives(values: Values, count: int) -> Representatives:
-    """Choose draws such that every draw of the ensemble is near one of them.
+    """Choose draws so that every draw of the ensemble lies close to one of them.
 
     Each step adds the draw that reduces the total distance to the nearest chosen draw most (greedy k-medians;
     Cornuejols, Fisher & Nemhauser 1977). Distances are between logarithms of values, divided by their standard

@@ -1,4 +1,4 @@
-"""Distance of a layout from the measured ones, in doublings of its axes, and how much each axis moves each figure."""
+"""How far a layout lies outside the tested range, in doublings per axis, and how much each axis changes each figure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Basis = Literal["measured", "interpolated", "extrapolated"]
 
 
 class Excess(NamedTuple):
-    """One way in which a layout lies outside the measured ones.
+    """One axis on which a layout lies outside the tested range.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Excess(NamedTuple):
 
     @property
     def way(self) -> str:
-        """What another layout has in common with this one if it lies outside in the same way."""
+        """The key that this excess shares with another layout's excess on the same axis and side."""
         return self.axis or self.words
 
 
@@ -57,7 +57,7 @@ _FULL = 0.1
 
 @dataclass(frozen=True)
 class Extrapolation:
-    """Distance of a layout from the measured ones.
+    """How far a layout lies outside the tested range.
 
     Attributes
     ----------
@@ -78,11 +78,11 @@ class Extrapolation:
 
     @property
     def doublings(self) -> float:
-        """Doublings outside the measured range, summed over all ways."""
+        """Doublings outside the tested range, summed over all axes."""
         return sum(each.doublings for each in (*self.excess, *self.excess_of_rates))
 
     def factor(self, widening: float, figure: str, responses: Responses, beside: Extrapolation | None = None) -> float:
-        """Return the factor that widens the model error of a figure.
+        """Return the factor that widens a figure's model error.
 
         Parameters
         ----------
@@ -108,12 +108,12 @@ class Extrapolation:
         return 1 + widening * sum(own)
 
     def without_effect(self, responses: Responses) -> tuple[Excess, ...]:
-        """Return the ways that move no figure."""
+        """Return the axes that change no figure."""
         return tuple(each for each in self.excess if each in responses and not any(responses[each].values()))
 
 
 def _counted(excess: Excess, response: float | None) -> float:
-    """Return the doublings that count, from how far the excess moves the figure; all of them if this is not known."""
+    """Return the doublings that count, limited by the change of the figure; all of them if the change is unknown."""
     return excess.doublings if response is None else min(excess.doublings, response / _FULL)
 
 
@@ -124,7 +124,7 @@ def extrapolation(
     outside: Sequence[Excess] = (),
     outside_of_rates: Sequence[Excess] = (),
 ) -> Extrapolation:
-    """Measure how far a scenario lies from the measured ones.
+    """Measure how far a scenario lies outside the tested range.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def _inside(scenario: Scenario, measured: Sequence[Scenario], axes: Mapping[str,
 
 
 def _numbers(scenario: Scenario, axis: str) -> tuple[float, ...]:
-    """Return the numbers of a field: one, or those of the data centres that have any; none if it is left open."""
+    """Return a field's numbers: one, or one for each data centre that has any; none if the field is not set."""
     value = getattr(scenario, axis)
     if value is None:
         return ()
@@ -178,7 +178,7 @@ def _written(scenario: Scenario, axis: str) -> str:
 
 
 def _outside(scenario: Scenario, measured: Sequence[Scenario], axis: str, label: str) -> list[Excess]:
-    """Return how far a field lies outside on each side; of several data centres, the farthest counts."""
+    """Return how far a field lies outside the range on each side; the farthest data centre counts."""
     values = _numbers(scenario, axis)
     if not values:
         return []
@@ -195,7 +195,7 @@ def _outside(scenario: Scenario, measured: Sequence[Scenario], axis: str, label:
 
 
 def _doublings(scenario: Scenario, axis: str, low: float, high: float) -> float:
-    """Return how far two values are apart; from none to one is a doubling, and no two shares are farther apart."""
+    """Return the distance of two values in doublings; 0 to 1 counts as one, and two shares differ by one at most."""
     if not low:
         return 1 + max(math.log2(high), 0.0)
     far = math.log2(high / low)
@@ -203,7 +203,7 @@ def _doublings(scenario: Scenario, axis: str, low: float, high: float) -> float:
 
 
 def _limited(scenario: Scenario, axis: str, low: float, high: float) -> Scenario | None:
-    """Return a scenario with the numbers of one field brought into a range; None if there is no such layout."""
+    """Return a scenario with one field's numbers clipped to a range; None if no such layout exists."""
     value = getattr(scenario, axis)
     limited = [
         type(number)(min(max(number, low), high)) for number in (value if isinstance(value, tuple) else (value,))
@@ -234,7 +234,7 @@ _LOADS = np.array([0.05, 0.8, 0.95])  # shares of the smaller capacity: queues r
 
 
 def responses(ways: Sequence[Excess], figures: Callable[[Any], Layout], layout: Any) -> Responses:
-    """Measure how far each excess moves each figure.
+    """Measure how much each axis outside the tested range changes each figure.
 
     Parameters
     ----------
@@ -258,7 +258,7 @@ def responses(ways: Sequence[Excess], figures: Callable[[Any], Layout], layout: 
 
 
 def _moved(here: Layout, inside: Layout) -> dict[str, float]:
-    """Return how far the figures of two layouts are apart, in doublings."""
+    """Return how far the figures of two layouts differ, in doublings."""
     moved = {RATE: _shift(here.rates, inside.rates)}
     if here.solution is None or inside.solution is None:
         return moved
@@ -272,7 +272,7 @@ def _moved(here: Layout, inside: Layout) -> dict[str, float]:
 
 
 def _loads(solution: Solution, figures: Figures) -> dict[str, FloatArray]:
-    """Return the shares of time that the kinds of stations and the outermost pools are busy, by name."""
+    """Return the utilisation of each kind of station and of the outermost pools, by name."""
     loads = {name: figures.utilisation(name) for name in solution.resources}
     pool = solution.analysis.pool
     return loads if pool is None else {**loads, _POOLS: figures.point.busy_units / pool[0]}

@@ -1,4 +1,4 @@
-"""The fitted file of a system: parameters, draws, predictions, and what they were fitted to."""
+"""The fitted file of a system: parameters, draws, predictions, and the evidence that they were fitted to."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class FittedFigure:
 
 @dataclass(frozen=True)
 class NestedFigure:
-    """A prediction of a documented figure by a fit without its scenario and without another one, SI.
+    """A prediction of a documented figure by a fit without its scenario and without one further scenario, SI.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Posterior:
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A choice that the documents leave open, and how well the figures fit under it.
+    """A choice that the documents leave open, and the quality of the fit under it.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ class FittedTable:
 
 
 class Expected(NamedTuple):
-    """What a calibration of a system must match.
+    """What a calibration must match in its system.
 
     Attributes
     ----------
@@ -211,7 +211,7 @@ class Fitted:
 
     @property
     def its_table(self) -> FittedTable:
-        """The table that it was fitted to.
+        """The load-test table of this calibration.
 
         Raises
         ------
@@ -252,7 +252,7 @@ class Fitted:
         return {name: float(single.get(name, np.asarray(value))) for name, value in defaults(parameters).items()}
 
     def middle(self) -> dict[str, float]:
-        """Return the free parameters at the draw nearest to the centre of the ensemble, SI."""
+        """Return the free parameters at the draw nearest to the ensemble's centre, SI."""
         return dict(zip(self.names, self.draws[self._nearest()], strict=True))
 
     def _nearest(self) -> int:

@@ -1,4 +1,4 @@
-"""Observations: what load tests measured, what the model predicts for each figure, and what a good fit is."""
+"""Observations: measured figures of load tests, their predictions, and the goals of a good fit."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Goal:
 
 
 class Scored(NamedTuple):
-    """How a left-out figure is compared with simple rules.
+    """How to compare a left-out figure with simple rules.
 
     Attributes
     ----------
@@ -239,7 +239,7 @@ class Observations(Generic[S]):
                 yield row, figures.time_s(self._classes(row, figures.asked), _level(row))
 
     def _classes(self, row: Evidence, asked: Sequence[str]) -> tuple[str, ...]:
-        """Return the classes of the network that a row covers; all classes in the traffic if it names none."""
+        """Return the network classes that a row covers; all classes in the traffic if the row names none."""
         reported = self.system.reported
         if row.request_class and row.request_class not in reported:
             known = nearest(row.request_class, reported)
@@ -248,7 +248,7 @@ class Observations(Generic[S]):
         return tuple(name for each in names for name in reported[each])
 
     def figure_of(self, row: Evidence) -> Figure | None:
-        """Return the figure of a prediction that a row measures; None: none of them.
+        """Return the figure of a prediction that a row measures; None if there is no such figure.
 
         Parameters
         ----------
@@ -274,23 +274,23 @@ class Observations(Generic[S]):
         return 0.05
 
     def bounds_of(self, row: Evidence) -> tuple[float, float] | None:
-        """Return the lowest and highest prediction that meet a figure's goal, SI; None if it has no goal of its own."""
+        """Return the lowest and highest prediction that meet a figure's own goal, SI; None if it has none."""
         del row
         return None
 
     def kind_of(self, row: Evidence) -> Kind | None:
-        """Return the model error that the error of a left-out figure contributes to; None: to neither."""
+        """Return the model error that a left-out figure contributes to; None if it contributes to none."""
         if row.unit == "s":
             return "time"
         return "rate" if row.unit == "1/s" or row.quantity == UTILISATION else None
 
     def scored(self, row: Evidence) -> Scored | None:
-        """Return how a left-out figure is compared with simple rules; None: not at all."""
+        """Return how to compare a left-out figure with simple rules; None if it is not scored."""
         del row
         return None
 
     def not_scored(self, row: Evidence) -> str:
-        """Return why a left-out figure is not scored, as a clause after "because"; empty: it is scored."""
+        """Return why a left-out figure is not scored, as a clause after "because"; empty if it is scored."""
         del row
         return ""
 
@@ -306,12 +306,12 @@ class Observations(Generic[S]):
         return ()
 
     def group_of(self, row: Evidence) -> str:
-        """Return the group of a measured time; times of one group share a model error."""
+        """Return the group of a measured time; all times of one group share a model error."""
         del row
         return ""
 
     def group(self, scenario: S, request_class: str) -> str:
-        """Return the group of the times of a request class of a scenario."""
+        """Return the group of times for a request class in a scenario."""
         del scenario, request_class
         return ""
 

@@ -1,4 +1,4 @@
-"""What a layout must survive: losses of machines, and situations such as a repair or cold caches."""
+"""Situations that a layout must survive: lost machines, and conditions such as a repair or cold caches."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Solved = Callable[[Values, Places | None], Solution]
 
 @dataclass(frozen=True)
 class Loss:
-    """What is lost at once.
+    """Machines and data centres that are lost at the same time.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Loss:
 
 @dataclass(frozen=True, kw_only=True)
 class Remainder:
-    """What is left of a layout, under one assumption about the consistency levels.
+    """What remains of a layout after a loss, under one assumption about consistency levels.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class Remainder:
 
 
 def read_loss(text: str, kinds: Mapping[str, str], dcs: int) -> Loss:
-    """Read what is lost at once, such as `node,dc2,front`.
+    """Read a loss, such as `node,dc2,front`.
 
     Parameters
     ----------
@@ -142,14 +142,14 @@ class Factor(NamedTuple):
     log_sd: float
 
     def draws(self, count: int, stream: int) -> FloatArray:
-        """Return one value for each of `count` draws; each stream orders them differently (count,)."""
+        """Return one value for each of `count` draws (count,); each stream has its own order."""
         levels = (np.random.default_rng(stream).permutation(count) + 0.5) / count
         return np.asarray(self.median * np.exp(self.log_sd * ndtri(levels)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Situation:
-    """Conditions that a load test did not have.
+    """Conditions that no load test had.
 
     Attributes
     ----------
@@ -173,11 +173,11 @@ class Situation:
 
     @property
     def guessed(self) -> bool:
-        """Whether no source exists."""
+        """Whether the situation has no source."""
         return self.source == "guess"
 
     def applied_to(self, fitted: Fitted) -> Fitted:
-        """Return a calibration in this situation: each draw of the parameters has its own factors.
+        """Return a calibration for this situation: every draw is multiplied by random factors.
 
         Raises
         ------
@@ -193,7 +193,7 @@ class Situation:
 
 
 class Machine(NamedTuple):
-    """A kind of machine that a layout is made of, and that a planner pays for.
+    """A kind of machine that a layout consists of and a planner pays for.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""A layout analysed once, and its figures at any peak rate, as arrays over parameter draws."""
+"""A layout that is analysed once, and its figures at any peak rate, as arrays over parameter draws."""
 
 from __future__ import annotations
 
@@ -116,11 +116,11 @@ class Figures:
 
     @cached_property
     def without_pauses(self) -> Figures:
-        """The figures of nodes that never pause and are always as fast, as in a simulation."""
+        """The figures for nodes that never pause and keep a constant speed, as in a simulation."""
         return self._at_the_same_point(pausing=None, varying=None)
 
     def represented(self, place: Places) -> Figures:
-        """Return the figures as if only some draws were solved; `place` (draws,) has the one for each draw."""
+        """Return the figures as if only some draws were solved; `place` (draws,) maps draws to representatives."""
         return self._at_the_same_point(place=place)
 
     def _at_the_same_point(self, **changes: Any) -> Figures:
@@ -134,7 +134,7 @@ class Figures:
 
     @property
     def asked(self) -> tuple[str, ...]:
-        """Reported classes in the traffic."""
+        """Reported classes that occur in the traffic."""
         return tuple(name for name, classes in self.reported.items() if set(classes) & self.analysis.share.keys())
 
     @cached_property
@@ -155,7 +155,7 @@ class Figures:
         return self.time_s(self.reported[name], None if statistic == "mean" else LEVELS[statistic])
 
     def time_s(self, classes: Sequence[str], level: float | None) -> FloatArray:
-        """Return the response time over some classes of the network, seconds (..., draws).
+        """Return the response time over some network classes, seconds (..., draws).
 
         Parameters
         ----------
@@ -188,20 +188,20 @@ class Figures:
         return np.concatenate([mean[None], self._quantiles_s(tuple(LEVELS.values()), classes)])
 
     def _quantiles_s(self, levels: Sequence[float], classes: Sequence[str]) -> FloatArray:
-        """Return percentiles (levels, ..., draws). Each draw has its own pauses, also where another represents it."""
+        """Return percentiles (levels, ..., draws); each draw has its own pauses, even if another draw represents it."""
         if self.pausing is None:
             return self._every(self._varied_point.quantiles_s(levels, *classes))
         return self._varied_point.quantiles_s(levels, *classes, delays=self._delays, place=self.place)
 
     @cached_property
     def _varied_point(self) -> OperatingPoint:
-        """The operating point as percentiles see it."""
+        """The operating point used for percentiles, with varying node speed."""
         if self.varying is None:
             return self.point
         return varied(self.point, self.varying(np.minimum(self.point.rate_per_s / self.analysis.drift_per_s, 1.0)))
 
     def _closed_s(self, closed: ClosedForm, level: float | None) -> FloatArray:
-        """Return a figure in closed form; infinite beyond the sustained rate, unless clients wait for their answers."""
+        """Return a figure in closed form; infinite beyond the sustained rate unless clients wait for their answers."""
         if self.bounded:
             return closed(self.peak_rate, level)
         return np.where(self.peak_rate < self.analysis.drift_per_s, closed(self.peak_rate, level), np.inf)
@@ -212,7 +212,7 @@ class Figures:
         return self._every(np.max([self._busy(name) for name in names], axis=0))
 
     def _busy(self, name: str) -> FloatArray:
-        """Return the mean share of busy servers, as a simulation counts it even if speed depends on the load."""
+        """Return the mean share of busy servers as a simulation counts it, also for load-dependent speed."""
         completed = self._completed_per_s
         station = self.analysis.stations[name]
         if station.rate is not None:
@@ -339,7 +339,7 @@ class Solution:
         )
 
     def _up_to_capacity(self, pausing: Pausing) -> Pausing:
-        """Let pauses delay requests beyond the capacity as much as at the capacity.
+        """Cap the delay of pauses beyond the capacity at its value at the capacity.
 
         All places are taken there, with pauses or without, so a longer queue cannot build up behind a paused node.
         """

@@ -1,4 +1,4 @@
-"""The contract of a system: what its author provides, and what the other layers use.
+"""The contract of a system: what its author implements and other layers use.
 
 A name, a summary, a scenario, parameters and a network are required. Everything else has a default: observations come
 from `evidence.csv` beside the system's code, there are no outages to report, and so on.
@@ -46,7 +46,7 @@ DEFAULT_BUDGET_S = 0.4  # more would hardly narrow a band, whose other parts dom
 
 
 class Notes(Generic[S]):
-    """What a reader must know besides the figures, in plain sentences.
+    """Notes for the reader besides the figures, in plain sentences.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Notes(Generic[S]):
         self.evidence = evidence
 
     def claims(self, scenario: S) -> tuple[str, ...]:
-        """Return what documents claim about such a layout without a measurement, one sentence each."""
+        """Return what documents claim about such a layout without having measured it, one sentence each."""
         del scenario
         return ()
 
@@ -91,7 +91,7 @@ class Notes(Generic[S]):
         return []
 
     def notes(self, case: Case[S], capacity: Band, figures: Figures) -> list[str]:
-        """Return what else a reader must know, in plain sentences; `--explain` shows them.
+        """Return further notes for the reader, in plain sentences; `--explain` shows them.
 
         Parameters
         ----------
@@ -113,7 +113,7 @@ class Notes(Generic[S]):
 
 
 class System(ABC, Generic[S]):
-    """A system: scenario, parameters and network, with what was observed of it.
+    """A system: scenario, parameters, network, and its observations.
 
     Subclass it, set the first four attributes and implement `network`; override other methods where their defaults do
     not fit. Export one instance as `SYSTEM`.
@@ -194,7 +194,7 @@ class System(ABC, Generic[S]):
         """
 
     def other_assignment(self, scenario: S, values: Values) -> Network | None:
-        """Return the network with the other form of queueing that cores may have, for one request per second.
+        """Return the network with the alternative assignment of requests to cores, for one request per second.
 
         By default requests are assigned to the servers of a station at random, or share one queue if they do not so
         far. The difference shows how far latencies between idle and full are a guess.
@@ -214,7 +214,7 @@ class System(ABC, Generic[S]):
         return None if some is None else own.with_assignment("pooled" if some.has_lanes else "random")
 
     def assumed_data(self, scenario: S) -> str:
-        """Return which data a layout is taken to have where the load tests had others, in words; empty if the same."""
+        """Return in words the data that a layout is assumed to have; empty if the load tests had the same data."""
         del scenario
         return ""
 
@@ -237,7 +237,7 @@ class System(ABC, Generic[S]):
         )
 
     def resource_name(self, scenario: S, resource: str) -> str:
-        """Return what a resource is called in a sentence, with its number where that limits it, such as `2 masters`.
+        """Return a resource's name for sentences, with the number if it matters, such as `2 masters`.
 
         Parameters
         ----------
@@ -257,11 +257,11 @@ class System(ABC, Generic[S]):
         return {}
 
     def machines_by_dc(self, scenario: S) -> Sequence[Mapping[str, int]]:
-        """Return how many machines of each kind each data centre has; all are in one by default."""
+        """Return the number of machines of each kind in each data centre; by default all are in one."""
         return (self.machine_counts(scenario),)
 
     def round_trips_by_dc(self, scenario: S, values: Values) -> Sequence[Sequence[float]]:
-        """Return the round trips between data centres, seconds (dcs, dcs), medians over draws; by default there is one.
+        """Return the round trips between data centres, seconds (dcs, dcs), medians over draws; empty for a single one.
 
         Parameters
         ----------
@@ -275,7 +275,7 @@ class System(ABC, Generic[S]):
 
     @cached_property
     def reported(self) -> Mapping[str, tuple[str, ...]]:
-        """Classes of the network, by the request class that reports combine them in."""
+        """Network classes by the request class that reports combine them into."""
         default = self.network(self.scenario(), defaults(self.parameters), 1.0)
         return {each.name: (each.name,) for each in default.classes}
 
@@ -304,7 +304,7 @@ class System(ABC, Generic[S]):
     # Closed forms
 
     def response_s(self, scenario: S, values: Values, rate_per_s: FloatArray, level: float | None) -> FloatArray:
-        """Return the response time in closed form; override it if a closed form is better than the solver.
+        """Return the response time in closed form; override it where a closed form is more accurate than the solver.
 
         Parameters
         ----------
@@ -323,7 +323,7 @@ class System(ABC, Generic[S]):
         raise NotImplementedError
 
     def variation(self, values: Values, utilisation: FloatArray) -> FloatArray | None:
-        """Return how much the speed of nodes varies in a run; not at all unless overridden.
+        """Return how much node speed varies during a run; by default it is constant.
 
         As pauses, it widens percentiles, simulated or not. Means stay as they are.
 
@@ -345,7 +345,7 @@ class System(ABC, Generic[S]):
     def pauses(
         self, scenario: S, values: Values, analysis: Analysis, rate_per_s: FloatArray, place: Places | None
     ) -> Mapping[str, Sequence[RareDelay]]:
-        """Return the delays by pauses of nodes, such as garbage collection; none unless overridden.
+        """Return the delays caused by pauses of nodes, such as garbage collection; none unless overridden.
 
         They are added to percentiles, simulated or not. Means stay as they are, because load tests that a system is
         fitted to report means with pauses.
@@ -388,7 +388,7 @@ class System(ABC, Generic[S]):
         return np.array(0.5)
 
     def clients(self, scenario: S) -> int | None:
-        """Return the number of clients that wait for their answers; None if requests come whatever the answers."""
+        """Return the number of clients that wait for their answers; None for open traffic."""
         del scenario
         return None
 
@@ -397,7 +397,7 @@ class System(ABC, Generic[S]):
         return self.clients(scenario) is not None
 
     def ratios(self, scenario: S, values: Values) -> Mapping[str, FloatArray]:
-        """Return the ratios of throughput to that of reference layouts, for a system with `ratios_only`.
+        """Return the ratios of throughput to reference layouts, for a system with `ratios_only`.
 
         Parameters
         ----------
@@ -450,11 +450,11 @@ class System(ABC, Generic[S]):
 
     @cached_property
     def notes(self) -> Notes[S]:
-        """What a reader must know besides the figures."""
+        """Notes for the reader besides the figures."""
         return Notes(self.evidence)
 
     def outages(self, case: Case[S], losses: Sequence[Loss]) -> tuple[Remainder, ...]:
-        """Return what is left of the layout when nodes or data centres are lost.
+        """Return what remains of the layout after nodes or data centres are lost.
 
         Parameters
         ----------
@@ -472,7 +472,7 @@ class System(ABC, Generic[S]):
         return ()
 
     def sessions_not_found(self, case: Case[S], figures: Figures) -> tuple[SessionNotFound, ...]:
-        """Return the probability that a session just started is not found in another data centre.
+        """Return the probability that a read in another data centre misses a session that has just started.
 
         Parameters
         ----------
@@ -485,14 +485,14 @@ class System(ABC, Generic[S]):
         return ()
 
     def workers(self, scenario: S) -> Mapping[str, Number]:
-        """Return the units of each outermost pool, by kind of the station that they work on."""
+        """Return the number of units of each outermost pool, by the kind of station that the units work on."""
         del scenario
         return {}
 
     # Uncertainty
 
     def excess(self, scenario: S, tests: Sequence[LoadTest[S]]) -> Sequence[Excess]:
-        """Return how far a layout lies outside the measured ones, apart from its numeric fields.
+        """Return how far a layout lies outside the tested range on axes other than its numeric fields.
 
         A band widens only for figures that respond to an excess. `Excess.inside` is the layout to compare with; without
         it, all figures are taken to respond.
@@ -508,22 +508,22 @@ class System(ABC, Generic[S]):
         return ()
 
     def excess_of_rates(self, scenario: S, tests: Sequence[LoadTest[S]]) -> Sequence[Excess]:
-        """Return the same as `excess` for ways that matter to rates only, because times were measured there."""
+        """Return `excess` for axes that only affect rates, because times were measured there."""
         del scenario, tests
         return ()
 
     def highest_measured_rate(self, scenario: S, tests: Sequence[LoadTest[S]]) -> float | None:
-        """Return the highest measured rate of such a layout, requests per second; None if capacities were measured."""
+        """Return the highest rate measured for such a layout, requests per second; None if capacities were measured."""
         del scenario, tests
         return None
 
     def offset(self, scenario: S, values: Values) -> Offset:
-        """Return the part of every latency that the model error of times does not cover, such as a round trip."""
+        """Return the part of every latency that is exempt from the model error of times, such as a round trip."""
         del scenario, values
         return NO_OFFSET
 
     def upper_bound(self, scenario: S) -> S | None:
-        """Return a layout that certainly completes at least as much; its capacity limits the band of this one's."""
+        """Return a layout with certainly no lower throughput; its capacity caps the band of this one."""
         del scenario
         return None
 
@@ -590,12 +590,12 @@ class System(ABC, Generic[S]):
         return fitted
 
     def of(self, fitted: Fitted) -> System[S]:
-        """Return the system as a calibration knows it: itself, unless the calibration brings its own load tests."""
+        """Return the system for a calibration: itself, unless the calibration brings its own load tests."""
         del fitted
         return self
 
     def usual_scenario(self, fitted: Fitted) -> S:
-        """Return the scenario to ask about where nothing else is said: the defaults, or what the load tests had."""
+        """Return the default scenario to ask about: the field defaults, or the layout of the load tests."""
         del fitted
         return self.scenario()
 
@@ -652,7 +652,7 @@ class System(ABC, Generic[S]):
     def extrapolation(
         self, scenario: S, rate_per_s: float | None = None, tests: Sequence[LoadTest[S]] | None = None
     ) -> Extrapolation:
-        """Measure how far a layout and a rate lie from the measured ones.
+        """Measure how far a layout and a rate lie outside the tested range.
 
         Parameters
         ----------
@@ -686,7 +686,7 @@ class System(ABC, Generic[S]):
         return [Excess(math.log2(rate_per_s / highest), words)]
 
     def responses(self, fitted: Fitted, scenario: S, far: Extrapolation) -> Responses:
-        """Measure how far each way in which a layout lies outside moves each figure, at one value of each parameter.
+        """Measure how much each axis outside the tested range changes each figure, at one value of each parameter.
 
         Parameters
         ----------
@@ -729,7 +729,7 @@ class System(ABC, Generic[S]):
         return Uncertainty(known.rate, known.time, seed, by_class)
 
     def basis_of_figures(self, scenario: S, fitted: Fitted, capacity: FloatArray) -> FigureBasis:
-        """Return what each figure of a layout rests on.
+        """Return the basis of each figure of a layout.
 
         Parameters
         ----------
@@ -747,15 +747,15 @@ class System(ABC, Generic[S]):
         return tuple(source.citation for source in self.sources)
 
 
-@lru_cache(maxsize=32)  # many layouts are compared with the same measured one, and each is asked for several times
+@lru_cache(maxsize=32)  # many layouts are compared with the same tested one, and each is needed several times
 def _middle(system: System[Any], scenario: Scenario, fitted: Fitted) -> Solution:
-    """Return a layout analysed at one value of each parameter."""
+    """Return a layout analysed at one value per parameter."""
     return system.solution(scenario, system.median_values(fitted, scenario))
 
 
-@lru_cache(maxsize=256)  # a layout is asked with few draws, with many, and under several conditions
+@lru_cache(maxsize=256)  # a layout is needed with few and many draws, and under several conditions
 def _responses(system: System[Any], scenario: Scenario, fitted: Fitted) -> Responses:
-    """Return how far each way in which a layout lies outside the measured ones moves each figure."""
+    """Return how much each axis outside the tested range changes each figure."""
     return system.responses(fitted, scenario, system.extrapolation(scenario))
 
 
@@ -773,7 +773,7 @@ _KEPT = (
 
 @dataclass(frozen=True)
 class Case(Generic[S]):
-    """A scenario with its system and its calibration, resolved once and passed on.
+    """A scenario with its system and calibration, resolved once and passed on.
 
     Attributes
     ----------
@@ -800,24 +800,24 @@ class Case(Generic[S]):
     draws: int | None = None
 
     def at(self, offered_per_s: float) -> Case[S]:
-        """Return the case at an offered rate, requests per second; it keeps results that do not depend on the rate."""
+        """Return the case at an offered rate, requests per second; keeps the results that do not depend on the rate."""
         case = replace(self, offered_per_s=offered_per_s)
         vars(case).update({name: vars(self)[name] for name in _KEPT if name in vars(self)})
         return case
 
     def asked(self, scenario: S) -> Case[S]:
-        """Return the case of the same layout with another rate or other objectives; it keeps what is the same."""
+        """Return the case for the same layout with another rate or other objectives; keeps results that stay valid."""
         case = replace(self, scenario=scenario, offered_per_s=None)
         vars(case).update({name: vars(self)[name] for name in _KEPT if name in vars(self) and name != "objectives"})
         return case
 
     def changed(self, scenario: S) -> Case[S]:
-        """Return a case with another scenario of the same system, and no offered rate yet."""
+        """Return a case for another scenario of the same system, without an offered rate."""
         return replace(self, scenario=scenario, offered_per_s=None)
 
     @cached_property
     def representatives(self) -> Representatives | None:
-        """The solved draws; None: all draws are solved."""
+        """The solved draws; None if all draws are solved."""
         if self.draws is None:
             return None
         return representatives(self.system.values(self.fitted, self.scenario), self.draws)
@@ -840,13 +840,13 @@ class Case(Generic[S]):
 
     @cached_property
     def along(self) -> Solution:
-        """The layout for figures at many shares of its capacity; at a few draws if each rate takes long to solve."""
+        """The layout for figures at many shares of its capacity; with few draws if each rate is slow to solve."""
         slow = self.draws is None and len(self.solution.analysis.groups) > 1
         return replace(self, draws=2 * SMALL_ENSEMBLE).solution if slow else self.solution
 
     @property
     def middle(self) -> Solution:
-        """The layout analysed at one value of each parameter."""
+        """The layout analysed at one value per parameter."""
         return _middle(self.system, self._layout, self.fitted)
 
     @cached_property
@@ -865,40 +865,40 @@ class Case(Generic[S]):
 
     @cached_property
     def given_per_s(self) -> float | None:
-        """Offered peak rate that the scenario gives, requests per second; None if it gives none."""
+        """Offered peak rate from the scenario, requests per second; None if it has none."""
         return self.system.offered_per_s(self.scenario, self.values)
 
     @cached_property
     def basis(self) -> FigureBasis:
-        """What each figure rests on."""
+        """The basis of each figure."""
         return self.system.basis_of_figures(self.scenario, self.fitted, self.solution.capacity)
 
     @cached_property
     def extrapolation(self) -> Extrapolation:
-        """Distance of the layout and the offered rate from the measured ones."""
+        """How far the layout and the offered rate lie outside the tested range."""
         return self.system.extrapolation(self.scenario, self.offered_per_s)
 
     @property
     def responses(self) -> Responses:
-        """How far each way in which the layout lies outside the measured ones moves each figure."""
+        """How much each axis outside the tested range changes each figure."""
         return _responses(self.system, self._layout, self.fitted)
 
     @cached_property
     def _layout(self) -> S:
-        """The scenario without what it asks."""
+        """The scenario without load and objectives."""
         return changed(self.scenario, tps=None, slo=())
 
     @property
     def uncertainty(self) -> Uncertainty:
-        """Uncertainty of the figures: of rates as at the capacity, of times as at the offered rate."""
+        """Uncertainty of the figures: rates as at the capacity, times as at the offered rate."""
         return self.uncertainty_with(self._offset)
 
     def uncertainty_with(self, offset: Offset) -> Uncertainty:
-        """Return the uncertainty with another part of latencies that the model error of times does not cover."""
+        """Return the uncertainty with another offset, the part of latencies exempt from the model error of times."""
         return replace(self._widened, offset=offset)
 
     def uncertainty_beside(self, other: Case[S]) -> Uncertainty:
-        """Return the uncertainty, with what this layout and another one share in model errors."""
+        """Return the uncertainty, with the correlation between the model errors of this layout and another one."""
         common = {name: self._factor(self.extrapolation, name, other.extrapolation) for name in self.system.reported}
         common[RATE] = self._factor(self._at_capacity, RATE, other._at_capacity)
         factors = {name: self._factor(self.extrapolation, name) for name in self.system.reported}
@@ -920,13 +920,13 @@ class Case(Generic[S]):
 
     @cached_property
     def _near(self) -> Uncertainty:
-        """Uncertainty of rates as at the capacity, and of times as in a measured layout."""
+        """Uncertainty with rates as at the capacity and times as in a measured layout."""
         measured = self.system.uncertainty(self.fitted, self.scenario, self.seed)
         return measured.widened(rate=self._factor(self._at_capacity, RATE))
 
     @property
     def _at_capacity(self) -> Extrapolation:
-        """Distance of the layout at its capacity from the measured ones."""
+        """How far the layout at its capacity lies outside the tested range."""
         its, tests = self.system, self.system.observations.load_tests()
         if its.highest_measured_rate(self.scenario, tests) is None:  # then the capacity need not be known
             return its.extrapolation(self.scenario)
@@ -934,6 +934,6 @@ class Case(Generic[S]):
 
     @cached_property
     def upper_bound(self) -> Case[S] | None:
-        """A case that certainly completes at least as much, if there is one."""
+        """A case with certainly no lower throughput; None if there is none."""
         bound = self.system.upper_bound(self.scenario)
         return None if bound is None else self.changed(bound)

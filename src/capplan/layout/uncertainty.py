@@ -1,4 +1,4 @@
-"""90 % bands: the spread of the parameter draws combined with the model error.
+"""90 % bands: the spread of the parameter draws, combined with the model error.
 
 Three ways to choose a few draws from an ensemble of parameters, one for each use.
 
@@ -37,7 +37,7 @@ systems with 420 pairs of figures; times: -0.07, -0.04 and 0.11 in three with 99
 
 
 class ModelError(NamedTuple):
-    """Distribution of the errors of a model where it was not fitted.
+    """Distribution of a model's errors where it was not fitted.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class ModelError(NamedTuple):
         return float(self.quantile(HIGH_LEVEL))
 
     def times(self, factor: float, common: float = 1.0) -> ModelError:
-        """Return a model error that is `factor` times as wide, by at most `common` for what another layout shares.
+        """Return a model error `factor` times as wide; the part shared with another layout widens by `common` at most.
 
         What only one layout adds is independent of the error of the other; what both share, both have alike.
         """
@@ -101,14 +101,14 @@ class ModelErrors(NamedTuple):
     by_group: Mapping[str, ModelError]
 
     def of(self, observations: Observations[Any], row: Evidence) -> ModelError:
-        """Return the model error of a documented figure; a time whose group has no errors has that of all times."""
+        """Return the model error of a documented figure; a time whose group has no errors gets that of all times."""
         if error_kind(observations, row) == "rate":
             return self.rate
         return self.by_group.get(observations.group_of(row), self.time)
 
 
 def error_kind(observations: Observations[Any], row: Evidence) -> Kind:
-    """Return whether a figure has the model error of rates or of times; decide by its unit if `kind_of` is None."""
+    """Return whether a figure has the model error of rates or of times; its unit decides if `kind_of` returns None."""
     return observations.kind_of(row) or ("time" if row.unit == "s" else "rate")
 
 
@@ -173,7 +173,7 @@ LOW, HIGH = 1 - HIGH_LEVEL, HIGH_LEVEL
 
 
 class Offset(NamedTuple):
-    """A part of latencies that the model error of times does not cover, such as a round trip.
+    """The part of latencies that is exempt from the model error of times, such as a round trip.
 
     Attributes
     ----------
@@ -192,7 +192,7 @@ NO_OFFSET = Offset({}, ModelError(0.0))
 
 @dataclass(frozen=True)
 class Uncertainty:
-    """The model errors that widen bands beyond the spread of the parameters.
+    """Model errors that widen bands beyond the spread of the parameters.
 
     Attributes
     ----------
@@ -245,7 +245,7 @@ class Uncertainty:
         return replace(self, rate=wider, time=time, by_class={**self.by_class, **by_class})
 
     def of_rate(self, draws: FloatArray) -> Band:
-        """Return the band of a rate, or of a figure in proportion to one.
+        """Return the band of a rate or of a figure proportional to a rate.
 
         Parameters
         ----------
@@ -267,7 +267,7 @@ class Uncertainty:
         return float(np.mean(self.repeated_capacity(draws) < level))
 
     def repeated_capacity(self, draws: FloatArray) -> FloatArray:
-        """Return what a repeat of the load test would measure of a rate that only overload limits (draws,)."""
+        """Return simulated repeats of a rate that only overload limits (draws,)."""
         return draws * self._noise(draws, self.rate)
 
     def of_time(self, draws: FloatArray, name: str = "", statistic: str = "mean") -> Band:
@@ -323,7 +323,7 @@ class Uncertainty:
         return bands
 
     def repeated_time(self, draws: FloatArray, name: str, statistic: str) -> FloatArray:
-        """Return what a repeat of the load test would measure of a latency, by parameter draw.
+        """Return simulated repeats of a latency, by parameter draw.
 
         Parameters
         ----------
@@ -337,23 +337,23 @@ class Uncertainty:
         return rest + offset * self._noise(draws, self.offset.model_error, 1)
 
     def repeated_rate(self, draws: FloatArray) -> FloatArray:
-        """Return what a repeat of the load test would measure of a rate that latencies limit, by parameter draw.
+        """Return simulated repeats of a rate that latencies limit, by parameter draw.
 
         The model errors of the rate and of the latencies are independent.
         """
         return draws * self._noise(draws, self.rate, 2)
 
     def _offset_ms(self, draws: FloatArray, name: str, statistic: str) -> FloatArray:
-        """Return the offset of a latency, which is at most the latency."""
+        """Return the offset of a latency, capped at the latency."""
         offset = np.asarray(self.offset.time_s.get(name, {}).get(statistic, 0.0)) * 1e3
         return np.minimum(np.broadcast_to(offset, draws.shape), draws)
 
     def of_share(self, draws: FloatArray) -> Band:
-        """Return the band of a utilisation (draws,), which has the model error of rates and is at most 1."""
+        """Return the band of a utilisation (draws,): model error of rates, capped at 1."""
         return _at_most(self._band(draws, self.rate), 1.0)
 
     def of_busy(self, draws: FloatArray, servers: float) -> Band:
-        """Return the band of a mean number of busy servers (draws,): model error of times, at most `servers`."""
+        """Return the band of a mean number of busy servers (draws,): model error of times, capped at `servers`."""
         return _at_most(self._band(draws, self.time), servers)
 
     def _band(self, draws: FloatArray, model_error: ModelError) -> Band:
@@ -362,7 +362,7 @@ class Uncertainty:
         return Band(value, low, high, parts)
 
     def _noise(self, draws: FloatArray, model_error: ModelError, stream: int = 0) -> FloatArray:
-        """Return one factor of a model error for each draw; each stream orders them differently."""
+        """Return one model-error factor per draw; each stream has its own order."""
         count = draws.shape[-1]
         levels = _levels(count, [self.seed, stream] if stream else self.seed)
         if self.layout is not None:
@@ -393,7 +393,7 @@ def _levels(count: int, seed: int | Sequence[int]) -> FloatArray:
 
 
 def _correlated(common: FloatArray, own: FloatArray, correlation: float) -> FloatArray:
-    """Return levels that have a part in common with those of other layouts, by a Gaussian copula (draws,)."""
+    """Return levels that correlate with those of other layouts through a Gaussian copula (draws,)."""
     from scipy.special import ndtri  # slow to import
 
     mixed = correlation**0.5 * ndtri(common) + (1 - correlation) ** 0.5 * ndtri(own)
@@ -401,7 +401,7 @@ def _correlated(common: FloatArray, own: FloatArray, correlation: float) -> Floa
 
 
 def _ends(draws: FloatArray, repeated: FloatArray) -> FloatArray:
-    """Return the medians of figures, and the ends of their bands from simulated repeats of the load test (3, ...)."""
+    """Return the medians of figures and the ends of their bands from simulated repeats of the load test (3, ...)."""
     value = np.median(draws, axis=-1)
     low, high = np.quantile(repeated, [LOW, HIGH], axis=-1)
     return np.stack([value, np.minimum(low, value), np.maximum(high, value)])

@@ -1,4 +1,4 @@
-"""A digest of capplan's code: it shows whether stored results come from the same code."""
+"""A digest of capplan's code, to check whether stored results come from the same code."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _rows(node: ast.expr | ast.stmt) -> range:
 
 
 def _alone(lines: list[str], node: ast.stmt) -> bool:
-    """Whether a statement has its lines to itself."""
+    """Whether a statement is alone on its lines."""
     before = lines[node.lineno - 1].encode()[: node.col_offset]
     after = lines[(node.end_lineno or node.lineno) - 1].encode()[node.end_col_offset :]
     return not before.strip() and not after.strip()

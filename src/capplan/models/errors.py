@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 
 class InputError(ValueError):
-    """Bad input.
+    """An error in the user's input.
 
     The message is one sentence: the value, the rule, the nearest valid value and the next step. The command line prints
     it and exits with code 2.
@@ -19,11 +19,11 @@ class RefusedError(InputError):
 
 
 class MissingError(InputError):
-    """A part of capplan that is not installed; the message says how to get it."""
+    """A missing optional part of capplan; the message says how to install it."""
 
 
 class Notice(UserWarning):
-    """What users should know beside an answer that it does not change; the command line prints it on stderr."""
+    """A fact that users should know but that does not change the answer; the command line prints it on stderr."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -49,7 +49,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def closest(word: str, options: Sequence[str]) -> str | None:
-    """Return the option that a misspelt word is close to; None if there is none."""
+    """Return the option closest to a misspelt word; None if none is close."""
     cased = [option for option in options if option.casefold() == word.casefold()]
     begun = [option for option in options if len(word) > 2 and option.casefold().startswith(word.casefold())]
     close = cased or get_close_matches(word, options, n=1, cutoff=0.5 if len(word) < 4 else 0.6) or begun

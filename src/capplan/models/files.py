@@ -1,4 +1,4 @@
-"""Files of users and results: read whole, written atomically, locked while a run uses them, cached."""
+"""User and result files: read whole, written atomically, locked during a run, cached."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def read_file(path: Path, most_bytes: int = LARGEST_BYTES) -> str:
 
 
 def missing(path: Path) -> str:
-    """Say in one sentence that a file does not exist, with the nearest name in its folder."""
+    """Return a sentence that a file does not exist, with the most similar name in its folder."""
     from difflib import get_close_matches
 
     if not path.parent.is_dir():
@@ -137,14 +137,14 @@ _unfinished: set[Path] = set()
 
 
 def remove_unfinished() -> None:
-    """Remove the files that this process has not finished, before it ends in the middle of its work."""
+    """Remove this process's unfinished files before it ends early."""
     for path in list(_unfinished):
         with suppress(OSError):
             path.unlink()
 
 
 def check_replaceable(path: Path) -> None:
-    """Check that a file may be written: that there is none, or a regular one, in an existing folder.
+    """Check that a file may be written: its folder exists, and the file is a regular one or does not exist.
 
     Raises
     ------
@@ -170,7 +170,7 @@ def check_replaceable(path: Path) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield the path of an unfinished file in the same folder, which takes the place of a file when the block ends.
+    """Yield the path of an unfinished file in the same folder, which replaces the target when the block ends.
 
     If the block raises, the file stays as it was and nothing is left beside it. What a killed process left is removed
     by the next one that writes to the folder. A link stays a link: the file that it leads to is replaced.
@@ -242,7 +242,7 @@ def _unwritten(path: Path, error: Exception) -> InputError:
 
 
 def _begun(folder: Path) -> tuple[Path, int]:
-    """Make an unfinished file of a name that no other process has, locked as long as it is open."""
+    """Create an unfinished file under a unique name, locked while it is open."""
     while True:
         path = folder / f"{_BEGIN}{secrets.token_hex(6)}{_END}"
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666)
@@ -252,7 +252,7 @@ def _begun(folder: Path) -> tuple[Path, int]:
 
 
 def _remove_abandoned(folder: Path) -> None:
-    """Remove unfinished files of processes that were killed: nobody has locked them."""
+    """Remove unfinished files of killed processes, which nobody locks any more."""
     if os.name == "nt":
         return  # there are no such locks
     for path in folder.glob(f"{_BEGIN}*{_END}"):

@@ -21,7 +21,7 @@ def significant(number: float) -> str:
 
 
 def as_given(number: float) -> str:
-    """Return a number as people give it, in three significant digits at most: `1.65`, `20`, `0.5`."""
+    """Return a number as people write it, with three significant digits at most: `1.65`, `20`, `0.5`."""
     text = significant(number)
     return text.rstrip("0").rstrip(".") if "." in text else text
 
@@ -49,17 +49,17 @@ def signed(number: float) -> str:
 
 
 def per_cent(number: float) -> str:
-    """Return a signed share as a number in percent, for tables that say so: `+12`, `-3.1`."""
+    """Return a signed share as a number in percent, for tables with a percent heading: `+12`, `-3.1`."""
     return signed(number).removesuffix(" %")
 
 
 def tenths(number: float) -> str:
-    """Return a share to a tenth of a per cent, for goals: what just misses one must not look as if it met it."""
+    """Return a share to a tenth of a per cent, for goals: a narrow miss must not look like a pass."""
     return f"{number:.1%}".removesuffix("%").removesuffix(".0") + " %"
 
 
 def in_unit(number: float, unit: str) -> str:
-    """Return a figure in the unit that people read it in, without that unit: times are in milliseconds."""
+    """Return a figure without its unit, in the unit that people read it in: times are in milliseconds."""
     if unit == "s":
         return significant(number * 1e3)
     return rate(number) if unit == "1/s" else significant(number)

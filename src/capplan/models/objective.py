@@ -56,7 +56,7 @@ class Metric:
 
     @property
     def name(self) -> str:
-        """The metric as it is written: `acct.p99`, `capacity`."""
+        """The metric as written: `acct.p99`, `capacity`."""
         return ".".join(filter(None, (self.subject, self.statistic)))
 
 
@@ -66,7 +66,7 @@ MetricValues = Callable[[Metric], Any]
 
 @dataclass(frozen=True)
 class Comparison:
-    """A metric held against one bound, or two for `in`; bounds are SI."""
+    """A metric compared with one bound, or two for `in`; bounds are SI."""
 
     text: str
     metric: Metric
@@ -100,7 +100,7 @@ class Combination:
 
 @dataclass(frozen=True)
 class Objective:
-    """A parsed objective: the text and the tree of its comparisons."""
+    """A parsed objective: its text and the tree of its comparisons."""
 
     text: str
     root: Comparison | Combination
@@ -114,7 +114,7 @@ class Objective:
         return tuple(dict.fromkeys(each.metric for each in self.comparisons()))
 
     def holds(self, values: MetricValues) -> Any:
-        """Return whether it is satisfied; with arrays of draws, for each draw.
+        """Return whether the objective is met; with arrays of draws, for each draw.
 
         Parameters
         ----------
@@ -124,15 +124,15 @@ class Objective:
         return _fold(self.root, lambda each: each.holds(values(each.metric)))
 
     def met(self, lookup: Lookup) -> bool | None:
-        """Return whether the medians satisfy it; None when that depends on a figure that is not modelled."""
+        """Return whether the medians meet the objective; None if that depends on a figure that is not modelled."""
         return _three_valued(self.root, lambda each, band: bool(each.holds(band.value)), self._bands(lookup))
 
     def sure(self, lookup: Lookup) -> bool:
-        """Return whether it holds anywhere in the bands, or nowhere."""
+        """Return whether the bands decide the objective: met everywhere or nowhere in them."""
         return _three_valued(self.root, Comparison.holds_throughout, self._bands(lookup)) is not None
 
     def risk(self, lookup: Lookup) -> float | None:
-        """Return the probability that it does not hold, from bands alone; None where a figure is not modelled.
+        """Return the probability of a miss, from bands alone; None if a figure is not modelled.
 
         Each half of a band counts as that of a normal law. Of several comparisons, the likeliest miss decides: the
         figures of one run are high or low together.
@@ -143,7 +143,7 @@ class Objective:
         return float(_fold(self.root, lambda each: _Miss(_miss(each, bands[each.metric]))).risk)
 
     def judged(self, lookup: Lookup, risk: float | None, confidence: float) -> ObjectiveVerdict:
-        """Return the verdict on it.
+        """Return the verdict on the objective.
 
         Parameters
         ----------
@@ -172,7 +172,7 @@ def _leaves(node: Comparison | Combination) -> Iterator[Comparison]:
 
 
 def _fold(node: Comparison | Combination, judge: Callable[[Comparison], Any]) -> Any:
-    """Combine the judgements with `&` and `|`, which serve truth values and arrays of them alike."""
+    """Combine judgements with `&` and `|`, which work for truth values and for arrays of them."""
     if isinstance(node, Comparison):
         return judge(node)
     first, *rest = (_fold(part, judge) for part in node.parts)
@@ -198,7 +198,7 @@ def _three_valued(
 
 
 class _Miss(NamedTuple):
-    """The risk of a part of an objective, which combines as truth values do; NaN, if not modelled, decides nothing."""
+    """The risk of missing part of an objective, combined like truth values; NaN (not modelled) decides nothing."""
 
     risk: float
 
@@ -210,7 +210,7 @@ class _Miss(NamedTuple):
 
 
 def _miss(comparison: Comparison, band: Band | None) -> float:
-    """Return the probability that a comparison does not hold; NaN if it is not modelled."""
+    """Return the probability that a comparison fails; NaN if its figure is not modelled."""
     if band is None:
         return math.nan
     below = [chance_of_less(band, bound) for bound in comparison.bounds]
@@ -220,7 +220,7 @@ def _miss(comparison: Comparison, band: Band | None) -> float:
 
 
 def chance_of_less(band: Band, level: float) -> float:
-    """Return the probability that a figure is below a level, each half of its band as that of a normal law."""
+    """Return the probability that a figure is below a level; each half of its band is taken as normal."""
     half = band.high - band.value if level > band.value else band.value - band.low
     if not abs(level - band.value) <= _BEYOND_DOUBT * half < math.inf:
         return float(level > band.value)
@@ -306,7 +306,7 @@ class _Reader:
         return parts[0] if len(parts) == 1 else Combination(word, tuple(parts))
 
     def part(self, word: Literal["and", "or"]) -> Comparison | Combination:
-        """Read what `word` joins: `and` binds closer than `or`."""
+        """Read one operand of `word`; `and` binds closer than `or`."""
         if word == "or":
             return self.joined("and")
         if self.peek() != "(":

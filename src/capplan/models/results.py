@@ -14,7 +14,7 @@ from typing import Any, Literal
 from capplan.models.verdict import Answer
 
 STATISTICS = ("mean", "p50", "p90", "p95", "p99", "p999")
-SIGNIFICANT = 4  # digits of a figure in JSON: more would claim what no load test can tell
+SIGNIFICANT = 4  # significant digits of a figure in JSON; no load test is more precise
 
 Basis = Literal["measured", "interpolated", "extrapolated", "model only"]
 """What a figure rests on. `measured`: such a figure was measured in this layout at this load; `interpolated`: between
@@ -197,7 +197,7 @@ LEAST_PROBABILITY = 1e-4
 
 @dataclass(frozen=True)
 class SessionNotFound:
-    """How likely an interim message to another data centre than the accounting start finds no session there.
+    """Probability that an interim message finds no session in a data centre other than that of the accounting start.
 
     Attributes
     ----------
@@ -225,7 +225,7 @@ class SessionNotFound:
 
 @dataclass(frozen=True)
 class ComparedFigure:
-    """One comparison of an objective, with the figure that decides it.
+    """One comparison of an objective and the figure that it tests.
 
     Attributes
     ----------

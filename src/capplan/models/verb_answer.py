@@ -1,4 +1,4 @@
-"""What a verb answers, as JSON: under the name and version of its schema, which follows from the class."""
+"""The answer of a verb as JSON, with the name and version of its schema, which the class defines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from capplan.models.results import plain
 
 
 class VerbAnswer:
-    """Base of the frozen data that a verb prints with `--json`.
+    """Base class of the frozen data that a verb prints with `--json`.
 
     Attributes
     ----------
@@ -23,7 +23,7 @@ class VerbAnswer:
     UNBOUNDED: ClassVar[Iterable[tuple[str, str]]] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the value as JSON has it: plain tables, lists and finite numbers."""
+        """Return the value as JSON types: tables, lists and finite numbers."""
         return {"schema": self.SCHEMA, **plain(self)}
 
     @classmethod

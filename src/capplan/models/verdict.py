@@ -1,4 +1,4 @@
-"""The rule of verdicts, the same for every verb: *yes*, *no* or *uncertain*, by the risk of a miss.
+"""The verdict rule of every verb: *yes*, *no* or *uncertain*, from the risk of a miss.
 
 The risk is the probability that a repeat of the load test does not carry the offered rate with the objectives met. With
 a confidence of 90 %, the answer is *yes* up to a risk of 10 %, *no* from 90 % on, and *uncertain* between.
@@ -83,11 +83,11 @@ class Verdict:
 
     @property
     def binding(self) -> JudgedSituation:
-        """The situation with the highest risk; of equal ones the first."""
+        """The situation with the highest risk; the first of equal ones."""
         return max(self.situations, key=lambda each: each.risk)
 
     def in_words(self) -> str:
-        """Say the verdict: `uncertain (28 % risk of overload, 10 % accepted)`."""
+        """Return the verdict in words: `uncertain (28 % risk of overload, 10 % accepted)`."""
         binding = self.binding
         where = "" if binding.situation == NORMAL else f" in case of {binding.situation}"
         data = f" on {self.data}" if self.data else ""
@@ -101,7 +101,7 @@ class Verdict:
 
 
 def answer(risk: float, confidence: float = CONFIDENCE) -> Answer:
-    """Return the answer at a risk: *yes* up to one less the confidence, *no* from the confidence on."""
+    """Return the answer at a risk: *yes* up to 1 - confidence, *no* from the confidence on."""
     if risk <= 1 - confidence + _EXACT:
         return "yes"
     return "no" if risk >= confidence - _EXACT else "uncertain"
@@ -115,7 +115,7 @@ def verdict(
     not_modelled: tuple[str, ...] = (),
     not_asked: tuple[str, ...] = (),
 ) -> Verdict:
-    """Return the verdict over situations: that of the one with the highest risk."""
+    """Return the verdict over several situations; the highest risk decides."""
     judged = tuple(situations)
     risk = max(each.risk for each in judged)
     found = answer(risk, confidence)

@@ -40,7 +40,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def short(text: str) -> str:
-    """Return a text without the middle of what is too long to be read: words of 400 characters, texts of 2,000."""
+    """Shorten a text in the middle if it is too long to read: words to 400 characters, texts to 2,000."""
     cut = _RUN.sub(lambda match: _cut(match[0], LONGEST_RUN), text)
     return _cut(cut, LONGEST_TEXT)
 
@@ -53,7 +53,7 @@ def _cut(text: str, most: int) -> str:
 
 
 def broken_name_rule(name: str) -> str | None:
-    """Return which rule of names a text breaks, as the end of a sentence; None if it is a name."""
+    """Return the rule of names that a text breaks, as the end of a sentence; None for a valid name."""
     if not name.strip():
         return "must not be empty"
     if len(name) > LONGEST_NAME:
@@ -67,7 +67,7 @@ def broken_name_rule(name: str) -> str | None:
 
 
 def cell(text: str) -> str:
-    """Return a text that no spreadsheet takes for a formula: one that looks like one gets an apostrophe in front."""
+    """Return a text that no spreadsheet reads as a formula; text that looks like one gets an apostrophe in front."""
     return f"'{text}" if text.lstrip("'").startswith((*_FORMULA, "\t", "\r")) else text
 
 

@@ -1,1 +1,1 @@
-"""What should be built: predictions with bands, objectives, outages, extrapolation."""
+"""Answers to planning questions: predictions with bands, objectives, outages, sizing, proposals."""

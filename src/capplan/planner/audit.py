@@ -1,4 +1,4 @@
-"""`audit`: what must not be believed in a load-test table, or in the documents about a system."""
+"""`audit`: what must not be believed in a load-test table, or in a system's documents."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TABLES = (".csv", PARQUET)
 
 
 def audit(target: str | Path | pd.DataFrame | System[Any]) -> Audit:
-    """Audit a load-test table, or the documents about a system.
+    """Audit a load-test table or a system's documents.
 
     Parameters
     ----------
@@ -51,6 +51,6 @@ def audit(target: str | Path | pd.DataFrame | System[Any]) -> Audit:
 
 
 def is_table(target: str | Path) -> bool:
-    """Return whether a name means a file rather than a documented system."""
+    """Return whether a name is that of a file rather than of a documented system."""
     path = Path(target)
     return str(target) not in names() and (path.suffix.lower() in _TABLES or path.exists())

@@ -1,4 +1,4 @@
-"""Capacity as code: objectives that a layout must meet in named situations, from one file."""
+"""Capacity as code: a file of objectives that a layout must meet in named situations."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class CheckedObjective:
     guessed: bool
 
     def in_words(self) -> str:
-        """Say what holds or fails, in one line."""
+        """Return in one line what holds or fails."""
         guess = " (a guessed situation)" if self.guessed else ""
         return f"{self.objective}, {self.conditions}{guess}: {self.why or f'risk {tenths_of_percent(self.risk)}'}"
 
@@ -98,7 +98,7 @@ class Checked(VerbAnswer):
 
     @property
     def failed(self) -> tuple[CheckedObjective, ...]:
-        """What does not hold with the confidence."""
+        """The objectives that do not hold with the required confidence."""
         return tuple(each for each in self.objectives if each.answer != "yes")
 
     def to_junit(self) -> str:
@@ -115,7 +115,7 @@ class Checked(VerbAnswer):
 
 @dataclass(frozen=True)
 class Specification:
-    """What a file asks for.
+    """The contents of a specification file.
 
     Attributes
     ----------
@@ -223,7 +223,7 @@ def check(asked: Specification, *, engine: CheckEngine = "compiled", seed: int =
 
 
 def _checked(judged: Judged, strain: Strained, confidence: float) -> Iterator[CheckedObjective]:
-    """Yield each objective in a situation, and all at once where there are several."""
+    """Yield each objective in a situation, and a combined one if there are several."""
     risks = {NO_OVERLOAD if name == OVERLOAD else name: risk for name, risk in judged.risks(strain).items()}
     if len(judged.case.objectives) > 1:
         risks[ALL_AT_ONCE] = judged.situation(strain).risk

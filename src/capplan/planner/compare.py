@@ -1,4 +1,4 @@
-"""`compare`: how two layouts differ, under the same parameter draws and random numbers.
+"""`compare`: differences between two layouts, under the same parameter draws and random numbers.
 
 The figures of each layout are those of `predict`. Each draw of the parameters gives one difference, and the interval is
 over those. A model error is a property of a layout: the same layout has the same error, and errors of different layouts
@@ -38,7 +38,7 @@ CAPACITY = "capacity"
 MODEL_ERROR = "model error"
 """What no parameter explains: its place among the drivers."""
 _SHOWN = ("mean", "p50", "p99")
-_TAIL = 0.2  # share of the draws at either end of a parameter, whose figures a tornado compares
+_TAIL = 0.2  # share of the draws at each end of a parameter that a tornado compares
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Interval:
 
     @classmethod
     def of(cls, predicted: FloatArray, repeated: FloatArray) -> Interval:
-        """Return the median of what is predicted by draw, between the ends of what repeats would measure."""
+        """Return the median over the predicted draws, with the ends of the simulated repeats' band."""
         value, *_ = _quantiles(predicted, [0.5])
         low, high = _quantiles(repeated, [LOW, HIGH])
         return cls(value, min(low, value), max(high, value))
@@ -65,7 +65,7 @@ def _quantiles(draws: FloatArray, levels: Sequence[float]) -> list[float]:
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """How a figure differs between two layouts.
+    """The difference of one figure between two layouts.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class Difference:
 
 @dataclass(frozen=True, kw_only=True)
 class Driver:
-    """How far a parameter, or the model error, drives a difference.
+    """How much a parameter, or the model error, contributes to a difference.
 
     Attributes
     ----------
@@ -164,7 +164,7 @@ class Comparison(VerbAnswer):
 
 
 class _Figure(NamedTuple):
-    """A figure of a layout: its unit, as `predict` shows it, and by draw as predicted and as a repeat would measure."""
+    """A figure of a layout: its unit, its band in `predict`, and its predicted and repeated values by draw."""
 
     unit: str
     band: Band
@@ -175,7 +175,7 @@ class _Figure(NamedTuple):
 def _figures_of(
     limit: CapacityLimit, found: AtRate, other_limit: CapacityLimit, other: AtRate
 ) -> Iterator[tuple[str, _Figure]]:
-    """Yield the figures of a layout by name, to compare with those of another: capacity, and the others at a rate."""
+    """Yield a layout's figures by name, for comparison with another layout: the capacity, and figures at a rate."""
     near, band, number = limit.near, limit.capacity.peak_tps, _number(found.case)
     uncertainty = replace(near.uncertainty_beside(other_limit.near), layout=number)
     highest = sustained_rate(near.solution, uncertainty, objectives_at_a_rate(near), limit.relations)
@@ -199,7 +199,7 @@ def _figures_of(
 
 
 def _number(case: Case[Any]) -> int:
-    """Return a number of the layout: the same for the same fields, whatever is asked of it."""
+    """Return a number that identifies the layout; it does not depend on rate or objectives."""
     text = json.dumps(plain(_fields(case.scenario)), sort_keys=True)
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
 
@@ -298,13 +298,13 @@ def _layout(case: Case[Any]) -> str:
 
 
 def _fields(scenario: Scenario) -> dict[str, Any]:
-    """Return the fields of the layout: not the rate, which is common, nor the objectives."""
+    """Return the layout's fields, without the common rate and the objectives."""
     traffic = {*rate_fields(type(scenario)), "slo"}
     return {name: value for name, value in scenario.given().items() if name not in traffic}
 
 
 def _changed(first: Scenario, second: Scenario) -> tuple[str, ...]:
-    """Return the fields of the layout that differ."""
+    """Return the layout fields that differ."""
     one, other = _fields(first), _fields(second)
     return tuple(name for name in dict.fromkeys((*one, *other)) if one.get(name) != other.get(name))
 
@@ -322,7 +322,7 @@ def _difference(name: str, one: _Figure, other: _Figure) -> Difference:
 
 
 def _gaps(one: _Figure, other: _Figure) -> tuple[FloatArray, FloatArray]:
-    """Return the differences by draw, as predicted and as repeats would measure; 0 where both are unbounded.
+    """Return the differences by draw, predicted and repeated; 0 where both figures are unbounded.
 
     What the model tells apart in no draw has one model error.
     """
@@ -335,13 +335,13 @@ def _gaps(one: _Figure, other: _Figure) -> tuple[FloatArray, FloatArray]:
 
 
 def _is_certain(difference: Difference) -> bool:
-    """Whether the sign of a difference is certain, and the difference bounded."""
+    """Whether a difference is bounded and its sign is certain."""
     ends = (difference.difference.low, difference.difference.high)
     return bool(np.isfinite(ends).all()) and (min(ends) > 0 or max(ends) < 0)
 
 
 def _drivers(fitted: Fitted, one: _Figure, other: _Figure) -> tuple[Driver, ...]:
-    """Return the parameters and the model error, the most important first."""
+    """Return the parameters and the model error in order of importance."""
     try:
         from SALib.analyze import delta
     except ImportError:
@@ -368,7 +368,7 @@ def _drivers(fitted: Fitted, one: _Figure, other: _Figure) -> tuple[Driver, ...]
 
 
 def _driver(name: str, share: float, along: FloatArray, gap: FloatArray) -> Driver:
-    """Return a driver, with the median differences at the draws at either end of it."""
+    """Return a driver, with the median differences over the draws at its low and high ends."""
     count, order = max(int(_TAIL * len(gap)), 1), np.argsort(along)
     low, high = (float(np.median(gap[each])) for each in (order[:count], order[-count:]))
     return Driver(parameter=name, share=share, low=low, high=high)

@@ -1,4 +1,4 @@
-"""`drift`: the bands of a saved answer against measurements, claim by claim."""
+"""`drift`: compares the bands of a saved answer with measurements, claim by claim."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _VERBS = {
 
 @dataclass(frozen=True)
 class Range:
-    """What an answer says of a figure; an end may be infinite.
+    """The range that an answer claims for a figure; an end may be infinite.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Range:
 
 @dataclass(frozen=True)
 class SavedAnswer:
-    """What measurements can test of an answer.
+    """The claims of an answer that measurements can test.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class SavedAnswer:
 
     @property
     def closed(self) -> bool:
-        """Whether it is about clients that wait for their answers, instead of an offered rate."""
+        """Whether the answer is for closed clients rather than for an offered rate."""
         return self.offered_tps is None and self.scenario.get("clients") is not None
 
 
@@ -107,7 +107,7 @@ def read_answer(path: Path) -> SavedAnswer:
 
 
 def predicted(content: Mapping[str, Any]) -> SavedAnswer:
-    """Return the claims of a prediction as JSON has it."""
+    """Return the claims of a prediction in JSON."""
     capacity = content.get("capacity") or {}
     # beyond the capacity with objectives a layout still completes more, so measurements test the one without
     carried = capacity.get("overload_tps") or capacity.get("peak_tps")
@@ -131,7 +131,7 @@ def _range(band: Mapping[str, Any]) -> Range:
 
 
 def _sized(content: Mapping[str, Any]) -> SavedAnswer:
-    """Return the claims of a sizing: the sustained rate, and what latencies do not exceed at the planned rate."""
+    """Return the claims of a sizing: the sustained rate, and latency limits at the planned rate."""
     chosen = content["chosen"]
     if chosen is None:
         raise InputError("the sizing found no layout, so that it claims nothing: size again")
@@ -158,7 +158,7 @@ def _class_and_statistic(name: str) -> tuple[str, str]:
 
 
 def _checked(content: Mapping[str, Any]) -> SavedAnswer:
-    """Return the claims of a check: the objectives that it says hold in normal operation."""
+    """Return the claims of a check: the objectives that it reports as met in normal operation."""
     normal = [each for each in content["objectives"] if each["conditions"] == NORMAL]
     held = [each["objective"] for each in normal if each["answer"] == "yes" and each["objective"] != ALL_AT_ONCE]
     rate = content["offered_tps"]
@@ -173,7 +173,7 @@ def _checked(content: Mapping[str, Any]) -> SavedAnswer:
 
 
 def _limits(objective: str) -> Iterator[tuple[tuple[str, str], Range]]:
-    """Yield the upper limits of latencies that an objective sets for certain: not those behind an `or`."""
+    """Yield the upper latency limits that an objective certainly sets, so none behind an `or`."""
     if objective == NO_OVERLOAD:
         return
     waiting = [parse(objective).root]
@@ -187,7 +187,7 @@ def _limits(objective: str) -> Iterator[tuple[tuple[str, str], Range]]:
             waiting.extend(each.parts)
 
 
-NEAR = 0.1  # of the offered rate, within which a run tests latencies at it
+NEAR = 0.1  # share of the offered rate; a run this close tests its latencies
 _LAYOUT = ("dcs", "cass_nodes", "rf", "front_nodes", "clients")
 _COLUMNS = {name.removeprefix("latency_").removesuffix("_ms"): name for name in LATENCIES}
 Status = Literal["held", "worse", "better", "untested"]
@@ -195,7 +195,7 @@ Status = Literal["held", "worse", "better", "untested"]
 
 @dataclass(frozen=True)
 class Claim:
-    """One figure of the answer, and what was measured.
+    """One figure of the answer beside its measurement.
 
     Attributes
     ----------
@@ -232,7 +232,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Drift(VerbAnswer):
-    """What measurements say of an answer.
+    """The result of comparing an answer with measurements.
 
     Attributes
     ----------
@@ -262,7 +262,7 @@ class Drift(VerbAnswer):
 
 @dataclass(frozen=True)
 class _Run:
-    """The believed rows of one run by class, and the saturation of the whole."""
+    """The believed rows of one run by class, and the saturation verdict of the run."""
 
     name: str
     rows: Mapping[str, LoadTestRow]
@@ -336,7 +336,7 @@ def _runs(rows: Sequence[tuple[RowVerdict, LoadTestRow]]) -> Iterator[_Run]:
 
 
 def _capacity(answer: SavedAnswer, runs: Sequence[_Run]) -> Iterator[Claim]:
-    """Compare the capacity with the best run beyond it, or with the highest rate that was carried.
+    """Compare the capacity with the best run above it, or with the highest rate that was carried.
 
     The capacity of clients that wait for their answers is their throughput, which each run of theirs measures.
     """
@@ -389,7 +389,7 @@ def _of_class(run: _Run, name: str, alone: bool) -> LoadTestRow | None:
 
 
 def _where(answer: SavedAnswer) -> str:
-    """Return at which load a run tests the latencies of an answer."""
+    """Return in words the load at which a run tests the latencies of an answer."""
     if answer.closed:
         return f"with {answer.scenario['clients']} clients"
     if answer.offered_tps is None:

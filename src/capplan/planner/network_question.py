@@ -13,7 +13,7 @@ from capplan.models.language.units import PositivePerSecond, parse_rate_per_s
 
 @dataclass(frozen=True, config=LANGUAGE)
 class NetworkQuestion(Scenario):
-    """What is asked of a network; the rest stands in its file.
+    """A question about a network: rate and objectives; the network itself is in its file.
 
     Attributes
     ----------

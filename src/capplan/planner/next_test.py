@@ -1,4 +1,4 @@
-"""`next-test`: which load test to run next, by what it would show of an asked figure per hour of testing."""
+"""`next-test`: ranks load tests by how much an hour of testing would reveal about a figure."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Measured:
 
 
 def measured(case: Case[Any]) -> Measured:
-    """Return the figures of a layout at its load: that of its clients, or its offered rate; 80 % of the capacity.
+    """Return a layout's figures at its load: clients, offered rate, or else 80 % of the capacity.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def measured(case: Case[Any]) -> Measured:
 
 
 def clients_of(case: Case[Any]) -> int | None:
-    """Return the number of closed clients, if they determine the rate."""
+    """Return the number of closed clients if it determines the rate."""
     return getattr(case.scenario, "clients", None) if isinstance(case.system, TableSystem) else None
 
 
@@ -115,7 +115,7 @@ def _of_table(system: TableSystem[Any], fitted: Fitted, scenario: Scenario) -> M
 
 
 def _with_own_factors(system: TableSystem[Any], fitted: Fitted, layout: Any) -> dict[str, Number]:
-    """Return all draws, with factors of a layout that no row had: its own ones, whenever it is asked for."""
+    """Return all draws, with factors for an unmeasured layout; the same layout gets the same factors in every call."""
     found = draws_of(system, fitted)
     for effect in system.effects:
         name = name_of(effect, system.alike(layout))
@@ -170,7 +170,7 @@ class Normal:
 
 
 def variance_lost(asked: FloatArray, measured: FloatArray, scatter: FloatArray) -> float:
-    """Return by how much a test is expected to lower the variance of an asked figure.
+    """Return how much a test is expected to reduce the variance of the figure in question.
 
     Parameters
     ----------
@@ -191,17 +191,17 @@ def variance_lost(asked: FloatArray, measured: FloatArray, scatter: FloatArray) 
     count = len(asked)
     covariance = around @ around.T / count + np.diag(scatter**2)
     shared = around @ own / count
-    lost = float(shared @ np.linalg.pinv(covariance, hermitian=True) @ shared)  # figures may say the same
+    lost = float(shared @ np.linalg.pinv(covariance, hermitian=True) @ shared)  # figures may be redundant
     return min(max(lost, 0.0), float(own @ own / count))
 
 
 def factor(sd: float, scatter: float, level: float = 0.9) -> float:
-    """Return the ratio of an end of the central band of a repeat to the median: `exp(z sd)`."""
+    """Return the ratio of an end of a repeat's central band to its median: `exp(z sd)`."""
     return math.exp(float(ndtri((1 + level) / 2)) * math.hypot(sd, scatter))
 
 
 def chance_of_change(now: Normal, limit: float, lost: float, scatter: float, confidence: float) -> float:
-    """Return the probability that a test changes the answer whether a figure is at least a limit.
+    """Return the probability that a test changes the answer to whether a figure is at least a limit.
 
     The answer is yes if a repeat exceeds the limit with the wanted confidence.
 
@@ -228,13 +228,13 @@ def chance_of_change(now: Normal, limit: float, lost: float, scatter: float, con
 
 
 _LOADS = ("clients", "tps", "slo")
-_HELPS = 0.01  # narrowing of the half-width, or probability of another decision, from which a test helps
+_HELPS = 0.01  # a test helps from this narrowing, or from this probability of a different decision
 _MS = 1e3
 
 
 @dataclass(frozen=True)
 class AskedFigure:
-    """The figure that a test should tell of, before any further test.
+    """The figure in question, before any further test.
 
     Attributes
     ----------
@@ -305,7 +305,7 @@ class CandidateTest:
 
 @dataclass(frozen=True)
 class NextTest(VerbAnswer):
-    """Load tests by what they would tell, the most useful first.
+    """Load tests ranked by how much they would reveal, the most useful first.
 
     Attributes
     ----------
@@ -338,7 +338,7 @@ class NextTest(VerbAnswer):
 
 @dataclass(frozen=True)
 class Hours:
-    """What a load test costs, in hours.
+    """The cost of a load test, in hours.
 
     Attributes
     ----------
@@ -360,7 +360,7 @@ def next_test(
     hours: Hours | None = None,
     rank: Literal["band", "decision"] | None = None,
 ) -> NextTest:
-    """Rank load tests by what they would tell of a figure of a layout.
+    """Rank load tests by how much they would reveal about a figure of a layout.
 
     Parameters
     ----------
@@ -418,7 +418,7 @@ def next_test(
 
 
 def _asked(case: Case[Any], figure: str | None) -> tuple[str, Comparison | None]:
-    """Return the name of the asked figure, and the objective about it."""
+    """Return the name of the figure in question, and the objective about it."""
     simple = [
         each
         for objective in case.objectives
@@ -432,7 +432,7 @@ def _asked(case: Case[Any], figure: str | None) -> tuple[str, Comparison | None]
 
 
 def _with(scenario: Scenario, fields: Mapping[str, Any]) -> Scenario:
-    """Return a scenario with the fields of a candidate; those that they replace are emptied, such as `tps`."""
+    """Return a scenario with the fields of a candidate; fields that they replace, such as `tps`, are cleared."""
     options = options_of(type(scenario))
     replaced = {other for field in fields for other in options[field].replaces}
     return changed(scenario, **{**dict.fromkeys(replaced), **fields})
@@ -444,7 +444,7 @@ def _without_objectives(case: Case[Any]) -> Case[Any]:
 
 @dataclass(frozen=True)
 class _Asked:
-    """The asked figure as the ranking needs it: its logarithms by draw, and the objective about it."""
+    """The figure in question as the ranking needs it: its logarithms by draw, and the objective about it."""
 
     logs: FloatArray
     scatter: float
@@ -527,7 +527,7 @@ def _in_words(fields: Mapping[str, Any]) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in fields.items())
 
 
-MOST = 200  # candidates: more are a sweep, and each solves a network for every draw
+MOST = 200  # candidates; each solves a network for every draw
 
 
 def parse_candidates(texts: Sequence[str], scenario: type[Scenario]) -> tuple[dict[str, Any], ...]:

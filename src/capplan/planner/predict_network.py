@@ -43,7 +43,7 @@ from capplan.simulator.sample import FIRST
 REPLICATIONS = FIRST
 _OFFERED = 4  # shares of a budget for the offered rate, whose percentiles are shown
 _OTHERS = 12  # shares for the rates that find the capacity
-_PILOT = 4_000  # requests that tell the rate of clients and the visits of a request
+_PILOT = 4_000  # requests that determine the clients' rate and the visits per request
 _LONGEST_PILOT_S = 1e6
 _RESPONSES = 10  # mean response times that a replication lasts at least: a network fills within one or two
 
@@ -88,13 +88,13 @@ class NetworkFigures:
 
     @property
     def surely(self) -> bool:
-        """Whether that holds anywhere in the bands."""
+        """Whether the bands leave no doubt about `sustained`."""
         if not self.sustained:
             return (not self.keeps_up and self.keeps_up_surely) or self.drop_rate.low > MAX_DROP_RATE
         return self.keeps_up_surely and self.drop_rate.high <= MAX_DROP_RATE
 
     def figure(self, metric: Metric) -> Band | None:
-        """Return the figure that an objective is about in SI; None where it is not modelled, and for the capacity."""
+        """Return an objective's figure in SI; None if it is not modelled, and for the capacity."""
         if metric.name == "capacity":
             return None
         if metric.name == "drop_rate":
@@ -108,18 +108,18 @@ class NetworkFigures:
 
 
 class Source(Protocol):
-    """Where figures at a rate come from."""
+    """A source of figures at a rate."""
 
     @property
     def saturated(self) -> NetworkFigures | None:
-        """The figures of throttled clients that never pause; None for other traffic."""
+        """The figures of throttled clients without pauses; None for other traffic."""
 
     def at(self, mean_tps: float | None) -> NetworkFigures:
         """Return the figures at a mean rate; None: those of the network's own traffic."""
 
 
 class SimulatedNetwork:
-    """A network whose rates are simulated, each once, with the same random numbers.
+    """A network that is simulated once at each rate, with the same random numbers.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ class SimulatedNetwork:
 
     @cached_property
     def saturated(self) -> NetworkFigures | None:
-        """The figures of throttled clients that never pause; None for other traffic."""
+        """The figures of throttled clients without pauses; None for other traffic."""
         if not isinstance(self.network.traffic, Throttled):
             return None
         always = SimulatedNetwork(
@@ -188,7 +188,7 @@ class SimulatedNetwork:
 
     @property
     def is_short(self) -> bool:
-        """Whether the gaps of a session last longer than a tenth of a replication at the network's own rate."""
+        """Whether a session's gaps last longer than a tenth of a replication at the network's own rate."""
         gaps = (sum(float(np.max(gap.mean)) for gap in session.gaps) for session in self.network.sessions)
         lasts_s = max(self.own_requests / REPLICATIONS / (self._given_tps or self.own_tps), self.shortest_s)
         return max(gaps, default=0.0) > lasts_s / 10
@@ -214,7 +214,7 @@ def _without_pauses(network: Network, traffic: Throttled) -> Network:
 
 
 def _pilot(network: Network, seed: int, engine: Engine) -> Run:
-    """Run some requests; of closed clients, whose rate is unknown, as long as that takes."""
+    """Run some requests as a pilot; for closed clients with unknown rate, extend the run until there are enough."""
     traffic = network.traffic
     closed = isinstance(traffic, Closed)
     duration_s = 0.01 if isinstance(traffic, Closed) else _PILOT / 4 / float(np.max(traffic.rate_per_s))
@@ -257,7 +257,7 @@ _UNBOUNDED = Latency(**dict.fromkeys(STATISTICS, _ENDLESS))
 
 
 def _pace(simulation: Simulation, most: Band) -> tuple[bool, bool]:
-    """Return whether throttled clients reach their rate in the long run, and whether that is sure.
+    """Return whether throttled clients reach their rate in the long run, and whether this is certain.
 
     They do if it is below their throughput without pauses: those who are late send at once (the saturation rule).
     """
@@ -266,7 +266,7 @@ def _pace(simulation: Simulation, most: Band) -> tuple[bool, bool]:
 
 
 def _keeps_up(simulation: Simulation) -> tuple[bool, bool]:
-    """Return whether no backlog grows and no station is saturated, and whether that is sure.
+    """Return whether no backlog grows and no station is saturated, and whether this is certain.
 
     One saturated station among many adds little to the whole backlog, so its utilisation tells more.
     """
@@ -284,13 +284,13 @@ def _keeps_up(simulation: Simulation) -> tuple[bool, bool]:
 
 @lru_cache
 def _narrower(replications: int) -> float:
-    """Return the half-width of a 90 % interval between replications over that of the 95 % interval."""
+    """Return the ratio of 90 % to 95 % half-width of an interval between replications."""
     degrees = replications - 1
     return float(stats.t.ppf(0.95, degrees) / stats.t.ppf(0.975, degrees))
 
 
 def _band(estimate: Estimate, most: float = math.inf) -> Band | None:
-    """Return an estimate with its 90 % band; None where it rests on too few requests to have one."""
+    """Return an estimate with its 90 % band; None if it has too few requests for a band."""
     if not math.isfinite(estimate.value) or estimate.half_width is None:
         return None
     value, half = estimate.value, estimate.half_width * _narrower(REPLICATIONS)
@@ -305,7 +305,7 @@ def _bands(estimates: Mapping[str, Estimate], most: float = math.inf) -> dict[st
 
 
 class SolvedNetwork:
-    """A network that the analytic solver knows; its figures have no bands.
+    """A network in the analytic solver; its figures have no bands.
 
     Raises
     ------
@@ -340,13 +340,13 @@ class SolvedNetwork:
 
     @cached_property
     def saturated(self) -> NetworkFigures | None:
-        """The figures of throttled clients that never pause; None for other traffic."""
+        """The figures of throttled clients without pauses; None for other traffic."""
         if not isinstance(self.network.traffic, Throttled):
             return None
         return SolvedNetwork(_without_pauses(self.network, self.network.traffic)).at(None)
 
     def known_errors(self, mean_tps: float | None) -> tuple[KnownError, ...]:
-        """Return what is known of the solver's errors at a mean rate; None: that of the network's own traffic."""
+        """Return known errors of the solver at a mean rate; at the network's own rate if it is None."""
         analysis = self.solution.analysis
         if isinstance(analysis.traffic, Open):
             rate = float(np.max(analysis.traffic.rate_per_s)) if mean_tps is None else mean_tps
@@ -400,7 +400,7 @@ _FURTHEST = 1e3  # ratio of a rate to the first one, at most
 
 @dataclass
 class _Search:
-    """Tries rates and keeps what they showed.
+    """Tries rates and remembers the results.
 
     Attributes
     ----------
@@ -418,7 +418,7 @@ class _Search:
     sure: dict[bool, list[float]] = field(default_factory=lambda: {True: [], False: []})
 
     def sustained(self, rate: float) -> bool:
-        """Return whether the figures at a rate meet the criterion; remember it if their bands agree."""
+        """Return whether the figures at a rate meet the criterion; remember the rate if the bands leave no doubt."""
         if rate >= self.ceiling:
             self.sure[False].append(rate)
             return False
@@ -475,7 +475,7 @@ def highest_rate(source: Source, start: float, objectives: Sequence[Objective] =
 
 
 def _bracket(search: _Search, start: float) -> tuple[float, float]:
-    """Return a sustained rate and one that is not; 0 for the first where none is."""
+    """Return a sustained and an unsustained rate; 0 for the first if there is none."""
     rate, step = start, _FIRST_STEP
     upwards = search.sustained(rate)
     while start / _FURTHEST < rate < start * _FURTHEST:
@@ -492,7 +492,7 @@ def _bracket(search: _Search, start: float) -> tuple[float, float]:
 
 
 def _end(search: _Search, value: float, sustained: bool) -> float:
-    """Return the rate nearest to a value that surely meets the criterion, or surely does not; tries some beyond."""
+    """Return the rate nearest to a value that certainly meets, or misses, the criterion; try some beyond the value."""
     sign = -1 if sustained else 1
     for doubling in range(_DOUBLINGS + 1):
         beyond = [rate for rate in search.sure[sustained] if (rate <= value if sustained else rate >= value)]
@@ -521,7 +521,7 @@ def predict_network(  # noqa: PLR0913  # all but the network are named, and have
     progress: RunsDone | None = None,
     confidence: float = CONFIDENCE,
 ) -> Prediction:
-    """Predict capacity, bottleneck, latency and utilisation of a network of one's own.
+    """Predict capacity, bottleneck, latency and utilisation of a user's own network.
 
     Parameters
     ----------
@@ -612,7 +612,7 @@ def _figure(metric: Metric, prediction: Prediction, figures: NetworkFigures) -> 
 
 
 def _at_rate(network: Network, asked: NetworkQuestion) -> Network:
-    """Return the network at the rate that is asked for.
+    """Return the network at the requested rate.
 
     Raises
     ------
@@ -640,7 +640,7 @@ def _objectives(network: Network, texts: Sequence[str]) -> tuple[Objective, ...]
 
 
 def _solved(network: Network, engine: str) -> tuple[SolvedNetwork | None, str]:
-    """Return the network as the analytic solver has it, and why that is not the whole truth, or not there."""
+    """Return the network in the analytic solver, or None, and what the solver leaves out."""
     try:
         solved = SolvedNetwork(network)
         if engine != "analytic":
@@ -653,7 +653,7 @@ def _solved(network: Network, engine: str) -> tuple[SolvedNetwork | None, str]:
 
 
 def _layout(network: Network) -> str:
-    """Return what the network consists of and what traffic it gets, in words."""
+    """Return the network's parts and traffic in words."""
     traffic = network.traffic
     parts = [_counted(len(network.each_station), "station")]
     if network.pools:
@@ -678,7 +678,7 @@ def _scenario(network: Network, file: str, asked: NetworkQuestion) -> dict[str, 
 
 @dataclass(frozen=True)
 class _Answer:
-    """What was found out about a network.
+    """Results about a network.
 
     Attributes
     ----------
@@ -782,7 +782,7 @@ def _offered(answer: _Answer) -> Offered | None:
 
 
 def _limits(figures: NetworkFigures) -> tuple[Limit, ...]:
-    """Return stations by their utilisation at the capacity, and before them a pool that limits it.
+    """Return the stations by their utilisation at the capacity, preceded by a pool that limits it.
 
     A pool does if no station is busy: all units of a pool around a busy station are in use, too.
     """

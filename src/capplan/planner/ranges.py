@@ -1,4 +1,4 @@
-"""Values of a swept option: one, a list or a range, written as the option itself is.
+"""Values of a swept option: one value, a list or a range, each written like the option itself.
 
     values = item {"," item}
     item   = value | value ".." value [":" step]
@@ -30,7 +30,7 @@ _YES, _NO = ("yes", "true", "on"), ("no", "false", "off")
 
 @dataclass(frozen=True)
 class ValueType:
-    """How the values of an option are written.
+    """The notation of an option's values.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class ValueType:
 
 
 def parse_values(text: str, its: ValueType) -> tuple[Any, ...]:
-    """Read the values of a swept option, each once, in the order of the text.
+    """Read the values of a swept option, without duplicates, in the order of the text.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def _ends(item: str, ends: str, its: ValueType) -> tuple[str, str]:
 
 
 def _exact(parse: Callable[[str], float]) -> Callable[[str], Fraction]:
-    """Return a reader of the decimal number that was written, from one that rounds it to a double."""
+    """Return a reader of exact decimal numbers, based on a reader that rounds to doubles."""
 
     def read(text: str) -> Fraction:
         number = Decimal(repr(float(parse(text))))
@@ -192,7 +192,7 @@ _EXAMPLES = {"RATE": "2000..20000:2000", "SHARE": "5%..20%:5%"}
 
 
 def numbers(read: Callable[[str], float] = _number, example: str = "1..3:0.5") -> ValueType:
-    """Return the type of numbers that are read in some way."""
+    """Return the type of numbers with a given reader."""
     return ValueType(_exact(read), float, None, example, large=read is parse_rate_per_s)
 
 
@@ -205,7 +205,7 @@ def quantities(unit: str) -> ValueType:
 
 
 def value_type(scenario: type[Scenario], field: str) -> ValueType:
-    """Return how the values of a field of a scenario are written."""
+    """Return the notation of a scenario field's values."""
     option, hint = options_of(scenario)[field], get_type_hints(scenario)[field]
     kinds = {hint, *get_args(hint)}
     if bool in kinds:
@@ -222,7 +222,7 @@ def value_type(scenario: type[Scenario], field: str) -> ValueType:
 
 
 def as_number(option: Option, value: Any) -> float | None:
-    """Return the value of a field with a unit as a number in it, of a matrix its largest; None if it cannot be read."""
+    """Return a field's value as a number in its unit, for a matrix the largest; None if it cannot be read."""
     cells = [cell for row in value for cell in row] if isinstance(value, tuple) else [value]
     try:
         return max(float(f"{READ_IN[option.unit](cell):.12g}") for cell in cells)

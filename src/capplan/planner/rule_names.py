@@ -1,4 +1,4 @@
-"""What the simple rules beside a backtest, and statistics, are called in words."""
+"""Names, in words, of statistics and of the simple rules in a backtest."""
 
 from __future__ import annotations
 

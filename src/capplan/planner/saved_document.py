@@ -1,4 +1,4 @@
-"""Read what a verb saved as JSON: a prediction, a sizing, a check or a proposal, told by its schema."""
+"""Reads JSON that a verb saved: a prediction, sizing, check or proposal, identified by its schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often a layout meets its objectives in each situation, and the rate that it holds with a confidence."""
+"""How often a layout meets its objectives in each situation, and the rate that it holds at a confidence."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Conditions:
 
     @property
     def guessed(self) -> bool:
-        """Whether a part of them is a guess."""
+        """Whether the conditions include a guess."""
         return any(each.guessed for each in self.situations)
 
 
@@ -64,7 +64,7 @@ _NORMAL = Conditions(NORMAL)
 
 
 def read_conditions(texts: Iterable[str], system: System[Any], fitted: Fitted) -> tuple[Conditions, ...]:
-    """Read what to survive; normal conditions come first, always.
+    """Read what to survive; normal conditions always come first.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def read_conditions(texts: Iterable[str], system: System[Any], fitted: Fitted) -
 
 
 def words_of(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return the words of what to survive, each once and without normal conditions, as `read_conditions` reads them."""
+    """Return the normalised words of what to survive, without duplicates and normal conditions."""
     words = [word.strip().casefold() for text in texts for word in text.split(",")]
     return tuple(dict.fromkeys(word for word in words if word not in ("", NORMAL)))
 
@@ -113,7 +113,7 @@ NONE: Relations = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Strained:
-    """A layout under some conditions; `why` says why it cannot serve at all.
+    """A layout under some conditions; `why` is the reason if it cannot serve at all.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ class Strained:
 
     @cached_property
     def _left(self) -> Remainder | str | None:
-        """What a loss leaves at the levels that are asked; in words, why nothing does; None without a loss."""
+        """The remainder of a loss at the requested levels; a text if none remains; None without a loss."""
         if self.conditions.loss is None:
             return None
         try:
@@ -144,13 +144,13 @@ class Strained:
 
     @cached_property
     def _stressed(self) -> Case[Any]:
-        """The case with the parameters of its situations."""
+        """The case with its situations' parameters."""
         stressed = self.conditions.fitted
         return self.case if stressed is None else replace(self.case, fitted=stressed)
 
     @property
     def why(self) -> str:
-        """Why no request succeeds; empty if requests do."""
+        """The reason if no request succeeds; empty if requests do."""
         return self._left if isinstance(self._left, str) else ""
 
     @cached_property
@@ -164,7 +164,7 @@ class Strained:
         return left.solved(case.values, None if case.representatives is None else case.representatives.place)
 
     def simulated(self, seed: int) -> Relations:
-        """Return simulated over analytic latencies at the offered rate; those that no simulation shows are missing.
+        """Return the relations of simulated to analytic latency at the offered rate; some may have no simulation.
 
         Parameters
         ----------
@@ -185,7 +185,7 @@ class Strained:
 
     @cached_property
     def uncertainty(self) -> Uncertainty:
-        """The model errors of its figures."""
+        """The model errors of the figures."""
         left = self._left
         if not isinstance(left, Remainder) or left.offset is None:
             return self.case.uncertainty
@@ -193,7 +193,7 @@ class Strained:
 
     @cached_property
     def rate_factor(self) -> FloatArray:
-        """Offered rate over that of normal conditions (draws,)."""
+        """The offered rate relative to normal conditions (draws,)."""
         count = len(self.case.fitted.draws)
         rates = [each.rate.draws(count, crc32(each.name.encode())) for each in self._surging if each.rate is not None]
         return reduce(np.multiply, rates, np.ones(count))
@@ -221,33 +221,33 @@ class Strained:
         if self.why:
             return 1.0
         own = self.objectives if asked is None else asked
-        return max(self._missed(relations, each, errors) for each in ((), own))  # their errors are paired apart
+        return max(self._missed(relations, each, errors) for each in ((), own))  # their errors are paired separately
 
     def risks(self, relations: Relations = NONE) -> dict[str, float]:
-        """Return the probabilities of overload, and that a repeat does not meet each objective, by objective."""
+        """Return the probability of overload, and of missing each objective in a repeat, by objective."""
         if self.why:
             return dict.fromkeys((OVERLOAD, *(each.text for each in self.objectives)), 1.0)
         alone: dict[str, tuple[Objective, ...]] = {OVERLOAD: (), **{each.text: (each,) for each in self.objectives}}
         return {name: self._missed(relations, each) for name, each in alone.items()}
 
     def narrowed(self, other: Strained | None) -> Uncertainty:
-        """Return the model errors, with bands that are no wider than another layout's; None: than a measured one's."""
+        """Return the model errors, capped at another layout's (or at a tested layout's if it is None)."""
         own, case = self.uncertainty, self.case
         its = case.system.uncertainty(case.fitted, case.scenario, case.seed) if other is None else other.uncertainty
         by_class = {name: min(error, its.by_class.get(name, its.time)) for name, error in own.by_class.items()}
         return replace(own, rate=min(own.rate, its.rate), time=min(own.time, its.time), by_class=by_class)
 
     def shortfall(self, confidence: float) -> float:
-        """Return the logarithm of the offered rate over the capacity without objectives that is sustained."""
+        """Return the log ratio of the offered rate to the sustained capacity without objectives."""
         rates = self.uncertainty.repeated_rate(self.solution.capacity) / self.rate_factor
         return float(np.log(self.offered_per_s / max(at_confidence(rates, confidence), 1e-9 * self.offered_per_s)))
 
     def sustained_per_s(self, confidence: float, relations: Relations = NONE) -> float:
-        """Return the highest normal peak rate, requests per second, at which the objectives hold with a confidence."""
+        """Return the highest normal peak rate, requests per second, that meets the objectives at a confidence."""
         return min(at_confidence(each, confidence) for each in (self.sustained_rates(relations), self._carried_rates))
 
     def sustained_rates(self, relations: Relations = NONE) -> FloatArray:
-        """Return the normal peak rates, requests per second, that repeats of the load test sustain (draws,)."""
+        """Return the normal peak rates that repeats of the load test sustain, requests per second (draws,)."""
         if self.why:
             return np.zeros(len(self.case.fitted.draws))
         found = self._repeated(self.objectives, relations)
@@ -259,11 +259,11 @@ class Strained:
 
     @property
     def _carried_rates(self) -> FloatArray:
-        """The normal peak rates that repeats carry whatever the objectives (draws,); their errors are paired apart."""
+        """The normal peak rates that repeats carry without objectives (draws,); their errors are paired separately."""
         return np.full(1, np.inf) if self.why or not self.objectives else self._repeated((), NONE)
 
     def limit(self, confidence: float, relations: Relations = NONE) -> str:
-        """Return what limits that rate: `overload`, an objective, or why there is no service."""
+        """Return what limits that rate: `overload`, an objective, or the reason for no service."""
         if self.why:
             return self.why
         alone = {OVERLOAD: self._repeated((), relations)}
@@ -272,7 +272,7 @@ class Strained:
         return min(lowest, key=lambda name: (lowest[name], name != OVERLOAD))
 
     def reached_ms(self, confidence: float, relations: Relations = NONE) -> dict[str, float | None]:
-        """Return the value of each latency in the objectives that a repeat at the offered rate keeps, ms.
+        """Return each objective's latency as a repeat at the offered rate keeps it at a confidence, ms.
 
         Parameters
         ----------
@@ -307,7 +307,7 @@ class Strained:
     def _held(
         self, relations: Relations, objectives: Sequence[Objective], errors: Uncertainty | None = None
     ) -> NDArray[np.bool_]:
-        """Return whether repeats carry the offered rate (draws,); model errors are those of the layout unless given."""
+        """Return whether repeats carry the offered rate (draws,); by default with the layout's own model errors."""
         rate = self.offered_per_s * self.rate_factor
         if self.solution.place is not None:  # few draws are solved
             return np.asarray(self._repeated(objectives, relations) >= self.offered_per_s)
@@ -316,7 +316,7 @@ class Strained:
 
     @cached_property
     def _most(self) -> FloatArray | float:
-        """What repeats with a layout that certainly carries at least as much would sustain (draws,)."""
+        """The rates that repeats with the upper-bound layout would sustain (draws,)."""
         bound = self.case.upper_bound
         if bound is None:
             return np.inf
@@ -325,13 +325,13 @@ class Strained:
 
 
 def at_confidence(rates: FloatArray, confidence: float) -> float:
-    """Return the rate that a share `confidence` of the draws reaches at least."""
+    """Return the rate that at least a share `confidence` of the draws reaches."""
     allowed = int((1 - confidence) * len(rates) + 1e-9)
     return float(np.sort(rates)[min(allowed, len(rates) - 1)])
 
 
 def band_of_rates(rates: FloatArray) -> Band:
-    """Return the median and the 90 % band of rates (draws,), each a rate that a share of the draws reaches."""
+    """Return the median and 90 % band of rates (draws,), by the shares of draws that reach them."""
     return Band(at_confidence(rates, 0.5), at_confidence(rates, 0.95), at_confidence(rates, 0.05))
 
 
@@ -376,7 +376,7 @@ class Judged:
         self.strains = strained(case.at(offered_per_s), conditions, offered_per_s)
 
     def simulate(self, seed: int, known: Mapping[str, Relations] = MappingProxyType({})) -> None:
-        """Simulate the latencies of the objectives under each condition; nothing if no objective is about a latency.
+        """Simulate the latencies of the objectives under each condition; do nothing if no objective has a latency.
 
         Parameters
         ----------
@@ -451,7 +451,7 @@ class Judged:
 
 
 def not_asked(case: Case[Any], conditions: Sequence[Conditions]) -> tuple[str, ...]:
-    """Return the kinds of loss that a system models and no condition has."""
+    """Return the kinds of loss that the system models but no condition includes."""
     asked = {kind for each in conditions if each.loss is not None for kind in _kinds(each.loss)}
     return tuple(kind for kind in case.system.losses if kind not in asked)
 
@@ -461,5 +461,5 @@ def _kinds(loss: Loss) -> set[str]:
 
 
 def conditions_of(losses: Mapping[str, Loss]) -> tuple[Conditions, ...]:
-    """Return the conditions that count: normal ones, and each loss that was asked for, by its words."""
+    """Return the relevant conditions: normal ones, and each requested loss by its words."""
     return (Conditions(NORMAL), *(Conditions(word, loss) for word, loss in losses.items()))

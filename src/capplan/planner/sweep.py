@@ -1,4 +1,4 @@
-"""`sweep`: predict a grid of layouts at many rates, one row per point, solved or simulated to a precision."""
+"""`sweep`: predicts a grid of layouts at many rates, one row per point, solved or simulated to a precision."""
 
 from __future__ import annotations
 
@@ -63,20 +63,20 @@ def band_columns(name: str) -> tuple[str, str, str]:
 
 
 def band_cells(name: str, figures: FloatArray | Sequence[float]) -> SweepPoint:
-    """Return the cells of a figure with a band, to the digits that it deserves; what is not a number is empty."""
+    """Return the cells of a figure with a band, rounded to significant digits; nan becomes empty."""
     numbers = (None if math.isnan(figure) else rounded(float(figure)) for figure in figures)
     return dict(zip(band_columns(name), numbers, strict=True))
 
 
 def rate_fields(scenario: type[Scenario]) -> tuple[str, ...]:
-    """Return the fields that say what is offered, `tps` first."""
+    """Return the fields that set the offered load, `tps` first."""
     options = options_of(scenario)
     others = [name for name, option in options.items() if "tps" in option.replaces]
     return tuple(dict.fromkeys(("tps", *options["tps"].replaces, *others)))
 
 
 def layout_options(scenario: type[Scenario]) -> dict[str, Option]:
-    """Return the options of the fields that describe a layout, by field."""
+    """Return the options of the layout fields, by field."""
     others = {*rate_fields(scenario), "slo"}
     return {name: option for name, option in options_of(scenario).items() if name not in others}
 
@@ -136,7 +136,7 @@ def _dtype(hint: Any) -> str:
 
 
 def layout_point(system: System[Any], fields: Mapping[str, Any]) -> SweepPoint:
-    """Return a row that only has the layout, from the fields of its scenario."""
+    """Return a row with only the layout, from the fields of its scenario."""
     point: SweepPoint = dict.fromkeys(columns_of(system)) | {"system": system.name}
     for name, option in layout_options(system.scenario).items():
         point[column_of(name, option)] = _cell(option, fields.get(name))
@@ -144,7 +144,7 @@ def layout_point(system: System[Any], fields: Mapping[str, Any]) -> SweepPoint:
 
 
 def _cell(option: Option, value: Any) -> Any:
-    """Return the value of a field as a table has it: a number in the option's unit, or `6/6/3` for unequal DCs."""
+    """Return a field's value for the table: a number in the option's unit, or `6/6/3` for unequal DCs."""
     if option.unit and value is not None:
         return as_number(option, value)
     return per_dc_text(value) if isinstance(value, tuple) else value
@@ -161,7 +161,7 @@ def to_frame(points: Iterable[SweepPoint], columns: Mapping[str, str]) -> pd.Dat
 
 
 def csv_text(points: Iterable[SweepPoint], columns: Mapping[str, str]) -> str:
-    """Return rows as CSV with a header; a missing value is an empty cell, a verdict `true` or `false`."""
+    """Return rows as CSV with a header; missing values are empty, verdicts `true` or `false`."""
     frame = to_frame(points, columns)
     verdicts = [name for name, dtype in columns.items() if dtype == "boolean"]
     words = {name: frame[name].map({True: "true", False: "false"}) for name in verdicts}
@@ -169,7 +169,7 @@ def csv_text(points: Iterable[SweepPoint], columns: Mapping[str, str]) -> str:
 
 
 def write_table(points: Sequence[SweepPoint], columns: Mapping[str, str], path: Path) -> None:
-    """Write rows to a CSV or Parquet file, by its ending; it is there in full or not at all.
+    """Write rows to a CSV or Parquet file, by its ending, atomically.
 
     Raises
     ------
@@ -182,7 +182,7 @@ def write_table(points: Sequence[SweepPoint], columns: Mapping[str, str], path: 
         replace_file(path, lambda beside: to_frame(points, columns).to_parquet(beside, index=False))
 
 
-_NO_DROPS = 1e-9  # share of the requests: less is none
+_NO_DROPS = 1e-9  # share of the requests; less counts as none
 _TOGETHER = 10  # rates that are solved together: enough that numpy's own work counts, few enough for the caches
 
 
@@ -255,7 +255,7 @@ class AnalyticPoints:
         return self.case.solution.at(np.array(offered)[:, None])
 
     def _busy(self, figures: Figures) -> FloatArray:
-        """Return the band (3, rates) of how busy the bottleneck is: a kind of station, or the workers."""
+        """Return the band (3, rates) of the bottleneck's utilisation: a kind of station, or the workers."""
         case, uncertainty = self.case, self.case.uncertainty
         if case.solution.bottleneck in case.solution.resources:
             return np.minimum(uncertainty.spread(figures.utilisation(case.solution.bottleneck), uncertainty.rate), 1.0)
@@ -266,7 +266,7 @@ class AnalyticPoints:
 
 
 def verdict_cells(case: Case[Any], rate: float, relations: Relations = NONE) -> SweepPoint:
-    """Return the cells of the verdict at a peak rate; `relations` are simulated over analytic latencies there."""
+    """Return the verdict's cells at a peak rate; `relations` map analytic to simulated latencies there."""
     judged = Judged(case, (Conditions(NORMAL),), rate)
     judged.relations[NORMAL] = relations
     found = judged.verdict()
@@ -279,7 +279,7 @@ CLIENTS = "clients"
 def closed_points(
     scenario: Scenario, clients: Sequence[float], fitted: Fitted | None, seed: int
 ) -> Iterator[SweepPoint]:
-    """Yield a point for each number of closed clients, which have a throughput and no offered rate.
+    """Yield a point for each number of closed clients; it has a throughput but no offered rate.
 
     Parameters
     ----------
@@ -328,7 +328,7 @@ FIRST_DRAWS = 8
 FEWEST_MORE = 2  # draws of a further round
 GROWTH = 3.0  # times as many draws from round to round, at most: the width itself is an estimate
 USUAL_LOAD = 0.8  # of the capacity, at which draws are put in order
-MAX_DRAWS = 128  # beside saturation no number that anybody would wait for is enough
+MAX_DRAWS = 128  # near saturation no acceptable number is enough
 
 
 def simulated_points(points: Sequence[SweepPoint], case: Case[Any], target: PrecisionTarget) -> Iterator[SweepPoint]:
@@ -355,7 +355,7 @@ def simulated_points(points: Sequence[SweepPoint], case: Case[Any], target: Prec
 
 
 def _latencies(case: Case[Any], rate: float, target: PrecisionTarget) -> SweepPoint:
-    """Return the simulated latencies at a rate, and how precise they are; nothing where none can be simulated."""
+    """Return the simulated latencies at a rate and their precision; nothing if none can be simulated."""
     solved, drawn = _drawn(case)
     figures, uncertainty = solved.solution.at(rate), solved.at(rate).uncertainty
     requests, settles_s = enough_requests(REQUESTS, case, figures), settling_s(case, figures)
@@ -377,7 +377,7 @@ def _latencies(case: Case[Any], rate: float, target: PrecisionTarget) -> SweepPo
 
 
 def _width(latency: Latency, target: PrecisionTarget) -> float:
-    """Return the simulation's part of the statistic's band, as a share of the figure."""
+    """Return the simulation error of the target statistic, as a share of the figure."""
     band: Band | None = getattr(latency, target.statistic)
     if band is None or band.parts.simulation is None:
         return math.inf
@@ -385,7 +385,7 @@ def _width(latency: Latency, target: PrecisionTarget) -> float:
 
 
 def _next_count(width: float, count: int, target: PrecisionTarget) -> int:
-    """Return how many draws there must be, as the width falls with the root of their number."""
+    """Return the required number of draws, as the width falls with the square root of their number."""
     if width <= target.relative:
         return count
     times = min((width / target.relative) ** 2, GROWTH)
@@ -394,7 +394,7 @@ def _next_count(width: float, count: int, target: PrecisionTarget) -> int:
 
 @lru_cache(maxsize=2)  # rates of a layout come one after another
 def _drawn(case: Case[Any]) -> tuple[Case[Any], ChosenDraws]:
-    """Return a solved layout, and it with the draws that may be simulated."""
+    """Return a solved layout and its draws available for simulation."""
     busy = case.solution.at(USUAL_LOAD * float(np.median(case.solution.capacity)))
     return case, ChosenDraws(case, evenly_along(mean_response_s(busy), MAX_DRAWS, in_rounds=True))
 
@@ -476,7 +476,7 @@ class SweepTask:
 
     @cached_property
     def key(self) -> str:
-        """A digest of everything that its points depend on."""
+        """A digest of all inputs of the task's points."""
         parts: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)}
         parts["scenario"] = asdict(self.scenario)  # type: ignore[call-overload]  # scenarios are pydantic dataclasses
         parts["fitted"] = _digest(self.fitted or system(self.scenario.system).fitted())
@@ -510,7 +510,7 @@ class SweepLayout:
 
 @dataclass(frozen=True)
 class Sweep:
-    """What is swept.
+    """The layouts and rates of a sweep.
 
     Attributes
     ----------
@@ -556,7 +556,7 @@ class Sweep:
 
     @property
     def points(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self.layouts) * len(self.rates.values)
 
     @cached_property
@@ -565,7 +565,7 @@ class Sweep:
         return columns_of(system(self.system))
 
     def configurations(self) -> list[Configuration[SweepTask]]:
-        """Return what there is to compute, in the order of the rows."""
+        """Return the configurations to compute, in the order of the rows."""
         return [Configuration(task.key, task) for layout in self.layouts for task in self._tasks(layout)]
 
     def _tasks(self, layout: SweepLayout) -> Iterator[SweepTask]:
@@ -577,7 +577,7 @@ class Sweep:
             yield SweepTask(layout.scenario, some, self.fitted, self.draws, self.engine, self.seed, self.precision)
 
     def table(self, found: Mapping[str, Sequence[SweepPoint]]) -> list[SweepPoint]:
-        """Return the rows of what has been computed so far, by the keys of the tasks; refused layouts included."""
+        """Return the rows computed so far, by the keys of the tasks, together with refused layouts."""
         points: list[SweepPoint] = []
         for layout in self.layouts:
             if layout.refused is not None:
@@ -588,7 +588,7 @@ class Sweep:
 
 
 def layouts_of(base: Scenario, axes: Mapping[str, Sequence[Any]]) -> tuple[SweepLayout, ...]:
-    """Return a layout for each combination of values; one that breaks a rule has the rule.
+    """Return a layout for each combination of values; an invalid one carries the broken rule.
 
     Parameters
     ----------
@@ -619,7 +619,7 @@ def layouts_of(base: Scenario, axes: Mapping[str, Sequence[Any]]) -> tuple[Sweep
 
 
 def refused_points(name: str, fields: Mapping[str, Any], asked: Sweep | SweepTask, why: str) -> Iterator[SweepPoint]:
-    """Yield the points of a layout that has no answer, with the reason."""
+    """Yield the points of a layout without an answer, with the reason."""
     rates = asked.rates
     for value in rates.values:
         yield {
@@ -636,7 +636,7 @@ def refused_points(name: str, fields: Mapping[str, Any], asked: Sweep | SweepTas
 
 
 def points_of(task: SweepTask, replication: int) -> list[SweepPoint]:
-    """Compute the points of a task; what an experiment runs."""
+    """Compute the points of a task; the experiment calls this function."""
     del replication  # there is one
     try:
         if task.rates.field == CLIENTS:
@@ -658,14 +658,14 @@ def points_of(task: SweepTask, replication: int) -> list[SweepPoint]:
 
 @lru_cache(maxsize=2)  # rates of a layout come one after another
 def _solved(case: Case[Any], draws: int, engine: SweepEngine) -> AnalyticPoints:
-    """Return a solved layout with its capacity, as `predict` finds it unless there are fewer draws."""
+    """Return a solved layout with its capacity, as in `predict` unless there are fewer draws."""
     if draws < len(case.fitted.draws):
         return AnalyticPoints(replace(case, draws=draws))
     return AnalyticPoints(case, capacity_limit(case, Question(engine)).capacity.peak_tps)
 
 
 def precision_target(text: str, its: System[Any]) -> PrecisionTarget:
-    """Read how precise simulated latencies of a system must be, such as `p99<2%`."""
+    """Read the required precision of a system's simulated latencies, such as `p99<2%`."""
     return read_precision_target(text, tuple(its.reported), tuple(its.reported))
 
 
@@ -678,7 +678,7 @@ def _offered(task: SweepTask, case: Case[Any], value: float, capacity: float) ->
 
 
 def wanted(task: SweepTask, found: Sequence[Sequence[SweepPoint]]) -> int:
-    """Return how often a task is computed: once."""
+    """Return the number of times to compute a task: once."""
     del task, found
     return 1
 
@@ -689,7 +689,7 @@ def experiment() -> Experiment[SweepTask]:
 
 
 def check_objectives(base: Scenario, fitted: Fitted | None = None) -> None:
-    """Read the objectives once, before all layouts.
+    """Parse the objectives once, before all layouts.
 
     Raises
     ------

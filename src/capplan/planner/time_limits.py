@@ -1,4 +1,4 @@
-"""How long an answer takes, estimated before it begins: what one command takes on without consent is limited.
+"""Estimates the time of an answer before it begins, to limit what one command computes without consent.
 
 The estimates are to an order of magnitude. The time of a layout grows with the number of pairs of data centres, and
 hardly with the number of machines.
@@ -26,25 +26,25 @@ _SOLVED_OF_FAMILY = 10  # layouts of a family that a sizing solves
 
 
 def layout_s(scenario: Scenario) -> float:
-    """Return how long a layout takes to solve on a nominal machine, in seconds, without its simulation."""
+    """Return the time to solve a layout on a nominal machine, in seconds, without its simulation."""
     return _SOLVING_S + _SOLVING_OF_PAIR_S * _dcs(scenario) ** 2
 
 
 def sweep_s(sweep: Sweep) -> float:
-    """Return how long a sweep takes on one processor of a nominal machine, in seconds."""
+    """Return the time of a sweep on one processor of a nominal machine, in seconds."""
     layouts = [layout.scenario for layout in sweep.layouts if layout.scenario is not None]
     rates = len(sweep.rates.values) * _RATE_S[sweep.engine]
     return sum(_point_s(_dcs(each)) + rates for each in layouts)
 
 
 def sizing_s(base: Scenario, families: Iterable[Family]) -> float:
-    """Return how long a search for the cheapest layout takes on one processor of a nominal machine, in seconds."""
+    """Return the time of a search for the cheapest layout on one processor of a nominal machine, in seconds."""
     layouts = ((min(each.layouts, _SOLVED_OF_FAMILY), each.fixed.get("dcs", _dcs(base))) for each in families)
     return sum(count * _point_s(int(dcs)) for count, dcs in layouts)
 
 
 def check_layout(scenario: Scenario, situations: int = 1) -> None:
-    """Refuse a layout that takes longer than a minute to solve in so many situations.
+    """Refuse a layout that takes longer than a minute to solve in the given number of situations.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def _check_solving(what: str, time_s: float, fewer: str) -> None:
 
 
 def check_sweep(sweep: Sweep, processes: int) -> None:
-    """Refuse a sweep that takes longer than an hour on so many processors.
+    """Refuse a sweep that takes longer than an hour on the given number of processors.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def check_sweep(sweep: Sweep, processes: int) -> None:
 
 
 def check_sizing(base: Scenario, families: Sequence[Family], processes: int) -> None:
-    """Refuse a search for the cheapest layout that takes longer than an hour on so many processors.
+    """Refuse a search for the cheapest layout that takes longer than an hour on the given number of processors.
 
     Raises
     ------

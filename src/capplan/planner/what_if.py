@@ -1,4 +1,4 @@
-"""`what_if`: what a layout carries and how fast it answers, quickly enough to follow a slider.
+"""`what_if`: a layout's capacity and latencies, fast enough to follow a slider.
 
 Capacity and verdict are those of `predict --engine analytic`. One latency is followed along the load by a few
 representative draws, with ends of bands within some per cent.
@@ -35,7 +35,7 @@ LOADS = (0.05, 0.2, 0.4, 0.6, 0.7, 0.8, 0.88, 0.94, 0.98)
 
 @dataclass(frozen=True)
 class Analysed:
-    """What does not depend on the rate of a layout, nor on its objectives.
+    """Results that depend neither on the rate nor on the objectives.
 
     Attributes
     ----------
@@ -47,14 +47,14 @@ class Analysed:
 
     @cached_property
     def losses(self) -> list[tuple[Remainder, FloatArray | None]]:
-        """What each loss leaves, with the capacity of the survivors (draws,); None if no request succeeds."""
+        """What remains after each loss, with the capacity of the survivors (draws,); None if no request succeeds."""
         case = self.case
         left = case.system.outages(case, ()) if case.system.losses else ()
         return [(each, self._capacity(each)) for each in left]
 
     @cached_property
     def curves(self) -> dict[Metric, pd.DataFrame]:
-        """The curves that have been asked for."""
+        """The curves computed so far."""
         return {}
 
     def curve(self, metric: Metric) -> pd.DataFrame:
@@ -82,10 +82,10 @@ class Analysed:
         return solution.capacity if left.lowered else np.minimum(solution.capacity, whole)
 
 
-@lru_cache(maxsize=8)  # whoever moves the rate, or an objective, asks about the same layout again
+@lru_cache(maxsize=8)  # a new rate or objective asks about the same layout
 def _analysed(scenario: Scenario, fitted: Fitted, draws: int, seed: int) -> Analysed:
     case = replace(resolve(scenario, fitted, seed), draws=draws)
-    _ = case.solution.capacity, case.uncertainty  # what is known of a case goes with it to another rate
+    _ = case.solution.capacity, case.uncertainty  # a case keeps its results at a new rate
     return Analysed(case)
 
 
@@ -98,7 +98,7 @@ def _whole(scenario: Scenario, fitted: Fitted, seed: int) -> Case[Any]:
 
 @dataclass(frozen=True)
 class WhatIf:
-    """A layout, solved.
+    """A solved layout.
 
     Attributes
     ----------
@@ -140,7 +140,7 @@ class WhatIf:
 
     @cached_property
     def verdict(self) -> Verdict | None:
-        """The verdict of `predict`, by all draws: None where neither a rate nor an objective was given."""
+        """The verdict of `predict`, by all draws; None if neither a rate nor an objective was given."""
         given = self.whole.given_per_s is not None
         if not given and not self.whole.objectives:
             return None
@@ -173,7 +173,7 @@ class WhatIf:
         return left.name, left.assumed, band.value, band.low, band.high, risk
 
     def limits_ms(self) -> Iterator[float]:
-        """Yield the limits of the objectives that are about the latency, ms."""
+        """Yield the limits of the objectives about the latency, ms."""
         for objective in self.case.objectives:
             for each in objective.comparisons():
                 if each.metric == self.metric:

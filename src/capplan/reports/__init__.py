@@ -1,4 +1,4 @@
-"""Answers for people: one description each, and renderers for the screen, pages, PDF and workbooks; plots."""
+"""Answers for people: one description per answer, renderers for the screen, pages, PDF and workbooks; plots."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Later:
-    """A module by its name, imported when something of it is used: plotly and matplotlib are slow to import."""
+    """A module that is imported on first use, because plotly and matplotlib are slow to import."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -1,4 +1,4 @@
-"""A backtest for people: errors of capplan beside those of simple rules, and what the rows do not decide."""
+"""A backtest for people: errors of capplan beside those of simple rules, and what the rows leave undetermined."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def describe(found: Backtest) -> Iterator[Block]:
 
 
 def _plain(reason: str) -> str:
-    """Return a reason with the words of the table below it for columns and rules."""
+    """Return a reason in which columns and rules have the names of the table below it."""
     quantity, colon, rest = reason.partition(": ")
     if not colon:
         return reason
@@ -74,7 +74,7 @@ def _plain(reason: str) -> str:
 
 
 def _errors(scores: _Scores) -> Table:
-    """Return a row for each quantity; where that is too wide one for each rule, and then medians alone."""
+    """Return one row per quantity; if that is too wide one row per rule, and if still too wide only medians."""
     names = [name for name in RULES if any(each[name].figures for each in scores.values() if name in each)]
     rows = [
         [in_words(quantity), str(by_name[MODEL].figures), *(error_cell(by_name[name]) for name in names)]
@@ -88,12 +88,12 @@ def _errors(scores: _Scores) -> Table:
 
 
 def in_words(quantity: str) -> str:
-    """Return a column of the table in words: `throughput`, `p99`."""
+    """Return a table column in words: `throughput`, `p99`."""
     return quantity.removeprefix("latency_").removesuffix("_ms").removesuffix("_tps").replace("_percent", "")
 
 
 def error_cell(score: TableScore, worst: bool = True) -> str:
-    """Return the median error of figures, and the worst: `3.1 % (12 %)`."""
+    """Return the median and the worst error of figures: `3.1 % (12 %)`."""
     if score.median_abs_error is None or (worst and score.worst_abs_error is None):
         return "-"
     beside = f" ({error(score.worst_abs_error)})" if worst and score.worst_abs_error is not None else ""
@@ -138,7 +138,7 @@ def write_plot(found: Backtest, path: Path) -> None:
 
 
 def plot(found: Backtest, page: bool = True) -> go.Figure:
-    """Return the figure: a line for each figure of an unseen row; those that the rows do not decide are grey."""
+    """Return the figure: one line per unseen figure; grey where the trained rows leave it undetermined."""
     figure = go.Figure()
     drawn = [row for row in found.rows if math.isfinite(row.predicted.high) and row.predicted.low > 0]
     names = [_name(row) for row in drawn]

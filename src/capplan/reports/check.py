@@ -1,4 +1,4 @@
-"""A check for people: what is said of each objective in each situation."""
+"""A check for people: the result for each objective in each situation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SHORT = 0.08  # a bar too short for its text
 
 
 def describe(found: Checked, quiet: bool = False) -> Iterator[Block]:
-    """Yield the description of a check; a quiet one has only what fails."""
+    """Yield the description of a check; if quiet, only the failures."""
     if not quiet:
         yield title(f"{found.system}: {found.layout}, {rate(found.offered_tps)} TPS peak")
         yield Line()
@@ -43,7 +43,7 @@ def write_plot(found: Checked, path: Path) -> None:
 
 
 def plot(found: Checked, page: bool = True) -> go.Figure:
-    """Return the figure: a bar for each objective in each situation, as long as its risk."""
+    """Return the figure: one bar per objective and situation, whose length is the risk."""
     figure = go.Figure()
     for answer, colour in zip(("yes", "uncertain", "no"), look.COLOURS, strict=False):
         chosen = [each for each in found.objectives if each.answer == answer]

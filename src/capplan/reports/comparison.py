@@ -1,4 +1,4 @@
-"""A comparison for people: differences of two layouts with their intervals, and what drives one of them."""
+"""A comparison for people: differences of two layouts with their intervals, and the drivers of one difference."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NONE = 0.002  # of a figure: a smaller difference is none
 
 
 def describe(found: Comparison, drivers: bool = False) -> Iterator[Block]:
-    """Yield the description of a comparison, with what drives a difference if that is wanted."""
+    """Yield the description of a comparison, on request with the drivers of a difference."""
     yield title(f"{found.system}, two layouts at {rate(found.offered_tps)} TPS peak")
     yield Line()
     for label, words in zip(("First", "Second"), found.layouts, strict=True):
@@ -58,7 +58,7 @@ def _number(value: float, unit: str) -> str:
 
 
 def _gap(each: Difference) -> str:
-    """Return a difference with its interval, signed; `none` where it is below what matters."""
+    """Return a signed difference with its interval; `none` if it is too small to matter."""
     gap, base = each.difference, abs(each.first.value)
     if not any(math.isfinite(value) for value in (gap.value, gap.low, gap.high)):
         return "unbounded"
@@ -69,7 +69,7 @@ def _gap(each: Difference) -> str:
 
 
 def _step(gap: Interval) -> float:
-    """Return the last digit to show of a difference: the second one of its larger end."""
+    """Return the last digit to show of a difference: the second digit of its larger end."""
     ends = [abs(end) for end in (gap.value, gap.low, gap.high) if math.isfinite(end)]
     return 10.0 ** (math.floor(math.log10(max(*ends, 1e-12))) - 1)
 
@@ -103,7 +103,7 @@ def write_plot(found: Comparison, path: Path) -> None:
 
 
 def plot(found: Comparison, page: bool = True) -> go.Figure:
-    """Return the figure: differences in per cent with their intervals, and below what drives one of them."""
+    """Return the figure: differences in per cent with their intervals, and below them the drivers of one."""
     shown = [each for each in found.differences if _is_shown(each)]
     drivers = found.drivers[:_DRAWN_DRIVERS]
     heights = [_ROW * max(len(shown), 2), *([_ROW * len(drivers)] if drivers else [])]
@@ -160,7 +160,7 @@ def _differences(shown: Sequence[Difference]) -> go.Scatter:
 
 
 def _add_drivers(figure: go.Figure, found: Comparison, drivers: Sequence[Driver]) -> None:
-    """Add a tornado: for each driver a bar from the difference where it is low to that where it is high."""
+    """Add a tornado plot: one bar per driver, between the differences at its low and at its high end."""
     driven = next(each for each in found.differences if each.figure == found.driven)
     middle = driven.difference.value
     for end, colour in (("low", look.COLOURS[1]), ("high", look.COLOURS[0])):

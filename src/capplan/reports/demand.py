@@ -1,4 +1,4 @@
-"""The answer of `demand` for people: rates, a re-attach storm, data, and until when they fit."""
+"""The answer of `demand` for people: rates, a re-attach storm, data, and how long they fit."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _layout(found: Forecast, layout: Layout) -> Iterator[Fact]:
 
 
 def _served(found: Forecast, layout: Layout) -> str:
-    """Return how the layout copes with a mass re-attach."""
+    """Return in words whether and when the layout serves a mass re-attach."""
     capacity, served_s = layout.reattach_capacity, found.reattach_served_s
     if found.reattach.peak.rates.total_per_s <= capacity.value:
         words = "the layout keeps up with the re-attach"
@@ -143,7 +143,7 @@ def _fit(each: Fit) -> str:
 
 
 def until(months: Band) -> str:
-    """Return until when something fits."""
+    """Return in words how long something fits."""
     if math.isinf(months.value):
         return "fits" if math.isinf(months.low) else f"fits, at worst until month {months.low:.0f}"
     if not months.value:
@@ -166,7 +166,7 @@ def _over_time(found: Forecast) -> Table:
 
 
 def _after_outage(found: Forecast) -> tuple[list[str], list[list[str]]]:
-    """Return a table of the times with the same rates, without handshakes where there are none."""
+    """Return a table of intervals with constant rates; omit handshakes if there are none."""
     same = [list(each) for _, each in groupby(found.reattach.over_time, lambda each: _rates(each.rates))]
     shown = same[:: max(math.ceil(len(same) / _TIMES), 1)]
     heads = ["After the outage", "auth", "acct"]
@@ -208,7 +208,7 @@ def _banded(band: Band, form: Format = significant) -> str:
 
 
 def data_in_words(demand: Demand, scenario: Scenario) -> str:
-    """Return the disk that a node of a layout needs, and until when its own suffices; empty without data or nodes."""
+    """Return in words a node's disk demand and how long its own disk is enough; empty without data or nodes."""
     nodes = scenario.cassandra_nodes()
     if demand.data is None or nodes is None:
         return ""
@@ -227,7 +227,7 @@ def write_plot(found: Forecast, name: str, path: Path) -> None:
 
 
 def plot(found: Forecast, name: str, page: bool = True) -> go.Figure:
-    """Return the figure: a panel for the time after an outage, one for the rate and one for the data over months."""
+    """Return the figure: panels for the time after an outage, the rate over months and the data over months."""
     panels = ["after an outage"]
     panels += ["busy hour"] if found.years else []
     panels += ["data"] if found.years and found.months[0].data_gib is not None else []
@@ -264,7 +264,7 @@ def _peak(found: Forecast) -> float:
 
 
 def _rates_after_outage(found: Forecast) -> Iterator[go.Scatter]:
-    """Yield the rates by class, stacked; handshakes apart, as they are no requests."""
+    """Yield the rates by class, stacked; handshakes are separate because they are not requests."""
     over_time = found.reattach.over_time
     times = [*(each.from_s for each in over_time), over_time[-1].to_s]
     auth, acct, tls = (
@@ -291,7 +291,7 @@ def _over_months(found: Forecast, panel: str) -> Iterator[go.Scatter]:
 
 
 def _held(found: Forecast, layout: Layout, panel: str) -> Band | None:
-    """Return the rate that a layout sustains, or the data that its disks hold; None where this is not known."""
+    """Return the rate that a layout sustains, or the data that its disks hold; None if unknown."""
     if panel == "busy hour":
         return layout.capacity
     disk = next((each for each in found.fits if each.what == "disk"), None)
@@ -300,7 +300,7 @@ def _held(found: Forecast, layout: Layout, panel: str) -> Band | None:
 
 
 def _limit(figure: go.Figure, limit: Band, row: int) -> None:
-    """Draw a limit across a panel: its median dashed, its band shaded."""
+    """Draw a limit across a panel: dashed median, shaded band."""
     shade = {"line_width": 0, "fillcolor": look.LIMIT, "opacity": 0.14, "layer": "below"}
     figure.add_hrect(y0=limit.low, y1=limit.high, **shade, row=row, col=1)
     figure.add_hline(y=limit.value, line={"color": look.LIMIT, "width": 2, "dash": "dash"}, row=row, col=1)

@@ -59,7 +59,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table.
+    """A table column.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Paragraph:
-    """A paragraph; a strong one is part of the answer.
+    """A paragraph; strong if it is part of the answer.
 
     Attributes
     ----------
@@ -140,7 +140,7 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a terminal, as it is: a heading, a path, or nothing between two parts; `fill` breaks a long one."""
+    """A verbatim terminal line: a heading, a path, or a blank line; `fill` wraps a long one."""
 
     text: str = ""
     style: str = ""
@@ -150,7 +150,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Fact:
-    """A key and a value, with a remark at the right edge, or after the value where it does not fit."""
+    """A key and a value, with a remark at the right edge, or after the value if it does not fit."""
 
     key: str
     value: str
@@ -166,14 +166,14 @@ class Bullets:
 
 @dataclass(frozen=True)
 class Code:
-    """What is typed on a command line."""
+    """Text to type on a command line."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture by its name, and what it shows in words."""
+    """A picture by name, with a description in words."""
 
     name: str
     about: str
@@ -181,7 +181,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Tiles:
-    """The figures that decide, each with what it is."""
+    """The deciding figures, each with its label."""
 
     cells: tuple[tuple[str, Cell], ...]
 
@@ -200,7 +200,7 @@ def heading(text: str) -> Line:
 
 
 def more(options: Iterable[str]) -> Paragraph:
-    """Return what else there is to show, by option."""
+    """Return a list of further output, by the option that shows it."""
     return Paragraph(f"More: {', '.join(options)}", hanging=6, style="dim")
 
 
@@ -221,7 +221,7 @@ def ruled(
 
 
 def grid(rows: Iterable[Sequence[Cell]], gap: int = 2, width: int = 0) -> Table:
-    """Return a table of two columns without heading; the first has a number of characters, or what it needs."""
+    """Return a table of two columns without headings; the first has a fixed width or the width that it needs."""
     return Table((Column("", width), Column("", 0, wrap=True)), tuple(map(tuple, rows)), look="grid", gap=gap)
 
 
@@ -233,7 +233,7 @@ def texts(rows: Iterable[Sequence[str]]) -> tuple[tuple[Cell, ...], ...]:
 def stacked(
     heads: Sequence[str], rows: Iterable[Sequence[str]], *, joined: str = ", ", indent: int = 0, hanging: int = 2
 ) -> Iterable[Block]:
-    """Yield a paragraph for each row: its first cell, then the others, each with its heading."""
+    """Yield a paragraph for each row: its first cell, then the other cells with their headings."""
     for first, *others in rows:
         words = joined.join(f"{head} {cell}" for head, cell in zip(heads[1:], others, strict=False) if cell)
         yield Paragraph(f"{first}: {words}", indent=indent, hanging=hanging)
@@ -244,7 +244,7 @@ _UNIT = re.compile(r"(?<=\d) (?=%|ms\b|[A-Z]{3}\b)")
 
 
 def _kept(value: T) -> T:
-    """Return frozen data with no break between a number and its unit in any text."""
+    """Return frozen data with non-breaking spaces between numbers and units in all texts."""
     if isinstance(value, str):
         return cast("T", _UNIT.sub("\u00a0", _BARE.sub("\u00a0%", value)))
     if isinstance(value, tuple):
@@ -290,7 +290,7 @@ class Document:
     footer: str
 
     def kept_together(self) -> Document:
-        """Return the document with a number and its unit on one line; names and facts stay as people wrote them."""
+        """Return the document with each number and its unit on one line; names and facts stay unchanged."""
         return replace(self, question=_kept(self.question), sections=_kept(self.sections))
 
     def figures(self) -> dict[str, Cell]:

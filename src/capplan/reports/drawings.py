@@ -1,4 +1,4 @@
-"""Pictures of a proposal, as SVG: the same in the page and in the PDF, and the same bytes in each run.
+"""Pictures of a proposal as SVG: identical in the page and the PDF, and byte for byte in each run.
 
 Text is drawn as outlines, so that it looks the same on every machine and in print.
 """
@@ -91,7 +91,7 @@ def drawings(proposal: Proposal, width: float = WIDE) -> dict[str, str]:
 
 
 def check_drawing() -> None:
-    """Refuse to draw where matplotlib is missing.
+    """Refuse to draw if matplotlib is missing.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def _figure(width: float, height: float, rows: int = 1) -> tuple[Figure, list[Ax
 
 
 def _layout(proposal: Proposal, width: float) -> Figure:
-    """Draw data centres as boxes with a square for each machine, in a row, or below each other where it is narrow."""
+    """Draw data centres as boxes with a square per machine, side by side, or stacked if the space is narrow."""
     from matplotlib.patches import FancyBboxPatch, Rectangle
 
     its, places, columns = system(proposal.sizing.system), proposal.places, _boxes_in_a_row(proposal, width)
@@ -187,7 +187,7 @@ def _round_trips(
     columns: int,
     below: float,
 ) -> None:
-    """Draw round trips between neighbours, and write those of all pairs below."""
+    """Draw the round trips between neighbours, and list those of all pairs below."""
     trips = proposal.round_trips_ms
     if not trips:
         return
@@ -221,7 +221,7 @@ def _round_trips(
 
 
 def _capacity(proposal: Proposal, width: float) -> Figure:
-    """Draw a row for each situation: the band of its capacity, the median, and the rate held with confidence."""
+    """Draw one row per situation: the capacity's band and median, and the rate held at the confidence."""
     its, chosen = system(proposal.sizing.system), _chosen(proposal)
     figure, (axes,) = _figure(width, 0.95 + 0.36 * len(chosen.safety) + (0.55 if width <= NARROW else 0.1))
     end = 1.08 * max(proposal.sizing.planned_tps, *(each.capacity_tps.high for each in chosen.safety))
@@ -252,7 +252,7 @@ def _capacity(proposal: Proposal, width: float) -> Figure:
 
 
 def _growth(proposal: Proposal, width: float) -> Figure:
-    """Draw the offered rate over the years, and the rate that is held in each situation."""
+    """Draw the offered rate over the years, and the held rate of each situation."""
     from matplotlib.ticker import MaxNLocator
 
     sizing, chosen = proposal.sizing, _chosen(proposal)
@@ -284,7 +284,7 @@ def _growth(proposal: Proposal, width: float) -> Figure:
 
 
 def _latency(proposal: Proposal, width: float) -> Figure:
-    """Draw a panel for each request class: curves with bands, objectives, the planned rate and the answer at it."""
+    """Draw one panel per request class: curves with bands, objectives, the planned rate and the answer at it."""
     classes = list(dict.fromkeys(each.request_class for each in proposal.latency_curves))
     tall = 2.6 if width > NARROW else 2.4
     figure, panels = _figure(width, tall * max(len(classes), 1) + 0.4, max(len(classes), 1))
@@ -331,7 +331,7 @@ def _curve(axes: Axes, proposal: Proposal, curve: LatencyCurve, colour: str) -> 
 
 
 def _heights(curves: Sequence[LatencyCurve], planned: float) -> tuple[float, float]:
-    """Return the ends of the axis: what is at the planned rate and the objectives are inside, steep ends are not."""
+    """Return the axis range: it includes the planned rate and the objectives, but not the steep ends of curves."""
     shown = list(_seen(curves, planned))
     return 0.7 * min(shown), 2.5 * max(shown)
 

@@ -1,4 +1,4 @@
-"""Evidence for people: figures of documents, audits, and what an import of load tests took from where."""
+"""Evidence for people: documented figures, audits, and what an import took from each file."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _row(row: Evidence) -> list[Cell]:
 
 
 def _rounding(row: Evidence) -> str:
-    """Return the interval of the rounding in the unit that the figure was written in."""
+    """Return the rounding interval in the unit in which the figure was written."""
     if row.text or row.low == row.high:
         return ""
     unit = row.written.partition(" ")[2]
@@ -182,7 +182,7 @@ def _findings(found: Iterable[Finding]) -> Iterator[Table]:
 
 
 def _missing(found: Iterable[Missing]) -> Iterator[Table]:
-    """Yield what is missing, one line for each place in the document."""
+    """Yield the missing figures, one line per place in the document."""
     for place, absent in groupby(found, key=lambda row: row.locator):
         listed = tuple(absent)
         kinds = Counter((row.quantity, row.text) for row in listed)
@@ -198,7 +198,7 @@ def _verdict(verdict: str, text: str, aside: str = "") -> Table:
 
 
 def imported(found: Import, written: Mapping[str, Path]) -> Iterator[Block]:
-    """Yield what was taken from which file, and what was written."""
+    """Yield what was taken from each file, and what was written."""
     yield from _files(found)
     yield Line()
     rows_found = f"{many(len(found.load_tests), 'row')} of {many(found.load_tests['run_id'].nunique(), 'run')}"
@@ -213,7 +213,7 @@ def imported(found: Import, written: Mapping[str, Path]) -> Iterator[Block]:
 
 
 def _files(found: Import) -> Iterator[Block]:
-    """Yield what was taken from which file, and what was left out."""
+    """Yield what was taken from each file, and what was left out."""
     taken = [each for each in found.files if each.tool]
     files = [[Path(each.path).name, each.tool, _count(each)] for each in taken]
     if len(files) > _MOST_FILES:
@@ -252,7 +252,7 @@ def _rows_and_runs(found: Audit) -> str:
 
 
 def _by_rules(found: Audit) -> Iterator[Block]:
-    """Yield what must not be believed, then what a reader must know, then the verdicts about saturation."""
+    """Yield what must not be believed, then remarks, then the saturation verdicts."""
     refused = sum(not each.believed for each in found.rows)
     if refused:
         yield Line(f"Do not believe {many(refused, 'row')}:", "bold red")
@@ -277,7 +277,7 @@ def _by_rules(found: Audit) -> Iterator[Block]:
 
 
 def _rules(findings: Sequence[Finding]) -> Iterator[Block]:
-    """Yield findings by rule: what it means, the rows, what to do."""
+    """Yield findings by rule: its meaning, the rows, what to do."""
     by_rule: defaultdict[str, list[Finding]] = defaultdict(list)
     for each in findings:
         by_rule[each.rule].append(each)
@@ -352,7 +352,7 @@ def _most_common(rows: Sequence[MeasuredRow]) -> str:
 
 
 def _by_load(measured: MeasuredRow) -> tuple[float, float]:
-    """Order points along a curve: by what was asked for where it is known, which also works beyond the ceiling."""
+    """Return the sort key of points along a curve: the requested load if known, which also works beyond the ceiling."""
     row = measured.row
     return row.offered_tps or row.clients or 0.0, row.throughput_tps or 0.0
 
@@ -387,7 +387,7 @@ def _said(audit: Audit, line: int) -> str:
 
 
 def _names(series: Sequence[tuple[object, ...]]) -> list[str]:
-    """Name each series by the columns in which they differ."""
+    """Name each series by the columns that distinguish it."""
     columns = (*LAYOUT, "read_fraction", "request_class")
     differing = [place for place in range(len(columns)) if len({each[place] for each in series}) > 1]
     return [
@@ -397,7 +397,7 @@ def _names(series: Sequence[tuple[object, ...]]) -> list[str]:
 
 
 def _named(column: str, value: Any) -> str:
-    """Return a cell as people say it."""
+    """Return a cell in words."""
     if value is None:
         return ""
     if isinstance(value, bool):

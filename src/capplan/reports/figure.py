@@ -1,4 +1,4 @@
-"""How every picture looks, light and dark, and how it is written: a page without network, SVG, or PNG."""
+"""The look of every picture, light and dark, and its output: a page without network access, SVG, or PNG."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["make_subplots"]
 # Colours distinguishable with any colour vision (Okabe and Ito 2008), readable on light and dark, then dashes.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F")
 DASHES = ("solid", "dash", "dashdot", "longdash")
-NEUTRAL = "#7F7F7F"  # of what is no data: capacities, guides
+NEUTRAL = "#7F7F7F"  # for capacities and guides, which are not data
 ASKED, LIMIT = "#009E73", "#CC79A7"  # the asked rate and objectives
 INK, PAPER, GRID, BOX = "#222222", "#FFFFFF", "#E5E5E5", "#F7F8FA"  # on paper
 BAND_OPACITY, CAPACITY_OPACITY = 0.18, 0.14
@@ -33,7 +33,7 @@ RATE_AXIS = {"rangemode": "tozero", "tickformat": "~s"}
 TITLE_SIZE, TEXT_SIZE, SMALL_SIZE, HEADING_SIZE = 17, 13, 12, 15
 LINE_PIXELS = 22  # of the small text below a title
 NARROW = 58  # characters of it that fit into the width of a telephone
-_ABOVE = 10.0  # times the highest end of a band, where one without an end leaves the picture
+_ABOVE = 10.0  # an unbounded band leaves the picture at this multiple of the highest end
 TOOLBAR_PIXELS = 30  # above the title of a page's figure
 PICTURES = (".png", ".svg")
 WIDTH = 960  # pixels of a picture
@@ -54,19 +54,19 @@ _STYLE = (
 
 @dataclass(frozen=True)
 class Line:
-    """How a line looks."""
+    """The style of a line."""
 
     colour: str
     dash: str
 
     @classmethod
     def number(cls, place: int) -> Line:
-        """Return the look of the line at a place in the legend."""
+        """Return the style of the line at a position in the legend."""
         return cls(COLOURS[place % len(COLOURS)], DASHES[place // len(COLOURS) % len(DASHES)])
 
 
 def faint(colour: str, opacity: float = BAND_OPACITY) -> str:
-    """Return a colour for the shade around a line of that colour."""
+    """Return a light colour for the band of a line with this colour."""
     red, green, blue = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
     return f"rgba({red}, {green}, {blue}, {opacity:g})"
 
@@ -95,12 +95,12 @@ DARK = _template("#DDDDDD", "#16181C", "#34373D", "#16181C")
 
 
 def small(text: str) -> str:
-    """Return a text in small type, for titles and ticks."""
+    """Return a text in small type, for titles and tick labels."""
     return f"<span style='font-size: {SMALL_SIZE}px'>{text}</span>"
 
 
 def title(text: str, below: Sequence[str], height: int, toolbar: int = 0) -> dict[str, Any]:
-    """Return the title of a figure, with lines of small text below it; `toolbar` pixels above it stay free."""
+    """Return a figure's title with small text lines below it and `toolbar` free pixels above it."""
     return {
         "text": text + "".join(f"<br>{small(line)}" for line in below),
         **{"x": 0.01, "xanchor": "left", "yref": "container", "yanchor": "top", "font": {"size": TITLE_SIZE}},
@@ -109,12 +109,12 @@ def title(text: str, below: Sequence[str], height: int, toolbar: int = 0) -> dic
 
 
 def title_pixels(below: Sequence[str]) -> int:
-    """Return how high a title is."""
+    """Return the height of a title in pixels."""
     return 46 + LINE_PIXELS * len(below)
 
 
 def wrapped(*captions: str) -> list[str]:
-    """Return texts below a title in lines that fit into the width of a telephone."""
+    """Return the texts below a title, wrapped to the width of a phone screen."""
     return [line for each in captions for line in textwrap.wrap(each, NARROW)]
 
 
@@ -128,7 +128,7 @@ def frame(
     below: int = 58,
     **layout: Any,
 ) -> None:
-    """Give a figure its title and its margins.
+    """Give a figure its title and margins.
 
     Parameters
     ----------
@@ -160,13 +160,13 @@ def frame(
 
 
 def above(**changed: Any) -> dict[str, Any]:
-    """Return a legend in lines above the panels."""
+    """Return a legend in rows above the panels."""
     look = {"orientation": "h", "x": 0, "xanchor": "left", "font": {"size": SMALL_SIZE}}
     return {**look, **({} if "y" in changed else {"yanchor": "bottom", "y": 1}), **changed}
 
 
 def whiskers(bands: Sequence[Band], colour: str, **look: Any) -> dict[str, Any]:
-    """Return the bars of a mark from the low to the high end of its band."""
+    """Return error bars from the low to the high end of a mark's band."""
     return {
         **{"type": "data", "symmetric": False, "color": colour, "thickness": 1.5, "width": 4},
         "array": [each.high - each.value for each in bands],
@@ -189,7 +189,7 @@ def band(
     middle: Sequence[Any] = (),
     **more: Any,
 ) -> Iterator[go.Scatter]:
-    """Yield the low and the high end of a band; the space between them is shaded, to the top where it has no end."""
+    """Yield the ends of a band with the area between them shaded, up to the top if the high end is unbounded."""
     low, high = ends
     for edge, fill in zip(ends_drawn(low, high, middle), (None, "tonexty"), strict=True):
         yield go.Scatter(
@@ -201,21 +201,21 @@ def band(
 
 
 def pen(style: Line, width: float = 2) -> dict[str, Any]:
-    """Return how a line is drawn."""
+    """Return the line properties for plotly."""
     return {"color": style.colour, "dash": style.dash, "width": width}
 
 
 def curve(
     x: Sequence[Any], values: Sequence[Any], ends: Sequence[Sequence[Any]], line: dict[str, Any], **more: Any
 ) -> Iterator[go.Scatter]:
-    """Yield a curve with its band: its low and its high end, the space between them shaded, then the line."""
+    """Yield a curve with its band: the low and high end, the shaded area between them, then the line."""
     shared = {name: more[name] for name in ("legendgroup",) if name in more}
     yield from band(x, ends, line["color"], middle=more.pop("middle", ()), **shared)
     yield go.Scatter(x=x, y=drawn(values), line=line, **{"mode": "lines", **more})
 
 
 def ends_drawn(low: Sequence[Any], high: Sequence[Any], middle: Sequence[Any] = ()) -> tuple[list[Any], list[Any]]:
-    """Return the ends of a band with numbers that can be drawn; nothing where even the low end is not bounded."""
+    """Return the ends of a band as drawable numbers; None where even the low end is unbounded."""
     finite = [each for each in (*low, *high, *middle) if each is not None and math.isfinite(each)]
     top = _ABOVE * max(finite, default=1.0)
     pairs = [
@@ -226,12 +226,12 @@ def ends_drawn(low: Sequence[Any], high: Sequence[Any], middle: Sequence[Any] = 
 
 
 def drawn(values: Iterable[Any]) -> list[Any]:
-    """Return values of a line, with a gap where one has no bound."""
+    """Return the values of a line, with gaps at unbounded ones."""
     return [None if value is None or not math.isfinite(value) else value for value in values]
 
 
 def capacity_lines(value: float, low: float, high: float, colour: str = NEUTRAL) -> Iterator[dict[str, Any]]:
-    """Yield the shapes of a capacity across a panel: its median dotted, its band shaded."""
+    """Yield the shapes of a capacity across a panel: dotted median, shaded band."""
     across = {"yref": "y domain", "y0": 0, "y1": 1, "layer": "below"}
     yield {
         "type": "rect",
@@ -245,29 +245,29 @@ def capacity_lines(value: float, low: float, high: float, colour: str = NEUTRAL)
 
 
 def asked_line(rate: float) -> dict[str, Any]:
-    """Return the shape of the asked rate across a panel."""
+    """Return the line of the requested rate across a panel."""
     across = {"yref": "y domain", "y0": 0, "y1": 1, "layer": "below"}
     return {"type": "line", "x0": rate, "x1": rate, **across, "line": {"color": ASKED, "width": 2}}
 
 
 def objective_line(limit: float) -> dict[str, Any]:
-    """Return the shape of an objective's limit across a panel."""
+    """Return the line of an objective's limit across a panel."""
     across = {"xref": "x domain", "x0": 0, "x1": 1, "layer": "above"}
     return {"type": "line", "y0": limit, "y1": limit, **across, "line": {"color": LIMIT, "width": 2, "dash": "dash"}}
 
 
 def legend_entry(name: str, **look: Any) -> go.Scatter:
-    """Return a trace without points that names a shape in the legend."""
+    """Return a trace without points that gives a shape an entry in the legend."""
     return go.Scatter(x=[None], y=[None], name=name, hoverinfo="skip", **look)
 
 
 def is_page(path: Path) -> bool:
-    """Whether a file is a page, on which people can hover and choose."""
+    """Whether a file is an HTML page, which allows hovering and choosing."""
     return path.suffix.lower() not in PICTURES
 
 
 def check_drawing(path: Path) -> None:
-    """Refuse a picture that cannot be drawn here.
+    """Refuse a picture that cannot be drawn on this machine.
 
     Raises
     ------
@@ -281,7 +281,7 @@ def check_drawing(path: Path) -> None:
 
 
 def write(path: Path, name: str, draw: Callable[[bool], go.Figure]) -> None:
-    """Write a picture to a page, an SVG or a PNG, which is there in full or not at all.
+    """Write a picture to a page, an SVG or a PNG, atomically.
 
     Parameters
     ----------
@@ -301,7 +301,7 @@ def write(path: Path, name: str, draw: Callable[[bool], go.Figure]) -> None:
 
 
 def write_figure(figure: go.Figure, title: str, path: Path) -> None:
-    """Write a figure to a file, which is there in full or not at all; the same figure gives the same bytes.
+    """Write a figure to a file atomically; the same figure gives the same bytes.
 
     Raises
     ------
@@ -316,7 +316,7 @@ def write_figure(figure: go.Figure, title: str, path: Path) -> None:
 
 
 def page(figure: go.Figure, title: str) -> str:
-    """Return a self-contained page with a figure that fills its width, light or dark as the reader prefers."""
+    """Return a self-contained page with a figure that fills its width and follows the reader's light or dark mode."""
     looks = json.dumps([each.to_plotly_json() for each in (LIGHT, DARK)], sort_keys=True)
     text = str(
         figure.to_html(
@@ -333,7 +333,7 @@ def page(figure: go.Figure, title: str) -> str:
 
 
 def ratio_axes(figure: go.Figure, names: Sequence[str], ticks: Sequence[float]) -> None:
-    """Set the axes of a figure with one line a name, at the ratio of predicted to measured."""
+    """Set the axes of a figure with one line per name, at the ratio of predicted to measured."""
     figure.update_xaxes(
         title_text="predicted over measured", type="log", tickvals=ticks, ticktext=[f"{each:g}" for each in ticks]
     )
@@ -351,7 +351,7 @@ def _drawn(figure: go.Figure, path: Path) -> bytes:
         options["scale"] = SHARP
     named = go.Figure(figure)
     for place, trace in enumerate(named.data):
-        trace.uid = str(place)  # plotly draws one by lot otherwise, and writes it into the picture
+        trace.uid = str(place)  # otherwise plotly writes a random one into the picture
     try:
         found: bytes = kaleido.calc_fig_sync(named, opts=options, kopts={"mathjax": False})
     except (BrowserClosedError, BrowserFailedError, ChromeNotFoundError) as error:
@@ -361,7 +361,7 @@ def _drawn(figure: go.Figure, path: Path) -> bytes:
 
 
 def _with_same_names(svg: bytes) -> bytes:
-    """Return an SVG with the random part of plotly's names replaced, so that the same figure has the same bytes."""
+    """Return an SVG without the random part of plotly's names, so that the same figure gives the same bytes."""
     text = svg.decode()
     names = re.search(r'<defs id="defs-([0-9a-f]{6})"', text)
     return (text if names is None else re.sub(rf"(?<=[a-z-]){names[1]}", "", text)).encode()

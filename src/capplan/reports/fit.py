@@ -1,4 +1,4 @@
-"""A calibration for people: parameters, how far the evidence decides them, what is not promised."""
+"""A calibration for people: parameters, how well the evidence determines them, and what not to rely on."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from capplan.reports.numbers import many
 
 
 def of_documents(fitted: Fitted, file: str) -> Iterator[Block]:
-    """Yield a calibration by documents."""
+    """Yield a calibration to documented evidence."""
     yield Line(f"{fitted.system} is calibrated: {file}", "bold", fill=True)
     yield facts({name: f"{value:.4g}" for name, value in zip(fitted.names, fitted.most_probable, strict=True)})
     its = fitted.posterior
@@ -31,7 +31,7 @@ def of_documents(fitted: Fitted, file: str) -> Iterator[Block]:
 
 
 def of_table(system: TableSystem[Any], fitted: Fitted, file: str) -> Iterator[Block]:
-    """Yield a calibration by a load-test table and the next command."""
+    """Yield a calibration to a load-test table, and the next command."""
     known = fitted.table
     if known is None:
         raise ValueError(f"{system.name} is not fitted to a table")

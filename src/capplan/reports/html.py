@@ -1,4 +1,4 @@
-"""A document as one page of HTML that holds everything: it asks no network, runs no script, and prints on A4."""
+"""A document as one self-contained HTML page: no network access, no script, prints on A4."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _environment() -> Environment:
 
 
 def breakable(name: str) -> str:
-    """Return the name of a metric with places where a line may end."""
+    """Return the name of a metric with places for line breaks."""
     for mark in (".", ",", "_", ":", "/", "="):
         name = name.replace(mark, mark + BREAK)
     return name

@@ -80,7 +80,7 @@ def _use(node: NodeStatus) -> tuple[str, str, str]:
 
 
 def collectors(known: Mapping[str, Collector]) -> Iterator[Block]:
-    """Yield every collector and the model parameter that it is for."""
+    """Yield every collector and the model parameter that it informs."""
     for name, each in known.items():
         yield Line(name, "bold")
         yield Paragraph(each.about, indent=2)
@@ -88,7 +88,7 @@ def collectors(known: Mapping[str, Collector]) -> Iterator[Block]:
 
 
 def collected(found: Collected, written: Mapping[str, Path]) -> Iterator[Block]:
-    """Yield the figures in short, the remarks, and the files."""
+    """Yield the main figures, the remarks, and the files."""
     if found.load_tests:
         yield from _runs(found)
     hidden = {_CLOCK, *_OF_RUNS} if found.load_tests else {_CLOCK}
@@ -138,7 +138,7 @@ def _part(row: MicrobenchRow) -> list[str]:
 
 
 def _with_error(row: MicrobenchRow) -> str:
-    """Return a figure with half the width of its interval, in a unit that people use."""
+    """Return a figure with the half-width of its interval, in a readable unit."""
     value = row.value or 0.0
     factor, unit = _scale(abs(value), row.unit or "")
     shown = _digits(value / factor, 3)
@@ -152,7 +152,7 @@ def _digits(value: float, count: int) -> str:
 
 
 def _scale(value: float, unit: str) -> tuple[float, str]:
-    """Return the largest unit that a value has at least one of."""
+    """Return the largest unit in which a value is at least one."""
     if unit == "1":
         return 1.0, ""
     scales = _FACTORS.get(unit, ((1.0, unit),))
@@ -160,7 +160,7 @@ def _scale(value: float, unit: str) -> tuple[float, str]:
 
 
 def validation(found: LiveValidation) -> Iterator[Block]:
-    """Yield the figures of each cluster, why some are not judged, and what all rests on."""
+    """Yield the figures of each cluster, why some are not judged, and the basis of all of them."""
     for cluster, group in groupby(found.figures, key=lambda each: each.cluster):
         figures = list(group)
         yield Line(capital(cluster), "bold")
@@ -185,7 +185,7 @@ def validation(found: LiveValidation) -> Iterator[Block]:
 
 
 def _figures(figures: Sequence[LiveFigure]) -> Table:
-    """Return a table, with a line before the figures of each statement; a list where it is too wide."""
+    """Return a table with a heading line for each statement; a list if the table is too wide."""
     rows: list[tuple[Cell, ...]] = []
     below: list[Block] = []
     for said, group in groupby(figures, key=words.statement):
@@ -219,7 +219,7 @@ _RATIOS = (0.1, 0.2, 0.5, 0.7, 1.0, 1.4, 2.0, 5.0, 10.0)
 
 
 def write_page(found: LiveValidation, folder: Folder, target: Path) -> Path:
-    """Write the page, its pictures and the tables to a folder, which is made if need be; return the page.
+    """Write the page, its pictures and the tables to a folder, created if necessary; return the page.
 
     Without Chrome or Chromium there are no pictures, and the page says so.
 
@@ -241,7 +241,7 @@ def write_page(found: LiveValidation, folder: Folder, target: Path) -> Path:
 
 
 def _pictures(found: LiveValidation, folder: Path) -> list[tuple[str, str]]:
-    """Draw the pictures; return what each shows, and its file below the page's folder."""
+    """Draw the pictures; return each one's description and its path relative to the page's folder."""
     made = [
         (about, f"live-{name}.svg", figure)
         for name, about, figure in (
@@ -289,7 +289,7 @@ def page(found: LiveValidation, pictures: Sequence[tuple[str, str]]) -> str:
 
 
 def errors(figures: Sequence[LiveFigure]) -> go.Figure | None:
-    """Return the plot of all figures: predicted over measured, with the noise of a repeat around 1."""
+    """Return the plot of all figures: predicted over measured, with the repeat noise around 1."""
     drawn = [each for each in figures if each.measured and each.measured > 0 and each.predicted > 0]
     if not drawn:
         return None
@@ -352,7 +352,7 @@ def against_load(figures: Sequence[LiveFigure]) -> go.Figure | None:
 
 
 def against_round_trip(figures: Sequence[LiveFigure]) -> go.Figure | None:
-    """Return the latency that a level adds against the round trip between data centres."""
+    """Return the added latency of a level against the round trip between data centres."""
     drawn = [each for each in figures if each.quantity == "added p50"]
     if not drawn:
         return None

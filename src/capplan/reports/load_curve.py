@@ -1,4 +1,4 @@
-"""What a notebook shows of an answer: of a what-if one latency against load, with its band."""
+"""The plot of an answer in a notebook: for a what-if, one latency against load, with its band."""
 
 from __future__ import annotations
 

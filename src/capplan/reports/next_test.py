@@ -1,4 +1,4 @@
-"""Which load test to run next, for people: the candidates as a table, the most useful first."""
+"""Ranked load tests for people: the candidates as a table, the most useful first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures with bands and units, and words that are counted; single numbers are in `capplan.models.number_words`."""
+"""Figures with bands and units, and counted nouns; single numbers are in `capplan.models.number_words`."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ def given(number: float) -> str:
 
 
 def two_digits(number: float) -> str:
-    """Return two significant digits, of latencies with bands and half-widths: `0.31`, `57`, `1,200`."""
+    """Return two significant digits, for latencies with bands and half-widths: `0.31`, `57`, `1,200`."""
     return to_digits(number, 2)
 
 
 def ends(figure: Band, form: Format = significant, to: str = "-") -> str:
-    """Return a band in parentheses: `(17,500-26,500)`; empty where it has no width."""
+    """Return a band in parentheses: `(17,500-26,500)`; empty if its width is 0."""
     value, low, high = (form(number) for number in (figure.value, figure.low, figure.high))
     return "" if low == value == high else f"({low}{to}{high})"
 
 
 def banded(figure: Band | None, form: Format = two_digits, to: str = "-") -> str:
-    """Return a figure with its band: `2.3 (1.5-3.7)`; one number where the band has no width."""
+    """Return a figure with its band: `2.3 (1.5-3.7)`; a single number if the width is 0."""
     return NOT_MODELLED if figure is None else f"{form(figure.value)} {ends(figure, form, to)}".rstrip()
 
 
@@ -49,12 +49,12 @@ def per_second(number: float) -> str:
 
 
 def percent(part: float) -> str:
-    """Return a share in percent, with a decimal as in probabilities: `3.14 %`."""
+    """Return a share in percent, formatted like probabilities: `3.14 %`."""
     return f"{part:.2%}".replace("%", " %")
 
 
 def error(part: float, least: float = 5e-5) -> str:
-    """Return an absolute error in percent: `3.1 %`, `unbounded`; errors of floating-point numbers are none."""
+    """Return an absolute error in percent: `3.1 %`, `unbounded`; floating-point errors count as 0."""
     part = part if part >= least else 0.0
     return f"{100 * part:.2g} %" if part < 0.995 else (f"{100 * part:.0f} %" if math.isfinite(part) else "unbounded")
 
@@ -65,7 +65,7 @@ def many(count: int, noun: str) -> str:
 
 
 def plural(noun: str, count: int) -> str:
-    """Return a noun in the number of its count."""
+    """Return the singular or plural of a noun for a count."""
     return f"{noun}{'s' * (count != 1)}"
 
 
@@ -76,5 +76,5 @@ def listed(words: Sequence[str]) -> str:
 
 
 def capital(text: str) -> str:
-    """Return a phrase as it starts a sentence."""
+    """Return a phrase with a capital first letter."""
     return text[:1].upper() + text[1:]

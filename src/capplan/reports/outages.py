@@ -1,4 +1,4 @@
-"""Outages for people: what is left in the long run, the minutes around a loss, and whether it recovers."""
+"""Outages for people: what remains in the long run, the minutes around a loss, and whether the system recovers."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _long_run(answer: OutagesAnswer) -> Iterator[Block]:
 
 
 def left_by(outages: Sequence[Outage], classes: Sequence[str], slowest: str, asked: str) -> Iterator[Block]:
-    """Yield a row for each outage, with the latency of the slowest class alone where the screen is narrow.
+    """Yield one row per outage, with only the slowest class's latency if the screen is narrow.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def _busiest(outage: Outage) -> str:
 
 
 def _relief(outage: Outage) -> str:
-    """Say why an outage at the same levels is better in a figure than none."""
+    """Return a sentence on why an outage at the same levels improves a figure; empty if it does not."""
     reasons = " and ".join(_RELIEFS[each] for each in outage.eased if each in _RELIEFS)
     if not reasons or outage.lowered:
         return ""
@@ -147,7 +147,7 @@ def _relief(outage: Outage) -> str:
 
 
 def _levels(levels: Sequence[LevelAvailability]) -> Table:
-    """Return which levels a loss leaves: r for reads, w for writes."""
+    """Return a table of the levels that still work after each loss: r for reads, w for writes."""
     names = list(dict.fromkeys(name for each in levels for name in (*each.read, *each.write)))
     heads = ["Levels left", *(_SHORT_LEVELS.get(name, name) for name in names)]
     rows = [[f"  {each.name}", *(_mark(each, name) for name in names)] for each in levels]
@@ -156,7 +156,7 @@ def _levels(levels: Sequence[LevelAvailability]) -> Table:
 
 
 def _mark(each: LevelAvailability, level: str) -> str:
-    """Return the operations of the traffic that a loss leaves at a level; a hyphen for each that fails."""
+    """Return the operations of the traffic that succeed at a level after a loss; a hyphen for each that fails."""
     asked = {letter: levels for letter, levels in (("r", each.read), ("w", each.write)) if levels}
     marks = [letter if levels.get(level, False) else "-" for letter, levels in asked.items()]
     return "-" if set(marks) == {"-"} else " ".join(marks)
@@ -293,7 +293,7 @@ def write_plot(found: OutagesAnswer, path: Path) -> None:
 
 
 def plot(answer: OutagesAnswer, page: bool = True) -> go.Figure:
-    """Return the figure: for each simulated loss rates and latencies over time, and a table of recoveries."""
+    """Return the figure: rates and latencies over time for each simulated loss, and a table of recoveries."""
     headings = [f"{each.name} lost: {what}" for each in answer.transients for what in ("requests", "latency")]
     found = answer.metastability if answer.metastability is not None and answer.metastability.verdicts else None
     if found is not None:
@@ -346,7 +346,7 @@ def _word(figure: go.Figure, row: int, time: float, words: str) -> None:
 
 
 def _shade(each: Transient) -> Iterator[dict[str, Any]]:
-    """Yield the time for which the loss is not noticed, shaded."""
+    """Yield shading over the time until the loss is detected."""
     noticed = min(each.lost_s + each.detection_s, each.returned_s)
     yield {
         **{"type": "rect", "x0": each.lost_s, "x1": noticed, "yref": "y domain", "y0": 0, "y1": 1, "layer": "below"},

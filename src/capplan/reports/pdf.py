@@ -1,4 +1,4 @@
-"""A document as a PDF, set by typst: what people wrote reaches it as JSON, never as markup, and bytes repeat."""
+"""A document as a PDF by typst: user text arrives as JSON, never as markup, and output is byte-for-byte repeatable."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def pdf(made: Document, pictures: Mapping[str, str], logo: Logo | None = None) -
 
 
 def check_typesetting() -> None:
-    """Refuse to make a PDF where typst is missing.
+    """Refuse to make a PDF if typst is missing.
 
     Raises
     ------

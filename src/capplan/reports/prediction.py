@@ -1,4 +1,4 @@
-"""A prediction for people: one screen that decides, and more where it is asked for."""
+"""A prediction for people: one screen with what the decision needs, and more on request."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def _offered_rate(offered: Offered) -> str:
 
 
 def _example(prediction: Prediction) -> str:
-    """Return an objective to try: a round limit above the highest 99th percentile."""
+    """Return a suggested objective: a round limit above the highest 99th percentile."""
     name = _slowest(prediction) if prediction.latency_ms else ""
     band = prediction.latency_ms[name].p99 if name else None
     if band is None or not 0 < band.value < math.inf:
@@ -202,7 +202,7 @@ def _verdict(verdict: ObjectiveVerdict, overload_risk: float) -> str:
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """Return a table that is shown row by row where it is too wide, each cell with its heading."""
+    """Return a table that falls back to one line per row, each cell with its heading, if it is too wide."""
     below: list[Block] = [Line(heads[0], "bold")]
     for first, *cells in rows:
         named = [
@@ -270,7 +270,7 @@ def _basis(latency: Latency, statistic: str) -> str:
 
 
 def _once(words: Sequence[str]) -> list[str]:
-    """Return words without those that repeat the one before, and say what `model only` means if it comes last."""
+    """Return words without immediate repetitions; explain `model only` if it comes last."""
     found = [word if not place or words[place - 1] != word else "" for place, word in enumerate(words)]
     while found and not found[-1]:
         found.pop()
@@ -280,7 +280,7 @@ def _once(words: Sequence[str]) -> list[str]:
 
 
 def _latency_by_statistic(latencies: Mapping[str, Latency]) -> Table:
-    """Return a row for each statistic, or for each figure where even those are too wide."""
+    """Return one row per statistic, or one per figure if those are still too wide."""
     bases = {s: list(dict.fromkeys(_basis(each, s) for each in latencies.values())) for s in FEW_STATISTICS}
     rows = [
         [f"  {_statistic(s)}", *(banded(getattr(each, s)) for each in latencies.values()), "/".join(bases[s])]
@@ -296,7 +296,7 @@ def _latency_by_statistic(latencies: Mapping[str, Latency]) -> Table:
 
 
 def _is_better(outage: Outage, prediction: Prediction) -> bool:
-    """Whether a figure in the row of an outage is better than that of the whole layout."""
+    """Whether a figure in an outage's row is better than the whole layout's."""
     pairs = [(prediction.latency_ms[name].p99, each.p99) for name, each in outage.latency_ms.items()]
     if prediction.capacity is not None:
         pairs.append((outage.capacity_tps, prediction.capacity.peak_tps))
@@ -335,7 +335,7 @@ def _explanation(prediction: Prediction) -> Iterator[Block]:
 
 
 def _errors_by_condition(prediction: Prediction) -> Iterator[Block]:
-    """Yield the errors of the solver under each condition that holds here."""
+    """Yield the solver's errors under each condition that holds here."""
     if not prediction.solver_errors:
         return
     yield from _section("Errors of the analytic solver in nine of ten random layouts with the same condition")
@@ -348,7 +348,7 @@ def _errors_by_condition(prediction: Prediction) -> Iterator[Block]:
 
 
 def _every(prediction: Prediction) -> Iterator[tuple[str, Band, Format]]:
-    """Yield the figures that have parts, with their names and formats."""
+    """Yield the figures with parts, with their names and formats."""
     capacity = prediction.capacity
     if capacity is not None:
         yield "peak, TPS", capacity.peak_tps, rate
@@ -401,7 +401,7 @@ def _plainly(value: Any) -> str:
 
 
 def sessions(rows: Sequence[SessionNotFound]) -> Iterator[Block]:
-    """Yield the probabilities that a session is not found, levels by gap; nothing where there are none."""
+    """Yield the probabilities that a session is not found, levels by gap; nothing if there are none."""
     if not rows:
         return
     yield from _section("Sessions not found in another DC just after the start")
@@ -435,7 +435,7 @@ def _sessions_sentence(rows: Sequence[SessionNotFound]) -> str:
 
 
 def _percent_of(band: Band) -> str:
-    """Return the value of a band in percent; `<0.01` below the lowest reported, `0` for never."""
+    """Return a band's value in percent; `<0.01` below the lowest reported one, `0` for never."""
     return f"<{_LESS}" if band.high and not band.value else percent(band.value)
 
 
@@ -455,7 +455,7 @@ def _levels(row: SessionNotFound) -> str:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a prediction says that its plot shows.
+    """The parts of a prediction that its plot shows.
 
     Attributes
     ----------
@@ -484,12 +484,12 @@ def write_plot(answer: Answer, path: Path) -> None:
 
 
 def plot(answer: Answer, page: bool = True) -> go.Figure:
-    """Return the figure: a panel for each request class, and one of the failures."""
+    """Return the figure: one panel per request class, and one of the failures."""
     return _Drawn(answer, page).figure
 
 
 def loads(answer: Answer) -> list[float]:
-    """Return the rates at which curves are solved: closer to each other where latency rises."""
+    """Return the rates at which to solve curves, closer together where latency rises."""
     end = max(answer.capacity.value, answer.offered_tps, float(np.median(answer.case.solution.capacity)))
     if answer.case.solution.bounded:
         end *= BEYOND
@@ -498,7 +498,7 @@ def loads(answer: Answer) -> list[float]:
 
 
 class _Drawn:
-    """A figure while it is drawn."""
+    """A figure under construction."""
 
     def __init__(self, answer: Answer, page: bool) -> None:
         self.answer, self.page = answer, page
@@ -555,7 +555,7 @@ class _Drawn:
         self._guides(row)
 
     def _range(self, name: str, limits: Sequence[Comparison]) -> list[float] | None:
-        """Return the ends of the axis as powers of ten: curves, objectives and measured figures are inside."""
+        """Return the axis range as powers of ten; it includes curves, objectives and measured figures."""
         traces = [each for each in self.figure.data if each.yaxis == _axis(self.names.index(name) + 1)]
         steep = STEEP * self.answer.capacity.value
         near = [(x, value) for each in traces for x, value in zip(each.x, each.y, strict=True) if value is not None]
@@ -568,7 +568,7 @@ class _Drawn:
         return [float(np.log10(min(*found, *shown))) - 0.05, float(np.log10(top)) + 0.05]
 
     def _guides(self, row: int) -> None:
-        """Draw the capacity and the asked rate across a panel."""
+        """Draw the capacity and the requested rate across a panel."""
         its = self.answer.capacity
         for shape in (*look.capacity_lines(its.value, its.low, its.high), look.asked_line(self.answer.offered_tps)):
             self.figure.add_shape(shape, row=row, col=1)
@@ -624,7 +624,7 @@ def _comparisons(case: Case[Any]) -> Iterator[Comparison]:
 
 
 def _answered(offered: float, latency: Band, style: look.Line) -> go.Scatter:
-    """Return the latency of the prediction at the asked rate."""
+    """Return the predicted latency at the requested rate."""
     return go.Scatter(
         x=[offered],
         y=[latency.value],
@@ -635,7 +635,7 @@ def _answered(offered: float, latency: Band, style: look.Line) -> go.Scatter:
 
 
 def _measured(case: Case[Any], name: str, statistic: str, colour: str) -> Iterator[go.Scatter]:
-    """Yield the times that load tests of this layout measured, at the rate of each test."""
+    """Yield the times that load tests of this layout measured, at each test's rate."""
     words = (statistic, "unspecified") if statistic == "mean" else (statistic,)
     found = [
         (offered, row)
@@ -650,7 +650,7 @@ def _measured(case: Case[Any], name: str, statistic: str, colour: str) -> Iterat
 
 
 def _measured_rates(case: Case[Any]) -> Iterator[go.Scatter]:
-    """Yield the highest rates that load tests of this layout measured, in the row of the intact layout."""
+    """Yield the highest rates that load tests of this layout measured, in the intact layout's row."""
     rows = [row for test in _load_tests(case) for row in test.rows if row.unit == "1/s"]
     if rows:
         yield _diamonds([row.value for row in rows], [0] * len(rows), rows, look.COLOURS[0])
@@ -671,7 +671,7 @@ def _diamonds(x: Sequence[float], y: Sequence[Any], rows: Sequence[Evidence], co
 
 
 def _load_tests(case: Case[Any]) -> Iterator[Any]:
-    """Yield the load tests of this very layout."""
+    """Yield the load tests of exactly this layout."""
     asked = _layout(case.scenario)
     for test in case.system.observations.load_tests():
         if _layout(test.scenario) == asked:
@@ -684,7 +684,7 @@ def _layout(scenario: Any) -> dict[str, Any]:
 
 
 def _rate_of(test: Any) -> float | None:
-    """Return the rate at which the times of a load test were measured: the offered one, or the highest it reports."""
+    """Return the rate at which a load test measured its times: the offered rate, or else the highest reported one."""
     offered = test.scenario.offered_per_s()
     rates = [row.value for row in test.rows if row.unit == "1/s"] if offered is None else [float(np.max(offered))]
     return max(rates, default=None)
@@ -699,7 +699,7 @@ _VERDICTS = {
 
 @dataclass(frozen=True)
 class _Row(Band):
-    """The capacity of a row of failures."""
+    """A row of the failures panel: a capacity with its label and verdict."""
 
     label: str = ""
     verdict: str = ""
@@ -707,7 +707,7 @@ class _Row(Band):
 
 
 def _rows(answer: Answer) -> Iterator[_Row]:
-    """Yield the intact layout, then what each failure leaves."""
+    """Yield a row for the intact layout, then a row for each failure."""
     if not answer.outages:
         return
     yield _row(answer.capacity, "nothing lost", _judged(answer.capacity, answer.offered_tps), 0)
@@ -749,7 +749,7 @@ def write_ratio_plot(prediction: Prediction, path: Path) -> None:
 
 
 def ratio_plot(prediction: Prediction, page: bool = True) -> go.Figure:
-    """Return the figure: a row for each reference, the one that was asked about first."""
+    """Return the figure: one row per reference, the requested one first."""
     ratios = prediction.throughput_ratios
     rows = [-place for place in range(len(ratios))]
     bands = list(ratios.values())

@@ -1,4 +1,4 @@
-"""A proposal: which sections its document has, what they say, and the files that it is written to."""
+"""A proposal: the sections of its document, their text, and the output files."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class _Document:
 
     @property
     def _of_cell(self) -> str:
-        """What a figure is of where there are several cells."""
+        """The addition ` of one cell` for figures of a layout with several cells."""
         return " of one cell" if self.chosen.cells > 1 else ""
 
     # The answer
@@ -326,7 +326,7 @@ class _Document:
         return words.guess(words.situation(each.conditions, self.its), each)
 
     def _safety(self, keys: str, widths: tuple[int, int], lost: Mark = "") -> Iterator[_Column]:
-        """Yield the columns of what a layout carries in a situation; a loss has a mark, and may leave no service."""
+        """Yield the columns of a layout's safety in a situation; a loss has a mark and may leave no service."""
         (held, capacity, risk), (first, last) = keys.split(), widths
 
         def cell(made: Callable[[Any, str, Mark], Cell], figure: str, key: str) -> Callable[[Safety], Cell]:
@@ -342,7 +342,7 @@ class _Document:
         yield _right("Risk", last, cell(risk_cell, "risk", risk))
 
     def _trade_offs(self) -> Iterator[str]:
-        """Yield what fails at the chosen levels, and what lower levels restore and cost."""
+        """Yield the losses that interrupt service at the chosen levels, and the effect and cost of lower levels."""
         for each in self.proposal.prediction.outages:
             if not each.available:
                 yield f"{self._lost(each)}: no service, {each.assumed}."
@@ -351,7 +351,7 @@ class _Document:
                 yield f"{self._lost(each)}, with lower levels ({each.assumed}): service continues.{cost}"
 
     def _lost(self, outage: Outage) -> str:
-        """Return what an outage loses, in words."""
+        """Return in words what an outage takes down."""
         each = [
             words.thing(kind, self.its) if count == 1 else f"{count} {'data centres' if kind == 'dc' else f'of {kind}'}"
             for kind, count in outage.lost.items()
@@ -414,7 +414,7 @@ class _Document:
             yield Bullets(tuple(ruled_out))
 
     def _regrets(self) -> Iterator[str]:
-        """Yield what is regretted when the truth turns out to be the median, or the low end of the band."""
+        """Yield the regret if the truth turns out to be the median, or the low end of the band."""
         costs = {each.confidence: each.cost for each in self.proposal.confidence_options}
         median, low = costs.get(0.5), costs.get(0.95)
         if median is not None and median < self.chosen.cost:
@@ -437,7 +437,7 @@ class _Document:
             )
 
     def _differs(self, layout: SizedLayout) -> str:
-        """Return in what a layout differs besides numbers of machines."""
+        """Return the differences of a layout other than numbers of machines."""
         cells = [f"{layout.cells} cells"] if layout.cells > 1 else []
         return listed([*cells, *_fields(words.own_fields(layout, self.its))] or ["numbers of machines"])
 
@@ -522,12 +522,12 @@ _WORTH_SAYING = 0.01  # a probability
 
 
 def _quantity(column: str) -> str:
-    """Return a quantity of a load-test table as the tables of a backtest name it."""
+    """Return a load-test quantity under its name in backtest tables."""
     return column.removeprefix("latency_").removesuffix("_tps").removesuffix("_ms")
 
 
 def _backtest(its: UnseenRows) -> Iterator[Block]:
-    """Return how well a refit predicts rows that it has not seen."""
+    """Yield how well a refit predicts rows that it has not seen."""
     if not its.left_out:
         yield Paragraph("Backtest: none, as the load tests have too few loads to leave one out.")
         return
@@ -557,7 +557,7 @@ def _backtest(its: UnseenRows) -> Iterator[Block]:
 
 
 def _next_test(its: NextLoadTest) -> str:
-    """Say which load test to run next, and what it would tell."""
+    """Return a sentence on which load test to run next, and what it would show."""
     (low, high), (low_after, high_after) = (
         (rate_cell(each).text if its.unit == "1/s" else significant(each) for each in ends)
         for ends in ((its.low, its.high), (its.low_after, its.high_after))
@@ -593,7 +593,7 @@ def _right(title: str, width: int, cell: Callable[[Any], Cell | str]) -> _Column
 
 
 def _table(name: str, items: Iterable[Any], *made: _Column) -> Table:
-    """Return a row for each item; a mark that all marked cells of a row share stands once, in the last column."""
+    """Return a table with one row per item; marks that agree within a row appear once, in the last column."""
     columns = tuple(column for column, _ in made)
     rows = [[cell if isinstance(cell := make(each), Cell) else Cell(cell) for _, make in made] for each in items]
     marks = [{cell.mark for cell in row if cell.mark} for row in rows]
@@ -661,7 +661,7 @@ def band_cell(unit: str, band: Band, key: str = "", mark: Mark = "") -> Cell:
 
 
 def risk_cell(number: float, key: str = "", mark: Mark = "") -> Cell:
-    """Return a probability in tenths of a per cent."""
+    """Return a probability as a cell, to a tenth of a per cent."""
     text = tenths_of_percent(number)
     return Cell(text, float(f"{number:.3f}") if not text.startswith("<") else 0.0, "1", mark=mark, key=key)
 
@@ -675,7 +675,7 @@ def share_cell(number: float, key: str = "", mark: Mark = "") -> Cell:
 
 
 def cost_cell(number: float, currency: str, key: str = "", signed: bool = False) -> Cell:
-    """Return a cost; machines where no prices are given."""
+    """Return a cost as a cell; a number of machines if there are no prices."""
     return Cell(words.cost_in_words(number, currency, signed), float(f"{number:.0f}"), currency, key=key)
 
 
@@ -688,7 +688,7 @@ def shown(text: str) -> float:
 
 
 def check_installed(ending: str) -> None:
-    """Refuse a format whose libraries are not installed, before anything is computed.
+    """Refuse a format whose libraries are missing, before any computation.
 
     Raises
     ------
@@ -705,7 +705,7 @@ def check_installed(ending: str) -> None:
 
 
 def render_proposal(proposal: Proposal, ending: str, logo: Logo | None = None) -> bytes:
-    """Return a proposal as the content of a file.
+    """Return a proposal as the contents of a file.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A saved answer for people: whether its claims still hold, and whether it is computed again the same."""
+"""A saved answer for people: whether its claims still hold, and whether recomputing it gives the same figures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MARKS = {"worse": "WORSE", "better": "better", "held": "held", "untested": "unt
 
 
 def drift(found: Drift) -> Iterator[Block]:
-    """Yield which claims of an answer hold by what was measured since."""
+    """Yield which claims of an answer hold against later measurements."""
     yield title(f"{found.system}: {found.layout}")
     yield Line()
     tested = [each for each in found.claims if each.status != "untested"]
@@ -38,7 +38,7 @@ def drift(found: Drift) -> Iterator[Block]:
 
 
 def verification(found: Verification, file: Path) -> Iterator[Block]:
-    """Yield which figures of a proposal differ when it is computed again."""
+    """Yield which figures of a proposal differ after recomputing it."""
     if found.verified:
         yield Paragraph(f"{file}: verified. All {found.figures} values are what this version computes.")
         return

@@ -1,4 +1,4 @@
-"""Documents on a terminal: lines that fit its width, lose no value and end without blanks; and Markdown."""
+"""Documents on a terminal: lines fit its width, lose no value and have no trailing blanks; and Markdown."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def show(blocks: Iterable[Block], console: Console) -> None:
 
 
 def _put(console: Console, text: str, style: str = "") -> None:
-    """Print one line as it is, without blanks at its end."""
+    """Print one line unchanged, without trailing blanks."""
     console.print(Text(text.rstrip(), style=style), soft_wrap=True)
 
 
@@ -92,7 +92,7 @@ def _plain(table: Table, console: Console) -> None:
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows as lines with aligned columns; a row's last cell does not widen its column."""
+    """Return rows as lines with aligned columns; the last cell of a row does not widen its column."""
     count = max(len(row) for row in rows)
     widths = [max((len(row[place]) for row in rows if len(row) > place + 1), default=0) for place in range(count)]
     return [
@@ -152,7 +152,7 @@ def _text(cell: Cell) -> Text:
 
 
 class _MarkdownTable(markdown.TableElement):
-    """A table whose first and last columns wrap where the terminal is narrow, between words only."""
+    """A table whose first and last columns wrap on a narrow terminal, only between words."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the table."""
@@ -170,7 +170,7 @@ class _MarkdownTable(markdown.TableElement):
 
 
 class TerminalMarkdown(markdown.Markdown):
-    """Markdown that rich prints, with tables that look like those of the other answers."""
+    """Markdown for rich, with tables that look like those of the other answers."""
 
     elements: ClassVar[dict[str, type[markdown.MarkdownElement]]] = {
         **markdown.Markdown.elements,

@@ -90,14 +90,14 @@ def describe(simulation: Simulation) -> Iterator[Block]:
 
 
 def headline(simulation: Simulation) -> str:
-    """Return what was simulated, for how long and at which rate."""
+    """Return the subject of the simulation, its length and its rate."""
     layout = simulation.scenario
     what = f"The network {simulation.network}" if layout is None else _layout(layout)
     return f"{what}: {_duration(simulation.duration_s)} of traffic{_at(simulation)}."
 
 
 def _layout(scenario: Mapping[str, Any]) -> str:
-    """Name the layout."""
+    """Return the name of the layout."""
     dcs, nodes = scenario.get("dcs"), scenario.get("cass_nodes", scenario.get("nodes"))
     if nodes is None:
         servers = scenario.get("servers")
@@ -164,7 +164,7 @@ def _clocks_differ(simulation: Simulation) -> bool:
 
 
 def _table(heads: Iterable[str], rows: Iterable[_Row]) -> Table:
-    """Return a table in which a row of figures is followed by one of their half-widths."""
+    """Return a table in which a row of half-widths follows each row of figures."""
     columns = (Column("  "), *(Column(name, right=True) for name in heads))
     return ruled(columns, (cells for row in rows for cells in _rows(*row)))
 
@@ -285,7 +285,7 @@ def notes(simulation: Simulation) -> Iterator[str]:
 
 
 def _filling(simulation: Simulation) -> str:
-    """Return that the units of a pool run out later than the run lasts; empty where no pool fills up."""
+    """Return a note if the run is too short to fill a pool; empty if no pool is filling up."""
     found = [
         (name, kind.size, kind.most_p99_busy.value)
         for name, kind in simulation.pool_kinds.items()
@@ -404,7 +404,7 @@ def _legend_pixels(traces: Sequence[go.Scatter]) -> int:
 
 
 def _asked(simulation: Simulation) -> Iterator[go.Scatter]:
-    """Yield a line at the mean of the rate that was asked for."""
+    """Yield a line at the mean of the requested rate."""
     rate = simulation.mean_tps if simulation.mean_tps is not None else simulation.offered_tps
     if rate is not None:
         line = {**look.pen(look.Line(look.ASKED, "longdash")), "shape": "hv"}
@@ -414,7 +414,7 @@ def _asked(simulation: Simulation) -> Iterator[go.Scatter]:
 
 
 def _limits(simulation: Simulation) -> Iterator[go.Scatter]:
-    """Yield a mark at the limit of each objective about a percentile: the curve of its class must pass left of it."""
+    """Yield a mark at each percentile limit of the objectives; the class's curve must pass left of it."""
     for text in (simulation.scenario or {}).get("slo", ()):
         for each in parse(text).comparisons():
             share = _LONGER.get(each.metric.statistic)
@@ -485,7 +485,7 @@ def _utilisation(run: Run) -> Iterator[go.Scatter]:
 
 
 def _kinds(run: Run, kinds: Mapping[str, FloatArray]) -> Iterator[go.Scatter]:
-    """Yield a line for each kind of station and pool, those with the largest values, and a shade for its members."""
+    """Yield a line for each of the largest kinds of stations and pools, and a band for its members."""
     largest = sorted(kinds, key=lambda kind: -float(kinds[kind].mean(axis=0).max()))[:MOST_LINES]
     for kind in largest:
         style, values = look.Line.number(list(kinds).index(kind)), kinds[kind]  # a kind looks the same in every panel
@@ -495,7 +495,7 @@ def _kinds(run: Run, kinds: Mapping[str, FloatArray]) -> Iterator[go.Scatter]:
 
 
 def _by_kind(run: Run, stations: FloatArray, pools: FloatArray) -> dict[str, FloatArray]:
-    """Return the columns of stations and pools by their kind."""
+    """Return the columns of stations and pools, grouped by kind."""
     found: dict[str, list[FloatArray]] = {}
     for name, column in zip(run.stations, stations.T, strict=True):
         found.setdefault(kind_of(name), []).append(column)
@@ -514,7 +514,7 @@ def _spread(kind: str, run: Run, used: FloatArray, style: look.Line) -> Iterator
 
 
 def _steps(name: str, run: Run, values: FloatArray, style: look.Line) -> go.Scatter:
-    """Return a line of the means of intervals, each held over its interval."""
+    """Return a line of interval means, constant within each interval."""
     return go.Scatter(
         x=run.series.boundaries_s,
         y=np.append(values, values[-1:]),
@@ -526,7 +526,7 @@ def _steps(name: str, run: Run, values: FloatArray, style: look.Line) -> go.Scat
 
 
 def _shades(run: Run, legend: str, shown: bool) -> Iterator[go.Scatter]:
-    """Yield the times of pauses and of background work as areas over the whole height."""
+    """Yield the times of pauses and background work as areas over the full height."""
     for kind, colour in SHADES.items():
         times = merged_times([mark for mark in run.marks if mark.kind == kind], run.duration_s)
         if not times:
@@ -547,7 +547,7 @@ def _shades(run: Run, legend: str, shown: bool) -> Iterator[go.Scatter]:
 
 
 def merged_times(marks: list[Mark], duration_s: float) -> list[tuple[float, float]]:
-    """Return when at least one of the marks lasts; times too close to be seen apart are one."""
+    """Return the periods covered by at least one mark; periods too close to distinguish are merged."""
     gap, found = duration_s / FINEST, list[tuple[float, float]]()
     for mark in sorted(marks):
         end = min(mark.end_s, duration_s)
@@ -559,7 +559,7 @@ def merged_times(marks: list[Mark], duration_s: float) -> list[tuple[float, floa
 
 
 def _events(figure: go.Figure, run: Run) -> None:
-    """Draw a line at each event of the timeline, with its words in the first of the panels over time."""
+    """Draw a line at each timeline event, labelled in the first of the panels over time."""
     events = [mark for mark in run.marks if mark.kind not in SHADES and mark.start_s <= run.duration_s]
     for place, mark in enumerate(events):
         for row in (2, 3, 4):
@@ -601,7 +601,7 @@ def _axes(figure: go.Figure, seen: Sample) -> None:
 
 
 def _latency_range(seen: Sample) -> list[float] | None:
-    """Return the powers of ten between which the axis of latencies reaches: nothing is to be seen below the tail."""
+    """Return the latency axis range in powers of ten; it starts near the tail, as nothing below is of interest."""
     reports = seen.together.reports.values()
     clocks = [clock for report in reports for clock in (report.intended, report.actual) if clock.count]
     shortest = min((clock.quantile_s(SHORTEST) for clock in clocks), default=0.0)
@@ -611,7 +611,7 @@ def _latency_range(seen: Sample) -> list[float] | None:
 
 
 def _finish(figure: go.Figure, simulation: Simulation, sizes: tuple[int, int, int], page: bool) -> None:
-    """Set title and legends; a legend is below its panel, and so as wide on a telephone as on any screen."""
+    """Set titles and legends; each legend is below its panel, so that it fits on phone screens too."""
     inner, legend, gap = sizes
     room = {"above": HEADING_PIXELS, "below": AXIS_PIXELS + legend + 16, "margin_l": 66}
     look.frame(figure, Path(simulation.target).name, _below(simulation), inner, page, **room)

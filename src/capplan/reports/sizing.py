@@ -1,4 +1,4 @@
-"""A sizing in words: what to buy, what binds it, how sure that is, and why nothing smaller does."""
+"""A sizing in words: what to buy, what limits it, how certain that is, and why nothing smaller is enough."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def in_words(layout: SizedLayout, its: System[Any]) -> str:
 
 
 def own_fields(layout: SizedLayout, its: System[Any]) -> dict[str, Any]:
-    """Return the fields of a layout that neither numbers of machines nor their shapes decide."""
+    """Return the fields of a layout that neither machine counts nor shapes determine."""
     hidden = {*its.sized, *(name for kind in layout.shapes for name in _of_shape(its, kind))}
     return {name: value for name, value in layout.fields.items() if name not in hidden}
 
@@ -82,13 +82,13 @@ def fields_in_words(fields: Mapping[str, Any]) -> str:
 
 
 def _of_shape(its: System[Any], kind: str) -> list[str]:
-    """Return the fields that a shape decides."""
+    """Return the fields that a shape determines."""
     machine = its.machines[kind]
     return [name for name in (machine.cores, machine.speed) if name is not None]
 
 
 def situation(word: str, its: System[Any]) -> str:
-    """Return the situation of a word of `--survive`: `Loss of a data centre, with repair or compaction`."""
+    """Return the words for a situation given to `--survive`: `Loss of a data centre, with repair or compaction`."""
     if word == NORMAL:
         return "Normal operation"
     if word == DATA:
@@ -102,12 +102,12 @@ def situation(word: str, its: System[Any]) -> str:
 
 
 def lost_of(word: str, its: System[Any]) -> list[str]:
-    """Return what is lost in a situation, as words of `--survive`."""
+    """Return what a situation loses, as words of `--survive`."""
     return [part for part in word.split("+") if part in its.losses]
 
 
 def clause(word: str, its: System[Any]) -> str:
-    """Return the situation as it ends a sentence: `after the loss of a data centre`."""
+    """Return a situation as the end of a sentence: `after the loss of a data centre`."""
     text = inside_sentence(situation(word, its))
     if word == NORMAL:
         return f"in {text}"
@@ -117,17 +117,17 @@ def clause(word: str, its: System[Any]) -> str:
 
 
 def thing(word: str, its: System[Any]) -> str:
-    """Return what can be lost, in words: `a data centre`."""
+    """Return something that can be lost, in words: `a data centre`."""
     return "a data centre" if word == "dc" else its.losses[word]
 
 
 def inside_sentence(text: str) -> str:
-    """Return a phrase as it stands inside a sentence."""
+    """Return a phrase in the form for the middle of a sentence."""
     return text[:1].lower() + text[1:]
 
 
 def counted(machines: Mapping[str, int], its: System[Any], shapes: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Return numbers of machines in words: `231 Cassandra nodes and 6 RADIUS servers`, with their shapes if chosen."""
+    """Return machine counts in words: `231 Cassandra nodes and 6 RADIUS servers`, with shapes if they were chosen."""
     return listed(
         [
             f"{count:,} {plural(its.machines[kind].name, count)}" + (f" ({shapes[kind]})" if kind in shapes else "")
@@ -137,7 +137,7 @@ def counted(machines: Mapping[str, int], its: System[Any], shapes: Mapping[str, 
 
 
 def objective(text: str) -> str:
-    """Return an objective in words where it is a single bound on a time; as it is written otherwise."""
+    """Return an objective in words if it is a single bound on a time; otherwise as written."""
     try:
         found = parse(text).comparisons()
     except InputError:
@@ -150,12 +150,12 @@ def objective(text: str) -> str:
 
 
 def limited_by(limit: str) -> str:
-    """Return what limits a rate: overload, an objective in words, or why there is no service."""
+    """Return the limit of a rate: overload, an objective in words, or the reason for no service."""
     return limit if limit == OVERLOAD else objective(limit)
 
 
 def fits_for(found: Band | None) -> str:
-    """Return how long a layout fits, with the band where it is uncertain."""
+    """Return how long a layout is large enough, with the band if it is uncertain."""
     if found is None:
         return "no growth given"
     if found.low == found.high:
@@ -164,7 +164,7 @@ def fits_for(found: Band | None) -> str:
 
 
 def months(number: float) -> str:
-    """Return a time in months, or in years where it is long."""
+    """Return a time in months, or in years if it is long."""
     if not math.isfinite(number):
         return "unbounded"
     if number <= 0:
@@ -180,18 +180,18 @@ def years_in_words(years: float) -> str:
 
 
 def cost_in_words(number: float, currency: str, signed: bool = False) -> str:
-    """Return a cost with its currency; the number of machines where no prices are given."""
+    """Return a cost with its currency; the number of machines if there are no prices."""
     text = f"{number:+,.0f}" if signed else f"{number:,.0f}"
     return text if currency == MACHINES else f"{text} {currency}"
 
 
 def guess(text: str, safety: Safety) -> str:
-    """Return a situation in words, with a remark where it is a guess."""
+    """Return a situation in words, marked if it is a guess."""
     return f"{text} (a guess)" if safety.guessed else text
 
 
 def sentences(sizing: Sizing, basis: Basis | None = None) -> tuple[str, ...]:
-    """Return what to buy, what it does, and how sure that is; one sentence that says why if there is no layout.
+    """Return what to buy, how it performs, and how certain that is; without a layout, one sentence with the reason.
 
     Parameters
     ----------
@@ -235,12 +235,12 @@ def layouts(sizing: Sizing) -> pd.DataFrame:
 
 
 def _every(sizing: Sizing) -> list[SizedLayout]:
-    """Return the layouts that were evaluated and are worth a word."""
+    """Return the evaluated layouts that are shown: chosen, alternatives and near misses."""
     return [*([] if sizing.chosen is None else [sizing.chosen]), *sizing.alternatives, *sizing.near_misses]
 
 
 def _regret(layout: SizedLayout, sizing: Sizing) -> str:
-    """Return what is regretted with a layout: what it costs more, or how often it fails."""
+    """Return the disadvantage of a layout against the chosen one: its extra cost, or how often it misses the plan."""
     if layout is sizing.chosen:
         return "proposed"
     more = layout.cost - (sizing.chosen or layout).cost
@@ -295,7 +295,7 @@ def _how_sure(sizing: Sizing, chosen: SizedLayout, its: System[Any], basis: Basi
 
 
 def _until(sizing: Sizing, chosen: SizedLayout) -> Band | None:
-    """Return the months until growth fills the layout; None without growth."""
+    """Return the months until growth exhausts the layout; None without growth."""
     if chosen.binding.conditions == DATA:
         return chosen.months_of_data
     if sizing.months_of_rate is not None:
@@ -448,7 +448,7 @@ def _remarks(sizing: Sizing, its: System[Any]) -> Iterator[Block]:
 
 
 def _short(conditions: str, its: System[Any]) -> str:
-    """Return a situation in few words: `lost DC + repair`."""
+    """Return a situation in a few words: `lost DC + repair`."""
     if conditions in (NORMAL, DATA):
         return "normal" if conditions == NORMAL else "data on disk"
     return " + ".join(
@@ -458,7 +458,7 @@ def _short(conditions: str, its: System[Any]) -> str:
 
 
 def _rounded_up(ms: float) -> float:
-    """Round to three digits so that an objective with the result holds."""
+    """Round up to three digits, so that an objective with the result holds."""
     unit = 10.0 ** (math.floor(math.log10(ms)) - 2)
     return math.ceil(ms / unit) * unit
 
@@ -469,7 +469,7 @@ def write_plot(sizing: Sizing, its: System[Any], path: Path) -> None:
 
 
 def plot(sizing: Sizing, its: System[Any], page: bool = True) -> go.Figure:
-    """Return the figure: a row for each layout, the cheapest on top, and a mark for each situation."""
+    """Return the figure: one row per layout, the cheapest on top, with a mark for each situation."""
     found = sorted(_every(sizing), key=lambda each: each.cost)
     labels = [_label(each, sizing, its) for each in found]
     figure = go.Figure()

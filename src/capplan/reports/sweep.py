@@ -76,7 +76,7 @@ def _notes(points: Sequence[SweepPoint], answered: Sequence[SweepPoint]) -> Iter
 
 
 def _fails(point: SweepPoint) -> bool:
-    """Whether not all requests complete, or none does in time."""
+    """Whether some requests do not complete, or none completes in finite time."""
     unbounded = any(isinstance(cell, float) and math.isinf(cell) for cell in point.values())
     return bool(point["drop_rate"] > MAX_DROP_RATE) or unbounded
 
@@ -87,7 +87,7 @@ def _closed(points: Sequence[SweepPoint]) -> bool:
 
 
 def _heads(swept: dict[str, str]) -> list[Column]:
-    """Return the columns of what was swept."""
+    """Return the columns of the swept fields."""
     return [
         Column("\n".join(textwrap.wrap(label, HEADING, break_long_words=False)), right=True) for label in swept.values()
     ]
@@ -100,7 +100,7 @@ def _p99(classes: Sequence[str]) -> list[Column]:
 def _closed_lines(
     points: Sequence[SweepPoint], swept: dict[str, str], classes: Sequence[str], *, banded: bool
 ) -> Table:
-    """Return a line for each number of clients, without bands where they do not fit."""
+    """Return one line per number of clients, without bands if they do not fit."""
     heads = [Column(head, right=True) for head in ("clients", "throughput")]
     rows = []
     for point in points:
@@ -115,7 +115,7 @@ def _closed_lines(
 
 
 def _lines(points: Sequence[SweepPoint], swept: dict[str, str], classes: Sequence[str], *, banded: bool) -> Table:
-    """Return a line for each point; where that is too wide two, what completes, the basis and bands on the second."""
+    """Return one line per point, or two if that is too wide: completion, basis and bands on the second."""
     done = ("done",) if any(_fails(point) for point in points) else ()
     both = [",\n".join(each) for each in (("TPS", *done), ("carried", "basis"))]
     heads = ("TPS", *done, "carried", "basis") if banded else both
@@ -139,7 +139,7 @@ def _lines(points: Sequence[SweepPoint], swept: dict[str, str], classes: Sequenc
 
 
 def _dropped(point: SweepPoint) -> str:
-    """Return what share is dropped: `(12 %)`; nothing if so little is that the rate is carried."""
+    """Return the dropped share: `(12 %)`; empty if it is small enough for the rate to be carried."""
     dropped = point["drop_rate"]
     return f"({share(dropped)})" if dropped > MAX_DROP_RATE else ""
 
@@ -160,7 +160,7 @@ def _cell(value: object) -> str:
 
 @dataclass(frozen=True)
 class Panels:
-    """How the points are spread.
+    """The distribution of points over panels and lines.
 
     Attributes
     ----------
@@ -207,7 +207,7 @@ def plot(
     slo: Sequence[str] = (),
     page: bool = True,
 ) -> go.Figure:
-    """Return the figure: latency against load and capacity, or only capacity if one rate was looked at."""
+    """Return the figure: latency against load, and capacity; capacity alone if there is only one rate."""
     answered = [row for row in rows if row["refused"] is None]
     labels = {column_of(name, option): option.label for name, option in layout_options(system.scenario).items()}
     swept = [name for name in labels if len({row[name] for row in answered}) > 1]
@@ -247,7 +247,7 @@ def plot(
 def _capacities(
     rows: Sequence[SweepPoint], field: str, sides: Sequence[str], labels: Mapping[str, str]
 ) -> dict[str, list[SweepPoint]]:
-    """Return one row of each layout, by the line of a panel of capacities against a field; empty if too many."""
+    """Return one row per layout, by line of a panel of capacities against a field; empty if there are too many."""
     layouts = {_key(row, tuple(labels)): row for row in rows}.values()
     found = Panels(field, (), tuple(sides), labels, "").split(list(layouts))[()]
     return {} if len(found) > MOST_CAPACITIES else {_words(sides, key): points for key, points in found.items()}
@@ -260,7 +260,7 @@ def _count(rows: Sequence[SweepPoint], column: str) -> int:
 def _panels(
     rows: Sequence[SweepPoint], swept: Sequence[str], across: str, labels: Mapping[str, str], first: str
 ) -> Panels:
-    """Choose the fewest panels of lines that can be told apart."""
+    """Choose the fewest panels whose lines can be told apart."""
     counts = {name: _count(rows, name) for name in swept}
     sides = [name for name in swept if name != across]
     for size in range(len(sides) + 1):
@@ -276,7 +276,7 @@ def _panels(
 
 
 class _Drawn:
-    """A figure while it is drawn."""
+    """A figure under construction."""
 
     def __init__(self, figure: go.Figure, panels: Panels, keys: Sequence[Key], count: int) -> None:
         self.figure, self.panels, self.count = figure, panels, count
@@ -288,7 +288,7 @@ class _Drawn:
         self.menu_height = 0.0
 
     def line(self, panel: int, key: Key, rows: Sequence[SweepPoint], name: str) -> None:
-        """Draw a line with its band, and its capacity where rates are along the x axis."""
+        """Draw a line with its band, and its capacity if rates are on the x axis."""
         style, words = self.looks[key], _words(self.panels.line, key)
         values = [row[name] for row in rows]
         ends = [[row[f"{name}_{end}"] for row in rows] for end in ("low", "high")]
@@ -339,7 +339,7 @@ class _Drawn:
         look.frame(self.figure, target, text, inner, page, **room, legend=place)
 
     def choose(self, choices: Sequence[str], slo: Sequence[str], page: bool) -> None:
-        """Draw the limits of objectives, and on a page the choice of what is along the y axes, each with its limits."""
+        """Draw the objectives' limits and, on a page, a menu of the y-axis quantity, each with its limits."""
         limits: list[tuple[int, str]] = []
         for comparison in (each for text in slo for each in parse(text).comparisons()):
             column = f"{comparison.metric.subject}_{comparison.metric.statistic}_ms"
@@ -352,7 +352,7 @@ class _Drawn:
             self.figure.update_layout(updatemenus=[self._menu(choices, limits)])
 
     def capacities(self, row: int, lines: Mapping[str, Sequence[SweepPoint]], field: str) -> None:
-        """Draw capacities against a field; a line that is in other panels looks as it does there."""
+        """Draw capacities against a field; a line keeps its style from the other panels."""
         known = {_words(self.panels.line, key): style for key, style in self.looks.items()}
         for words, points in lines.items():
             style = known.setdefault(words, look.Line.number(len(known)) if words else look.Line(look.NEUTRAL, "solid"))
@@ -376,14 +376,14 @@ class _Drawn:
         self.figure.update_yaxes(title_text=CAPACITY, **look.RATE_AXIS, row=row, col=1)
 
     def _legend_pixels(self, others: Iterable[str]) -> int:
-        """Return how high the legend is on a narrow screen."""
+        """Return the height of the legend on a narrow screen."""
         words = {_words(self.panels.line, key) for key in self.looks} | set(others)
         labels = [len(each) * 7 + 50 for each in words if each]
         a_row = max(1, NARROW_PIXELS // max(labels, default=1))
         return 20 * math.ceil(len(labels) / a_row) + 12
 
     def _menu(self, choices: Sequence[str], limits: Sequence[tuple[int, str]]) -> dict[str, Any]:
-        """Return the choice of what is along the y axes."""
+        """Return the menu of the y-axis quantity."""
         axes = ["yaxis", *(f"yaxis{row}" for row in range(2, self.count + 1))]
         buttons = [
             {
@@ -406,13 +406,13 @@ class _Drawn:
 
 
 def _values(rows: Sequence[SweepPoint], name: str, place: int) -> list[Any]:
-    """Return what a trace shows of a figure: its values (0), or the low (1) or the high end (2) of its band."""
+    """Return a trace's data for a figure: its values (0), or the low (1) or high (2) end of its band."""
     value, low, high = ([row[column] for row in rows] for column in band_columns(name))
     return look.ends_drawn(low, high, value)[place - 1] if place else look.drawn(value)
 
 
 def _whole_ticks(values: Sequence[Any]) -> dict[str, Any]:
-    """Return ticks at the values themselves where they are few whole numbers: half a node is no layout."""
+    """Return ticks at the values themselves if they are a few whole numbers, as there is no half node."""
     found = sorted({value for value in values if isinstance(value, int)})
     return {"tickvals": found} if 0 < len(found) <= MOST_TICKS and len(found) == len(set(values)) else {}
 
@@ -422,7 +422,7 @@ def _inner(panels: int) -> int:
 
 
 def _choices(rows: Sequence[SweepPoint], classes: Sequence[str]) -> list[str]:
-    """Return the columns that can be chosen: all latencies, or one a class where that made a page too large."""
+    """Return the columns in the menu: all latencies, or one per class if a page would become too large."""
     statistics = STATISTICS if len(rows) <= MOST_POINTS else ("p99",)
     return [f"{name}_{statistic}_ms" for name in classes for statistic in statistics]
 
@@ -458,7 +458,7 @@ def _words(names: Sequence[str], key: Key) -> str:
 
 
 def _value(name: str, value: Any) -> str:
-    """Return a field and its value, as they are typed: `cass-nodes 6`, `ldap`, `no ldap`."""
+    """Return a field and its value as typed: `cass-nodes 6`, `ldap`, `no ldap`."""
     words = name.replace("_", "-")
     if value is None or isinstance(value, bool):
         return words if value else f"no {words}"

@@ -79,7 +79,7 @@ def page(
 
 @cache
 def environment() -> Environment:
-    """Return what renders the templates."""
+    """Return the template environment."""
     made = Environment(
         loader=PackageLoader("capplan.reports"),
         autoescape=True,
@@ -98,7 +98,7 @@ def environment() -> Environment:
 
 
 def _escaped(value: object) -> Markup:
-    """Escape text from data: it cannot open a tag, nor end the cell of a table."""
+    """Escape text from data, so that it cannot open a tag or end a table cell."""
     if isinstance(value, Markup):
         return value
     return Markup(escape(str(value), quote=False).replace("|", "&#124;"))  # noqa: S704 - it is escaped
@@ -112,28 +112,28 @@ def _wrapped(part: str) -> str:
 
 
 def rows_of(report: Validation) -> list[dict[str, Any]]:
-    """Return the rows of the table of a validation."""
+    """Return the rows of a validation's table."""
     return [{str(name): cell for name, cell in row.items()} for row in report.to_frame().to_dict("records")]
 
 
 def judged_of(report: Validation) -> list[bool]:
-    """Return which of the goals are met: those of single figures, then those that figures share."""
+    """Return whether each goal is met: first those of single figures, then the shared ones."""
     return [each.met for each in report.figures if each.met is not None] + [goal.met for goal in report.goals]
 
 
 def close_of(report: Validation) -> list[bool]:
-    """Return which of the sound figures are met within 10 % or their own rounding."""
+    """Return whether each sound figure is met within 10 % or its own rounding."""
     return [each.close(CLOSE) for each in report.figures if each.sound]
 
 
 def best_rule(scores: Mapping[str, Score], by: str = "error") -> str | None:
-    """Return the simple rule with the smallest error or interval score; None where no rule has one."""
+    """Return the simple rule with the smallest error or interval score; None if no rule has one."""
     found = {name: getattr(score, by) for name, score in scores.items() if name != MODEL}
     return min((name for name in found if math.isfinite(found[name])), key=lambda name: found[name], default=None)
 
 
 def not_counted(report: Validation) -> list[tuple[str, str, list[str]]]:
-    """Return what becomes of the figures that are in no fit or no score, why, and their ids."""
+    """Return how figures outside fit or score are used, why, and their ids."""
     found: dict[tuple[str, str], list[str]] = {}
     left_out = {each.id for each in report.left_out}
     for row in (row for test in system(report.system).observations.load_tests() for row in test.rows):
@@ -153,7 +153,7 @@ def _off(rows: Iterable[Row]) -> list[Row]:
 
 
 def _by(rows: Iterable[Row], name: str) -> list[tuple[str, list[Row]]]:
-    """Return rows by what a column has, in the order of the rows."""
+    """Group rows by a column's value, keeping their order."""
     found: dict[str, list[Row]] = {}
     for row in rows:
         found.setdefault(row[name], []).append(row)
@@ -165,7 +165,7 @@ def _largest_error(rows: Iterable[Row]) -> Row:
 
 
 def _rules(rows: Iterable[Row]) -> list[str]:
-    """Return the rules that give an estimate of any of the figures."""
+    """Return the rules that estimate at least one of the figures."""
     errors = ((name, cell) for row in rows for name, cell in row.items() if name.endswith("_error"))
     found = (name.removesuffix("_error") for name, cell in errors if math.isfinite(cell))
     return [name for name in dict.fromkeys(found) if name != "left_out"]
@@ -197,19 +197,19 @@ RINGED = "missed by its band"
 
 
 class _Axis(NamedTuple):
-    """The span that both axes of a panel have, and its ticks."""
+    """The common range and ticks of both axes of a panel."""
 
     low: float
     high: float
 
     @property
     def range(self) -> list[float]:
-        """Return the ends as powers of ten."""
+        """Return the range as powers of ten."""
         return [_round(math.log10(self.low)), _round(math.log10(self.high))]
 
     @property
     def ticks(self) -> list[float]:
-        """Return the coarsest ticks that are not too few."""
+        """Return the coarsest ticks that are numerous enough."""
         powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
         if self.high / self.low < NARROW:
             steps = [digit * 10.0**power for power in reversed(powers) for digit in (5, 2, 1)]
@@ -235,7 +235,7 @@ def _rounded(numbers: pd.Series[float]) -> list[float]:
 
 
 def predicted_against_documented(report: Validation) -> go.Figure | None:
-    """Return the figure of a system: a panel of its rates, of its times and of what else is counted; None without any.
+    """Return a system's figure, with panels of rates, times and other counts; None if there are no figures.
 
     Each figure that was left out is a point with its 90 % band, open where it counts in no score, ringed where the band
     missed it.
@@ -265,20 +265,20 @@ def predicted_against_documented(report: Validation) -> go.Figure | None:
 
 
 def left_out_rows(report: Validation) -> pd.DataFrame:
-    """Return the rows of the figures that were left out."""
+    """Return the rows of the left-out figures."""
     rows = report.to_frame()
     return rows[rows["fold"].notna()]
 
 
 class _Panel(NamedTuple):
-    """The figures of one unit that were left out."""
+    """The left-out figures with one unit."""
 
     unit: str
     rows: pd.DataFrame
 
     @property
     def title(self) -> str:
-        """Return what it shows; numbers without a unit by what they count."""
+        """Return the panel's title: the unit or, for plain numbers, what they count."""
         if self.unit in PANELS:
             return PANELS[self.unit]
         counted = self.rows["quantity"].unique()
@@ -287,7 +287,7 @@ class _Panel(NamedTuple):
 
     @property
     def axis(self) -> _Axis:
-        """Return the span of what was documented and predicted, and of bands that are not silly."""
+        """Return an axis for documented and predicted values, and for bands that are not absurdly wide."""
         values = self.shown(self.rows)
         both = values[["documented", "left_out"]].to_numpy()
         low = min(max(values["left_out_low"].min(), both.min() / SILLY), both.min() / LEAST)
@@ -296,7 +296,7 @@ class _Panel(NamedTuple):
         return _Axis(low / margin, high * margin)
 
     def shown(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return the numbers of rows in the unit of the axes."""
+        """Return the values of rows in the axes' unit."""
         numbers = rows[["documented", "left_out", "left_out_low", "left_out_high"]]
         return numbers * (1e3 if self.unit == "s" else 1.0)
 
@@ -306,7 +306,7 @@ def _tick(number: float) -> str:
 
 
 def _guides(axis: _Axis, shown: bool) -> Iterator[go.Scatter]:
-    """Yield the ribbon of ten per cent, and the line where predicted and documented are the same."""
+    """Yield the ten per cent band, and the line where prediction equals document."""
     ends = [_round(axis.low / 2), _round(axis.high * 2)]
     yield go.Scatter(
         x=[*ends, *reversed(ends)],
@@ -354,7 +354,7 @@ def _group(panel: _Panel, rows: pd.DataFrame, place: int, counts: bool) -> go.Sc
 
 
 def _rings(panel: _Panel) -> Iterator[go.Scatter]:
-    """Yield rings around the figures that a band missed."""
+    """Yield rings around the figures outside their bands."""
     numbers = panel.shown(panel.rows[panel.rows["held"] == False])  # noqa: E712 - of a column
     if len(numbers):
         yield go.Scatter(
@@ -366,7 +366,7 @@ def _rings(panel: _Panel) -> Iterator[go.Scatter]:
 
 
 def _show_once(figure: go.Figure) -> None:
-    """Name in the legend what stands in several panels once."""
+    """Show each name once in the legend, even if it occurs in several panels."""
     seen: set[str] = set()
     for trace in figure.data:
         trace.showlegend = trace.showlegend is not False and trace.name not in seen
@@ -376,7 +376,7 @@ def _show_once(figure: go.Figure) -> None:
 
 
 def _note(report: Validation, panels: Sequence[_Panel]) -> list[str]:
-    """Say what the marks are, and how many bands end beyond the axes."""
+    """Add a note on the marks and on the number of bands that end beyond the axes."""
     cut = 0
     for panel in panels:
         axis, numbers = panel.axis, panel.shown(panel.rows)
@@ -388,7 +388,7 @@ def _note(report: Validation, panels: Sequence[_Panel]) -> list[str]:
 
 
 def errors_of_all(reports: Sequence[Validation]) -> go.Figure | None:
-    """Return the figure of signed errors of left-out figures: capplan, and below it the best rule of the system."""
+    """Return the figure of signed errors of left-out figures: capplan, and below it the system's best rule."""
     scored = [report for report in reports if len(_scored(report))]
     if not scored:
         return None
@@ -417,7 +417,7 @@ def errors_of_all(reports: Sequence[Validation]) -> go.Figure | None:
 
 
 def _scored(report: Validation) -> pd.DataFrame:
-    """Return the figures that scores are about; where no rule says anything, those that count."""
+    """Return the figures that scores use; if no rule estimates any, those that count."""
     counted = left_out_rows(report).query("not_scored == ''")
     beside = counted.filter(regex="^(?!left_out_).+_error$").notna().any(axis=1)
     return counted[beside] if beside.any() else counted
@@ -458,7 +458,7 @@ def _inner(panels: int) -> int:
 
 
 def _look(figure: go.Figure, title: str, inner: int, note: Sequence[str], heading: int = HEADING_PIXELS) -> None:
-    """Set axes, title, and the legend below, one entry a line: it is as high on a telephone as on a wide screen."""
+    """Set axes, title, and a legend below with one entry per line, equally high on narrow and wide screens."""
     entries = sum(trace.showlegend is not False for trace in figure.data)
     bottom, top = BOTTOM_PIXELS + ENTRY_PIXELS * entries, TOP_PIXELS + 16 * len(note) + heading
     grid = {"showgrid": True, "gridcolor": "#E5E5E5", "zeroline": False, "linecolor": "#888888", "showline": True}
@@ -484,13 +484,13 @@ def _look(figure: go.Figure, title: str, inner: int, note: Sequence[str], headin
 
 
 def figures(reports: Sequence[Validation]) -> dict[str, go.Figure]:
-    """Return the figures of a report, by system and `all`."""
+    """Return a report's figures, by system and `all`."""
     made = {ALL: errors_of_all(reports), **{each.system: predicted_against_documented(each) for each in reports}}
     return {name: figure for name, figure in made.items() if figure is not None}
 
 
 def write_report(reports: Sequence[Validation], folder: Path) -> tuple[Path, Path]:
-    """Write the report to a folder, which is made if need be, as Markdown and as HTML; return the two files.
+    """Write the report to a folder, created if necessary, as Markdown and HTML; return both files.
 
     Each file is there in full or not at all.
 
@@ -510,7 +510,7 @@ def write_report(reports: Sequence[Validation], folder: Path) -> tuple[Path, Pat
 
 
 def html(reports: Sequence[Validation]) -> str:
-    """Return the page as HTML that holds everything: words, tables, figures and what draws them."""
+    """Return the page as self-contained HTML with text, tables, figures and their scripts."""
     drawn = figures(reports)
     markdown = page(reports, lambda name, _: _marker(name) if name in drawn else "")
     body = str(MarkdownIt("commonmark", {"html": True}).enable("table").render(markdown))

@@ -1,4 +1,4 @@
-"""A proposal as a workbook: prices and growth as live formulas, and every table of the document on a sheet.
+"""A proposal as a workbook: prices and growth as live formulas, and every document table on a sheet.
 
 Each formula has its computed value, because viewers that do not calculate would show 0. What people wrote is stored as
 text, so that no cell becomes a formula or a link.
@@ -51,7 +51,7 @@ def workbook(proposal: Proposal, made: Document, logo: Logo | None = None) -> by
 
 
 def check_workbook() -> None:
-    """Refuse to make a workbook where XlsxWriter is missing.
+    """Refuse to make a workbook if XlsxWriter is missing.
 
     Raises
     ------
@@ -73,7 +73,7 @@ class _Writer:
         self.styles: dict[tuple[tuple[str, Any], ...], Any] = {}
 
     def style(self, **look: Any) -> Any:
-        """Return a format; alike ones are one."""
+        """Return a format; equal formats are created once."""
         key = tuple(sorted({"valign": "top", "font_size": 10, **look}.items()))
         if key not in self.styles:
             self.styles[key] = self.book.add_format(dict(key))
@@ -125,7 +125,7 @@ class _Writer:
             )
 
     def prices(self) -> None:
-        """Write the bill: numbers and prices are inputs, the rest are formulas."""
+        """Write the bill: numbers and prices are inputs, all other cells are formulas."""
         currency = self.proposal.sizing.currency
         sheet = self.sheet(PRICES, [34, 14, 18, 18])
         row = self.title(sheet, 0, "Price of the layout")
@@ -159,7 +159,7 @@ class _Writer:
         )
 
     def growth(self) -> None:
-        """Write growth: rate, growth and held rates are inputs; years and the time that remains are formulas."""
+        """Write growth: rate, growth and held rates are inputs; years and remaining time are formulas."""
         sizing, its = self.proposal.sizing, system(self.proposal.sizing.system)
         sheet = self.sheet(GROWTH, [44, 20, 20, 14])
         row = self.title(sheet, 0, "Growth of the offered rate")
@@ -219,7 +219,7 @@ class _Writer:
                 raise TypeError(type(block).__name__)
 
     def text(self, sheet: Worksheet, row: int, text: str, widths: Sequence[float]) -> int:
-        """Write a text over all columns, in as many lines as it needs; return the next row."""
+        """Write a text across all columns, wrapped; return the next row."""
         if len(widths) > 1:
             sheet.merge_range(row, 0, row, len(widths) - 1, "", self.style(text_wrap=True))
         sheet.write_string(row, 0, text, self.style(text_wrap=True))
@@ -228,7 +228,7 @@ class _Writer:
         return row + 1
 
     def table(self, sheet: Worksheet, row: int, table: Table) -> int:
-        """Write a table; a column with bands takes three, and the marks of a row stand behind it."""
+        """Write a table; a column with bands takes three sheet columns, and the marks of a row follow it."""
         marks = [list(dict.fromkeys(cell.mark for cell in cells if cell.mark)) for cells in table.rows]
         table = _without_marks(table)
         spread = _spread(table)
@@ -253,7 +253,7 @@ class _Writer:
         return row + 2
 
     def cell(self, sheet: Worksheet, row: int, place: int, cell: Cell, bold: bool = False) -> None:
-        """Write a cell: a number as it is shown, or a text, never a formula."""
+        """Write a cell as a number or a text, never as a formula."""
         if cell.number is None or cell.number in (float("inf"), float("-inf")):
             sheet.write_string(row, place, cell.text, self.style(text_wrap=True, bold=bold))
         else:
@@ -266,7 +266,7 @@ class _Writer:
         return self.style(bold=True, bottom=1, text_wrap=True, align="right" if right else "left")
 
     def given(self, shown: str) -> Any:
-        """Return the format of an input that may be changed."""
+        """Return the format of an editable input."""
         return self.style(num_format=shown, font_color="#0000CC", bg_color="#F4F6F8")
 
 
@@ -278,21 +278,21 @@ def _months(limit: float, sizing: Any) -> float:
 
 
 def _without_marks(table: Table) -> Table:
-    """Return a table without a column of marks alone."""
+    """Return a table without its untitled column of marks."""
     if table.columns[-1].title:
         return table
     return Table(table.columns[:-1], tuple(row[:-1] for row in table.rows), table.name)
 
 
 def _spread(table: Table) -> list[int]:
-    """Return how many columns of a sheet each column takes: three where cells have bands."""
+    """Return the number of sheet columns for each column: three if its cells have bands."""
     return [
         _BAND if any(row[place].low is not None for row in table.rows) else 1 for place, _ in enumerate(table.columns)
     ]
 
 
 def _widths(tables: Sequence[Table]) -> list[float]:
-    """Return widths of columns, characters: as the longest cells need, but neither narrow nor very wide."""
+    """Return column widths in characters, fitted to the longest cells within limits."""
     found: list[float] = []
     for table in tables:
         needed: list[float] = []

@@ -1,1 +1,1 @@
-"""How a system behaves: two engines on one specification, their results and the analysis of these."""
+"""Simulation of a system: two engines on one specification, their results, and the analysis of these."""

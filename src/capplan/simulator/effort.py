@@ -1,4 +1,4 @@
-"""How much work a simulation is, estimated before it begins: requests, memory, and time on a nominal machine."""
+"""Estimates the work of a simulation before it begins: requests, memory, and time on a nominal machine."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _YEAR_S = 365.25 * 86_400
 
 @dataclass(frozen=True)
 class Work:
-    """An estimate, to an order of magnitude.
+    """An estimate of work, to an order of magnitude.
 
     Attributes
     ----------
@@ -93,12 +93,12 @@ def check_work(plan: ReplicationPlan) -> None:
 
 
 def _steps_a_request(network: Network) -> float:
-    """Return the largest number of steps of a request class, where each stands once."""
+    """Return the largest number of steps of a request class, counting each step once."""
     return max((sum(1 for _ in walk(each.flow)) for each in network.classes), default=1)
 
 
 def _least_s(step: Step) -> Number:
-    """Return about the shortest mean time that a step takes, in seconds: by its quickest branch, without queueing."""
+    """Return roughly the shortest mean time of a step in seconds: its quickest branch, without queueing."""
     if isinstance(step, Visit):
         return step.demand.mean
     if isinstance(step, Delay):

@@ -1,4 +1,4 @@
-"""The front door of the simulator: one run of a network by either engine."""
+"""The entry point of the simulator: one run of a network by either engine."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def simulate(  # noqa: PLR0913 - the options of a run are the arguments of its f
 
 
 def check_engine(name: str) -> Engine:
-    """Return the engine of this name.
+    """Return the engine with this name.
 
     Raises
     ------

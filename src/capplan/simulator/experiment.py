@@ -1,4 +1,4 @@
-"""Experiments: many configurations, each with as many replications as it needs, kept in a store."""
+"""Experiments: many configurations, each with the number of replications that it needs, kept in a store."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CREATE TABLE IF NOT EXISTS replications (
 
 
 class Store:
-    """The rows of replications in a file; `open_store` makes it."""
+    """The rows of replications in a file; `open_store` creates it."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -37,7 +37,7 @@ class Store:
         return int(count)
 
     def rows(self, key: str, replication: int) -> Rows | None:
-        """Return the rows of a replication; None if there are none, or they cannot be read."""
+        """Return the rows of a replication; None if it has none or they are unreadable."""
         # As bytes, whose damage is an error of the decoder and not of SQLite.
         found = self._connection.execute(
             "SELECT CAST(rows AS BLOB) FROM replications WHERE key = ? AND replication = ?", (key, replication)
@@ -48,7 +48,7 @@ class Store:
             return None
 
     def save(self, key: str, replication: int, rows: Rows) -> None:
-        """Keep the rows of a replication; they are in the file when this returns.
+        """Save the rows of a replication; they are in the file when this function returns.
 
         Raises
         ------
@@ -62,7 +62,7 @@ class Store:
 
 @contextmanager
 def open_store(path: Path) -> Iterator[Store]:
-    """Open a store, and own it until the block ends.
+    """Open a store and own it until the block ends.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def open_store(path: Path) -> Iterator[Store]:
 
 
 def _connected(path: Path) -> sqlite3.Connection:
-    """Connect to a store that is whole; one that is damaged is removed first."""
+    """Connect to a store; remove a damaged one first."""
     connection = sqlite3.connect(path, timeout=0, isolation_level=None)
     try:
         _prepare(connection, path)
@@ -138,7 +138,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _code(error: sqlite3.Error) -> int:
-    """Return SQLite's primary result code; 0 if the error is Python's, which has none."""
+    """Return SQLite's primary result code; 0 for Python's own errors, which have none."""
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
@@ -153,12 +153,12 @@ def _unusable(path: Path, error: Exception) -> InputError:
 
 
 def to_text(rows: Rows) -> str:
-    """Return rows as they are kept; every float comes back as it was, those that are no numbers too."""
+    """Return rows as stored text; every float is restored exactly, also nan and infinity."""
     return json.dumps(rows, separators=(",", ":"))
 
 
 def from_text(text: str | bytes) -> Rows:
-    """Return rows that are kept as text."""
+    """Return rows from stored text."""
     rows: Rows = json.loads(text)
     return rows
 
@@ -168,7 +168,7 @@ S = TypeVar("S")
 
 @dataclass(frozen=True)
 class Configuration(Generic[S]):
-    """What replications are made of.
+    """A subject to replicate, with its key.
 
     Attributes
     ----------
@@ -202,7 +202,7 @@ class Experiment(Generic[S]):
 
 @dataclass(frozen=True)
 class ExperimentProgress:
-    """How far an experiment has come.
+    """The progress of an experiment.
 
     Attributes
     ----------
@@ -286,7 +286,7 @@ class _Group(Generic[S]):
 
 
 class _Replicating(Generic[S]):
-    """An experiment that is under way."""
+    """An experiment in progress."""
 
     def __init__(
         self,
@@ -306,7 +306,7 @@ class _Replicating(Generic[S]):
         self._count, self._total, self._stored, self._run, self._requested = 0, len(configurations), 0, 0, 0
 
     def next_task(self) -> tuple[tuple[int, int], Callable[[], Rows]] | None:
-        """Return a replication of the earliest configuration that misses one; begin configurations until one does."""
+        """Return a replication of the earliest unfinished configuration; begin configurations until there is one."""
         while not self._tasks:
             if (place := next(self._ahead, None)) is None:
                 return None
@@ -315,11 +315,11 @@ class _Replicating(Generic[S]):
         return (place, number), partial(self._experiment.run, self._groups[place].subject, number)
 
     def take(self, place: int, number: int, rows: Rows) -> None:
-        """Keep the rows of a replication that has run."""
+        """Save the rows of a finished replication."""
         group = self._groups[place]
         if self._store is not None:
             self._store.save(group.key, number, rows)
-        group.rows[number] = from_text(to_text(rows))  # the same with a store and without
+        group.rows[number] = from_text(to_text(rows))  # the same result with and without a store
         group.missing -= 1
         self._run += 1
         if not group.missing:
@@ -327,7 +327,7 @@ class _Replicating(Generic[S]):
         self.tell()
 
     def finished(self) -> Iterator[tuple[Configuration[S], list[Rows]]]:
-        """Yield what has been finished since the last call."""
+        """Yield the configurations finished since the last call."""
         finished, self._finished = self._finished, []
         for group in finished:
             rows = group.in_order()
@@ -340,7 +340,7 @@ class _Replicating(Generic[S]):
             self._progress(ExperimentProgress(self._count, self._total, self._stored, self._run, self._requested))
 
     def _request(self, place: int) -> None:
-        """Request the replications that a configuration wants, now that it misses none, or note that it is finished."""
+        """Request the replications that a complete configuration still wants, or mark it as finished."""
         group = self._groups[place]
         while not group.missing:
             wanted = self._experiment.wanted(group.subject, group.in_order())

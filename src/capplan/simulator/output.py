@@ -50,7 +50,7 @@ class ConfidenceInterval:
 
     @property
     def relative(self) -> float:
-        """Half-width as a share of the estimate's size; infinity where there is none, or the estimate is 0 or nan."""
+        """Half-width as a share of the estimate's size; infinity without one, or if the estimate is 0 or nan."""
         if self.half_width is None:
             return math.inf
         if self.half_width == 0:
@@ -60,7 +60,7 @@ class ConfidenceInterval:
 
 @dataclass(frozen=True)
 class Truncation:
-    """The warm-up of a series in observations, and whether the rest is long enough to tell."""
+    """The warm-up of a series in observations, and whether the remaining series is long enough to determine it."""
 
     count: int
     settled: bool
@@ -68,7 +68,7 @@ class Truncation:
 
 @dataclass(frozen=True)
 class PairedDifference:
-    """The difference between two variants that were simulated with common random numbers.
+    """The difference between two variants simulated with common random numbers.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ def student(confidence: float, degrees: float) -> float:
 
     `degrees` may be a fraction.
     """
-    from scipy.special import stdtrit  # what only reads an estimate does not pay for the import
+    from scipy.special import stdtrit  # code that only reads an estimate avoids the import
 
     return float(stdtrit(degrees, (1 + confidence) / 2))
 
@@ -140,7 +140,7 @@ def interval(value: float, variance: float, degrees: float, confidence: float) -
 
 
 def mser(values: ArrayLike, batch: int = 5, largest_share: float = 0.5) -> Truncation:
-    """Return how many observations at the start of a series belong to the warm-up (MSER-5).
+    """Return the number of observations at the start of a series that belong to the warm-up (MSER-5).
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ def mser(values: ArrayLike, batch: int = 5, largest_share: float = 0.5) -> Trunc
 
 
 def _batch_means(series: FloatArray, batch: int) -> FloatArray:
-    """Return the means of batches that do not overlap; nan where a batch has no observation."""
+    """Return the means of non-overlapping batches; nan where a batch has no observation."""
     rows = series[: len(series) // batch * batch].reshape(-1, batch)
     there = np.isfinite(rows)
     total = np.where(there, rows, 0.0).sum(axis=1)
@@ -199,7 +199,7 @@ def _batch_means(series: FloatArray, batch: int) -> FloatArray:
 
 
 def _squared_errors(means: FloatArray) -> FloatArray:
-    """Return the squared standard error of the mean of means[d:], for every d; batches of nan do not count."""
+    """Return the squared standard error of the mean of means[d:] for every d, ignoring batches of nan."""
     there = np.isfinite(means)
     # Centred at the median, the sums lose no digits, and a constant series gives exactly 0.
     centred = np.where(there, means - np.median(means[there]), 0.0)
@@ -258,7 +258,7 @@ def _variance(each: FloatArray) -> float:
 
 
 def batch_length(count: int) -> int:
-    """Return how many of `count` equal intervals of a run form a batch: a fifth, at least 1.
+    """Return the number of intervals, out of `count` equal ones, that form a batch: a fifth, at least 1.
 
     Fifths leave six degrees of freedom, so the interval is 13 % wider than with tenths. But batches must be long
     compared with the memory of a queue, above all for percentiles. Measured for M/M/1 at load 0.8 (2,000 experiments of
@@ -407,7 +407,7 @@ def block_maxima_s(run: Run) -> FloatArray:
 
 
 def maximum_over_s(maxima_s: FloatArray, blocks: float, level: float = 0.5) -> float:
-    """Return the value that the maximum over a number of blocks does not exceed with probability `level`.
+    """Return the quantile at `level` of the maximum over a number of blocks.
 
     Parameters
     ----------
@@ -471,7 +471,7 @@ def controlled(
     *,
     value: float | None = None,
 ) -> ControlledEstimate:
-    """Estimate a mean with regression on controls of known means.
+    """Estimate a mean by regression on controls with known means.
 
     Parameters
     ----------
@@ -527,7 +527,7 @@ def controlled(
 
 
 def _checked(figures: ArrayLike, controls: ArrayLike, expected: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Return figures and deviations of the controls from their means, without the rows of nan."""
+    """Return figures, and deviations of the controls from their means, without rows that contain nan."""
     each, known = float_array(figures, "figures"), float_array(expected, "expected means")
     beside = float_array(controls, "controls", dimensions=2)
     if beside.shape != (len(each), len(known)):
@@ -597,7 +597,7 @@ def backlog_drift(
     tolerance: float = TOLERANCE,
     confidence: float = CONFIDENCE,
 ) -> Drift:
-    """Distinguish an overloaded system from a fluctuating one by the growth of its backlog.
+    """Determine from the growth of a backlog whether a system is overloaded or only fluctuates.
 
     Parameters
     ----------
@@ -660,7 +660,7 @@ def _verdict(growth: ConfidenceInterval, late: float, tolerance: float) -> Verdi
 
 
 def _pieces(table: FloatArray) -> FloatArray:
-    """Cut replications into equal pieces, at least ten in all; the earliest intervals that fit in none are left out."""
+    """Cut replications into equal pieces, at least ten in all; the earliest surplus intervals are left out."""
     count, length = table.shape
     wanted = -(-SLOPES // max(count, 1))
     pieces = max(1, min(wanted, length // _FEWEST_INTERVALS))

@@ -148,7 +148,7 @@ class _Total:
     each: dict[int, tuple[float, int]] = field(default_factory=dict)
 
     def update(self, number: int, state: tuple[float, int]) -> None:
-        """Note the simulated seconds and the started requests of a replication, and tell the sums."""
+        """Record a replication's simulated seconds and started requests, and report the sums."""
         with self.lock:
             self.each[number] = state
             if self.tell is not None:
@@ -163,7 +163,7 @@ def _run(
     progress: Progress | None = None,
     write: WriteRequests | None = None,
 ) -> tuple[Any, int, tuple[float, int]]:
-    """Run a replication; return what is kept of it, its number, and its simulated seconds and started requests."""
+    """Run a replication; return the kept data, its number, and its simulated seconds and started requests."""
     run = simulate(
         plan.network,
         plan.duration_s,
@@ -182,7 +182,7 @@ RunsDone = Callable[[int, int], None]  # the number of completed runs, and of al
 
 
 class DrawRun(NamedTuple):
-    """A run of one draw: its number, the replication whose random streams it uses, the duration and warm-up in it."""
+    """A run of one draw: its number, the replication that provides its random streams, duration and warm-up."""
 
     draw: int
     replication: int
@@ -200,7 +200,7 @@ def simulate_draws(
     progress: RunsDone | None = None,
     threads: int | None = None,
 ) -> list[Read]:
-    """Run draws of a network and read something off each run.
+    """Run draws of a network and extract a result from each run.
 
     Parameters
     ----------
@@ -263,7 +263,7 @@ def _by_simpy(network: Network, seed: int, each: DrawRun) -> Run:
 
 
 def _compiled(network: Network, seed: int, workers: pools.Workers) -> Callable[[DrawRun], Run]:
-    """Lower the network; return what runs a draw of it."""
+    """Lower the network; return a function that runs one draw of it."""
     from capplan.simulator.compiled import engine as compiled  # the kernel is needed for this engine only
 
     lowered = _lowered(network)
@@ -281,7 +281,7 @@ def _compiled(network: Network, seed: int, workers: pools.Workers) -> Callable[[
 
 
 def _lowered(network: Network) -> Lowered:
-    """Lower a network, or recall the last one: more draws of it may be run later, or the same at other rates."""
+    """Lower a network, or reuse the last one, for more draws of it or the same draws at other rates."""
     from capplan.simulator.compiled import lowering
 
     with _lowering:

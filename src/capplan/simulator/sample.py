@@ -1,4 +1,4 @@
-"""Runs of one network as a sample: a confidence interval for any statistic, and how many runs a precision takes."""
+"""Runs of one network as a sample: a confidence interval for any statistic, and the runs needed for a precision."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ NOTHING = Truncation(0, settled=True)
 
 @dataclass(frozen=True, eq=False)
 class Observation:
-    """A run with its window.
+    """A run with a chosen window.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class Observation:
 
 
 def warmup_of(runs: Sequence[Run], *, rising: bool) -> Truncation:
-    """Return how many intervals at the start of their windows replications leave out, the same number for each (MSER).
+    """Return the number of intervals that all replications leave out at the start of their windows (MSER).
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ class Sample:
 
     @property
     def settled(self) -> bool:
-        """Whether every run was long enough to find its warm-up."""
+        """Whether every run was long enough to determine its warm-up."""
         return all(each.settled for each in self.observations)
 
     @cached_property
@@ -177,7 +177,7 @@ class Sample:
 
     @property
     def parts(self) -> int:
-        """How many parts of the simulated time an interval compares: replications, or batches of them."""
+        """Number of parts that an interval is based on: replications, or batches of them."""
         alone = self.horizon == "finite" or len(self.runs) >= ENOUGH
         return len(self.runs) * (1 if alone else BATCHES)
 
@@ -220,7 +220,7 @@ class Sample:
         return [_overlapping(run) for run in self.runs]
 
     def drift(self, offered_per_s: float) -> Drift:
-        """Distinguish an overloaded network from a fluctuating one by the growth of its backlog.
+        """Determine from the growth of the backlog whether a network is overloaded or only fluctuates.
 
         Both the requests in the system and the visits at all stations count, since visits that no request waits for may
         accumulate; the one that grows faster decides.
@@ -317,7 +317,7 @@ def parse_precision(text: str) -> Precision:
 
 
 def replications_needed(figures_so_far: ConfidenceInterval, count: int, relative: float, most: int) -> int:
-    """Return how many replications there should be in all, given the interval of the existing ones.
+    """Return the total number of replications needed, given the interval of the existing ones.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ IN_FLIGHT = 2  # tasks submitted per worker: one runs, one waits beside it
 
 
 class StoppedError(Exception):
-    """Nobody waits for the result of this task any more."""
+    """The result of this task is no longer wanted."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Workers:
     stopped: threading.Event = field(default_factory=threading.Event)
 
     def check(self) -> None:
-        """Raise `StoppedError` when results are no longer wanted."""
+        """Raise `StoppedError` if results are no longer wanted."""
         if self.stopped.is_set():
             raise StoppedError
 
@@ -65,7 +65,7 @@ class Workers:
 def run_tasks(
     workers: Workers, next_task: Callable[[], tuple[TagT, Callable[[], R]] | None]
 ) -> Iterator[tuple[TagT, R]]:
-    """Run tasks until there are no more.
+    """Run tasks until none are left.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def run_tasks(
 def run_all(
     workers: Workers | None, functions: Iterable[Callable[[], R]], completed: Callable[[R], None] = lambda _: None
 ) -> list[R]:
-    """Run functions, in this thread without workers; return their results in the order of the functions.
+    """Run functions (in this thread without workers); return their results in the same order.
 
     `completed` is given each as it comes.
     """
@@ -110,7 +110,7 @@ def run_all(
 
 @contextmanager
 def in_process() -> Iterator[Workers]:
-    """Run each task in this thread, as soon as it is submitted."""
+    """Run each task in this thread as soon as it is submitted."""
     yield Workers(_Inline(), 1)
 
 
@@ -141,7 +141,7 @@ def threads(count: int) -> Iterator[Workers]:
 
 @contextmanager
 def processes(count: int) -> Iterator[Workers]:
-    """Run tasks in processes. They end with the block, in the middle of a task too, and with this process.
+    """Run tasks in processes, which end with the block (even in the middle of a task) and with this process.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def at_least_one(count: int) -> int:
 
 @contextmanager
 def interrupts_held() -> Iterator[None]:
-    """Deliver Ctrl-C after the block: threads and processes that start inside never see it.
+    """Delay Ctrl-C until after the block: threads and processes that start inside never receive it.
 
     Windows cannot do this. There, a worker that Ctrl-C interrupts while it starts prints a traceback.
     """
@@ -214,14 +214,14 @@ class _Inline(Executor):
 
 
 def _begin_worker(parent: Connection, all_started: Event) -> None:
-    """Prepare a worker process: leave Ctrl-C to the parent, end with it, begin when all workers have started."""
+    """Prepare a worker process: leave Ctrl-C to the parent, end with it, and wait until all workers have started."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     all_started.wait()
 
 
 def _end_with(parent: Connection) -> None:
-    """End this process, whatever other threads do, when the parent closes its end of the pipe or dies."""
+    """End this process immediately when the parent closes its end of the pipe or dies."""
     import os
 
     with suppress(EOFError, OSError):
@@ -282,7 +282,7 @@ def _distributed() -> ModuleType:
 
 
 class _Pickled(Executor):
-    """Hides a call from Dask, which gives some arguments a meaning, and fails early when it cannot load one."""
+    """Hides a call from Dask, which interprets some arguments itself, and fails early if it cannot be loaded."""
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
@@ -298,7 +298,7 @@ def _call(pickled: bytes) -> Any:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Silence Dask's loggers: it repeats the tasks of a lost worker, and raises what is an error."""
+    """Silence Dask's loggers: Dask repeats tasks of a lost worker, and raises real errors."""
     loggers = [logging.getLogger(name) for name in LOGGERS]
     before = [logger.level for logger in loggers]
     for logger in loggers:
@@ -312,7 +312,7 @@ def _quiet() -> Iterator[None]:
 
 @contextmanager
 def _local_cluster(count: int) -> Iterator[str]:
-    """Start processes of one thread each, which end with the block or with this process; yield the address."""
+    """Start single-threaded processes that end with the block or with this process; yield the address."""
     from distributed import LocalCluster
 
     with interrupts_held():
@@ -333,7 +333,7 @@ def _local_cluster(count: int) -> Iterator[str]:
 
 
 async def _end(cluster: distributed.LocalCluster) -> None:
-    """End the workers, also those in the middle of a task."""
+    """End the workers, even in the middle of a task."""
     closing = (worker.close(timeout=END_S) for worker in cluster.workers.values())
     await asyncio.gather(*closing, return_exceptions=True)  # a busy machine may take longer to remove a killed process
 
@@ -369,7 +369,7 @@ def _is_address(address: str) -> bool:
 
 
 async def _check_answer(address: str) -> None:
-    """Wait for an answer in Dask's protocol. Dask's own client would wait without end for a silent server."""
+    """Wait for an answer in Dask's protocol; Dask's own client would wait for a silent server forever."""
     from distributed import Security
     from distributed.comm.core import connect
 
@@ -379,7 +379,7 @@ async def _check_answer(address: str) -> None:
 
 
 def _threads(client: distributed.Client, address: str) -> int:
-    """Wait for the first worker and check that all have this capplan; return how many tasks they run at a time."""
+    """Wait for the first worker and check that all have this capplan; return the number of parallel tasks."""
     try:
         client.wait_for_workers(1, timeout=PATIENCE_S)
     except TimeoutError:

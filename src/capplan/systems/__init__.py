@@ -1,1 +1,1 @@
-"""The systems: one folder each, found by name."""
+"""The systems: one folder per system, found by name."""

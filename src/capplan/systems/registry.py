@@ -1,4 +1,4 @@
-"""Find systems by name: the folders beside this file, and the systems of other installed packages.
+"""Finds systems by name: the folders beside this file, and systems of other installed packages.
 
 A package adds a system by an entry point in the group `capplan.systems`: its name is the name of the system, and its
 value refers to the `SYSTEM` object.
@@ -81,7 +81,7 @@ def _load(point: EntryPoint) -> System[Any]:
 
 
 def every_system() -> tuple[System[Any], ...]:
-    """Return all systems, in the order of `names`."""
+    """Return all systems in the order of `names`."""
     return tuple(system(name) for name in names())
 
 
@@ -151,7 +151,7 @@ def read_scenario(path: str | Path) -> Scenario:
 
 
 def scenario_of(tables: Mapping[str, Any], path: str | Path) -> Scenario:
-    """Return the scenario that the tables of a TOML file describe; `path` is its name in messages.
+    """Return the scenario in a TOML file's tables; `path` is its name in messages.
 
     Raises
     ------
@@ -194,7 +194,7 @@ def read_calibration(path: str | Path) -> Fitted:
 
 
 def resolve(scenario: Scenario, fitted: Fitted | None = None, seed: int = 1) -> Case[Any]:
-    """Resolve a scenario: find its system and its calibration.
+    """Resolve a scenario to its system and calibration.
 
     Parameters
     ----------

@@ -122,7 +122,7 @@ class _Calibration:
         )
 
     def choices(self) -> tuple[tuple[Hypothesis, ...], Maximum]:
-        """Fit every open choice; return the hypotheses, best first, and the fit of the scenario's defaults."""
+        """Fit every open choice; return the hypotheses (best first) and the fit of the default choice."""
         if not self.system.observations.choices:
             return (), _maximum(self.stages.of("fitting", lambda: _plain(maximum(self.problem, start_of(self.system)))))
         default = vars(self.tests[0].scenario)

@@ -130,7 +130,7 @@ def problem(system: System[Any], tests: Sequence[LoadTest[Any]]) -> Problem:
 
 
 def start_of(system: System[Any]) -> FloatArray | None:
-    """Return the start of the search, logarithms of the free parameters (free,); None: the prior medians."""
+    """Return where the search starts: logarithms of the free parameters (free,); None means the prior medians."""
     if not system.observations.start:
         return None
     return np.log([system.observations.start[parameter.name] for parameter in system.parameters if parameter.free])
@@ -260,7 +260,7 @@ def maximum(problem: LeastSquares, start: FloatArray | None = None, most: int = 
 
 
 def best_of(problem: LeastSquares, starts: Sequence[FloatArray], most: int) -> Maximum:
-    """Search from several starts, and return the most probable of the points that are found.
+    """Search from several starts and return the most probable point found.
 
     The searches take their steps together, because a model takes little longer for the points of all of them than for
     those of one. What each finds does not depend on the others, except for rounding.
@@ -292,7 +292,7 @@ def best_of(problem: LeastSquares, starts: Sequence[FloatArray], most: int) -> M
 
 
 class _Together:
-    """Evaluates the points of several searches in one call, as soon as every search that still runs waits for one."""
+    """Collects the points of several searches and evaluates them in one call as soon as every running search waits."""
 
     def __init__(self, residuals: Callable[[FloatArray], FloatArray], running: int) -> None:
         self.residuals, self.running = residuals, running
@@ -302,7 +302,7 @@ class _Together:
         self.changed = Condition()
 
     def of(self, number: int, points: FloatArray) -> FloatArray:
-        """Return the residuals that a search asks for, after those of the other searches are known as well."""
+        """Return the residuals of one search, evaluated together with the points of the other searches."""
         with self.changed:
             self.asked[number] = points
             self._solve()
@@ -312,7 +312,7 @@ class _Together:
             return self.found.pop(number)
 
     def leave(self) -> None:
-        """Go on without a search that has ended."""
+        """Stop waiting for a search that has ended."""
         with self.changed:
             self.running -= 1
             self._solve()
@@ -334,7 +334,7 @@ class _Together:
 
 @dataclass(frozen=True)
 class _Part:
-    """A problem as one of several searches sees it."""
+    """The problem as one of several parallel searches sees it."""
 
     problem: LeastSquares
     together: _Together
@@ -447,12 +447,12 @@ def resampled(
 def moved(
     problem: Sampled, start: Ensemble, steps: int, seed: int, moves: Sequence[tuple[Any, float]] | None = None
 ) -> Ensemble:
-    """Move every draw by `steps` steps of the affine-invariant sampler, or of other moves with their shares (emcee)."""
+    """Move every draw by `steps` steps of emcee's affine-invariant sampler, or of the given weighted moves."""
     import emcee  # only calibration needs it
 
     draws, free = start.log_points.shape
     sampler = emcee.EnsembleSampler(draws, free, problem.log_posterior, moves=moves, vectorize=True)
-    sampler.log_prob_fn = problem.log_posterior  # emcee's wrapper prints a traceback of whatever ends the function
+    sampler.log_prob_fn = problem.log_posterior  # emcee's wrapper prints a traceback of every exception
     random = np.random.RandomState(seed).get_state()  # emcee takes the legacy generator's state only
     last = sampler.run_mcmc(emcee.State(start.log_points, random_state=random), steps)
     points = np.asarray(last.coords, dtype=np.float64)

@@ -16,13 +16,13 @@ from capplan.models.code_digest import code_digest
 from capplan.models.files import only_run, replace_file
 
 _FOLDERS = ("models", "simulator", "evidence", "layout", "calibration", "systems")
-# What reads, checks or fits files of users, or measures, decides no documented fit; import-linter keeps it so.
+# Code that handles users' files or measures does not affect documented fits; import-linter enforces this.
 _APART = (
     "evidence/importers",
     "evidence/audit/load_tests.py",
     "calibration/tables",
 )
-_SHARED = "systems/components"  # what several systems are made of
+_SHARED = "systems/components"  # parts that several systems share
 _SUFFIXES = (".py", ".c", ".h")  # the kernel counts: fits compare load tests with simulations
 _PACKAGE = Path(__file__).parents[2]
 

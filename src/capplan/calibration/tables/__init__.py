@@ -1,1 +1,1 @@
-"""Fits of generic systems to load-test tables of users: the model of a row, what rows decide, backtests."""
+"""Fits of generic systems to users' load-test tables: the model of a row, identifiability, backtests."""

@@ -41,7 +41,7 @@ _MOVED = 0.05  # relative move of a prediction from which it counts as moved by 
 
 @dataclass(frozen=True)
 class DisplacedFigure:
-    """A prediction that moves with the medians of the priors.
+    """A prediction that depends on the prior medians.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class DisplacedFigure:
 
 @dataclass(frozen=True)
 class Displacement:
-    """What moves if the median of every prior had been one standard deviation higher or lower.
+    """How predictions change when every prior median moves up or down by one standard deviation.
 
     Attributes
     ----------
@@ -186,7 +186,7 @@ def split_table(frame: pd.DataFrame, train: str) -> Split:
 
 
 def _told_apart(rows: Sequence[LoadTestRow]) -> Iterator[LoadTestRow]:
-    """Yield rows with names of their runs that tell repeats apart."""
+    """Yield the rows under unique run names, so that repeats differ."""
     seen: Counter[tuple[str | None, str | None]] = Counter()
     for number, row in enumerate(rows, 1):
         key = row.run_id, row.request_class
@@ -257,7 +257,7 @@ def _predicted(
     seed: int,
     fit: Callable[..., Fitted] = fit_table,
 ) -> Iterator[tuple[LoadTestRow, RowPrediction]]:
-    """Yield the figures of unseen rows, each predicted by a fit of the trained rows of its group."""
+    """Yield each unseen row's figures, predicted by a fit to the trained rows of the same group."""
     groups: dict[str, list[LoadTestRow]] = defaultdict(list)
     for row in split.unseen:
         groups[system.group(row)].append(row)
@@ -277,7 +277,7 @@ def _predicted(
 
 
 def _objections(scores: Summary, rows: Sequence[BacktestRow]) -> Iterator[str]:
-    """Yield why a planner should not rely on the model: a rule is better, or the bands do not hold."""
+    """Yield reasons not to rely on the model: a simple rule is better, or too many bands miss."""
     if not scores:
         yield "The trained rows decide no figure of the others."
     for quantity, by_name in scores.items():
@@ -301,7 +301,7 @@ def _objections(scores: Summary, rows: Sequence[BacktestRow]) -> Iterator[str]:
 
 
 def _displacement(system: TableSystem[Any], split: Split, seed: int, rows: Sequence[BacktestRow]) -> Displacement:
-    """Refit with the median of every prior moved by its standard deviation, in random directions and their reverse."""
+    """Refit with every prior median moved by one standard deviation, in random directions and in the opposite ones."""
     usual = {_key(row): row for row in rows if row.identifiable}
     moves: dict[tuple[str, str | None, str], list[float]] = defaultdict(list)
     patterns = range(1, len(sign_patterns((), seed)))
@@ -327,7 +327,7 @@ def _displacement(system: TableSystem[Any], split: Split, seed: int, rows: Seque
 
 
 def _with_priors_moved(system: TableSystem[Any], pattern: int, seed: int) -> TableSystem[Any]:
-    """Return a system whose priors for a table have other medians."""
+    """Return a copy of the system with moved prior medians."""
     moved = copy(system)
     priors = system.priors
     moved.priors = lambda rows: (  # type: ignore[method-assign]  # moved priors

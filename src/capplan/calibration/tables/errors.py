@@ -1,4 +1,4 @@
-"""What figures of a table are off the model: scatter of runs, mix, factors of layouts, the solver's own error."""
+"""The model's errors on figures of a table: run-to-run scatter, mix, layout factors, the solver's own error."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from capplan.calibration.tables.fit_table import TableSystem
 
 
-_COUNTED = 4.0  # layouts that the assumed scatter of the factors counts for
+_COUNTED = 4.0  # weight of the assumed factor scatter, in layouts
 
 
 def name_of(effect: str, layout: Any = None) -> str:
@@ -33,7 +33,7 @@ def name_of(effect: str, layout: Any = None) -> str:
 
 
 def factors(effects: Sequence[str], layout: Any, values: Mapping[str, Number]) -> dict[str, Number]:
-    """Return the factors of a layout that values have, by effect."""
+    """Return a layout's factors by effect, as far as `values` contains them."""
     return {name: values[full] for name in effects if (full := name_of(name, layout)) in values}
 
 
@@ -57,12 +57,12 @@ class Effects:
 
     @property
     def covariance(self) -> FloatArray:
-        """Covariance (figures, figures) of the errors that the factors make."""
+        """Covariance (figures, figures) of the errors that the layout factors cause."""
         design = self._design
         return np.asarray((design * self._variance) @ design.T)
 
     def expected(self, errors: FloatArray, other: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the logarithms of the factors given errors (draws, figures), and the covariance of all other ones.
+        """Return the mean log factors given the errors (draws, figures), and their posterior covariance.
 
         Returns
         -------
@@ -75,7 +75,7 @@ class Effects:
         return means, np.diag(self._variance) - gain @ moved.T
 
     def learnt(self, errors: FloatArray, other: FloatArray) -> FloatArray:
-        """Return the standard deviations of the factors with what errors (figures,) say of them: one step of EM."""
+        """Return the factors' standard deviations, updated from the errors (figures,) by one EM step."""
         means, covariance = self.expected(errors[None], other)
         second = (means[0] ** 2 + np.diag(covariance).reshape(means[0].shape)).sum(axis=0)
         return np.asarray(np.sqrt((_COUNTED * self.log_sd**2 + second) / (_COUNTED + len(means[0]))))
@@ -98,7 +98,7 @@ class Effects:
         return np.tile(self.log_sd**2, int(self.group.max()) + 1)
 
 
-_PRIOR_FIGURES = 4.0  # figures that the assumed scatter counts for, beside the errors of the fit
+_PRIOR_FIGURES = 4.0  # weight of the assumed scatter, in figures
 _LEAST = 0.5  # of the assumed scatter
 
 
@@ -111,7 +111,7 @@ def learnt_scatter(
     prior_precision: FloatArray,
     scatter: Mapping[str, float],
 ) -> dict[str, float]:
-    """Return the scatter with what the errors of a fit say of it: of rates and means, and of all percentiles.
+    """Return the scatter, updated from a fit's errors: one factor for rates and means, one for all percentiles.
 
     The variance is that of a scaled inverse chi-squared distribution: the assumed one counts as a few figures.
 
@@ -146,7 +146,7 @@ def learnt_scatter(
 def expected_squares(
     own_sd: FloatArray, covariance: FloatArray, slopes: FloatArray, prior_precision: FloatArray
 ) -> FloatArray:
-    """Return the expected square of each standardised error of a fit (figures,), without the shared ones.
+    """Return the expected square of each figure's own standardised error in a fit (figures,), without shared errors.
 
     It is 1 for figures that a fit does not follow. Their sum is the number of degrees of freedom.
     """
@@ -157,19 +157,19 @@ def expected_squares(
     return np.asarray(np.einsum("ki,ki->i", root, root - followed @ root))
 
 
-_REQUESTS = 10_000  # of a run, of which each is a read by chance: few, so that the error is rather too large
+_REQUESTS = 10_000  # requests of a run, each a read by chance; few, so that the error is rather too large
 _AWAY = 2.0  # standard deviations of the share of reads at which percentiles are compared
 
 
 def share_sd(share: float) -> float:
-    """Return the standard deviation of the share of reads of a run, from its mean."""
+    """Return the standard deviation of a run's share of reads around its mean."""
     return math.sqrt(share * (1 - share) / _REQUESTS)
 
 
 def mix_errors(
     system: TableSystem[Any], rows: Sequence[TableRow], wanted: Sequence[tuple[int, str]], values: Values
 ) -> FloatArray:
-    """Return how far the mix of a run moves figures: the standard deviations of their logarithms.
+    """Return how much random variation of a run's mix changes each figure: standard deviations of logarithms.
 
     Parameters
     ----------
@@ -213,12 +213,12 @@ def mix_errors(
 
 
 def _is_mixed(row: TableRow) -> bool:
-    """Tell whether a row has all requests of a run of reads and others."""
+    """Return whether a row combines all requests of a run with both reads and other requests."""
     return row.request_class is None and 0 < getattr(row.layout, "read_fraction", 0.0) < 1
 
 
 def _factors_of(system: TableSystem[Any], layout: Any, other: Any, values: Values) -> Mapping[str, Any]:
-    """Return the factors of a layout under the names of another one."""
+    """Return one layout's factors under another layout's parameter names."""
     names = [(name_of(each, system.alike(layout)), name_of(each, system.alike(other))) for each in system.effects]
     return {its: values[own] for own, its in names if own in values}
 
@@ -271,6 +271,6 @@ def _of_kind(kind: str) -> dict[str, tuple[float, float]]:
 
 
 def _alike(keys: Sequence[object]) -> FloatArray:
-    """Return which keys equal which (keys, keys)."""
+    """Return a matrix (keys, keys) that marks equal keys."""
     numbers = np.array([keys.index(key) for key in keys])
     return np.asarray(numbers[:, None] == numbers[None, :])

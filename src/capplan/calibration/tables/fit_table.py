@@ -70,19 +70,19 @@ _PROPOSALS = 256  # in each round
 _FEWEST, _MOST, _SOLVED = 3, 7, 42  # rounds at least and at most, and layouts solved in all of them, which take time
 _SEARCHED = 8  # evaluations from each start; the best one is then improved
 _REFINED = 8  # evaluations of a search after the errors that rows share or their scatter have changed
-_TRIED, _LIKELIEST = 256, 2  # draws of the priors, of which the most probable ones are starts of the search, too
+_TRIED, _LIKELIEST = 256, 2  # prior draws; the search also starts from the most probable ones
 _ROOM = 3.9  # standard deviations of the prior from its centre to a start of the search, at most
 _EFFECT_STEP = 0.02  # in the logarithm of a factor of a layout
-_STEP = 0.5  # standard deviations of the prior by which a parameter is moved to see whether it matters
-_BETTER = 1.0  # logarithm of how much more probable another structure must be than one that is nearer to the usual
-_FREED = 2  # times that parameters are freed that move a figure at the most probable point, and did not before
+_STEP = 0.5  # step, in prior standard deviations, that tests whether a parameter matters
+_BETTER = 1.0  # log of how much more probable a structure must be than one nearer to the usual one
+_FREED = 2  # rounds that free parameters which begin to change a figure at the most probable point
 _MOVES = 0.02  # standard deviations of a figure
 _SAME_LOAD = 0.05  # relative distance of loads that count as the same
 _CHUNK = 256  # draws solved at once: limits memory
 
 
 class TableSystem(System[S]):
-    """A system that is fitted to load-test tables of its users, and so has no evidence of its own."""
+    """A system that is fitted to its users' load-test tables and so has no evidence of its own."""
 
     from_tables = True
     table: FittedTable | None = None
@@ -100,7 +100,7 @@ class TableSystem(System[S]):
         """
 
     def group(self, row: LoadTestRow) -> str:
-        """Return what was tested: rows of other groups say nothing of a row, so a backtest fits each group apart."""
+        """Return what a row tested; groups are fitted separately, because rows of one group do not inform another."""
         del row
         return ""
 
@@ -136,28 +136,28 @@ class TableSystem(System[S]):
     """What layouts differ in beyond the model, with the standard deviation of its logarithm; see `with_effects`."""
 
     def alike(self, layout: S) -> S:
-        """Return the layout whose factors a layout shares: by default, each has its own."""
+        """Return the layout that shares its factors with this one; by default the layout itself."""
         return layout
 
     def with_effects(self, values: Values, effects: Mapping[str, Number]) -> Values:
-        """Return values with factors by effect, such as one on all work of a layout."""
+        """Return the values with each effect's factor applied, such as a factor on all work of a layout."""
         if effects:
             raise NotImplementedError(f"{self.name} has no effects")
         return values
 
     def values_in(self, layout: S, values: Values) -> Values:
-        """Return the parameter values of a layout, with its own factors where values have them."""
+        """Return a layout's parameter values, with its own factors where `values` contains them."""
         return self.with_effects(
             self.values_for(layout, values), factors(tuple(self.effects), self.alike(layout), values)
         )
 
     def values_for(self, layout: S, values: Values) -> Values:
-        """Return the parameter values of a layout; those of all layouts by default."""
+        """Return a layout's parameter values; by default every layout has the same."""
         del layout
         return values
 
     def contends(self, values: Values, *, on_timer: bool = False) -> bool:
-        """Whether values differ by the number of clients, or of open requests under way; see `at_clients`."""
+        """Whether the values depend on the number of clients or of open requests in flight; see `at_clients`."""
         del values, on_timer
         return False
 
@@ -166,12 +166,12 @@ class TableSystem(System[S]):
         return self.contends(values)
 
     def at_clients(self, values: Values, clients: FloatArray, *, on_timer: bool = False) -> dict[str, Number]:
-        """Return the values with a number of clients, or of open requests under way, for each draw."""
+        """Return the values at a number of clients, or of open requests in flight, for each draw."""
         del clients, on_timer
         return dict(values)
 
     def undecided(self, row: TableRow, trained: Sequence[TableRow]) -> str:
-        """Return why a row cannot be identified from the trained ones, with the row that would decide it; or empty.
+        """Return why the trained rows do not identify a row, and which row would help; empty if they do.
 
         By default nothing is said of what differs; `predict_table` speaks of ceilings and tiers.
         """
@@ -179,7 +179,7 @@ class TableSystem(System[S]):
         return ""
 
     def unstated(self, rows: Iterable[LoadTestRow]) -> tuple[str, ...]:
-        """Return what rows do not state and the model has to take for granted, in sentences; nothing by default."""
+        """Return what the rows do not state and the model has to assume, in sentences; nothing by default."""
         del rows
         return ()
 
@@ -213,12 +213,12 @@ class TableSystem(System[S]):
         return tuple(found)
 
     def tails_left_out(self, scenario: S) -> tuple[str, ...]:
-        """Return what is known to make tails of latency and is not in the network of a layout."""
+        """Return known causes of tail latency that a layout's network does not model."""
         del scenario
         return self.tails_not_modelled
 
     def checked(self, fitted: Fitted, where: str) -> Fitted:
-        """Return a calibration if it is one of this system, with the table that it was fitted to."""
+        """Check that a calibration, with its table, belongs to this system; return the calibration."""
         names = {*(parameter.name for parameter in self.parameters), *map(name_of, self.effects)}
         known = all(name.split("[")[0] in names for name in fitted.names)
         if fitted.system != self.name or fitted.table is None or not known or len(fitted.draws) != DRAWS:
@@ -234,18 +234,18 @@ class TableSystem(System[S]):
         return fitted
 
     def of(self, fitted: Fitted) -> TableSystem[S]:
-        """Return the system with the table of a calibration."""
+        """Return the system with the table of a calibration attached."""
         own = copy(self)
         own.table, own.seed = fitted.table, fitted.seed
         return own
 
     def copies(self, layout: S) -> int:
-        """Return how often a layout stores a row; 0 if the system does not say."""
+        """Return how many copies of a row a layout stores; 0 if the system does not define it."""
         del layout
         return 0
 
     def usual_scenario(self, fitted: Fitted) -> S:
-        """Return the layout with most of the fitted rows; of several, the one with most replicas."""
+        """Return the layout with the most fitted rows; of equal ones, the one with the most replicas."""
         counts = Counter(row.layout for row in self.read(rows_of(fitted)))
         layout: S = max(counts, key=lambda each: (counts[each], self.copies(each)))
         return layout
@@ -262,7 +262,7 @@ class TableSystem(System[S]):
 
     @cached_property
     def observations(self) -> Observations[S]:
-        """Load tests of the table: their layouts, for what is measured and what is extrapolated."""
+        """Load tests of the table: their layouts determine what is measured and what is extrapolated."""
         return TableObservations(self)
 
     def values(self, fitted: Fitted, scenario: S) -> dict[str, Number]:
@@ -281,15 +281,15 @@ class TableSystem(System[S]):
         return with_unknown_layouts(self, fitted, draws_of(self, fitted), [layout])
 
     def promises(self) -> tuple[str, ...]:
-        """Return what predictions of this system do not promise, in sentences."""
+        """Return what users cannot rely on in predictions of this system, in sentences."""
         return (NOT_PROMISED,)
 
     def basis_of_figures(self, scenario: S, fitted: Fitted, capacity: FloatArray) -> FigureBasis:
-        """Return what each figure rests on: a figure that no row has is the model's only."""
+        """Return the basis of each figure: a figure that no row contains is `model only`."""
         return TableBasis(self, scenario, fitted, capacity)
 
     def uncertainty(self, fitted: Fitted, scenario: S, seed: int) -> Uncertainty:
-        """Return the scatter of a repeat, as the table has it."""
+        """Return the scatter between repeats, from the table."""
         del scenario
         scatter = {} if fitted.table is None else fitted.table.scatter
         usual = max(scatter.values(), default=ACROSS_LAYOUTS)
@@ -322,19 +322,19 @@ class TableNotes(Notes[S]):
 
 
 class TableBasis(FigureBasis):
-    """What figures rest on that are fitted to a load-test table: the layouts and loads of the rows that have them."""
+    """The basis of figures fitted to a load-test table: the layouts and loads of the rows that measured each figure."""
 
     def of_capacity(self) -> Basis:
-        """Return the basis of the capacity: measured if a row of the layout comes near it."""
+        """Return the basis of the capacity: measured if a row of the layout comes close to the capacity."""
         return self._of(QUANTITIES[0], self.capacity)
 
     def of_latency(self, name: str, statistic: str, rate_per_s: float) -> Basis:
-        """Return the basis of a statistic of the times of a request class."""
+        """Return the basis of a latency statistic of a request class."""
         del name
         return self._of(f"latency_{statistic}_ms", rate_per_s)
 
     def of_utilisation(self, resource: str, rate_per_s: float) -> Basis:
-        """Return the basis of the utilisation of a resource: the model's only."""
+        """Return the basis of a resource's utilisation: always `model only`."""
         del resource, rate_per_s
         return "model only"
 
@@ -361,7 +361,7 @@ class TableBasis(FigureBasis):
 
 
 def _rate(row: TableRow) -> float:
-    """Return the rate of a row: what was reached, or else offered."""
+    """Return the rate of a row: the throughput if it was measured, otherwise the offered rate."""
     return row.measured.get(QUANTITIES[0], row.load.rate_per_s)
 
 
@@ -383,7 +383,7 @@ class TableObservations(Observations[S]):
 
 
 def unloaded(scenario: S) -> S:
-    """Return the layout of a scenario, without its load and its objectives."""
+    """Return a scenario's layout without load and objectives."""
     return changed(scenario, tps=None, slo=(), **({"clients": None} if hasattr(scenario, "clients") else {}))
 
 
@@ -469,7 +469,7 @@ class _Problem:
         self.wanted = [wanted[number] for number in self.used]
 
     def with_scatter(self, scatter: Mapping[str, float], effects: Effects | None) -> _Problem:
-        """Return the problem with another scatter, and with errors that rows of a layout share."""
+        """Return the problem with new scatter and with errors that rows of one layout share."""
         found = copy(self)
         found.figures_to_fit = figures_of(self.rows, scatter)
         found.sd = np.array([each.log_sd for each in found.figures_to_fit])
@@ -478,7 +478,7 @@ class _Problem:
         return found
 
     def with_mix_at(self, log_point: FloatArray) -> _Problem:
-        """Return the problem with the errors by the mix of a run as they are at a point."""
+        """Return the problem with mix errors computed at a point."""
         found = copy(self)
         found.of_mix = self._mix_errors(log_point)
         found.whitening = found._whitening()
@@ -489,13 +489,13 @@ class _Problem:
         return mix_errors(self.system, self.rows, wanted, self.values(log_point[None]))
 
     def layouts(self) -> tuple[list[Any], NDArray[np.intp]]:
-        """Return the layouts that have factors of their own, and the number of each figure's one (figures,)."""
+        """Return the layouts that have factors of their own, and the index of each figure's layout (figures,)."""
         own = [self.system.alike(self.rows[each.row].layout) for each in self.figures_to_fit]
         layouts = list(dict.fromkeys(own))
         return layouts, np.array([layouts.index(each) for each in own])
 
     def effects_at(self, log_point: FloatArray) -> Effects | None:
-        """Return the effects of layouts, linearised at a point; None for a single layout, or a system without any."""
+        """Return the layout effects, linearised at a point; None for a single layout or a system without effects."""
         layouts, group = self.layouts()
         names = tuple(self.system.effects)
         if len(layouts) < 2 or not names:
@@ -510,18 +510,18 @@ class _Problem:
         return Effects(slopes, group, np.array([self.system.effects[name] for name in names]))
 
     def of(self, names: Sequence[str]) -> _Problem:
-        """Return the problem with only some of the parameters free."""
+        """Return the problem with only the named parameters free."""
         held = [replace(each, log_sd=0.0) for each in self.free if each.name not in names]
         kept = [each for each in self.free if each.name in names]
         fixed = [Parameter(name, float(np.asarray(value)), "1", "prior", 0.0, "") for name, value in self.fixed.items()]
         return _Problem(self.system, self.rows, self.figures_to_fit, [*kept, *held, *fixed], straight=True)
 
     def prior_draws(self, count: int) -> FloatArray:
-        """Return draws of the logarithms of the free parameters from their priors (count, free), the same ones ever."""
+        """Return prior draws of the free parameters' logarithms (count, free), the same ones in every call."""
         return self.straight.points(np.random.default_rng(0).multivariate_normal(self.centre, self.prior, count))
 
     def moving(self, points: FloatArray) -> list[str]:
-        """Return the parameters that move a figure at any of some points (points, free)."""
+        """Return the parameters that change a figure at one or more of the points (points, free)."""
         step = np.diag(_STEP * self.spread)
         found = self.predicted(np.concatenate([points, *(point + step for point in points)]))
         base, moved = found[: len(points)], found[len(points) :].reshape(len(points), len(self.free), -1)
@@ -529,7 +529,7 @@ class _Problem:
         return [each.name for at, each in enumerate(self.free) if float(np.max(most[:, at])) > _MOVES]
 
     def likeliest(self, count: int) -> FloatArray:
-        """Return the most probable ones of many draws from the priors (count, free), as logarithms."""
+        """Return the most probable of many prior draws (count, free), as logarithms."""
         drawn = self.prior_draws(_TRIED)
         return drawn[np.argsort(-self.log_posterior(drawn))[:count]]
 
@@ -561,7 +561,7 @@ class _Problem:
         )
 
     def other_errors(self) -> FloatArray:
-        """Return the covariance of the errors but those of factors of layouts (figures, figures)."""
+        """Return the covariance (figures, figures) of all errors except those of the layout factors."""
         return np.diag(self.sd**2 + self.of_mix**2) + self.of_solver
 
     def covariance(self) -> FloatArray:
@@ -570,7 +570,7 @@ class _Problem:
         return other if self.effects is None else other + self.effects.covariance
 
     def _whitening(self) -> FloatArray:
-        """Return the matrix (figures, figures) that makes errors independent and of unit variance."""
+        """Return the whitening matrix (figures, figures), which makes the errors independent with unit variance."""
         return np.asarray(np.linalg.inv(np.linalg.cholesky(self.covariance())))
 
     def log_evidence(self, best: Maximum) -> float:
@@ -670,7 +670,7 @@ def fit_table(system: TableSystem[Any], rows: Sequence[LoadTestRow], *, seed: in
 
 @dataclass(frozen=True)
 class _Found:
-    """The most probable point of a problem with the factors of its layouts; `whole` has all parameters."""
+    """The most probable point of a problem with layout factors; `whole` has all parameters."""
 
     whole: _Problem
     problem: _Problem
@@ -680,7 +680,7 @@ class _Found:
 
 
 def _with_effects(whole: _Problem, problem: _Problem, best: Maximum, most: int) -> _Found:
-    """Return a most probable point, searched again with the factors of layouts and the errors by the mix of runs."""
+    """Search again with layout factors and mix errors; return the most probable point."""
     problem = problem.with_mix_at(best.log_point)
     effects = problem.effects_at(best.log_point)
     scatter = scatter_of(problem.rows, None if effects is None else ON_CURVES)
@@ -689,7 +689,7 @@ def _with_effects(whole: _Problem, problem: _Problem, best: Maximum, most: int) 
 
 
 def _with_structure(found: _Found) -> _Found:
-    """Return the most probable point with the structure that the figures make most probable: uphill from the first."""
+    """Climb to the model structure that the figures make most probable; return its most probable point."""
     for name, values in found.whole.system.structures.items():
         usual = next(each.value for each in found.whole.parameters if each.name == name)
         at = int(np.argmin(np.abs(np.log(np.array(values) / usual))))  # a backtest displaces priors
@@ -706,7 +706,7 @@ def _with_structure(found: _Found) -> _Found:
 
 
 def _structured(found: _Found, name: str, value: float) -> _Found:
-    """Return the most probable point with another structure, searched from the one that is known."""
+    """Return the most probable point under another structure; the search starts at the known point."""
     parameters = [replace(each, value=value) if each.name == name else each for each in found.whole.parameters]
     whole = _Problem(found.whole.system, found.whole.rows, found.whole.figures_to_fit, parameters)
     problem = whole.of([each.name for each in found.problem.free])
@@ -715,9 +715,9 @@ def _structured(found: _Found, name: str, value: float) -> _Found:
 
 
 def _with_the_others(whole: _Problem, problem: _Problem, points: FloatArray, seed: int) -> FloatArray:
-    """Return draws of the logarithms of all parameters; those that move no figure have draws from their priors.
+    """Return draws of all parameters' logarithms; parameters that change no figure are drawn from their priors.
 
-    What they have in common with the others, these tell of them.
+    The draws respect the priors' correlations with the other parameters.
     """
     random, count = np.random.default_rng([seed, 1]), len(points)
     names = [each.name for each in whole.free]
@@ -747,8 +747,8 @@ def _check_groups(system: TableSystem[Any], rows: Sequence[LoadTestRow]) -> None
 def _searched(whole: _Problem, starts: Sequence[Mapping[str, float]]) -> tuple[_Problem, Maximum]:
     """Return the problem with the parameters that move a figure, and its most probable point.
 
-    Whether one does is asked at the medians of the priors, at likely draws from them, and again at the point that was
-    found: how long pauses are moves nothing where pauses are rare.
+    The check runs at the prior medians, at likely prior draws, and again at the point found: a parameter such as the
+    length of pauses changes nothing where pauses are rare.
     """
     likely = whole.likeliest(_LIKELIEST)
     moving = whole.moving(np.stack([whole.centre, *likely]))
@@ -770,7 +770,7 @@ def _searched(whole: _Problem, starts: Sequence[Mapping[str, float]]) -> tuple[_
 
 
 def _best(problem: _Problem, starts: Sequence[Mapping[str, float]], likely: FloatArray) -> Maximum:
-    """Search from the medians of the priors, from starts as factors on them, and from likely logarithms (n, free)."""
+    """Search from the prior medians, from `starts` (factors on the medians), and from likely points (n, free)."""
     moves = np.log([[start.get(each.name, 1.0) for each in problem.free] for start in ({}, *starts)])
     starts_of = problem.straight.points(np.concatenate([problem.centre + moves, likely]))
     room = _ROOM * problem.spread  # the search has bounds
@@ -778,7 +778,7 @@ def _best(problem: _Problem, starts: Sequence[Mapping[str, float]], likely: Floa
 
 
 def _of_layouts(problem: _Problem, effects: Effects | None, log_points: FloatArray, seed: int) -> dict[str, FloatArray]:
-    """Return draws of the logarithms of the factors of each layout, by name; those of a single layout are 1."""
+    """Return draws of each layout's log factors by name; the factors of a single layout are 1."""
     layouts, _ = problem.layouts()
     if effects is None:
         drawn = np.zeros((len(log_points), len(layouts), len(problem.system.effects)))
@@ -794,7 +794,7 @@ def _of_layouts(problem: _Problem, effects: Effects | None, log_points: FloatArr
 
 
 def _scatter_of_layouts(system: TableSystem[Any], effects: Effects | None) -> dict[str, tuple[float, float]]:
-    """Return how the factors of layouts scatter; those of a single layout are part of all work, so others differ more.
+    """Return how layout factors scatter; relative to a single fitted layout, other layouts scatter more.
 
     The logarithm of the ratio of two factors has twice the variance of each.
     """
@@ -805,7 +805,7 @@ def _scatter_of_layouts(system: TableSystem[Any], effects: Effects | None) -> di
 def _learnt(
     problem: _Problem, best: Maximum, slopes: FloatArray, errors: FloatArray, scatter: Mapping[str, float]
 ) -> dict[str, float]:
-    """Return the scatter with what the errors of the fit (figures,) say of it; slopes as from `_Problem.slopes`."""
+    """Return the scatter, updated from the fit's errors (figures,); slopes are those of `_Problem.slopes`."""
     of_priors = best.jacobian[len(errors) :]
     quantities = [each.quantity for each in problem.figures_to_fit]
     return learnt_scatter(
@@ -822,7 +822,7 @@ def draws_of(system: TableSystem[Any], fitted: Fitted) -> dict[str, Number]:
 def with_unknown_layouts(
     system: TableSystem[Any], fitted: Fitted, values: Mapping[str, Number], layouts: Iterable[Any]
 ) -> dict[str, Number]:
-    """Return draws with the factors of layouts that no row had, as they scatter over layouts."""
+    """Return draws with factors for layouts that no row covers, drawn from the scatter between layouts."""
     found = dict(values)
     for layout in dict.fromkeys(map(system.alike, layouts)):
         for at, name in enumerate(system.effects):
@@ -871,7 +871,7 @@ def _wanted(row: TableRow) -> list[str]:
 
 
 def _wider(system: TableSystem[Any], row: TableRow, trained: Sequence[TableRow], name: str) -> float:
-    """Return how much more a percentile scatters with more clients than in any fitted row, as none shows such waits."""
+    """Return the widening of a percentile's scatter beyond the most clients of any fitted row."""
     most = max((each.load.clients for each in trained if each.load.kind == "closed"), default=0)
     if name not in LEVELS or row.load.kind != "closed" or row.load.clients <= most or not most:
         return 1.0
@@ -879,7 +879,7 @@ def _wider(system: TableSystem[Any], row: TableRow, trained: Sequence[TableRow],
 
 
 def band_of(draws: FloatArray, fitted: Fitted, name: str, wider: float = 1.0) -> Band:
-    """Return what a repeat would measure: the spread of the draws, and its scatter around each.
+    """Return the band of what a repeat would measure: the spread of the draws and the scatter around each draw.
 
     Parameters
     ----------

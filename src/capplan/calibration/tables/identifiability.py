@@ -1,4 +1,4 @@
-"""What the fitted rows do not decide of a prediction, and which row would decide it."""
+"""Identifiability: what the fitted rows leave undetermined in a prediction, and which row would determine it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 DECIDED = 0.5
 """How far data must have narrowed the logarithm of a ceiling, as a share of the prior's spread."""
 _NEAR = 0.7  # utilisation from which a figure depends on the ceiling
-_BOUND = 0.7  # utilisation from which a tier has shown what it takes
+_BOUND = 0.7  # utilisation from which a tier has shown its service demand
 _MOVED = 0.1  # by the mix of a run, from which a percentile is not identifiable: standard deviation of its logarithm
 _LIKELY = 0.2  # probability that a tier limits a row, from which it matters
 
 
 def decided(fitted: Fitted) -> dict[str, float]:
-    """Return how far the rows decide each parameter: 1 - posterior over prior standard deviation of its logarithm."""
+    """Return how well the rows determine each parameter: 1 - posterior over prior standard deviation (logarithms)."""
     logs, priors = np.log(np.array(fitted.draws)), fitted.its_table.priors
     return {
         name: float(max(1 - logs[:, at].std() / priors[name][1], 0.0))
@@ -37,7 +37,7 @@ def decided(fitted: Fitted) -> dict[str, float]:
 
 
 class Judge:
-    """Says what the rows of a calibration leave open."""
+    """Judges which predictions the fitted rows do not determine."""
 
     def __init__(self, system: TableSystem[Any], fitted: Fitted) -> None:
         self.system, self.fitted = system, fitted
@@ -70,7 +70,7 @@ class Judge:
         }
 
     def reason(self, row: TableRow, solved: Solved) -> str:
-        """Return why a row is not identifiable, and which row would decide it; empty if it is."""
+        """Return why a row is not identifiable, and which row would make it so; empty if it is identifiable."""
         own = self.system.undecided(row, self.trained)
         if own:
             return f"not identifiable from these rows: {own}"
@@ -78,7 +78,7 @@ class Judge:
         return f"not identifiable from these rows: {found}" if found else ""
 
     def mixed(self, row: TableRow, names: Sequence[str]) -> dict[str, str]:
-        """Return why percentiles of all requests are not identifiable that move far with the mix, by column."""
+        """Return, by column, why percentiles of all requests that depend strongly on the mix are not identifiable."""
         middle: dict[str, Number] = {**_defaults(self.system), **self.fitted.middle()}
         errors = mix_errors(self.system, [row], [(0, name) for name in names], middle)
         return {
@@ -90,7 +90,7 @@ class Judge:
         }
 
     def _tier(self, solved: Solved) -> str:
-        """Return which tier limits the row that never limited a fitted one."""
+        """Return a reason if the row is limited by a tier that limited no fitted row."""
         names = list(solved.busy)
         busy = np.stack(np.broadcast_arrays(*(solved.busy[name] for name in names)))
         first = np.argmax(busy, axis=0)
@@ -104,7 +104,7 @@ class Judge:
         return ""
 
     def _ceiling(self, row: TableRow, solved: Solved) -> str:
-        """Return that the ceiling of the layout is open where the row comes near it."""
+        """Return a reason if the row comes near a ceiling of its layout that the rows do not determine."""
         busy = np.max(np.stack(np.broadcast_arrays(*solved.busy.values())), axis=0)
         if float(np.median(busy)) < _NEAR:
             return ""
@@ -125,7 +125,7 @@ class Judge:
         return 1 - after / max(before, 1e-12) >= DECIDED
 
     def _retrograde(self, row: TableRow, solved: Solved) -> str:
-        """Return that throughput may fall far beyond the most clients that were measured."""
+        """Return a reason if throughput may fall at many more clients than were measured."""
         if row.load.kind != "closed":
             return ""
         most = max((each.load.clients for each in self.trained if each.load.kind == "closed"), default=0)

@@ -1,4 +1,4 @@
-"""Priors of tables: centres that a table shows at a glance, and the overhead of load generators."""
+"""Priors of tables: centres estimated directly from a table's rows, and the overhead of load generators."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DRAWN = 256
 
 
 def ceiling_over(rows: Sequence[TableRow], fastest: TableRow) -> float:
-    """Return the ceiling over the highest throughput, by how much longer that row's response is than the shortest."""
+    """Estimate the ratio of ceiling to highest throughput from the queueing in that row's response time."""
     times = [
         response_s(row)
         for row in rows
@@ -39,7 +39,7 @@ def ceiling_over(rows: Sequence[TableRow], fastest: TableRow) -> float:
 def median_unloaded_s(
     parameters: Sequence[Parameter], times: Sequence[str], build: Callable[[Values], Network]
 ) -> float:
-    """Return the median of the time of an unloaded request, in seconds, if times have their priors.
+    """Return the median unloaded request time in seconds, with the times drawn from their priors.
 
     The median of a sum is above the sum of the medians, since logarithms scatter evenly.
 
@@ -79,7 +79,7 @@ PARAMETER = Parameter(
 
 
 def closed(clients: int, think_s: float, values: Values, mix: dict[str, float]) -> Closed:
-    """Return closed clients that a load generator runs.
+    """Return the closed clients of a load generator, its overhead included.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def closed(clients: int, think_s: float, values: Values, mix: dict[str, float]) 
 
 
 def overhead(rows: Sequence[TableRow], shortest_s: float) -> Parameter:
-    """Return the parameter with a prior for a table: from rows that have a throughput and a mean, by Little's law.
+    """Return the overhead parameter with a prior by Little's law, from rows with both throughput and mean.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Rows of a user's load-test table as a fit reads them, and checks that all systems of tables share."""
+"""Rows of a user's load-test table as a fit reads them, and checks that all table systems share."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def measured_of(row: LoadTestRow) -> dict[str, float]:
 
 
 def with_mix(rows: Sequence[LoadTestRow]) -> list[LoadTestRow]:
-    """Return the rows with the share of reads of their run, where classes of the run tell it."""
+    """Return the rows with their run's share of reads, where the request classes of the run determine it."""
     runs: dict[tuple[str | None, int | None], list[LoadTestRow]] = defaultdict(list)
     for row in rows:
         runs[row.run_id, row.repeat].append(row)
@@ -167,7 +167,7 @@ def figures_of(rows: Sequence[TableRow], scatter: Mapping[str, float]) -> list[F
 
 
 def precision_of(rows: Sequence[TableRow]) -> dict[str, float]:
-    """Return the step that each column was rounded to: that of its most precise number."""
+    """Return the rounding step of each column: that of its most precise number."""
     found = {}
     for name in QUANTITIES:
         values = [row.measured[name] for row in rows if name in row.measured]
@@ -185,7 +185,7 @@ def _all_multiples(values: Iterable[float], step: float) -> bool:
 
 
 def scatter_of(rows: Sequence[TableRow], usual: float | None = None) -> dict[str, float]:
-    """Return the scatter of a repeat by column: from repeats where there are enough, a guess elsewhere.
+    """Return the scatter between repeats by column, from repeats where there are enough; otherwise a guess.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def scatter_of(rows: Sequence[TableRow], usual: float | None = None) -> dict[str
 
 
 def response_s(row: TableRow) -> float:
-    """Return the response time that a row shows at a glance, seconds; 0 if it shows none."""
+    """Estimate the response time directly from a row, in seconds; 0 if the row has no such figure."""
     if row.load.kind == "closed" and THROUGHPUT in row.measured and row.request_class is None:
         return row.load.clients / row.measured[THROUGHPUT] - row.load.think_s
     if MEAN in row.measured:
@@ -221,25 +221,25 @@ def response_s(row: TableRow) -> float:
 
 
 def share_of(row: TableRow) -> float:
-    """Return the share of the requests of a run that a row has."""
+    """Return a row's share of all requests of its run."""
     return 1.0 if row.request_class is None else row.layout.mix().get(row.request_class, 0.0)
 
 
 def rate_per_s(row: TableRow) -> float:
-    """Return the rate of all requests that a row shows, per second; 0 if it shows none."""
+    """Return the rate of all requests of a row's run, per second; 0 if the row has no throughput."""
     if row.load.kind != "closed":
         return row.load.rate_per_s
     share = share_of(row)
     return row.measured.get(THROUGHPUT, 0.0) / share if share else 0.0
 
 
-_OTHER_UNIT = 20.0  # ratio of a mean to what Little's law says from which it is in another unit
+_OTHER_UNIT = 20.0  # a mean this many times off Little's law is in a wrong unit
 _SESSION = "session"  # the request class of whole sessions
 _KEPT_UP = 0.95  # share of open traffic that is answered, below which queues grow
 
 
 def check_pace(row: LoadTestRow, where: str) -> None:
-    """Refuse closed clients that are faster than their think time, or whose mean latency has another unit.
+    """Refuse closed clients that send faster than their think time allows, or a mean latency in the wrong unit.
 
     Parameters
     ----------
@@ -273,7 +273,7 @@ def check_pace(row: LoadTestRow, where: str) -> None:
 
 
 def check_requests(rows: Sequence[LoadTestRow]) -> None:
-    """Refuse rows of sessions: each request of one waits for the last and for the client to think.
+    """Refuse rows of sessions, because each request of a session waits for the previous one and a think time.
 
     Raises
     ------
@@ -289,7 +289,7 @@ def check_requests(rows: Sequence[LoadTestRow]) -> None:
 
 
 def steady(row: TableRow) -> TableRow:
-    """Return a row without latencies if open traffic was too much for it: they grow for as long as it lasts."""
+    """Return the row without latencies if it could not keep up with open traffic; they would grow with the run time."""
     load, done = row.load, row.measured.get(THROUGHPUT, 0.0)
     share = 1.0 if row.request_class is None else row.layout.mix().get(row.request_class, 0.0)
     if load.kind != "open" or not share or not 0 < done / share < _KEPT_UP * load.rate_per_s:
@@ -298,7 +298,7 @@ def steady(row: TableRow) -> TableRow:
 
 
 def unmixed(layout: Any, known: Sequence[Any]) -> str:
-    """Return that fitted layouts have no reads, no writes, or not both, and another layout has; empty if they have."""
+    """Return which of reads, writes and mixed traffic the fitted layouts lack and another layout has; empty if none."""
     if layout.read_fraction > 0 and not any(each.read_fraction > 0 for each in known):
         return "they have no reads; a row with reads would decide it"
     if layout.read_fraction < 1 and not any(each.read_fraction < 1 for each in known):
@@ -309,7 +309,7 @@ def unmixed(layout: Any, known: Sequence[Any]) -> str:
 
 
 def unwaited(trained: Sequence[TableRow], round_trip_s: float) -> str:
-    """Return that closed clients of a fitted row have answers faster than a round trip; empty if none has."""
+    """Return a reason if closed clients of a fitted row answer faster than a round trip; empty otherwise."""
     for row in trained:
         rate = rate_per_s(row)
         if row.load.kind == "closed" and rate and (cycle_s := row.load.clients / rate) < round_trip_s:

@@ -68,7 +68,7 @@ class Coordinates:
         return [at for at, name in enumerate(self.names) if name in self.times]
 
     def _unloaded(self, points: FloatArray) -> FloatArray:
-        """Return the logarithm of the unloaded time (draws,), with times whose geometric mean is the usual one."""
+        """Return the log of the unloaded time (draws,), with the times scaled to their usual geometric mean."""
         shaped, times = points.copy(), self._times
         shaped[:, times] -= (points[:, times] - self.centre[times]).mean(axis=1)[:, None]
         if self.unseen in self.names:
@@ -79,7 +79,7 @@ class Coordinates:
         return np.asarray(unloaded[1:] - unloaded[0])
 
     def _work(self, logs: FloatArray) -> FloatArray:
-        """Return the logarithm of the work of a request (draws,), with the usual share of unseen work."""
+        """Return the log of a request's work (draws,) at the usual share of unseen work."""
         usual, at = logs.copy(), self.names.index(self.unseen)
         usual[:, at] = self.centre[at]
         found = self._analysis(np.concatenate([self.centre[None], usual]))
@@ -92,7 +92,7 @@ class Coordinates:
 
 
 _COUNTED, _LEAST, _MOST = 2.0, 0.25, 0.5  # points that count: for each coefficient, and as shares of all known ones
-_RIDGE = 1e-2  # how many points the assumption that a coefficient is zero counts for
+_RIDGE = 1e-2  # weight, in points, of the assumption that a coefficient is zero
 _LEVERAGE = 0.9  # at most: of a point on its own polynomial
 _WIDER = 0.85  # power of the density: a proposal that is too narrow somewhere gives single points much weight
 _FAR = 4.0  # standard deviations beyond which the polynomials are not trusted, in addition to the usual distance
@@ -128,7 +128,7 @@ class Known:
         return np.asarray(-(self.residuals**2).sum(axis=1) / 2)
 
     def joined(self, problem: Posterior, points: FloatArray) -> Known:
-        """Return these points and others, which are evaluated."""
+        """Evaluate more points; return them together with the known ones."""
         residuals = problem.residuals(points)
         return Known(np.concatenate([self.points, points]), np.concatenate([self.residuals, residuals]))
 
@@ -154,7 +154,7 @@ class Emulator:
         self._coefficients, self._precision = self._fitted()
 
     def _fitted(self) -> tuple[FloatArray, FloatArray]:
-        """Return the polynomials' coefficients (coefficients, residuals), and how far each counts (residuals,)."""
+        """Return the polynomials' coefficients (coefficients, residuals) and the weight of each (residuals,)."""
         terms = self._terms(self._scaled(self.known.points))
         weighted = terms.T * self._weight
         count, coefficients = terms.shape
@@ -190,7 +190,7 @@ class Emulator:
 
 
 def flattened(log_weight: FloatArray, least: float) -> FloatArray:
-    """Return normalised weights (points,), flattened until `least` points count, so that a few do not stand for all."""
+    """Return normalised weights (points,), flattened until at least `least` points count."""
     if np.isnan(log_weight).any():
         raise ValueError("a weight is not a number")  # no power would flatten it, so the search would not end
     power = 1.0
@@ -260,9 +260,9 @@ def ensemble(problem: Sampled, best: Maximum, draws: int, rounds: int, proposals
 
 
 def smoothed(problem: Sampled, random: np.random.Generator) -> Known:
-    """Return points on the way from the priors to the posterior: draws from the priors, which the figures move.
+    """Return points along the path from prior to posterior: prior draws, moved towards the figures.
 
-    Each step takes a share of what the figures tell, by the covariances of parameters and residuals over its points.
+    Each step uses a share of the figures' information, through the covariance of parameters and residuals.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The scorer: how far predictions are from what was measured, and how many bands hold.
+"""The scorer: prediction errors, and how many bands contain the measured figure.
 
 It takes figures (`Scored`) wherever they come from: rows of a table that a fit has not seen, and what simple rules say
 of them. Live runs share its relative error.
@@ -64,7 +64,7 @@ _WORDS = (
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a rule says of one figure.
+    """A rule's estimate of one figure.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class Estimate:
 
 
 def size_of(row: LoadTestRow, axis: str) -> float | None:
-    """Return the place of a row on a numeric axis; counts by data centre count together."""
+    """Return a row's value on a numeric axis; counts by data centre are added up."""
     value: Any = getattr(row, axis)
     if isinstance(value, tuple):
         return float(sum(value))
@@ -120,7 +120,7 @@ def _persistence(row: LoadTestRow, quantity: str, measured: Sequence[LoadTestRow
 
 
 def _along(rule: Callable[[FloatArray, FloatArray, float], float], sizes: int, positive: bool) -> Any:
-    """Return a rule along the axis with the longest series, which needs some different sizes."""
+    """Return a rule that extrapolates along the axis with the longest series; it needs enough different sizes."""
 
     def estimate(row: LoadTestRow, quantity: str, measured: Sequence[LoadTestRow]) -> Estimate:
         axis, series = _series(row, measured)
@@ -180,7 +180,7 @@ RULES: dict[str, Rule] = {
 
 
 def _series(row: LoadTestRow, measured: Sequence[LoadTestRow]) -> tuple[str | None, Sequence[LoadTestRow]]:
-    """Return the axis along which most different sizes were trained, all else like the row, and the trained rows."""
+    """Return the axis with the most trained sizes among rows that otherwise equal this one, and those rows."""
     found = {axis: _alike(row, measured, axis) for axis in _AXES if size_of(row, axis) is not None}
     sizes = {axis: len({size_of(each, axis) for each in rows}) for axis, rows in found.items()}
     axis = max(sizes, key=lambda name: sizes[name], default=None)
@@ -194,7 +194,7 @@ def _series(row: LoadTestRow, measured: Sequence[LoadTestRow]) -> tuple[str | No
 
 
 def _alike(row: LoadTestRow, measured: Sequence[LoadTestRow], axis: str) -> list[LoadTestRow]:
-    """Return the trained rows that have a place on an axis and differ from a row along it only."""
+    """Return the trained rows that differ from a row only along one axis and have a value on that axis."""
     others = [name for name in (*_AXES, *_WORDS) if name != axis]
     return [
         each
@@ -204,7 +204,7 @@ def _alike(row: LoadTestRow, measured: Sequence[LoadTestRow], axis: str) -> list
 
 
 def _curve_of_nearest(row: LoadTestRow, measured: Sequence[LoadTestRow]) -> list[LoadTestRow]:
-    """Return the load curve of the trained layout that is nearest to a row."""
+    """Return the load curve of the trained layout nearest to a row."""
     nearest = min(measured, key=lambda each: _distance(row, each))
     return _alike(nearest, measured, "clients")
 
@@ -216,7 +216,7 @@ def _points(rows: Sequence[LoadTestRow], axis: str, quantity: str) -> tuple[Floa
 
 
 def _distance(one: LoadTestRow, other: LoadTestRow) -> float:
-    """Return how far two rows are apart: ten for each word, a doubling is one, and loads break ties."""
+    """Return the distance between two rows: ten per differing word, one per doubling; loads only break ties."""
     far: float = 10.0 * sum(getattr(one, name) != getattr(other, name) for name in _WORDS)
     for axis in _AXES:
         here, there = size_of(one, axis), size_of(other, axis)
@@ -249,7 +249,7 @@ def relative_error(value: float, measured: float) -> float:
 
 @dataclass(frozen=True)
 class Scored:
-    """An estimate beside what was measured.
+    """An estimate and the measured figure.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a network predicts for the rows of a load-test table: all rows of one layout and one kind of load at once."""
+"""Predictions of a network for load-test rows: all rows of one layout and one kind of load together."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def _open(
 def _open_slowed(
     system: TableSystem[Any], rows: Sequence[TableRow], values: Values, quantities: Sequence[Sequence[str]], draws: int
 ) -> list[Solved]:
-    """Solve rates at which the work of a request depends on how many are under way: their rate times their mean."""
+    """Solve open rates at which the number of requests in flight (Little's law) changes the work of a request."""
     tiled = {name: np.tile(np.broadcast_to(each, (draws,)), len(rows)) for name, each in values.items()}
     wanted = np.repeat(np.array([row.load.rate_per_s for row in rows]), draws)
     under_way = np.full(wanted.shape, _UNDER_WAY)
@@ -155,7 +155,7 @@ def _solved(  # noqa: PLR0913, PLR0917  # one call site a kind of traffic
     places: Sequence[Any],
     draws: int,
 ) -> list[Solved]:
-    """Return the figures of each row; `places` says which element of each result is its own."""
+    """Return the figures of each row; `places` are the row's indices in each result."""
     layout = rows[0].layout
     delays = None
     levels = sorted({LEVELS[name] for names in quantities for name in names if name in LEVELS})

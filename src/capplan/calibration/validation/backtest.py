@@ -1,4 +1,4 @@
-"""Left-out figures: estimates by the model and by simple rules that did not see their scenario, with 90 % bands.
+"""Left-out figures: 90 % bands from the model and from simple rules fitted without the figure's scenario.
 
 A band does not depend on the scenario that it is scored on. The model error comes from the other scenarios and from
 fits without the scored one (nested leave-one-out); it widens with the distance from the other layouts, as in a
@@ -66,7 +66,7 @@ class IntervalEstimate:
 
 
 class _Point(NamedTuple):
-    """A measured figure that rules learn from."""
+    """A measured figure that the rules are fitted to."""
 
     family: str
     unit: str
@@ -125,7 +125,7 @@ def _family(points: Sequence[_Point], name: str) -> list[_Point]:
 
 
 def _rule_error(rule: Baseline, points: Sequence[_Point], wanted: _Point) -> ModelError:
-    """Estimate the error of a rule in the family of a figure; `points` exclude the scenario of this figure."""
+    """Estimate a rule's error in the family of a figure; `points` exclude the figure's scenario."""
     errors = _errors(rule, _family(points, wanted.family))
     if not errors:
         same_unit = dict.fromkeys(point.family for point in points if point.unit == wanted.unit)
@@ -137,7 +137,7 @@ def _rule_error(rule: Baseline, points: Sequence[_Point], wanted: _Point) -> Mod
 
 
 def _errors(rule: Baseline, family: Sequence[_Point]) -> list[tuple[str, float]]:
-    """Return scenario and logarithmic error of each figure, estimated from the other scenarios of its family."""
+    """Return each figure's scenario and log error when estimated from the other scenarios of its family."""
     estimates: dict[tuple[str, float], float] = {}  # figures of one size have the same estimate
     errors = []
     for point in family:
@@ -156,7 +156,7 @@ def _at(rule: Baseline, points: Sequence[_Point], size: float) -> float:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A documented figure with estimates that did not see its scenario.
+    """A documented figure with estimates made without its scenario.
 
     Attributes
     ----------
@@ -200,7 +200,7 @@ class LeftOut:
 
 
 def left_out(system: System[Any], fitted: Fitted) -> tuple[LeftOut, ...]:
-    """Return every figure that was fitted or is scored, with estimates that did not see its scenario.
+    """Return every fitted or scored figure, with estimates made without its scenario.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ def left_out(system: System[Any], fitted: Fitted) -> tuple[LeftOut, ...]:
 def _model(
     system: System[Any], fitted: Fitted, figure: FittedFigure, test: LoadTest[Any], row: Evidence
 ) -> IntervalEstimate:
-    """Return capplan's estimate, with the band that it would give without the scenario."""
+    """Return capplan's estimate with the band that it would have without the scenario."""
     observations = system.observations
     others = [each for each in observations.load_tests() if each.fold != row.fold]
     error = system.model_errors(fitted, unseen=row.fold).of(observations, row)
@@ -253,7 +253,7 @@ def _model(
 
 
 def _banded(figure: FittedFigure, error: ModelError) -> IntervalEstimate:
-    """Widen the band of the parameters by a model error; independent half-widths in the logarithm add in squares."""
+    """Widen the parameters' band by a model error; independent log half-widths add in squares."""
     half = error.half_width
     low = math.hypot(math.log(figure.predicted / figure.low), half)
     high = math.hypot(math.log(figure.high / figure.predicted), half)

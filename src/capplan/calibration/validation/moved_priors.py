@@ -1,4 +1,4 @@
-"""What fits owe to the medians of their priors: how near the two are, and what moves if the medians had been others."""
+"""Sensitivity of fits to the prior medians: how close the fit is to them, and how predictions change when they move."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class Nearness:
 
     @property
     def root_mean_square(self) -> float:
-        """Root mean square distance, in standard deviations; 1 is expected of medians that do not know the fit."""
+        """Root mean square distance, in standard deviations; 1 is expected of medians set without knowing the fit."""
         return float(np.sqrt(self.squares / self.parameters))
 
     @property
     def probability(self) -> float:
-        """Probability of a sum of squares at most as large by chance (chi-squared)."""
+        """Probability that a sum of squares this small arises by chance (chi-squared)."""
         from scipy.stats import chi2  # slow to import, and only validation needs it
 
         return float(chi2.cdf(self.squares, self.parameters))
@@ -67,7 +67,7 @@ def nearness(parameters: Sequence[Parameter], most_probable: Sequence[float]) ->
 
 
 def displaced(parameters: Sequence[Parameter], signs: Sequence[int]) -> tuple[Parameter, ...]:
-    """Return the parameters with the median of each free one moved by its own standard deviation, up or down.
+    """Return the parameters with each free prior median moved up or down by its standard deviation.
 
     Parameters
     ----------

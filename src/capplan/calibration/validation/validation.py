@@ -81,7 +81,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Score:
-    """How well the model or a rule estimates figures of scenarios that it has not seen.
+    """How well the model or a rule estimates figures of left-out scenarios.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Coverage:
-    """How many 90 % bands contain their figure, in scenarios that they had not seen.
+    """How many 90 % bands contain their figure in scenarios left out of the fit.
 
     Attributes
     ----------
@@ -237,7 +237,7 @@ def own_score(left_out: Sequence[LeftOut]) -> Score | None:
 
 
 def scores(left_out: Sequence[LeftOut]) -> dict[str, Score]:
-    """Score the model and each rule on the same figures: scored ones that every rule estimates.
+    """Score the model and each rule on the same figures: those that are scored and that every rule estimates.
 
     Interval scores are means over figures for which all have a band.
     """
@@ -300,7 +300,7 @@ def validate(
     refit: bool = False,
     progress: Progress = lambda _: None,
 ) -> Validation:
-    """Compare predictions with every documented figure, and with every scenario by fits without it.
+    """Compare predictions with every documented figure, and with every scenario when fits leave it out.
 
     Parameters
     ----------
@@ -399,7 +399,7 @@ def report(system: System[Any], fitted: Fitted, refits: str = "") -> Validation:
 
 
 def goals_of(figures: Sequence[Compared], own: Score | None, scored: Mapping[str, Score]) -> tuple[Goal, ...]:
-    """Return the goals that every system has, for figures as fitted and for left-out scenarios."""
+    """Return the goals that every system has: for fitted figures and for left-out scenarios."""
     goals = list(_close(figures))
     if own is not None:
         goals.append(Goal("left-out scenarios: median error", own.error, _ERROR))
@@ -409,7 +409,7 @@ def goals_of(figures: Sequence[Compared], own: Score | None, scored: Mapping[str
 
 
 def _beside_rules(scored: Mapping[str, Score]) -> Iterator[Goal]:
-    """Yield the goals of the figures that all simple rules estimate."""
+    """Yield the goals against the best simple rule, on figures that every rule estimates."""
     rules = {name: score for name, score in scored.items() if name != MODEL}
     if not rules:
         return
@@ -466,13 +466,13 @@ _STATISTICS = {"mean": "", "ratio": "", "constant": "", "unspecified": "", "maxi
 
 
 def median_errors(left: Sequence[LeftOut]) -> dict[str, float]:
-    """Return the median absolute relative errors of the model and of each rule, over figures that all estimate."""
+    """Return the median absolute relative errors of the model and each rule, over figures that every rule estimates."""
     errors = [each.errors() for each in left if len(each.estimates) > 1]
     return {name: float(np.median([abs(each[name]) for each in errors])) for name in errors[0]} if errors else {}
 
 
 def _verdict(left: Sequence[LeftOut]) -> str:
-    """Return whether the model beats the rules in each group, and how its errors are used."""
+    """Return in words whether the model beats the rules in each group, and how its errors are used."""
     scored = [each for each in left if each.family and each.counts]
     groups = dict.fromkeys(each.group for each in scored)
     errors = {name: median_errors([each for each in scored if each.group == name]) for name in groups}
@@ -492,7 +492,7 @@ def _verdict_on_group(name: str, errors: Mapping[str, float]) -> str:
 
 
 def _use_of_errors(left: Sequence[LeftOut]) -> str:
-    """Return how the errors widen bands, and which figures are not scored and why."""
+    """Return in words how the errors widen bands, and which figures are not scored and why."""
     sentences = ["These errors widen the bands of predictions."]
     reasons = dict.fromkeys(each.not_scored for each in left if each.not_scored)
     for reason in reasons:

@@ -1,1 +1,1 @@
-"""The command line around the verbs: targets, options, the terminal, progress and workers."""
+"""The command line apart from the commands: targets, options, the terminal, progress and workers."""

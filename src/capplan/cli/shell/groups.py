@@ -1,4 +1,4 @@
-"""Groups of commands that refuse unknown names in one sentence; a command is imported when it is called.
+"""Command groups that refuse unknown names in one sentence and import a command only when it is called.
 
 The register of commands: `capplan --help` is printed from it, and a command's module is imported when it runs.
 
@@ -36,7 +36,7 @@ class Verb(NamedTuple):
     options: Literal["own", "scenario", "network", "ranges"] = "own"
 
 
-# A command stands here when it works, in the order of `capplan --help`.
+# Commands that work, in the order of `capplan --help`.
 TOPICS = {
     "What a layout does": {
         "predict": Verb("Predict capacity and latency of a layout or a network.", "network"),
@@ -79,7 +79,7 @@ READER_GONE = 141  # what a shell reports for a program ended by SIGPIPE
 
 
 def hint(word: str, known: Collection[str], see: str) -> str:
-    """Suggest the known word closest to `word`, or else where to look."""
+    """Suggest the known word closest to `word`; if none is close, name the command that lists them."""
     return nearest(word, known) if closest(word, sorted(known)) else f"; see '{see}'"
 
 
@@ -108,7 +108,7 @@ class Commands(TyperGroup):
 
 
 class Verbs(Commands):
-    """The commands of the register, each imported when it is called."""
+    """The registered commands, each imported when it is called."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names for the help, without importing anything."""
@@ -124,7 +124,7 @@ class Verbs(Commands):
                 formatter.write_dl([(name.ljust(width), verb.about) for name, verb in verbs.items()])
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return what the help needs to know of a command."""
+        """Return what the help needs to list a command."""
         del ctx
         return TyperCommand(cmd_name, help=VERBS[cmd_name].about) if cmd_name in VERBS else None
 
@@ -134,14 +134,14 @@ class Verbs(Commands):
         return name, load(name), rest
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; exit quietly when the output pipe is closed, and with a word when it is interrupted."""
+        """Run the command; exit silently if the output pipe closes, and report an interrupt in one word."""
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
         except BrokenPipeError:
             sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115  # for the flush at exit
             raise typer.Exit(READER_GONE) from None
-        except KeyboardInterrupt:  # typer would exit without a word
+        except KeyboardInterrupt:  # typer would exit silently
             say("interrupted")
             raise typer.Exit(INTERRUPTED) from None
         return result
@@ -160,7 +160,7 @@ def _command_class(options: str) -> Any:
 
 
 def load(name: str) -> Any:
-    """Import a command of the register."""
+    """Import a registered command."""
     found = _imported(name.replace("-", "_"))
     if isinstance(found, typer.Typer):
         return typer.main.get_command(found)

@@ -1,4 +1,4 @@
-"""What goes to stderr: sentences in which nothing that users wrote forges a line, and a sign of life."""
+"""Messages on stderr: text from users cannot forge a line, and long work shows a sign of life."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def say(sentence: str) -> None:
 
 
 def _replaced(error: UnicodeError) -> tuple[str, int]:
-    """Replace what a stream cannot encode by what it can: an ASCII spelling, or an escape."""
+    """Replace characters that a stream cannot encode with an ASCII spelling or an escape."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     text = error.object[error.start : error.end]
@@ -51,7 +51,7 @@ AGAIN_S = 60.0
 
 
 class _UnderWay(NamedTuple):
-    """Work that is being done: how far it is, in words, and whether a progress bar shows it."""
+    """Work in progress: its state in words, and whether a progress bar shows it."""
 
     words: Callable[[], str]
     on_screen: Callable[[], bool]
@@ -63,7 +63,7 @@ _ended = Event()
 
 @contextmanager
 def under_way(words: Callable[[], str], on_screen: Callable[[], bool]) -> Iterator[None]:
-    """Say in words what is done inside the block, for when it takes long."""
+    """Describe in words the work inside the block, to print if it takes long."""
     _under_way.append(_UnderWay(words, on_screen))
     try:
         yield
@@ -73,7 +73,7 @@ def under_way(words: Callable[[], str], on_screen: Callable[[], bool]) -> Iterat
 
 @contextmanager
 def sign_of_life(what: str) -> Iterator[None]:
-    """Say on stderr what is under way when the block takes longer than two seconds, and again every minute."""
+    """Print the current work on stderr when the block takes longer than two seconds, then again every minute."""
     _ended.clear()
     Thread(target=_tell, args=(what,), daemon=True).start()
     try:
@@ -83,7 +83,7 @@ def sign_of_life(what: str) -> Iterator[None]:
 
 
 def no_more_signs() -> None:
-    """Say nothing more: what runs now does not end by itself, and has said so."""
+    """Stop printing signs of life: what runs now does not end by itself and has said so."""
     _ended.set()
 
 

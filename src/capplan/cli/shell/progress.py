@@ -1,4 +1,4 @@
-"""Progress bars on stderr with the time left; lines now and then when stderr is not a terminal."""
+"""Progress bars on stderr with the time left; occasional lines if stderr is not a terminal."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def stages(what: str, total: int) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def working() -> Iterator[Callable[[str, int, int], None]]:
-    """Show work in parts; yield the function that reports what is done, how many parts of it, and of how many."""
+    """Show work in parts; yield the function that reports the current part, parts done and parts in all."""
     console = Console(stderr=True)
     columns = (
         SpinnerColumn(),
@@ -109,7 +109,7 @@ def working() -> Iterator[Callable[[str, int, int], None]]:
 
 
 def _in_words(bar: Bar, state: list[str]) -> AbstractContextManager[None]:
-    """Say the state in words where the bar is not shown."""
+    """Print the state in words where the bar is not shown."""
     return under_way(lambda: state[0], lambda: bar.live.is_started and not bar.disable)
 
 

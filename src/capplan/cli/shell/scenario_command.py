@@ -1,4 +1,4 @@
-"""Commands whose options are the fields of a scenario, and of a demand: which fields, the command's target decides."""
+"""Commands whose options are the fields of a scenario and of a demand; the command's target determines which fields."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ RATES = ("tps", "load", "growth")
 def with_demand(
     path: Path, demand: Demand, kind: type[Scenario], target: str, texts: Mapping[str, Any], own: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the options of a scenario as they were typed, with those that a demand sets.
+    """Return the scenario's options as typed, together with those that a demand sets.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def with_demand(
 
 
 def demand_texts(path: Path, demand: Demand, scenario: Scenario, texts: Mapping[str, Any]) -> dict[str, str]:
-    """Return the options that a demand sets of a scenario, which others may change, as they are typed."""
+    """Return the scenario options that a demand sets, as typed text; the user's own options take precedence."""
     from capplan.planner.demand.forecast import offered
 
     found = offered(demand, type(scenario), _has_tls(scenario, texts))
@@ -90,7 +90,7 @@ def _values(text: str | None) -> list[str | None]:
 
 
 def _say_what_is_left_out(path: Path, demand: Demand, found: Mapping[str, Any]) -> None:
-    """Say on stderr what in the file changes nothing."""
+    """Print on stderr which keys of the demand file have no effect."""
     if "mix" not in found:
         say(f"the mix of requests in {path} has no effect: this system has one kind of session")
     if demand.connections is not None and "reconnects" not in found:
@@ -140,7 +140,7 @@ class ScenarioCommand(TyperCommand):
         return [*arguments, *fields, *(each for each in own if each.param_type_name != "argument")]
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; the scenario's options are kept for `given`."""
+        """Run the command; `given` then returns the scenario's options."""
         chosen = ctx.meta.get(_SCENARIO)
         ctx.meta[_GIVEN] = {} if chosen is None else _taken(chosen, ctx.params)
         _take_demand(ctx, chosen)
@@ -148,31 +148,31 @@ class ScenarioCommand(TyperCommand):
 
 
 class RangesCommand(ScenarioCommand):
-    """The same with several values for each option."""
+    """A scenario command that takes several values for each option."""
 
     ranges = True
 
 
 class NetworkCommand(ScenarioCommand):
-    """The same where a network takes an offered rate and objectives."""
+    """A scenario command that also takes a network, with an offered rate and objectives."""
 
     of_network = NetworkQuestion
 
 
 def given(ctx: typer.Context) -> dict[str, Any]:
-    """Return the options of the scenario that were given, by field, as they were typed."""
+    """Return the scenario options that the user gave, by field, as typed."""
     found: dict[str, Any] = ctx.meta[_GIVEN]
     return found
 
 
 def given_demand(ctx: typer.Context) -> Demand | None:
-    """Return the demand that was given; None without one."""
+    """Return the demand that the user gave; None without one."""
     found: Demand | None = ctx.meta[_DEMAND]
     return found
 
 
 def with_demand_of(path: Path | None, scenario: S) -> S:
-    """Return a scenario with what the demand in a file sets; as it is without one.
+    """Return a scenario with the fields that a demand file sets; unchanged without a file.
 
     Raises
     ------
@@ -187,7 +187,7 @@ def with_demand_of(path: Path | None, scenario: S) -> S:
 
 
 def _take_demand(ctx: Any, chosen: type[Scenario] | None) -> None:
-    """Take `--demand` out of the parameters of a command, and add what it sets to the options that were given."""
+    """Remove `--demand` from a command's parameters, and add what it sets to the given options."""
     path, target = ctx.params.pop("demand"), ctx.params["target"]
     ctx.meta[_DEMAND] = None
     if path is None:
@@ -201,7 +201,7 @@ def _take_demand(ctx: Any, chosen: type[Scenario] | None) -> None:
 
 
 def _taken(scenario: type[Scenario], parameters: dict[str, Any]) -> dict[str, Any]:
-    """Take the options of a scenario out of the parameters of a command: those that were given, by field."""
+    """Remove the scenario's options from a command's parameters; return those that were given, by field."""
     options = options_of(scenario)
     taken = {field: parameters.pop(field, None) for field in options}
     for key, (field, unit) in unit_keys(scenario).items():
@@ -216,12 +216,12 @@ def _taken(scenario: type[Scenario], parameters: dict[str, Any]) -> dict[str, An
 
 
 def _in_unit(text: str, unit: str) -> str:
-    """Return values, lists and ranges with a unit after each number that has none."""
+    """Return values, lists and ranges with a unit appended to each bare number."""
     return "".join(f"{part}{unit}" if _BARE.fullmatch(part) else part for part in _BETWEEN_VALUES.split(text))
 
 
 def _values_taken(parameters: Sequence[Any]) -> dict[str, bool]:
-    """Return whether each option takes a value, by option as it is typed."""
+    """Return whether each option takes a value, by the option as typed."""
     return {
         name: not getattr(each, "is_flag", False)
         for each in parameters
@@ -252,7 +252,7 @@ def _first_argument(args: Sequence[str], own: Mapping[str, bool]) -> str | None:
 
 
 def _takes_value(option: str) -> bool:
-    """Whether an option of some scenario takes a value; the default system is asked first, as it is needed anyway."""
+    """Whether an option of any scenario takes a value; the default system, which is needed anyway, is asked first."""
     for name in dict.fromkeys((DEFAULT, *names())):
         kind: type[Scenario] = system(name).scenario
         taken = _values_taken(_click_options(kind, False))
@@ -263,13 +263,13 @@ def _takes_value(option: str) -> bool:
 
 @lru_cache(maxsize=16)
 def _click_options(scenario: type[Scenario], ranges: bool) -> list[Any]:
-    """Return the options of a scenario as the command line has them."""
+    """Return a scenario's options as click parameters."""
     hints = get_type_hints(scenario)
     declared = [_parameter(name, option, hints[name], ranges) for name, option in options_of(scenario).items()]
     declared += [_hidden(key) for key in unit_keys(scenario)]
 
     def carrier(**_: Any) -> None:
-        """Carry the options: typer makes them from a signature."""
+        """Carry the options: typer derives them from a signature."""
 
     carrier.__signature__ = Signature(declared)  # type: ignore[attr-defined]  # typer reads it
     carrier.__annotations__ = {each.name: each.annotation for each in declared}
@@ -310,25 +310,25 @@ def _parameter(field: str, option: Option, hint: Any, ranges: bool) -> Parameter
 
 
 def _hidden(key: str) -> Parameter:
-    """Return the option of a key with a unit in its name, which help leaves out: one way to give it is enough there."""
+    """Return the option for a key with a unit in its name; hidden in the help, which shows one way per field."""
     declared = typer.Option(hidden=True)
     return Parameter(key, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[str | None, declared])
 
 
 def flag(name: str) -> str:
-    """Return an option as it is typed: `--cass-nodes`."""
+    """Return an option as typed: `--cass-nodes`."""
     return f"--{name.replace('_', '-')}"
 
 
 def typed(scenario: type[Scenario], field: str) -> str:
-    """Return the option of a field as it is typed: `--cass-nodes`, `--proxy/--no-proxy`."""
+    """Return a field's option as typed: `--cass-nodes`, `--proxy/--no-proxy`."""
     name = flag(field)
     hint = get_type_hints(scenario)[field]
     return f"{name}/--no-{name[2:]}" if hint is bool else name
 
 
 def described_options(scenario: type[Scenario]) -> dict[str, str]:
-    """Return the options of a scenario as they are typed, with what they mean and their defaults."""
+    """Return a scenario's options as typed, with their meaning and defaults."""
     usual = defaults_of(scenario)
     return {
         typed(scenario, field): f"{option.help.rstrip('.')}{_usual(usual[field])}"
@@ -337,7 +337,7 @@ def described_options(scenario: type[Scenario]) -> dict[str, str]:
 
 
 def _usual(default: Any) -> str:
-    """Return a default in parentheses, where there is one that is not off."""
+    """Return the default in parentheses; empty if there is none or it is off."""
     if default is None or default is False or default == ():
         return ""
     return f" ({'on' if default is True else default})"
@@ -400,7 +400,7 @@ def _read(field: str, text: str, read: Callable[[str], Any]) -> Any:
 
 
 def say_what_has_no_effect(layouts: Iterable[Scenario]) -> None:
-    """Say on stderr which fields were set and change nothing in any of some layouts."""
+    """Print on stderr which fields were set but have no effect in any of the layouts."""
     each = [scenario.without_effect() for scenario in layouts]
     for sentence in each[0] if each else ():
         if all(sentence in others for others in each):
@@ -408,7 +408,7 @@ def say_what_has_no_effect(layouts: Iterable[Scenario]) -> None:
 
 
 def replaced_fields(scenario: type[Scenario], texts: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the fields that options from the command line replace.
+    """Return the fields that the command-line options replace.
 
     Raises
     ------

@@ -65,7 +65,7 @@ def read_target(text: str) -> Target:
 
 
 def read_target_or_network(text: str) -> Target | Network:
-    """Read the target of a simulation: what `read_target` reads, or a network (.toml).
+    """Read the target of a simulation: as `read_target`, or a network (.toml).
 
     Raises
     ------

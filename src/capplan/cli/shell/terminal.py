@@ -1,4 +1,4 @@
-"""Options that verbs share, and how their answers are shown: as text, JSON, CSV or a plot."""
+"""Options that commands share, and output as text, JSON, CSV or a plot."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ class Screen(Console):
         super().__init__(markup=False, emoji=False, highlight=False, **settings)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Escape what a terminal would act on: texts of files stand in answers, too."""
+        """Escape control characters that a terminal would act on; answers also contain text from files."""
         for each in super().render(renderable, options):
             text = each.text if each.control else visible(each.text, lines=True)
             yield each if text is each.text else Segment(text, each.style)
 
     def on_broken_pipe(self) -> None:
-        """Leave it to the entry point."""
+        """Let the entry point handle it."""
         raise BrokenPipeError
 
 
@@ -154,7 +154,7 @@ DEFAULT_CONFIDENCE = "90%"
 
 
 def exit_by(answer: Answer | None) -> None:
-    """End with exit code 1 if the answer is *no* or *uncertain*; go on if it is *yes*, or nothing was judged."""
+    """End with exit code 1 if the answer is *no* or *uncertain*; continue if it is *yes* or nothing was judged."""
     if answer not in (None, "yes"):
         raise typer.Exit(1)
 
@@ -163,7 +163,7 @@ E = TypeVar("E", bound=str)
 
 
 def chosen_engine(name: str, known: tuple[E, ...], refusal: str) -> E:
-    """Return the engine of a name, typed as the verb's engines are.
+    """Return the engine with this name, as one of the command's engine names.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Where tasks run: in this process, in others, or on a Dask cluster."""
+"""Where tasks run: in this process, in several processes, or on a Dask cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The audit of load tests and of documents: every finding, and a verdict about the saturation of every row.
+"""The audit of load tests and documents: every finding, and a saturation verdict for every row.
 
 The load tests that documents print go through the same rules as those of users. Documents are also checked against
 operational laws and against their own claims.
@@ -35,7 +35,7 @@ from capplan.models.verb_answer import VerbAnswer
 
 @dataclass(frozen=True)
 class RowVerdict:
-    """What the audit says of one row of a load-test table.
+    """The audit's result for one row of a load-test table.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class RowVerdict:
 
 @dataclass(frozen=True)
 class Missing:
-    """A figure that documents refer to and their text does not have, such as that of a picture.
+    """A figure that documents refer to but whose value their text does not contain, such as one in a picture.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ class Audit(VerbAnswer):
 
     @property
     def refused(self) -> tuple[Finding, ...]:
-        """The findings about what must not be believed."""
+        """The findings about figures that must not be believed."""
         return tuple(each for each in self.findings if each.severity == "refused")
 
     @property
@@ -137,17 +137,17 @@ class Audit(VerbAnswer):
 
     @property
     def laws(self) -> tuple[Finding, ...]:
-        """Operational laws against documented figures."""
+        """Operational laws checked against documented figures."""
         return tuple(each for each in self.findings if each.part == "law")
 
     @property
     def claims(self) -> tuple[Finding, ...]:
-        """What documents say about their own figures, or one of their tests about another, against the figures."""
+        """Claims of documents about their own figures, or of one test about another, checked against the figures."""
         return tuple(each for each in self.findings if each.part == "claim")
 
     @property
     def readings(self) -> tuple[Finding, ...]:
-        """Readings that documents leave open; a refuted reading is no contradiction in the documents."""
+        """Interpretations that documents leave open; a refuted one is not a contradiction in the documents."""
         return tuple(each for each in self.findings if each.part == "reading")
 
 
@@ -170,7 +170,7 @@ def audit_load_tests(frame: pd.DataFrame, subject: str = "table") -> Audit:
 
 
 def audit_documents(checks: Checks, evidence: Iterable[Evidence]) -> Audit:
-    """Audit documented figures of one system, and the load tests among them.
+    """Audit one system's documented figures and the load tests among them.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ def audit_documents(checks: Checks, evidence: Iterable[Evidence]) -> Audit:
 
 
 def _of_load_tests(rows: Sequence[MeasuredRow]) -> Mapping[str, Any]:
-    """Return what the rules find in a table, as fields of `Audit`."""
+    """Return the findings of the load-test rules in a table, as fields of `Audit`."""
     found = [finding for each in rows for finding in row_findings(each)]
     broken = {each.line for each in found if each.rule in ("impossible-value", "overflowed-counter")}
     sound = [each for each in rows if each.line not in broken]

@@ -1,4 +1,4 @@
-"""The checks of a system: read from the `audit.toml` in its folder, and applied to its documented figures.
+"""A system's checks: read from `audit.toml` in its folder and applied to its documented figures.
 
 A check is data: what is expected and what the document has, as expressions over rows of evidence, and the sentence
 that says so. `laws`, `claims` and `readings` each are lists of them:
@@ -108,7 +108,7 @@ class _File(_Table):
 
 @dataclass(frozen=True)
 class Entry:
-    """An entry of a series: the expression of its value, its name in a sentence, and the definitions for both."""
+    """An entry of a series: the expression of its value, its name in a sentence, and the definitions that both use."""
 
     value: str
     label: str
@@ -116,20 +116,20 @@ class Entry:
 
 
 class Check(_Check):
-    """One law, claim or reading, with the entries of its lists put into its texts."""
+    """One law, claim or reading, with list entries already inserted into its texts."""
 
     series: tuple[Entry, ...] = ()
 
 
 class WorkerCheck(_Workers):
-    """A count of busy workers to compare with Little's law: expressions of a rate, a mean time and the count."""
+    """A comparison of busy workers with Little's law: expressions of a rate, a mean time and the count."""
 
     let: Texts
 
 
 @dataclass(frozen=True)
 class Checks:
-    """Every check of the evidence about one system."""
+    """Every check of one system's evidence."""
 
     laws: tuple[Check, ...] = ()
     claims: tuple[Check, ...] = ()
@@ -223,7 +223,7 @@ def _texts(name: str, entry: str | Texts) -> Texts:
 
 
 def _put(given: Any, texts: Texts) -> Any:
-    """Return a text, or a list or table of texts, with entries in the place of their names."""
+    """Return a text, or a list or table of texts, with the names replaced by entries."""
     if isinstance(given, dict):
         return {name: _put(each, texts) for name, each in given.items()}
     if isinstance(given, list):
@@ -242,7 +242,7 @@ def deepest_fall(series: Sequence[Figure]) -> tuple[Figure, Figure]:
 
 
 def farthest_apart(series: Sequence[Figure]) -> tuple[Figure, Figure]:
-    """Return the figure with the least upper bound and that with the greatest lower bound.
+    """Return the figure with the lowest upper bound and the figure with the highest lower bound.
 
     Intervals share a point exactly when every two of them do, so these two decide whether one constant fits all.
     """
@@ -263,7 +263,7 @@ RULES: Mapping[str, tuple[Pick, str]] = {
 
 @dataclass(frozen=True)
 class WorkerGap:
-    """Busy workers: what Little's law gives, what is documented, and what would close the gap.
+    """Busy workers by Little's law and as documented, and what would explain the difference.
 
     Attributes
     ----------
@@ -342,7 +342,7 @@ def _found(check: Check, scope: Names, part: Part) -> Finding:
 
 
 def _with_series(check: Check, scope: Names) -> Names:
-    """Add the series of a check to the names that its expressions know, and what its rule picks from it."""
+    """Add a check's series, and the two figures that its rule picks, to the names that its expressions can use."""
     if not check.series:
         return scope
     series = [_entry(each, replace(scope, let=each.let)) for each in check.series]

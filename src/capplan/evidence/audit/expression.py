@@ -1,4 +1,4 @@
-"""Arithmetic over documented figures: a small grammar in which an audit writes what it expects and what it finds.
+"""Arithmetic over documented figures: a small grammar for the expected and found values of an audit.
 
 =============================== ======================================================================================
 `[ts3.incoming]`                the row of that id, with the interval of its rounding
@@ -36,7 +36,7 @@ _SHOWN_IN = ("1", "s", "1/s", "B")
 
 @dataclass(frozen=True)
 class Figure:
-    """A number, the rows that it comes from, and how a sentence prints it where that is not by its number."""
+    """A number, the rows that it comes from, and its printed text if that is not the number itself."""
 
     number: Number
     rows: tuple[Evidence, ...] = ()
@@ -67,7 +67,7 @@ Function: TypeAlias = Callable[..., Number | Figure]
 
 @dataclass(frozen=True)
 class Names:
-    """What the names in an expression stand for.
+    """The meaning of the names in an expression.
 
     Attributes
     ----------
@@ -151,7 +151,7 @@ def _printed(found: Figure, form: str) -> str:
 
 
 def _rows(reference: str, rows: Mapping[str, Evidence]) -> Figure | Group:
-    """Return the row that a reference between brackets names, or the rows."""
+    """Return the row or rows that a reference in brackets names."""
     if "*" not in reference and "," not in reference:
         return _row(reference.strip(), rows)
     found: list[Figure] = []
@@ -269,7 +269,7 @@ def _mean(group: Group) -> Number:
 
 
 def _mean_from_percentiles(*percentiles: Figure) -> Interval:
-    """Return the bounds of a mean time by its percentiles p50, p75, p90, p95, p99 and its maximum.
+    """Return bounds of a mean time from the percentiles p50, p75, p90, p95, p99 and the maximum.
 
     Between two percentiles every time is at least the lower and at most the higher; `value` is half way.
     """
@@ -287,7 +287,7 @@ def _between(first: Figure, last: Figure) -> Interval:
 
 
 def _period(rate: Figure) -> Interval:
-    """Return the mean time between events of a rate; without bound where the rate may be zero."""
+    """Return the mean time between events at a rate; unbounded where the rate may be zero."""
     fast, slow = rate.interval.high, rate.interval.low
     return Interval(*(1 / each if each > 0 else math.inf for each in (rate.value, fast, slow)))
 

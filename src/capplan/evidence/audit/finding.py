@@ -1,4 +1,4 @@
-"""What an audit finds: a rule or a check, what it says of which figures, and whether they may be believed."""
+"""A finding of an audit: the rule or check, the figures, what is wrong, and whether they may be believed."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def judge(expected: Interval, documented: Interval) -> Verdict:
 
 
 def shown(interval: Interval, unit: str = "1") -> str:
-    """Print an interval for people: `4.38 ms [4.12, 4.62]`, `at least 15 ms`; durations in ms, sizes in GB."""
+    """Return an interval as text: `4.38 ms [4.12, 4.62]`, `at least 15 ms`; durations in ms, sizes in GB."""
     factor, suffix = {"s": (1e3, " ms"), "1/s": (1.0, "/s"), "B": (1e-9, " GB")}.get(unit, (1.0, ""))
     low, value, high = (number * factor for number in (interval.low, interval.value, interval.high))
     if math.isinf(high):
@@ -96,10 +96,10 @@ def _digits(number: float, significant: int = 3) -> str:
 
 
 def at_least(interval: Interval) -> Interval:
-    """Return the interval of what is no less than `interval`."""
+    """Return the interval of all values that are at least `interval`."""
     return Interval(interval.value, interval.low, math.inf)
 
 
 def at_most(interval: Interval) -> Interval:
-    """Return the interval of what is no more than `interval`."""
+    """Return the interval of all values that are at most `interval`."""
     return Interval(interval.value, -math.inf, interval.high)

@@ -233,18 +233,18 @@ class MeasuredRow:
 
     @cached_property
     def series(self) -> tuple[object, ...]:
-        """What runs at different loads have in common."""
+        """The properties that runs of one series share at different loads."""
         reads = self.row.read_fraction
         layout = tuple(getattr(self.row, name) for name in LAYOUT)
         return (*layout, None if reads is None else round(reads, 2), self.request_class)
 
     @cached_property
     def load(self) -> tuple[object, ...]:
-        """What repeats of a run have in common besides."""
+        """The properties that repeats of one run share: the series and the load."""
         return (*self.series, self.row.clients, self.row.offered_tps)
 
     def half_step(self, column: str) -> float:
-        """Return half of the interval that the rounding of a cell allows: as stated, or by its last digit."""
+        """Return half the rounding interval of a cell: from the stated step, or from its last digit."""
         stated = self.rounding.get(column)
         return _resolution(getattr(self.row, column) or 0.0) if stated is None else stated
 
@@ -266,7 +266,7 @@ class MeasuredRow:
 
 
 def _resolution(value: float) -> float:
-    """Return half the last digit that a figure is written with."""
+    """Return half a unit of the last digit of a figure as written."""
     digits = f"{value:.12g}"
     if "e" in digits:
         return abs(value) * 1e-6
@@ -284,7 +284,7 @@ def rate(value: float) -> str:
 
 
 def spread(values: list[float]) -> float:
-    """Return the range of values relative to their middle."""
+    """Return the range of values relative to their median."""
     ordered = sorted(values)
     middle = ordered[len(ordered) // 2]
     return (ordered[-1] - ordered[0]) / middle if middle > 0 else math.inf
@@ -334,7 +334,7 @@ def saturation(measured: MeasuredRow) -> Saturation:
 
 
 def row_findings(measured: MeasuredRow) -> Iterator[Finding]:
-    """Yield what is wrong with a row by itself."""
+    """Yield findings about a row on its own."""
     impossible = [*_values(measured)]
     yield from impossible
     if impossible:
@@ -377,7 +377,7 @@ def _order(measured: MeasuredRow) -> Iterator[Finding]:
 
 
 def mean_bounds(measured: MeasuredRow) -> tuple[float, float]:
-    """Return the lowest and the highest mean that any requests with the row's percentiles have, ms."""
+    """Return the lowest and highest mean that are consistent with the row's percentiles, ms."""
     named = [(PERCENTILES[name], value) for name, value in measured.percentiles.items()]
     top = measured.row.latency_max_ms
     ladder = [(0.0, 0.0), *named, (1.0, math.inf if top is None else top)]
@@ -450,7 +450,7 @@ def _load(measured: MeasuredRow) -> Iterator[Finding]:
 
 
 def _guess(measured: MeasuredRow) -> str:
-    """Say which kind of load the figures look like."""
+    """Guess the kind of load from the figures; return it in words."""
     row = measured.row
     if row.clients and row.latency_mean_ms and row.throughput_tps:
         busy = row.throughput_tps * (row.latency_mean_ms + (row.think_time_ms or 0.0)) / 1000
@@ -485,7 +485,7 @@ def _counts(measured: MeasuredRow) -> Iterator[Finding]:
 
 
 def run_findings(rows: Sequence[MeasuredRow]) -> Iterator[Finding]:
-    """Yield what is wrong between the rows of each run."""
+    """Yield inconsistencies between the rows of each run."""
     runs: defaultdict[object, list[MeasuredRow]] = defaultdict(list)
     for each in rows:
         if each.row.run_id is not None:
@@ -569,7 +569,7 @@ def _rounding(column: str, rows: Sequence[MeasuredRow]) -> float:
 
 
 def series_findings(rows: Sequence[MeasuredRow]) -> Iterator[Finding]:
-    """Yield what is wrong between runs."""
+    """Yield inconsistencies between runs."""
     for series in _grouped(rows, lambda each: each.series):
         yield from _copies(series)
         yield from _flat(series)
@@ -626,7 +626,7 @@ def _flat(series: Sequence[MeasuredRow]) -> Iterator[Finding]:
 
 
 def _units(series: Sequence[MeasuredRow]) -> Iterator[Finding]:
-    """Look for latencies in other units: a steady system does not answer hundreds of times slower at another load."""
+    """Look for latencies in a wrong unit: a steady system does not answer hundreds of times slower at another load."""
     steady = [each for each in series if saturation(each).verdict not in ("backlogged", "overloaded")]
     steady = [each for each in steady if not _busy(each)]  # a busy generator adds its own latency
     known = [(typical, each) for each in steady if (typical := each.row.latency_p50_ms or each.row.latency_mean_ms)]
@@ -657,7 +657,7 @@ def _growth(series: Sequence[MeasuredRow]) -> Iterator[Finding]:
 
 
 def _written(measured: MeasuredRow) -> Iterator[Finding]:
-    """Compare what a run wrote with the data that was there."""
+    """Compare the amount of data that a run wrote with the amount that was there."""
     row, requests = measured.row, measured.requests
     if not requests or not row.row_bytes or not row.data_gib or row.read_fraction is None:
         return
@@ -674,7 +674,7 @@ def _written(measured: MeasuredRow) -> Iterator[Finding]:
 
 
 def _generator_ceiling(series: Sequence[MeasuredRow]) -> Iterator[Finding]:
-    """Look for a throughput that more load does not raise, before servers that are not busy."""
+    """Look for a throughput ceiling that more load does not raise although the servers are not busy."""
     known = [each for each in series if each.row.throughput_tps and each.row.node_cpu_percent is not None]
     for name in ("clients", "offered_tps"):
         ordered = sorted((each for each in known if getattr(each.row, name)), key=lambda each: getattr(each.row, name))
@@ -724,7 +724,7 @@ def _repeats(repeats: Sequence[MeasuredRow]) -> Iterator[Finding]:
 
 
 def scatter(rows: Sequence[MeasuredRow]) -> tuple[int, int, float | None]:
-    """Return how many loads there are, how many have repeats, and the median range of the repeats' throughput."""
+    """Return the number of loads, the number with repeats, and the median range of the repeats' throughput."""
     loads: defaultdict[tuple[object, ...], list[MeasuredRow]] = defaultdict(list)
     for each in rows:
         loads[each.load].append(each)

@@ -1,1 +1,1 @@
-"""Importers: what a load generator or a server's tool has written, as rows of the two tables; one file per kind."""
+"""Importers: outputs of load generators and servers as rows of the two tables; one file per kind."""

@@ -54,7 +54,7 @@ _LEFT_OUT = {"requests": "times the parts of a cycle"}
 
 
 class _Series:
-    """The sum of a tag's histograms, and the time that they span.
+    """The sum of a tag's histograms, and the time span of them.
 
     `HdrHistogram.add` takes several milliseconds where the lengths of arrays differ, and a log has thousands of
     intervals. The arrays count the same values from their start on, so they are added as far as they go.
@@ -66,7 +66,7 @@ class _Series:
         self.add(first, end_s)
 
     def add(self, found: HdrHistogram, end_s: float) -> None:
-        """Add the histogram of a later interval, or of another class."""
+        """Add the histogram of a later interval or of another class."""
         self.end_s = max(self.end_s, end_s)
         if not found.get_total_count():
             return
@@ -160,13 +160,13 @@ def _rows(series: dict[str, _Series], about: str, file: TextFile) -> Iterator[Lo
 
 
 def _operation(tag: str) -> str:
-    """Return the operation of a tag of cassandra-stress; empty for other tags."""
+    """Return the operation in a tag of cassandra-stress; empty for other tags."""
     name, _, kind = tag.rpartition("-")
     return name if kind in ("st", "rt", "wt") else ""
 
 
 def _together(parts: list[_Series]) -> _Series:
-    """Return the sum of several classes."""
+    """Return the sum of several classes' series."""
     first, *others = parts
     series = _Series(first.total, min(each.start_s for each in parts), first.end_s)
     for each in others:
@@ -175,7 +175,7 @@ def _together(parts: list[_Series]) -> _Series:
 
 
 def _note(series: dict[str, _Series], name: str) -> str | None:
-    """Say how much of the response time is a wait before the sending."""
+    """Return a note on how much of the response time is waiting in the client; None if unknown."""
     if f"{name}-wt" not in series:
         return None
     parts = {kind: series[f"{name}-{kind}"].total for kind in ("st", "wt") if f"{name}-{kind}" in series}
@@ -189,7 +189,7 @@ HDR_LOG = Importer("HdrHistogram log", _recognises, _read, exactness=2)
 # ---- cassandra-stress: what it prints on the console. Written from real output of Cassandra 5.0's tool.
 #
 # With `-rate fixed=N` latency counts from the intended start, with `throttle=N` from the sending; the console shows the
-# same setting for both, so that the kind of load stays open unless an HDR log of the run is there (`hdr_log`).
+# same setting for both, so the kind of load stays undetermined unless an HDR log of the run is there (`hdr_log`).
 
 
 _STRESS_FIGURE = re.compile(
@@ -300,7 +300,7 @@ def _stress_offered(settings: dict[str, str]) -> float | None:
 
 
 def _stress_shares(settings: dict[str, str]) -> dict[str, float]:
-    """Return the share of each class that was asked for."""
+    """Return the requested share of each class."""
     ratios = {name: float(ratio) for name, ratio in re.findall(r"(\w+)=([\d.]+)", settings.get("Command Ratios", ""))}
     total = sum(ratios.values())
     return {name: ratio / total for name, ratio in ratios.items()} if total else {}
@@ -332,8 +332,8 @@ CASSANDRA_STRESS = Importer("cassandra-stress console", _is_stress, _read_stress
 
 # ---- latte: its report in JSON, and what it prints. Written from real output of latte 0.29.
 #
-# A cycle is one call of a function of the workload. Its latency does not hold the wait of cycles that no slot was free
-# for: at 15,000/s offered, a real run completed 35 % less in ten seconds with a mean of 79 ms. So an overloaded run
+# A cycle is one call of a function of the workload. Its latency excludes the wait of cycles that find no free slot:
+# at 15,000/s offered, a real run completed 35 % less in ten seconds with a mean of 79 ms. So an overloaded run
 # understates latency, as the audit says. The summary is taken as latte prints it; the first and the last third of the
 # whole intervals show whether the queue grew, without the last interval, which may be partial.
 

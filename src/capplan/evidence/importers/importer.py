@@ -1,4 +1,4 @@
-"""What an importer is, and what importers share: reading numbers and JSON, and columns of latencies."""
+"""The contract of an importer, and shared code: reading numbers and JSON, and columns of latencies."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Importer:
 
 
 def run_id(file: TextFile) -> str:
-    """Return the name of the run that a file is about: files of one run share their name up to the ending."""
+    """Return the name of a file's run: the file name without its ending, which files of one run share."""
     return file.path.stem
 
 

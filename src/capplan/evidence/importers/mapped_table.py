@@ -1,4 +1,4 @@
-"""A CSV table of any origin, with a file that says what its columns are.
+"""A CSV table of any origin, with a file that describes its columns.
 
 [columns]
 throughput_tps = "ops/s"                              # a column of the CSV, in the unit of the table
@@ -36,7 +36,7 @@ _BASES = {
 
 @dataclass(frozen=True)
 class Mapped:
-    """Where a column of the table comes from: the name of a column of the CSV, and a factor into the table's unit."""
+    """The source of one column: a column name of the CSV, and the factor that converts it to the table's unit."""
 
     column: str
     factor: float = 1.0
@@ -44,7 +44,7 @@ class Mapped:
 
 @dataclass(frozen=True)
 class ColumnMap:
-    """What the columns of a CSV are, and what is the same in all rows."""
+    """The mapping of a CSV's columns, and the values that are the same in all rows."""
 
     columns: Mapping[str, Mapped]
     constants: Mapping[str, str] = field(default_factory=dict)

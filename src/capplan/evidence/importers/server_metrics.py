@@ -1,4 +1,4 @@
-"""What servers count of their own work: OpenMetrics text, Prometheus and nodetool."""
+"""Counters that servers keep of their own work: OpenMetrics text, Prometheus and nodetool."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Histogram:
     count: float | None = None
 
     def defect(self) -> str:
-        """Return what is wrong with the histogram as the end of a sentence; empty if nothing is."""
+        """Return what is wrong with the histogram, as the end of a sentence; empty if nothing is."""
         bounds = sorted(self.buckets)
         counts = [self.buckets[bound] for bound in bounds]
         if any(math.isnan(each) or each < 0 for each in counts):
@@ -210,13 +210,13 @@ _NAMED = 6  # histograms in a message
 
 @dataclass(frozen=True)
 class _Server:
-    """A server, and who asks it: the name of a file or of an option."""
+    """A server's address, and the name of the file or option that refers to it."""
 
     url: str
     asker: str
 
     def ask(self, query: str, time: datetime) -> list[tuple[dict[str, str], float]]:
-        """Return labels and value of each series of an instant query.
+        """Return the labels and value of each series that an instant query finds.
 
         Raises
         ------
@@ -341,7 +341,7 @@ def _measured(
 
 
 def recent(url: str, histograms: Sequence[str], end: datetime, length_s: float) -> tuple[LoadTestRow, ...]:
-    """Return one row for each histogram of a server, over the time until `end`.
+    """Return one row for each histogram of a server, for the period that ends at `end`.
 
     Parameters
     ----------
@@ -371,7 +371,7 @@ def recent(url: str, histograms: Sequence[str], end: datetime, length_s: float) 
 
 
 def _durations(server: _Server, end: datetime, length_s: float) -> list[str]:
-    """Return the histograms that have a unit of time in their name and observations in that time."""
+    """Return the histograms with a unit of time in their name and observations in the period."""
     query = (
         f'count by (__name__) (last_over_time({{__name__=~".+_({"|".join(_TIME_UNITS)})_bucket"}}[{length_s:.0f}s]))'
     )

@@ -42,7 +42,7 @@ def _sampled(
     requests: int,
     **cells: Any,
 ) -> LoadTestRow:
-    """Return the row of a class whose every request the file lists."""
+    """Return the row of a class from a file that lists every request."""
     return LoadTestRow(
         run_id=run_id(file),
         request_class=name,
@@ -130,7 +130,7 @@ def _is_ghz(file: TextFile) -> bool:
 
 
 def _ghz_object(pairs: list[tuple[str, Any]]) -> Any:
-    """Return an object, or nothing of one request: a report may list millions."""
+    """Return an object of a report, or None for a single request: a report may list millions of these."""
     found = dict(pairs)
     return None if found.keys() == _GHZ_DETAIL else found
 
@@ -169,8 +169,8 @@ GHZ = Importer("ghz", _is_ghz, _read_ghz)
 
 # ---- k6: its points (`--out json=FILE`) and its summary (`--summary-export FILE`). Written from real output.
 #
-# With an arrival-rate executor k6 does not send what no virtual user is free for: such iterations are `drops`. Their
-# number is the one thing by which the files show that the load was open.
+# With an arrival-rate executor, k6 skips iterations for which no virtual user is free: these are `drops`. Only their
+# number shows in the files that the load was open.
 
 
 _K6_LATENCIES = ("http_req_duration", "grpc_req_duration")
@@ -233,7 +233,7 @@ def _read_k6_points(file: TextFile) -> Imported:
 
 
 def _go_time(text: str, file: TextFile) -> datetime:
-    """Read a time of Go, which may have nine digits of a second."""
+    """Parse a Go timestamp, which may have nine digits of fractional seconds."""
     head, _, rest = text.partition(".")
     digits = rest[: len(rest) - len(rest.lstrip("0123456789"))]
     try:
@@ -318,7 +318,7 @@ def _read_gatling_report(file: TextFile) -> Imported:
 
 
 def _gatling_groups(report: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the statistics of all requests, and of each kind; groups hold kinds and are left out."""
+    """Yield the statistics of all requests and of each kind; groups contain kinds and are left out."""
     contents = report.get("contents", {})
     requests = [each for each in contents.values() if each.get("type") == "REQUEST"]
     if len(requests) != 1:
@@ -396,7 +396,7 @@ GATLING_LOG = Importer("Gatling", _is_gatling_log, _read_gatling_log, exactness=
 # ---- JMeter: its results as CSV (JTL), one line per sample. Written from real output of JMeter 5.4.
 #
 # A thread group does not say whether its threads wait (closed), are paced by a timer (throttled) or come at a rate (the
-# open model thread group), so that the kind of load stays open.
+# open model thread group), so the kind of load stays undetermined.
 
 
 _JMETER_NEEDED = ("timeStamp", "elapsed", "label", "success")

@@ -1,1 +1,1 @@
-"""Measurements of one part, taken from real servers: a collector says its target, its request and its columns."""
+"""Collectors: each measures one part on real servers and defines its target, its request and its columns."""

@@ -1,4 +1,4 @@
-"""Cassandra as the load generator sees it: the cluster, the driver, its statements; and the collectors of the lab's.
+"""Cassandra as the load generator sees it: the cluster, the driver, its statements, and the collectors for it.
 
 A write or a read asks for one row of a fixed table by its key. What a request costs the nodes is the CPU beyond idling.
 
@@ -86,7 +86,7 @@ Operation = Literal["read", "write"]
 
 @dataclass(frozen=True)
 class Load:
-    """What the clients of a run do.
+    """The load of a run.
 
     Attributes
     ----------
@@ -116,12 +116,12 @@ class Load:
 
     @property
     def statement(self) -> tuple[Operation, str, int, bool]:
-        """What is prepared for it."""
+        """The key of the prepared statement for this load."""
         return self.operation, self.level, self.row_bytes, self.tls
 
     @property
     def name(self) -> str:
-        """Its name among the loads of a cluster."""
+        """The name of this load among the loads of a cluster."""
         parts = [self.operation, self.level.lower(), f"{self.row_bytes}b"]
         parts += ["tls"] if self.tls else []
         parts += [] if self.rtt_ms is None else [f"{self.rtt_ms:g}ms"]
@@ -189,7 +189,7 @@ class RunningCluster:
     note: str = ""
 
     def row(self, load_: Load) -> dict[str, Any]:
-        """Return the cells of a load-test row that are known before it is measured."""
+        """Return the cells of a load-test row that are known before the run."""
         reads = load_.operation == "read"
         return {
             "system": "cassandra",
@@ -251,7 +251,7 @@ def cluster_of(layout: Layout, running: State | None = None, killed: str | None 
 
 
 def running_lab() -> State:
-    """Return the lab, all of whose nodes must be up.
+    """Return the lab; all its nodes must be up.
 
     Raises
     ------
@@ -298,7 +298,7 @@ async def connected(cluster: RunningCluster, *, tls: bool = False) -> Any:
 
 
 async def patiently(attempt: Callable[[], Awaitable[Any]], what: str) -> Any:
-    """Try again and again, as long as nodes have not heard of a table.
+    """Repeat an attempt until the nodes know a new table.
 
     Raises
     ------
@@ -325,7 +325,7 @@ async def create(driver: Any, *statements: str) -> None:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of rows with a value of one size, by number; all data centres have its rows.
+    """A table of numbered rows with values of one size; every data centre stores its rows.
 
     Attributes
     ----------
@@ -395,7 +395,7 @@ def collect_reads(settings: Settings, progress: Progress) -> Collected:
 
 
 def collect_load(operation: Operation, settings: Settings, progress: Progress, name: str = "") -> Collected:
-    """Measure an operation: warm up, closed runs, open runs.
+    """Measure an operation: warm-up, closed runs, open runs.
 
     Raises
     ------
@@ -434,7 +434,7 @@ async def _collect(about: About, progress: Progress) -> Collected:
         total = settings.repeats * (len(settings.clients) + len(settings.shares))
         runner = Runner(target, settings, progress, total)
         warm = (await runner.warm_up()).sentence
-        for repeat in range(1, settings.repeats + 1):  # so that a drift of the machine is in all of them
+        for repeat in range(1, settings.repeats + 1):  # so that a drift of the machine affects all of them
             for clients in settings.clients:
                 most = await runner.step(clients, repeat=repeat)
             for share in settings.shares:
@@ -452,7 +452,7 @@ async def _collect(about: About, progress: Progress) -> Collected:
 
 
 async def _request(driver: Any, operation: Operation, settings: Settings) -> Request:
-    """Prepare the statement of a collector; rows that are read are written first, and one is looked at."""
+    """Prepare a collector's statement; for reads, write the rows first and check one of them."""
     table = Table(f"{KEYSPACE}.collected_{settings.row_bytes}", settings.row_bytes, ROWS)
     await create(driver, table.creation)
     if operation == "write":
@@ -467,7 +467,7 @@ async def _request(driver: Any, operation: Operation, settings: Settings) -> Req
 
 @dataclass(frozen=True)
 class About:
-    """What all rows of a collection share."""
+    """Facts that all rows of a collection share."""
 
     name: str
     operation: Operation
@@ -490,7 +490,7 @@ class About:
         return run.row({**columns, "run_id": self._run_id(run)}, [shared, warm])
 
     def parts(self, runs: Sequence[Run], idle: float, warm: str) -> Iterator[MicrobenchRow]:
-        """Yield what an operation costs at each end, at each load; the nodes use some cores (`idle`) without load."""
+        """Yield the cost of an operation at each end and each load; the nodes use `idle` cores without load."""
         for run in runs:
             layout, how = self.lab.layout, f"closed, {run.clients} clients"
             if run.offered_per_s is not None:
@@ -515,7 +515,7 @@ class About:
 
 
 def collect_client(settings: Settings, progress: Progress) -> Collected:
-    """Measure the ceiling of the generator itself; with the driver, too, if a lab runs."""
+    """Measure the ceiling of the load generator, and with the driver if a lab runs."""
     progress("without a server", 0, 2)
     rows = load.run(_alone(settings))
     remarks = ["the generator alone makes requests that are answered at once"]
@@ -567,7 +567,7 @@ def _generator(operation: str, conditions: str, samples: int) -> MicrobenchRow:
 def _ceiling(
     threads: Sequence[float], all_threads: Sequence[float], operation: str, conditions: str, samples: int
 ) -> Iterator[MicrobenchRow]:
-    """Yield the CPU of a request, and the rate at which the thread of the event loop would be busy all the time."""
+    """Yield the CPU time per request, and the rate at which the event loop's thread would be 100 % busy."""
     part = _generator(operation, conditions, samples)
     cost = mean_row(part, threads, quantity="thread_time")
     yield cost
@@ -582,7 +582,7 @@ def _ceiling(
 
 
 def collect_pool(settings: Settings, progress: Progress) -> Collected:
-    """Measure a full pool of threads for clients.
+    """Measure a full pool of client threads.
 
     Raises
     ------
@@ -603,7 +603,7 @@ def collect_pool(settings: Settings, progress: Progress) -> Collected:
 
 
 def _threads(lab: State) -> int:
-    """Return how many threads a node has for clients."""
+    """Return the number of client threads of a node."""
     if not lab.layout.release.virtual_tables:
         return NATIVE_TRANSPORT_THREADS
     with session(lab.layout) as cql:
@@ -612,7 +612,7 @@ def _threads(lab: State) -> int:
 
 
 def pool_rows(runs: Sequence[LoadTestRow], threads: int, release: str) -> Iterator[MicrobenchRow]:
-    """Yield the threads that were at work, the hand-off, and the throughput of a full pool beside its prediction.
+    """Yield the busy threads, and the throughput of a full pool beside its prediction.
 
     The run with the fewest clients is the first one, and all that the prediction uses: as many requests are under way
     as there are threads, each for as long as it took then (Little's law).
@@ -648,7 +648,7 @@ def pool_rows(runs: Sequence[LoadTestRow], threads: int, release: str) -> Iterat
 
 
 def _nodes(row: LoadTestRow) -> int:
-    """Return how many nodes coordinate: those of the first data centre."""
+    """Return the number of coordinators: the nodes of the first data centre."""
     return row.cass_nodes if isinstance(row.cass_nodes, int) else (row.cass_nodes or (1,))[0]
 
 
@@ -656,7 +656,7 @@ def _nodes(row: LoadTestRow) -> int:
 
 
 def collect_counts(settings: Settings, progress: Progress) -> Collected:
-    """Ask every node what it has counted since its start.
+    """Read every node's counters since its start.
 
     Raises
     ------
@@ -683,7 +683,7 @@ def _counted(lab: State, node: Node, operation: str, **cells: Any) -> Microbench
 
 
 def _virtual_tables(lab: State, node: Node) -> Iterator[MicrobenchRow]:
-    """Yield counts. Latencies of these tables are left out: some versions print seconds in columns of milliseconds."""
+    """Yield counters of virtual tables, without their latencies: some versions print seconds in ms columns."""
     plain: dict[str, Any] = {"statistic": "constant", "unit": "1", "note": "virtual tables"}
     with session(lab.layout, node) as cql:
         for table, (component, operation) in _COUNTED.items():

@@ -1,4 +1,4 @@
-"""What a collector is: the figures that it measures, the model parameter that they are for, and its bounds."""
+"""The contract of a collector: the figures that it measures, the model parameter that they inform, and its bounds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NS_PER_MS = 1e6
 
 @dataclass(frozen=True)
 class Settings:
-    """What a measurement may take, and what it asks for.
+    """The limits and parameters of a measurement.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Timed:
-    """A histogram of latencies in ns, and the time that it is about, in seconds since 1970."""
+    """A histogram of latencies in ns, and its time span in seconds since 1970."""
 
     tag: str
     began_s: float
@@ -70,7 +70,7 @@ class Timed:
 
 @dataclass(frozen=True)
 class Collected:
-    """What a collector has measured.
+    """The measurements of a collector.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Collected:
 
 @dataclass(frozen=True)
 class Files:
-    """Where a collection is.
+    """The paths of a collection's files.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class Files:
 
 @dataclass(frozen=True)
 class Collection(VerbAnswer):
-    """What `collect --json` prints.
+    """The JSON that `collect --json` prints.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ class Collection(VerbAnswer):
 
 
 def write_histograms(found: Sequence[Timed], path: Path) -> None:
-    """Write a line for each histogram; its tag is the name of the run."""
+    """Write one line per histogram, tagged with the name of the run."""
     lines = ["#[Histogram log format version 1.3]", "# latencies in ns, from the intended start in open runs"]
     start = min(each.began_s for each in found)
     lines.append(f"#[StartTime: {start:.3f} (seconds since epoch)]")
@@ -148,7 +148,7 @@ def write_histograms(found: Sequence[Timed], path: Path) -> None:
 
 @dataclass(frozen=True)
 class Costs:
-    """What one request takes.
+    """The time that one request takes at each place.
 
     Attributes
     ----------
@@ -166,18 +166,18 @@ class Costs:
 
     @property
     def total_s(self) -> float:
-        """Latency of a request that is alone."""
+        """Latency of a request without queueing."""
         return self.client_s + self.server_s + self.other_s
 
 
 class Forecast(Protocol):
-    """Says what a load will show, before it is run. The lab knows no model, so whoever collects brings one."""
+    """Predicts the result of a load before it runs; the caller brings one, because the lab knows no model."""
 
     def throughput_per_s(self, costs: Costs, cores: int, clients: int) -> float:
-        """Return how many requests closed clients complete per second, without time to think."""
+        """Return the throughput of closed clients without think time, requests per second."""
 
     def latency_s(self, costs: Costs, cores: int, rate_per_s: float) -> float:
-        """Return the mean latency of an open load, whose requests come at random times."""
+        """Return the mean latency of open traffic with Poisson arrivals."""
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,7 @@ class Collector:
 
     @property
     def function(self) -> Callable[..., Collected]:
-        """What measures."""
+        """The function that measures."""
         module, _, name = self.place.partition(":")
         found: Callable[..., Collected] = getattr(import_module(f"{_PACKAGE}.{module}"), name)
         return found

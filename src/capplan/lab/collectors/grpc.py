@@ -92,7 +92,7 @@ async def _collect(
 def _predicted(
     smaller: Sequence[tuple[int, Mapping[str, Sequence[Sample]]]], clients: int, forecast: Forecast
 ) -> dict[str, float]:
-    """Return the throughput that a number of clients will reach, by kind, from what fewer clients cost."""
+    """Return the predicted throughput at a number of clients, by kind, from the costs measured with fewer clients."""
     if not smaller:
         return {}
     (fewest, first), (_, last) = smaller[0], smaller[-1]

@@ -120,7 +120,7 @@ def search_messages() -> list[bytes]:
 
 
 def bind_messages() -> list[bytes]:
-    """Return the request to bind as each entry, as sent."""
+    """Return the bind request for each entry, as sent."""
     from ldap3 import SIMPLE
     from ldap3.operation.bind import bind_operation
 
@@ -138,7 +138,7 @@ def _message(name: str, request: object) -> bytes:
 
 
 def decoded(message: bytes) -> tuple[int, int]:
-    """Return the tag of an answer, and its result code; 0 for an answer that has none."""
+    """Return the tag and result code of an answer; the code is 0 for an answer without one."""
     from ldap3.utils.asn1 import decode_message_fast
 
     found = decode_message_fast(message)  # type: ignore[no-untyped-call]  # of ldap3
@@ -147,7 +147,7 @@ def decoded(message: bytes) -> tuple[int, int]:
 
 
 def _size(received: bytes) -> int:
-    """Return the size of the first message; -1 if too little of it is there."""
+    """Return the size of the first message; -1 if too few bytes have arrived."""
     from ldap3.strategy.base import BaseStrategy
 
     return int(BaseStrategy.compute_ldap_message_size(received))  # type: ignore[no-untyped-call]  # of ldap3
@@ -157,7 +157,7 @@ _Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class _Connections:
-    """Open connections; each request takes one that is free, opens one, or waits if there are many."""
+    """Open connections; a request takes a free one, opens a new one, or waits if too many are open."""
 
     def __init__(self, port: int, messages: Sequence[bytes]) -> None:
         self._port, self._messages = port, messages
@@ -180,7 +180,7 @@ class _Connections:
 
 
 async def _exchange(connection: _Connection, message: bytes) -> None:
-    """Send a request and wait for the end of its answer, whose result code must be that of success."""
+    """Send a request and wait for the end of its answer, which must report success."""
     reader, writer = connection
     writer.write(message)
     left, tag, code, entries = b"", _ENTRY, _SUCCESS, 0

@@ -1,4 +1,4 @@
-"""Links on their own: the round trip between data centres and within one, and what TLS adds at a client and a node.
+"""Links on their own: round trips within and between data centres, and the cost of TLS at client and node.
 
 Both are exchanges over one connection. TLS is measured by the least of Cassandra's native protocol (version 4) that
 times a connection, start up and ask a question; plain and TLS alternate on one warm node.
@@ -51,7 +51,7 @@ def connect(address: str, port: int) -> socket.socket:
 
 
 def receive(connection: socket.socket, size: int) -> bytes:
-    """Receive exactly so many bytes.
+    """Receive exactly the given number of bytes.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def receive(connection: socket.socket, size: int) -> bytes:
 
 
 def echo_times_s(connection: socket.socket, message: bytes, count: int) -> list[float]:
-    """Send a message and wait for its echo, so many times; return each time in seconds."""
+    """Send a message and wait for its echo, repeatedly; return each round-trip time in seconds."""
     found = []
     for _ in range(count):
         began = time.perf_counter()
@@ -134,7 +134,7 @@ def start_up(connection: socket.socket) -> None:
 
 
 def query(connection: socket.socket, text: str) -> int:
-    """Ask a question, and return how many bytes the answer has.
+    """Send a query and return the size of the answer in bytes.
 
     Raises
     ------
@@ -160,7 +160,7 @@ _Costs = tuple[float, ...]
 
 @dataclass(frozen=True)
 class _Side:
-    """A way to connect to a node: plain, or by TLS."""
+    """A way to connect to a node: plain or with TLS."""
 
     address: str
     process: Process
@@ -173,7 +173,7 @@ class _Side:
         return found
 
     def timed(self, what: Callable[[], object], count: int) -> _Costs:
-        """Do something so many times."""
+        """Repeat an operation the given number of times."""
         before = (cpu_s(self.process), time.process_time(), time.perf_counter())
         for _ in range(count):
             what()
@@ -230,7 +230,7 @@ def _round(side: _Side) -> dict[str, _Costs]:
 
 
 def _rows(costs: dict[str, list[list[_Costs]]], lab: State, used: str) -> Iterator[MicrobenchRow]:
-    """Yield what TLS adds, as differences of neighbouring rounds."""
+    """Yield the cost of TLS as differences between neighbouring rounds."""
     kib = (_LARGE_BYTES - _SIZES["small"]) / 1024
     for place, end in enumerate(_ENDS):
         added = {name: [tls[place] - plain[place] for plain, tls in rounds] for name, rounds in costs.items()}

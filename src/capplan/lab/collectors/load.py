@@ -1,4 +1,4 @@
-"""The load runner: warm up, step the load, check whether the generator was the limit, write the row.
+"""The load runner: warms up, steps through the loads, checks whether the generator was the limit, writes the row.
 
 A collector says what its target is, how to send one request, and which columns describe it. Closed clients and open
 loads share one generator: one thread runs all requests in an event loop that waits to the microsecond, and latency of
@@ -62,19 +62,19 @@ WINDOWS = 4
 _RANGE = 0.10  # of their mean, between the slowest and the fastest
 _TREND = 0.05  # of their mean, between the halves
 _IDLE_S = 1.5
-_PAUSE_S = 0.3  # between runs, so that what one leaves is not in the next
+_PAUSE_S = 0.3  # between runs, so that leftovers of one do not affect the next
 
 
 @dataclass(frozen=True)
 class Servers:
-    """The processes that answer: nodes, whose CPU is measured one by one, and what else belongs to the lab."""
+    """The server processes: nodes, whose CPU is measured one by one, and other processes of the lab."""
 
     nodes: tuple[Process, ...] = ()
     beside: tuple[Process, ...] = ()
 
     @property
     def all(self) -> tuple[Process, ...]:
-        """All of them."""
+        """All processes."""
         return self.nodes + self.beside
 
 
@@ -144,13 +144,13 @@ class Sample:
 
     @property
     def client_percent(self) -> float:
-        """CPU of the generator's busiest thread, per cent of what it could get of a core."""
+        """CPU of the generator's busiest thread, in per cent of the core time that it could get."""
         free_s = max(self.duration_s - self.thread_waited_s, self.thread_cpu_s, 1e-9)
         return 100.0 * self.thread_cpu_s / free_s
 
     @property
     def parts_with_requests(self) -> tuple[Part, ...]:
-        """Parts in which requests were completed; the whole run if it was too short for any."""
+        """Parts in which requests completed; the whole run if it was too short for any."""
         whole = Part(self.completed, sum(self.server_cpu_s), self.client_cpu_s, self.thread_cpu_s)
         return tuple(each for each in self.parts if each.completed) or (whole,)
 
@@ -164,7 +164,7 @@ class Sample:
 
 
 class _Meter:
-    """What the requests of a run leave, and the clocks at its start, between its parts, and at its end."""
+    """Results of the requests of a run, and the clocks at its start, between its parts, and at its end."""
 
     def __init__(self, servers: Servers, duration_s: float) -> None:
         self.latencies, self.lateness, self.errors = list[float](), list[float](), 0
@@ -210,7 +210,7 @@ class _Meter:
 
 
 def _waited_s() -> float:
-    """Return how long this thread could have run and no core was free."""
+    """Return how long this thread was ready to run but had no core."""
     try:
         cells = Path("/proc/thread-self/schedstat").read_text(encoding="ascii").split()
     except OSError:
@@ -219,7 +219,7 @@ def _waited_s() -> float:
 
 
 def _machine_cpu_s() -> float:
-    """Return the CPU time that all processes of this machine have used, or that its host took from it."""
+    """Return the CPU time used by all processes of this machine, including time stolen by its host."""
     with Path("/proc/stat").open(encoding="ascii") as lines:
         cells = list(map(int, next(lines).split()[1:9]))
     user, nice, system, _idle, _wait, interrupt, soft, stolen = cells
@@ -227,7 +227,7 @@ def _machine_cpu_s() -> float:
 
 
 def run(main: Awaitable[T]) -> T:
-    """Run the main coroutine of a measurement in an event loop that waits to the microsecond (epoll: millisecond)."""
+    """Run a measurement's main coroutine in an event loop with microsecond timers (epoll has milliseconds)."""
 
     async def awaited() -> T:
         return await main
@@ -239,7 +239,7 @@ def run(main: Awaitable[T]) -> T:
 async def closed(
     request: Request, clients: int, duration_s: float, most: int, servers: Servers = _NONE, first: int = 0
 ) -> Sample:
-    """Let clients make one request after the other, without time to think.
+    """Let clients send one request after another, without think time.
 
     Parameters
     ----------
@@ -286,7 +286,7 @@ def arrivals(rate_per_s: float, duration_s: float, most: int, seed: int) -> NDAr
 
 
 async def paced(request: Request, starts: NDArray[np.float64], servers: Servers = _NONE, first: int = 0) -> Sample:
-    """Start requests at their intended times, whatever happens to the others.
+    """Start requests at their intended times, independently of earlier ones.
 
     Latency counts from the intended start, so that a request that is sent late has waited.
     """
@@ -327,7 +327,7 @@ async def paced(request: Request, starts: NDArray[np.float64], servers: Servers 
 
 @contextmanager
 def _metered(servers: Servers, duration_s: float) -> Iterator[_Meter]:
-    """Begin a run, in which no garbage is collected."""
+    """Begin a run with garbage collection switched off."""
     gc.collect()
     gc.disable()
     try:
@@ -356,7 +356,7 @@ class WarmUp:
 
     @property
     def sentence(self) -> str:
-        """What happened, in words."""
+        """The result of the warm-up, in words."""
         last = ", ".join(f"{1e6 * each:.0f}" for each in self.costs_s[-WINDOWS:])
         time_s, shown = len(self.costs_s) * self.window_s, f"the last windows: {last} us of CPU a request"
         if self.steady:
@@ -375,7 +375,7 @@ def is_steady(costs: Sequence[float]) -> bool:
 
 
 async def warm_up(window: Callable[[float], Awaitable[float]], window_s: float, most_s: float) -> WarmUp:
-    """Load until the cost of a request is steady.
+    """Apply load until the cost of a request is steady.
 
     Parameters
     ----------
@@ -400,13 +400,13 @@ async def idle_cores(servers: Servers) -> float:
 
 
 async def pause(rtt_s: float = 0.0) -> None:
-    """Wait until the last run has ended at the servers, too, however far they are."""
+    """Wait until the last run has ended, also at the servers."""
     await asyncio.sleep(_PAUSE_S + 2 * rtt_s)
 
 
 @dataclass(frozen=True)
 class Target:
-    """What is loaded.
+    """The system under load.
 
     Attributes
     ----------
@@ -423,7 +423,7 @@ class Target:
     unanswered: str = "no request was answered"
 
     def answered(self, sample: Sample) -> Sample:
-        """Return a sample that has answers.
+        """Return the sample; raise an error if no request was answered.
 
         Raises
         ------
@@ -434,16 +434,16 @@ class Target:
             raise InputError(self.unanswered.format(sample.duration_s))
         return sample
 
-    async def sampled(  # all that a run is
+    async def sampled(  # the full description of a run
         self, clients: int | None, rate_per_s: float | None, duration_s: float, most: int, seed: int, first: int = 0
     ) -> Sample:
-        """Load by closed clients, or without them at a rate; the first request has a number (`first`)."""
+        """Load with closed clients, or at a rate if `clients` is None; the first request has the number `first`."""
         if clients is not None:
             return await closed(self.request, clients, duration_s, most, self.servers, first)
         return await paced(self.request, arrivals(rate_per_s or 1.0, duration_s, most, seed), self.servers, first)
 
     async def warmed_up(self, clients: int, most: int, most_s: float, window_s: float = 1.0) -> WarmUp:
-        """Load until a request costs the same CPU, or takes the same time if no server is on this machine.
+        """Load until the CPU time of a request is steady, or its latency if no server runs on this machine.
 
         Raises
         ------
@@ -463,7 +463,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Run:
-    """One run: what was asked, and what came."""
+    """One run: its load, and its results."""
 
     name: str
     clients: int | None
@@ -509,7 +509,7 @@ class Run:
 
 @dataclass
 class Runner:
-    """Loads one target step by step, as the settings of a collector ask.
+    """Steps one target through the loads that a collector's settings ask for.
 
     Attributes
     ----------
@@ -535,7 +535,7 @@ class Runner:
     runs: list[Run] = field(default_factory=list)
 
     async def warm_up(self) -> WarmUp:
-        """Load with the most clients until the speed is steady."""
+        """Load with the most clients until the cost of a request is steady."""
         asked = self.settings
         self.progress(f"{self.prefix}warming up until the speed is steady", 0, 1)
         return await self.target.warmed_up(max(asked.clients), asked.requests, asked.warm_up_s)
@@ -543,7 +543,7 @@ class Runner:
     async def step(
         self, clients: int | None, rate_per_s: float | None = None, seed: int = 0, repeat: int | None = None
     ) -> Run:
-        """Run closed clients, or an open load; repeats have their number in their names."""
+        """Run closed clients or open traffic; repeats have their number in the name."""
         asked, name, said = self.settings, f"closed-{clients}", f"{clients} closed clients"
         if rate_per_s is not None:
             name, said = f"open-{rate_per_s:.0f}", f"{rate_per_s:,.0f} requests/s"
@@ -557,12 +557,12 @@ class Runner:
 
 
 def rounded(rate_per_s: float) -> float:
-    """Return a rate that people can read: three digits."""
+    """Return a rate rounded to three digits."""
     return float(f"{rate_per_s:.3g}")
 
 
 def load_cells(clients: int | None, offered_per_s: float | None) -> dict[str, Any]:
-    """Return the columns of a load-test row that say what the clients do; without clients, the load is open."""
+    """Return the load columns of a load-test row; without clients, the load is open."""
     return {
         "load_kind": "open" if clients is None else "closed",
         "clients": clients,
@@ -572,7 +572,7 @@ def load_cells(clients: int | None, offered_per_s: float | None) -> dict[str, An
 
 
 def doubt_cells(sample: Sample) -> dict[str, Any]:
-    """Return the columns of a load-test row that tell whether the run can be believed."""
+    """Return the columns of a load-test row that show whether to trust the run."""
     late = float(np.median(sample.lateness_s)) if len(sample.lateness_s) else 0.0
     behind = bool(sample.completed and late > LATE * np.median(sample.latencies_s))
     return {
@@ -582,12 +582,12 @@ def doubt_cells(sample: Sample) -> dict[str, Any]:
 
 
 def doubts(sample: Sample) -> list[str]:
-    """Return in words why a run should not be fitted."""
+    """Return in words the reasons not to fit a run."""
     return [_DOUBTS[name] for name, doubted in doubt_cells(sample).items() if doubted]
 
 
 def doubted(runs: Iterable[tuple[str, Sample]]) -> list[str]:
-    """Return each doubt with the names of the runs that it is about."""
+    """Return each doubt with the names of the affected runs."""
     found: dict[str, list[str]] = {}
     for name, sample in runs:
         for doubt in doubts(sample):
@@ -596,14 +596,14 @@ def doubted(runs: Iterable[tuple[str, Sample]]) -> list[str]:
 
 
 def latency_columns(sample: Sample) -> dict[str, Any]:
-    """Return the columns of latencies, without percentiles that rest on a few requests."""
+    """Return the latency columns, without percentiles that rest on too few requests."""
     found = of_samples(1000 * sample.latencies_s)
     rest = {name for name, share in PERCENTILES.items() if sample.completed * (1 - share) < _BEHIND}
     return {name: value for name, value in found.items() if name not in rest}
 
 
 class PerRequest(NamedTuple):
-    """CPU time of a request in each part of a run, and how far the clock may be off in that of the servers."""
+    """CPU time per request in each part of a run, and the clock error in that of the servers."""
 
     servers: list[float]
     client: list[float]
@@ -612,7 +612,7 @@ class PerRequest(NamedTuple):
 
 
 def per_request(sample: Sample, idle: float = 0.0) -> PerRequest:
-    """Return what a request costs, less what the servers need without load (`idle`, cores)."""
+    """Return the CPU cost per request, less what the servers use without load (`idle`, cores)."""
     whole, idle_s = sample.parts_with_requests, idle * sample.duration_s / PARTS
     return PerRequest(
         [(each.server_cpu_s - idle_s) / each.completed for each in whole],
@@ -623,18 +623,18 @@ def per_request(sample: Sample, idle: float = 0.0) -> PerRequest:
 
 
 def figure(collector: str, system: str, operation: str, **cells: Any) -> MicrobenchRow:
-    """Return the row of a figure of this machine by what its collector says; other cells stand above the usual ones."""
+    """Return a microbenchmark row for a figure of this machine; `cells` override the defaults."""
     usual = {"run_id": collector, "host": machine(), "source": f"capplan collect {collector}"}
     return MicrobenchRow(system=system, operation=operation, **{**usual, **cells})
 
 
 def clock_note() -> str:
-    """Return in words how exact the CPU clock is."""
+    """Return in words the precision of the CPU clock."""
     return f"step of the CPU clock {1000 * cpu_quantum_s():.2g} ms"
 
 
 def mean_interval(values: Sequence[float], error: float = 0.0) -> tuple[float, float, float]:
-    """Return a mean and its 95 % interval: the scatter of the values, and an error that all of them may have."""
+    """Return a mean and its 95 % interval, from the scatter of the values and an error common to all of them."""
     mean, half = fmean(values), error
     if len(values) > 1:
         half += float(student.ppf(0.975, len(values) - 1)) * stdev(values) / sqrt(len(values))
@@ -665,14 +665,14 @@ def mean_row(
 
 
 def quantiles(values: Sequence[float]) -> Iterator[tuple[str, float]]:
-    """Yield statistics of values by name; none that rests on a few of them."""
+    """Yield statistics of the values by name, without those that rest on too few values."""
     for name, share in QUANTILES.items():
         if name != "p99" or len(values) * (1 - share) >= _BEHIND:
             yield name, float(np.quantile(values, share))
 
 
 def lateness_rows(part: MicrobenchRow, sample: Sample, note: str) -> Iterator[MicrobenchRow]:
-    """Yield how late the requests of an open run were sent."""
+    """Yield how late an open run sent its requests."""
     if len(sample.lateness_s):
         for statistic, share in (("p50", 0.5), ("p99", 0.99)):
             cells: dict[str, Any] = {"statistic": statistic, "value": float(np.quantile(sample.lateness_s, share))}
@@ -680,7 +680,7 @@ def lateness_rows(part: MicrobenchRow, sample: Sample, note: str) -> Iterator[Mi
 
 
 def quantum_row(run_id: str) -> MicrobenchRow:
-    """Return the step of the CPU clock as a row."""
+    """Return the CPU clock's step as a row."""
     note = f"a difference of two readings is off by at most {cpu_error_s() * 1000:.3g} ms"
     row = figure(run_id, "machine", "reading", version=platform.release(), component="cpu clock", source=None)
     return replace(row, quantity="step", statistic="p50", value=cpu_quantum_s(), unit="s", note=note)

@@ -1,4 +1,4 @@
-"""RADIUS: an authentication at a FreeRADIUS of its own, and one that it passes on to a second FreeRADIUS."""
+"""RADIUS: an authentication that a FreeRADIUS server answers itself, and one that it proxies to a second server."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ _MODEL = "openprovider: a message that is passed on takes front_s twice, once fo
 
 
 def collect(settings: Settings, progress: Progress, forecast: Forecast) -> Collected:
-    """Measure requests that a server answers itself, and ones that it passes on.
+    """Measure requests that a server answers itself and requests that it proxies.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Runs of several loads in turn on one cluster, repeat by repeat, so that a drift of the machine is in all of them."""
+"""Runs several loads in turn on one cluster, repeat by repeat, so that a drift of the machine affects all of them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SEED = 1
 
 @dataclass(frozen=True)
 class Bounds:
-    """How long and how often.
+    """The length and the number of runs.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ def run_name(stage: str, load_: Load, repeat: int) -> str:
 
 
 def seed_of(run: str) -> int:
-    """Return the seed of a run by its name: the same after an interruption, and another one for each repeat."""
+    """Return the seed of a run from its name: the same after an interruption, different for each repeat."""
     return zlib.crc32(run.encode())
 
 
@@ -60,7 +60,7 @@ def measure(  # two callers, in one file
     done: Callable[[LoadTestRow], None],
     progress: Progress,
 ) -> None:
-    """Measure loads in turn, as often as asked, without the runs that are finished.
+    """Measure loads in turn with the requested repeats; skip runs that are finished.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def measure(  # two callers, in one file
 
 
 def table_of(cluster: RunningCluster, row_bytes: int) -> Table:
-    """Return the table with rows of a size, which all data centres have."""
+    """Return the table with rows of a size; every data centre stores its rows."""
     return Table(f"{cluster.keyspace}.live_{row_bytes}", row_bytes, ROWS)
 
 
@@ -144,13 +144,13 @@ async def create_tables(driver: Any, cluster: RunningCluster, sizes: Sequence[in
 
 
 class RoundTrip:
-    """The round trip between data centres, changed only where it differs."""
+    """The round trip between data centres; changes it only if the new value differs."""
 
     def __init__(self, cluster: RunningCluster) -> None:
         self._set, self._now = cluster.set_rtt, -1.0
 
     async def become(self, rtt_ms: float | None) -> None:
-        """Change the round trip, and wait until messages on their way have arrived."""
+        """Change the round trip, and wait until messages in flight have arrived."""
         if self._set is not None and rtt_ms is not None and rtt_ms != self._now:
             self._set(rtt_ms)
             self._now = rtt_ms

@@ -1,4 +1,4 @@
-"""Servers that a collector starts on its own, which needs no lab: found, run in a folder, loaded, and ended with it.
+"""Servers that a collector starts without a lab: found, started in a folder of their own, loaded, and stopped again.
 
 Small closed runs come first, then a forecast from their costs, then the runs that it is about. So a prediction stays
 one.
@@ -61,7 +61,7 @@ _LAST_LINES = 3
 
 
 def needed_program(names: Sequence[str], package: str) -> str:
-    """Return the path of a program of Debian or of another distribution.
+    """Return the path of an installed program that the Linux distribution provides.
 
     Raises
     ------
@@ -91,12 +91,12 @@ def needed_module(module: str, package: str) -> None:
 
 
 def existing(folders: Sequence[str]) -> str | None:
-    """Return the first folder that exists; distributions put the same files into different ones."""
+    """Return the first existing folder; distributions install the same files in different folders."""
     return next((each for each in folders if Path(each).is_dir()), None)
 
 
 def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
-    """Return a port of loopback that nothing uses now."""
+    """Return a free loopback port."""
     with socket.socket(socket.AF_INET, kind) as tried:
         tried.bind((LOOPBACK, 0))
         return int(tried.getsockname()[1])
@@ -104,7 +104,7 @@ def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
 
 @contextmanager
 def own_folder(name: str) -> Iterator[Path]:
-    """Make a folder for a server's files; it is deleted in the end."""
+    """Make a folder for a server's files; delete it at the end."""
     with TemporaryDirectory(prefix=f"capplan-{name}-", ignore_cleanup_errors=True) as folder:
         yield Path(folder)
 
@@ -117,13 +117,13 @@ def version_of(program: str, option: str) -> str:
 
 
 def says(log: Path, words: str) -> bool:
-    """Whether a log has some words."""
+    """Whether a log contains a text."""
     return log.exists() and words in log.read_text(encoding="utf-8", errors="replace")
 
 
 @contextmanager
 def running(name: str, command: Sequence[str], log: Path, ready: Callable[[], bool]) -> Iterator[Process]:
-    """Run a server in the background; it ends with the context, and with this process however that ends.
+    """Run a server in the background; it ends with the context and, at the latest, with this process.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def _last_lines(log: Path) -> str:
 
 @dataclass(frozen=True)
 class Expectation:
-    """What the model says of a kind of request before it is measured: a multiple of another kind's CPU, and why."""
+    """The model's prediction for a request kind before its measurement: a multiple of another kind's CPU, and why."""
 
     kind: str
     server: str
@@ -216,7 +216,7 @@ class Subject:
 
 
 def costs_of(few: Sample, clients: int, many: Sample, server_s: float) -> Costs:
-    """Return what a request takes, from two closed runs.
+    """Estimate the costs of a request from two closed runs.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ def costs_of(few: Sample, clients: int, many: Sample, server_s: float) -> Costs:
 def measure(
     connected: AbstractAsyncContextManager[Subject], settings: Settings, progress: Progress, forecast: Forecast
 ) -> Collected:
-    """Measure every kind of request: warm up, run fewer clients, predict, run the most clients and open loads.
+    """Measure every kind of request: warm-up, few clients, prediction, then most clients and open loads.
 
     Raises
     ------
@@ -276,7 +276,7 @@ async def _measured(subject: Subject, settings: Settings, progress: Progress, fo
 
 @dataclass
 class _Kind:
-    """A kind of request: its runs, what the smaller ones cost, and predictions beside what was seen."""
+    """One kind of request: its runs, its costs in the smaller runs, and predictions beside measurements."""
 
     subject: Subject
     kind: str
@@ -288,7 +288,7 @@ class _Kind:
     pairs: list[tuple[MicrobenchRow, MicrobenchRow]] = field(default_factory=list)
 
     async def measure(self, forecast: Forecast) -> None:
-        """Measure, in the order in which a prediction stays one."""
+        """Measure in an order that keeps every prediction ahead of its measurement."""
         runner, asked = self.runner, self.runner.settings
         self.warm = (await runner.warm_up()).sentence
         small = [await runner.step(clients) for clients in self._fewer]
@@ -305,11 +305,11 @@ class _Kind:
 
     @property
     def _fewer(self) -> tuple[int, ...]:
-        """Clients of the runs whose costs the prediction uses."""
+        """Client counts of the runs that the prediction uses."""
         return self.runner.settings.clients[:-1] or self.runner.settings.clients
 
     def _compare(self, run: Run, prediction: float) -> None:
-        """Put a prediction beside what a run shows: throughput if it is closed, latency if it is open."""
+        """Record a prediction beside a run's result: throughput of a closed run, latency of an open one."""
         closed = run.offered_per_s is None
         cells = ("throughput", "1/s") if closed else ("latency", "s")
         part = replace(self._part(run, cells[0]), statistic="mean", unit=cells[1])  # type: ignore[arg-type]  # words of the Literal
@@ -323,7 +323,7 @@ class _Kind:
         return " and ".join(map(str, self._fewer))
 
     def _cpu_s(self, sample: Sample) -> dict[str, float]:
-        """Return the CPU of a request at each server; what the only one needs without load is taken off."""
+        """Return the CPU time per request at each server; with a single server, its idle CPU is subtracted."""
         idle_s = self.idle * sample.duration_s if len(self.subject.servers) == 1 else 0.0
         return {
             name: max(cpu - idle_s, 0.0) / max(sample.completed, 1)
@@ -331,7 +331,7 @@ class _Kind:
         }
 
     def expect(self, before: Mapping[str, _Kind]) -> None:
-        """Put what the model says of the CPU, from kinds that were measured before, beside what was measured."""
+        """Record the model's CPU prediction, from kinds measured before, beside the measurement."""
         if said := self.subject.expected.get(self.kind):
             part = replace(self._part(None, "cpu_time"), statistic="mean", unit="s")
             part = replace(part, operation=f"{self.kind}, {said.server}")
@@ -340,7 +340,7 @@ class _Kind:
             self.expected = (predicted, replace(part, component=MEASURED, value=self.cpu_s[said.server]))
 
     def remarks(self) -> Iterator[str]:
-        """Yield what a reader must know."""
+        """Yield remarks for the reader."""
         yield self.warm
         if self.pairs:
             others = max(each.sample.others_cores for each in self.runner.runs)
@@ -351,7 +351,7 @@ class _Kind:
             )
 
     def run_id(self, run: Run) -> str:
-        """Return the name of a run among all collections."""
+        """Return the name of a run, unique among all collections."""
         return f"{self.subject.name}-{self.kind.replace(' ', '-')}-{run.name}"
 
     def row(self, run: Run) -> LoadTestRow:
@@ -369,7 +369,7 @@ class _Kind:
         return run.row(columns, [shared, self.subject.conditions, self.warm])
 
     def parts(self) -> Iterator[MicrobenchRow]:
-        """Yield the CPU of a request at the servers together, at each of several, and at the generator; predictions."""
+        """Yield the CPU of a request at all servers together, at each server, and at the generator; and predictions."""
         for run in self.runner.runs:
             cost, part = per_request(run.sample, self.idle), self._part(run, "cpu_time")
             said = "; ".join((clock_note(), self.warm, *doubts(run.sample)))
@@ -398,19 +398,19 @@ def _clients(count: int) -> str:
 
 
 def _throughputs(sample: Sample) -> list[float]:
-    """Return the throughput of each part; of the whole run if it ended before its parts did."""
+    """Return the throughput of each part; that of the whole run if some part is missing or empty."""
     part_s = sample.duration_s / PARTS
     found = [each.completed / part_s for each in sample.parts]
     return found if len(found) == PARTS and all(found) else [sample.throughput_per_s]
 
 
 def _mean_latencies(sample: Sample) -> list[float]:
-    """Return the mean latency of each fifth of a run's requests: neighbours share what disturbs them."""
+    """Return the mean latency of each fifth of a run's requests: neighbouring requests share disturbances."""
     return [float(each.mean()) for each in np.array_split(sample.latencies_s, PARTS) if len(each)]
 
 
 def _error(predicted: MicrobenchRow, measured: MicrobenchRow) -> str:
-    """Return by how much a prediction is off, in words."""
+    """Return the error of a prediction in words."""
     said, seen = predicted.value or 0.0, measured.value or 0.0
     run = (measured.operation or "").rpartition(", ")[2]
     low, high = measured.error_low or 0.0, measured.error_high or 0.0

@@ -55,7 +55,7 @@ class Message:
 
 @dataclass(frozen=True)
 class SessionLoad:
-    """What a run of sessions does.
+    """The sessions of a run: levels, think time, round trip and rate.
 
     Attributes
     ----------
@@ -80,12 +80,12 @@ class SessionLoad:
 
     @property
     def name(self) -> str:
-        """Its name among the loads of a cluster."""
+        """The name of this load among the loads of a cluster."""
         levels = f"{self.read}-{self.write}".lower()
         return f"{levels}-think-{1000 * self.think_s:g}ms-{self.rtt_ms:g}ms-open-{self.sessions_per_s:g}"
 
     def level(self, operation: Operation) -> str:
-        """Return the level of an operation."""
+        """Return the consistency level of an operation."""
         return self.read if operation == "read" else self.write
 
 
@@ -100,7 +100,7 @@ def run_name(stage: str, load_: SessionLoad, repeat: int) -> str:
 
 
 def row_of(cluster: RunningCluster, load_: SessionLoad, flow: Flow) -> dict[str, Any]:
-    """Return the cells of a run that are known before it is measured, for all of its messages."""
+    """Return the cells of a run that are known before it, for all its messages."""
     operations = [each for message in flow for each in message.operations]
     return {
         **cluster.row(Load("write", load_.write, load_.row_bytes, rtt_ms=load_.rtt_ms)),
@@ -122,7 +122,7 @@ def measure_sessions(  # noqa: PLR0913, PLR0917  # one call site
     done: Callable[[Sequence[LoadTestRow]], None],
     progress: Progress,
 ) -> None:
-    """Measure loads of sessions in turn, as often as asked, without the runs that are finished.
+    """Measure session loads in turn with the requested repeats; skip runs that are finished.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ class Statements:
 
 
 async def _statements(driver: Any, known: Table, own: Table) -> Statements:
-    """Prepare the statements of a driver, again and again as long as a data centre has not heard of the tables."""
+    """Prepare a driver's statements; retry until the data centre knows the tables."""
     import acsylla
 
     value = bytes(own.row_bytes)
@@ -251,7 +251,7 @@ async def _statements(driver: Any, known: Table, own: Table) -> Statements:
 
 @dataclass
 class Sessions:
-    """Sessions of one run, and what they have seen.
+    """The sessions of one run and their results.
 
     Attributes
     ----------
@@ -288,13 +288,13 @@ class Sessions:
 
     @cached_property
     def thinks_s(self) -> list[list[float]]:
-        """Times to think before each message, for some thousand sessions; others repeat them."""
+        """Think times before each message, for some thousand sessions; later sessions reuse them."""
         random = np.random.default_rng(self.seed)
         found: list[list[float]] = random.exponential(self.load.think_s, (_THINKS, len(self.flow))).tolist()
         return found
 
     async def run(self, number: int) -> None:
-        """Run a session; its first message goes to the data centre of its number."""
+        """Run a session; its number determines the data centre of its first message."""
         thinks = self.thinks_s[number % _THINKS]
         place, row = len(self.began), self.first + number
         self.began.append(float("nan"))

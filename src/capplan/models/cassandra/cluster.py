@@ -80,7 +80,7 @@ class Costs:
         return MESSAGES * self.message + (0.0 if encryption is None else encryption)
 
     def with_links(self, exchanges: Exchanges) -> Costs:
-        """Add the costs of encrypted links: those of one exchange, the same for reads and writes; seconds."""
+        """Add the costs of encrypted links per exchange, the same for reads and writes; seconds."""
         return replace(self, links={"read": exchanges, "write": exchanges})
 
 
@@ -139,11 +139,11 @@ class Cluster:
         return [dc for dc, count in enumerate(self.alive) if count]
 
     def fewest_replicas(self, dc: int) -> int:
-        """Return the number of live replicas in `dc` of the row that has lost the most."""
+        """Return the number of live replicas in `dc` of the row that has lost the most replicas."""
         return max(self.rf[dc] - (self.nodes[dc] - self.alive[dc]), 0)
 
     def most_replicas(self, dc: int) -> int:
-        """Return the number of live replicas in `dc` of the row that has lost the least."""
+        """Return the number of live replicas in `dc` of the row that has lost the fewest replicas."""
         return min(self.rf[dc], self.alive[dc])
 
     def mean_replicas(self, dc: int) -> float:
@@ -157,12 +157,12 @@ class Cluster:
         return sorted(others, key=lambda other: _scalar(self.wan_s[dc][other]))
 
     def need(self, level: str, dc: int) -> Need:
-        """Return the answers that a coordinator in `dc` needs for a consistency level."""
+        """Return the answers that a consistency level requires from a coordinator in `dc`."""
         return need(level, self.rf, dc)
 
 
 def stations(cluster: Cluster) -> tuple[Station, ...]:
-    """Return the stations of a cluster: the cores and the storage paths of the nodes of each data centre.
+    """Return the stations of a cluster: cores and storage paths of the nodes in each data centre.
 
     Parameters
     ----------
@@ -258,7 +258,7 @@ def statement(cluster: Cluster, costs: Costs, dc: int, level: str, operation: st
 
 
 def needed_nodes(cluster: Cluster, dc: int, level: str, operation: str) -> float:
-    """Return the mean number of nodes of which each alone delays a statement if it pauses.
+    """Return the mean number of nodes that delay a statement when any one of them pauses.
 
     The coordinator does. A replica does if the statement waits for all that it contacts.
     """
@@ -363,11 +363,11 @@ class _Statement:
         return (*way, work, _unseen(dc, self.costs.read * self.costs.unseen))
 
     def _busy_s(self, work_s: Number, messages: int) -> Number:
-        """Add the cost of encrypting messages, sent or received, to a node's work."""
+        """Return a node's work plus the cost of encrypting the messages that it sends or receives."""
         return work_s if self.exchange_s is None or not messages else work_s + self.exchange_s * (messages / MESSAGES)
 
     def _messages(self, member: str, dc: int, messages: float) -> tuple[Step, ...]:
-        """Return a node's encryption of messages; no steps without encryption."""
+        """Return a node's work for encrypting messages; no steps without encryption."""
         if self.exchange_s is None:
             return ()
         return (Visit(_cores(dc), _work(self.exchange_s * (messages / MESSAGES)), name="messages", member=member),)
@@ -402,7 +402,7 @@ class _Statement:
     def _apply(
         self, dc: int, there: tuple[Step, ...], back: tuple[Step, ...], messages: int = 0, forwarded: float = 0.0
     ) -> tuple[Step, ...]:
-        """Return the mutation at one replica, its detached work, and its answer if the level counts it.
+        """Return the mutation at one replica, its detached work, and its answer if the level counts that answer.
 
         The replica sends or receives `messages` messages, and `forwarded` before it applies the mutation.
         """
@@ -427,14 +427,14 @@ class _Statement:
 
 
 def _held(cluster: Cluster, pool: str, steps: tuple[Step, ...], member: str) -> tuple[Step, ...]:
-    """Return steps that run with a unit of a pool, unless nothing limits the requests at a node."""
+    """Return the steps inside an acquired unit of a pool; unchanged if nothing limits the requests at a node."""
     if cluster.unlimited:
         return steps
     return (Acquire(pool, steps[0] if len(steps) == 1 else Steps(steps), member=member),)
 
 
 def _beside(dc: int, demand_s: Number) -> tuple[Step, ...]:
-    """Return a coordinator's work on further messages, which no request waits for; no steps without any."""
+    """Return a coordinator's detached work on further messages; no steps if there are none."""
     if not _scalar(demand_s):
         return ()
     return (ForkJoin((Visit(_cores(dc), _work(demand_s), name="further", member=_COORDINATOR),), 0),)

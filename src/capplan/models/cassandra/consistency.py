@@ -69,7 +69,7 @@ def quorum(replicas: int) -> int:
 
 
 def need(level: str, replicas: Sequence[int], local: int) -> Need:
-    """Return the answers that a consistency level needs.
+    """Return the answers that a consistency level requires.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def need(level: str, replicas: Sequence[int], local: int) -> Need:
 
 
 def available(level: str, replicas: Sequence[int], alive: Sequence[int], local: int) -> bool:
-    """Tell whether a consistency level can be met with some replicas down.
+    """Return whether a consistency level can be met with some replicas down.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ LADDERS = (
 
 
 def lower_levels(level: str) -> tuple[str, ...]:
-    """Return the weaker levels of the same kind, the least lowering first."""
+    """Return the weaker levels of the same kind, starting with the smallest reduction."""
     if level in LADDERS[0]:
         return LADDERS[0][LADDERS[0].index(level) + 1 :]
     return LADDERS[1][LADDERS[1].index(level) + 1 :]
@@ -148,7 +148,7 @@ def answers(level: str, replicas: Sequence[int], local: int) -> int:
 def always_found(
     read: str, write: str, replicas: Sequence[int], alive: Sequence[int], reader: int, writer: int
 ) -> bool:
-    """Tell whether every read contacts a replica that has confirmed the write, whichever replicas answer.
+    """Return whether every read contacts a replica that has confirmed the write, whichever replicas answer first.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ Survival = Callable[[FloatArray], FloatArray]
 
 
 def without(answers_s: FloatArray, used: NDArray[np.intp]) -> FloatArray:
-    """Return the answer times of a write without the replicas that the read uses.
+    """Return the answer times of a write, with the replicas that the read uses excluded.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def without(answers_s: FloatArray, used: NDArray[np.intp]) -> FloatArray:
 
 
 def committed_s(answers_s: FloatArray, needed: int) -> FloatArray:
-    """Return the time when `needed` of the replicas along the last axis have answered a write; infinite if never."""
+    """Return the time when `needed` replicas along the last axis have answered a write; infinite if they never do."""
     if needed > answers_s.shape[-1]:
         return np.full(answers_s.shape[:-1], np.inf)
     return np.asarray(np.partition(answers_s, needed - 1, axis=-1)[..., needed - 1])
@@ -95,7 +95,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Question:
-    """The consistency levels of the write and of the read in another data centre.
+    """The consistency level of the write, and that of the read in another data centre.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ class Sampling:
 
 
 class RandomNumbers:
-    """The random numbers of a sample, which are kept for other samples of the same load, read level and size.
+    """The random numbers of a sample, reused for other samples with the same load, read level and size.
 
     Parameters
     ----------
@@ -150,13 +150,13 @@ class RandomNumbers:
         self._known: list[FloatArray] = []
 
     def number(self, place: int, draw: Callable[[np.random.Generator], FloatArray]) -> FloatArray:
-        """Return the numbers at a place in the order of drawing; draw them the first time."""
+        """Return the numbers at a position in the drawing order; draw them on first use."""
         if place == len(self._known):
             self._known.append(draw(self._rng))
         return self._known[place]
 
     def slowdown(self, rng: np.random.Generator, where: IndexArray) -> FloatArray:
-        """Draw the slowdowns of jobs at nodes of some data centres, an array (samples, ...): (draws, samples, ...)."""
+        """Draw slowdowns of jobs at nodes of given data centres, an array (samples, ...): (draws, samples, ...)."""
         busy, crowded = (_at(each, where) for each in (self._busy, self._crowded))
         return slowed(rng.random((self.shape[0], *where.shape)), busy, crowded, self.cores)
 
@@ -252,7 +252,7 @@ def slowed(chance: FloatArray, utilisation: FloatArray, crowded: FloatArray, cor
 
 
 class _Places:
-    """Data centres of writer and reader for each sample; replicas are numbered by data centre, from `begin` there.
+    """Data centres of writer and reader for each sample; `begin` is the index of each data centre's first replica.
 
     Replica 0 of a data centre is the forwarder. In the writer's data centre it is the coordinator if that is a replica.
     """
@@ -286,7 +286,7 @@ class _Places:
 
     @property
     def messages(self) -> FloatArray:
-        """Messages of a write that each replica processes (samples, replicas); only the answer at a forwarder."""
+        """Messages of a write that each replica processes (samples, replicas); at a forwarder only the answer."""
         return MESSAGES * self.hops + (1 - self.hops) * (1 - self.own)
 
     def there_and_back_s(self) -> tuple[FloatArray, FloatArray]:
@@ -295,7 +295,7 @@ class _Places:
         return far + self.lan_s * self.hops, far + self.lan_s * (self.hops * self.own)
 
     def asked(self, level: str) -> tuple[IndexArray, IndexArray]:
-        """Return the data centre and the rank there of each replica that a read contacts (samples, asked).
+        """Return the data centre and local rank of each replica that a read contacts (samples, asked).
 
         If reads in some data centres contact fewer replicas than in others, they repeat the first one.
         """
@@ -306,7 +306,7 @@ class _Places:
         return found[..., 0], found[..., 1]
 
     def repeated(self, level: str) -> NDArray[np.bool_]:
-        """Tell which of the contacted replicas are mere repeats (samples, asked)."""
+        """Return which of the contacted replicas are duplicates (samples, asked)."""
         counts = np.array([len(self._asked_from(dc, level)) for dc in range(self.dcs)])
         return np.asarray(np.arange(counts.max()) >= counts[self.reader, None])
 
@@ -331,12 +331,12 @@ class _Places:
         return np.asarray(self.ways_s[:, self.reader[:, None], dc] + self.lan_s * (local & ~self.asks_itself(level)))
 
     def asks_itself(self, level: str) -> NDArray[np.bool_]:
-        """Tell which of the contacted replicas is the coordinator itself (samples, asked)."""
+        """Return which of the contacted replicas is the coordinator itself (samples, asked)."""
         dc, turn = self.asked(level)
         return np.asarray((dc == self.reader[:, None]) & (turn == 0) & self.reader_holds[:, None])
 
     def may_miss(self, level: str, used: IndexArray) -> bool:
-        """Tell whether a write can commit without the replicas that the read uses."""
+        """Return whether a write can commit without the replicas that the read uses."""
         others = without(np.zeros((1, *self.own.shape)), used)
         return bool(np.isfinite(self.committed_s(level, others)).any())
 
@@ -355,7 +355,7 @@ class _Places:
 
 
 def _pairs(number: IndexArray, dcs: int, client_share: tuple[float, ...] | None) -> tuple[IndexArray, IndexArray]:
-    """Return the data centres of writer and reader for each sample, every pair as often as it should be."""
+    """Return the data centres of writer and reader for each sample, with every pair at its expected frequency."""
     if client_share is None:
         writer = number % dcs
         return writer, (writer + 1 + number * (dcs - 1) // len(number)) % dcs
@@ -401,7 +401,7 @@ class _Times:
         return np.asarray(_by_draw(mean_s, where.ndim) * amounts)
 
     def asked_s(self, places: _Places, level: str) -> FloatArray:
-        """Return times from the start of a read until it arrives at its replicas (draws, samples, asked)."""
+        """Return the times from the start of a read to its arrival at its replicas (draws, samples, asked)."""
         asked = self.before_s[..., None] + places.reach_s(level)
         if self.read_exchange_s is None:
             return asked
@@ -426,7 +426,7 @@ class _Times:
 
 
 def _met(load: Load, chance: FloatArray, cores: int) -> tuple[FloatArray, FloatArray]:
-    """Return the utilisation in the phase of each sample, and its Erlang C (draws, samples, dcs or 1)."""
+    """Return the utilisation and Erlang C in the traffic phase of each sample (draws, samples, dcs or 1)."""
     phase = (chance > np.cumsum(load.share, axis=0)[:-1, :, None]).sum(axis=0)[..., None]
     busy = np.minimum(load.utilisation.reshape(*load.share.shape, -1), MOST_BUSY)
     crowded = erlang_c(cores, cores * busy)

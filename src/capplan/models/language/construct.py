@@ -1,4 +1,4 @@
-"""The base of all constructs of the language, messages about bad ones, and those whose numbers are arrays."""
+"""The base class of all constructs, error messages about bad ones, and constructs with arrays as numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BRIEF.maxstring = _BRIEF.maxother = 100
 
 
 def checked_name(text: str) -> str:
-    """Return a name that terminals, tables and spreadsheets show as it is.
+    """Return a name if terminals, tables and spreadsheets display it unchanged; refuse it otherwise.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def _schema(type_: Any) -> dict[str, Any]:
 
 
 def explained(error: ValidationError, type_: Any, data: Any, where: str) -> InputError:
-    """Turn a report of pydantic into an `InputError` of one sentence.
+    """Convert a pydantic report to an `InputError` of one sentence.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Read and write constructs of the language, and anything else that pydantic validates, as TOML; their JSON schemas.
+"""Reads and writes constructs of the language, and other types that pydantic validates, as TOML; their JSON schemas.
 
 Every mistake in a document raises `InputError` with one sentence: file, place, value, rule and the nearest valid word.
 """

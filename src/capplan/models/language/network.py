@@ -1,4 +1,4 @@
-"""A queueing network: the one description of a system that every solver and engine reads.
+"""A queueing network: the system description that every solver and engine reads.
 
 Checks of flows: every name that a step refers to exists, and every countdown latch and fan-out can be completed.
 """
@@ -38,7 +38,7 @@ from capplan.models.language.traffic import Event, RequestClass, Session, Timeli
 
 @dataclasses.dataclass(frozen=True)
 class Binding:
-    """What a name is bound to: a member of a station or pool with `count` members, or a set of `size` of them."""
+    """The target of a bound name: a member of a group of `count` members, or a set of `size` of them."""
 
     count: int
     size: int | None = None
@@ -46,7 +46,7 @@ class Binding:
 
 @dataclasses.dataclass(frozen=True)
 class _Scope:
-    """What surrounds a step: the groups of the countdown latches, and the bound names."""
+    """The context of a step: the groups of the countdown latches around it, and the bound names."""
 
     groups: frozenset[str] = frozenset()
     bound: frozenset[tuple[str, Binding]] = frozenset()
@@ -83,7 +83,7 @@ class _Checker:
         self.most_signals: dict[tuple[int, _Scope], Counter[str]] = {}
 
     def check(self, step: Step, scope: _Scope) -> Counter[str]:
-        """Check a step and those inside; return the most signals that it can send to each group outside."""
+        """Check a step and the steps inside it; return the most signals that it can send to each group outside."""
         known = self.most_signals.get((id(step), scope))
         if known is None:
             known = self.most_signals[id(step), scope] = self._checked(step, scope)
@@ -371,7 +371,7 @@ def _check_members(what: str, places: Sequence[Host | Station | Pool]) -> None:
 
 
 def _check_shared_names(stations: Iterable[Station], pools: Iterable[Pool]) -> None:
-    """Refuse a station and a pool of one name and different counts: a step that picks among them could mean either."""
+    """Refuse a station and a pool of one name but different counts: a step that picks among them would be ambiguous."""
     counts = {pool.name: pool.count for pool in pools}
     for station in stations:
         if station.name in counts and station.count != counts[station.name]:

@@ -116,7 +116,7 @@ def by_dc(value: T | tuple[T, ...], dcs: int) -> tuple[T, ...]:
 
 
 def same_or_each(value: T | tuple[T, ...], dcs: int, name: str) -> T | tuple[T, ...]:
-    """Return values per data centre in their only form: one if all are equal.
+    """Return values per data centre in normal form: one value if all are equal.
 
     Parameters
     ----------
@@ -154,12 +154,12 @@ def per_dc_text(value: Any) -> str:
 
 
 def is_per_dc(hint: Any) -> bool:
-    """Whether the type of a field is that of a count per data centre, without its annotations."""
+    """Whether a field's type, without its annotations, is that of a count per data centre."""
     return bool(hint == int | tuple[int, ...])
 
 
 def implied_dcs(fields: Mapping[str, Any], lists: Iterable[str], matrix: str = "") -> dict[str, int]:
-    """Return the number of data centres that lists in fields imply; empty if it is given, or if there are no lists.
+    """Return the number of data centres implied by lists in fields; empty if it is given or no field is a list.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ def parse_pairs(text: str, dcs: int, name: str, itself: str = "0ms") -> tuple[tu
 
 
 def _complete(found: dict[tuple[int, int], str], dcs: int, name: str) -> None:
-    """Add the pairs that are left out: the shortest way through the others."""
+    """Add the missing pairs: the shortest path through the given ones."""
     from scipy.sparse.csgraph import csgraph_from_dense, shortest_path  # rarely needed, and slow to import
 
     given = np.full((dcs, dcs), np.inf)
@@ -281,7 +281,7 @@ def _enumerated(names: Sequence[str]) -> str:
 
 
 def proportions(shares: Sequence[float], among: Iterable[int]) -> dict[int, float]:
-    """Return the shares of some data centres after they take over those of the others, in proportion.
+    """Return the shares of the remaining data centres after they take over the others' shares in proportion.
 
     Parameters
     ----------

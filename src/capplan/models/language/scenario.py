@@ -22,7 +22,7 @@ Objectives = Annotated[tuple[str, ...], BeforeValidator(lambda value: (value,) i
 
 @dataclass(frozen=True)
 class Option:
-    """How people give a field of a scenario and read it; stands in the field's `Annotated` type.
+    """How people enter and read a scenario field; belongs in the field's `Annotated` type.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Option:
 
 
 class Scenario(Construct):
-    """A layout of a system and the traffic on it; each system subclasses it with the fields of its layout.
+    """A layout of a system and its traffic; each system subclasses it with its own layout fields.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Scenario(Construct):
 
     @classmethod
     def implied(cls, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return fields that follow from the given ones if they are not given themselves; none by default.
+        """Return defaults that follow from the given fields; none by default.
 
         Parameters
         ----------
@@ -101,11 +101,11 @@ class Scenario(Construct):
         return 1.0
 
     def cassandra_nodes(self) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-        """Return the numbers of Cassandra nodes and of replicas of each row by data centre; None without a cluster."""
+        """Return the number of Cassandra nodes and of replicas per row by data centre; None without a cluster."""
         return None
 
     def without_effect(self) -> tuple[str, ...]:
-        """Return a sentence for each field that was set and changes nothing; none by default."""
+        """Return a sentence for each field that was set but has no effect; none by default."""
         return ()
 
     def given(self) -> dict[str, Any]:
@@ -128,7 +128,7 @@ def defaults_of(scenario: type[Scenario]) -> dict[str, Any]:
 
 @lru_cache(maxsize=64)
 def options_of(scenario: type[Scenario]) -> dict[str, Option]:
-    """Return the options of the fields of a kind of scenario, by field; fields without one are not asked for."""
+    """Return the options of a scenario class by field; fields without an option are not offered to users."""
     hints = get_type_hints(scenario, include_extras=True)
     found = {
         name: [each for each in getattr(hints[name], "__metadata__", ()) if isinstance(each, Option)]
@@ -138,19 +138,19 @@ def options_of(scenario: type[Scenario]) -> dict[str, Option]:
 
 
 def axes_of(scenario: type[Scenario]) -> dict[str, str]:
-    """Return the fields whose measured range bounds what is interpolated, with their labels."""
+    """Return the fields whose measured range separates interpolation from extrapolation, with their labels."""
     return {name: option.label for name, option in options_of(scenario).items() if option.measured}
 
 
 def unit_keys(scenario: type[Scenario]) -> dict[str, tuple[str, str]]:
-    """Return the keys that take bare numbers, as their unit is in their name, with the field and the unit of each."""
+    """Return the keys with a unit in their name, which take bare numbers, with the field and unit of each."""
     return {
         f"{name}_{option.unit}": (name, option.unit) for name, option in options_of(scenario).items() if option.unit
     }
 
 
 def with_units(scenario: type[Scenario], tables: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keys of a scenario file with those of `unit_keys` replaced by their fields, such as `distance`.
+    """Return a scenario file's keys, with those of `unit_keys` replaced by their fields, such as `distance`.
 
     Raises
     ------
@@ -177,7 +177,7 @@ def with_units(scenario: type[Scenario], tables: Mapping[str, Any]) -> dict[str,
 
 
 def check_at_most(most: int, **values: int | None) -> None:
-    """Refuse numbers that are larger than any real layout has: typing errors.
+    """Refuse numbers larger than in any real layout: they are typing errors.
 
     Raises
     ------
@@ -190,7 +190,7 @@ def check_at_most(most: int, **values: int | None) -> None:
 
 
 def check_load(clients: int | None, tps: Any) -> None:
-    """Refuse a load of closed clients that are too many, or have a rate as well.
+    """Refuse too many closed clients, or closed clients together with a rate.
 
     Raises
     ------
@@ -206,6 +206,6 @@ def check_load(clients: int | None, tps: Any) -> None:
 
 
 def changed(scenario: S, **fields: Any) -> S:
-    """Return the scenario with some fields replaced, and those that they imply; the result is validated."""
+    """Return the scenario with some fields replaced, together with the fields that follow; the result is validated."""
     kind = type(scenario)
     return kind(**{**vars(scenario), **kind.implied(fields), **fields})

@@ -224,7 +224,7 @@ class Station(Construct):
 
     @cached_property
     def members(self) -> tuple[Station, ...]:
-        """The stations, each without a count; exceptions have changed their servers and speeds."""
+        """The stations, each without a count; exceptions have their own servers and speeds."""
         members = list(_members(self))
         for each in self.exceptions:
             members[each.member - 1] = _differing(members[each.member - 1], each)
@@ -237,7 +237,7 @@ class Station(Construct):
 
     @cached_property
     def lanes(self) -> tuple[Station, ...]:
-        """The queues of one member: a station with one server for each lane; itself if it is pooled."""
+        """The queues of one member: one single-server station per lane; the member itself if it is pooled."""
         if not self.has_lanes:
             return (self,)
         lane = _changed(self, servers=1, assignment="pooled")
@@ -250,7 +250,7 @@ class Station(Construct):
 
 
 def _differing(station: Station, how: Differs) -> Station:
-    """Return a member that differs; another speed is a rate table, which exists in every solver."""
+    """Return a member that differs; a different speed becomes a rate table, which every solver supports."""
     servers, rate = how.servers or station.servers, station.rate
     if np.any(np.not_equal(how.speed, 1)):
         rate = RateTable(tuple(speed * how.speed for speed in (rate.speeds if rate else (1.0,))))
@@ -271,7 +271,7 @@ def _members(group: Counted) -> tuple[Counted, ...]:
 
 
 def _changed(place: Counted, **changes: object) -> Counted:
-    """Return a copy with other values, without the checks, which would take long."""
+    """Return a copy with changed values, without the slow checks."""
     changed = copy(place)
     for cached in ("members", "lanes", "down"):
         changed.__dict__.pop(cached, None)

@@ -377,7 +377,7 @@ def _share(value: Any) -> float:
 
 
 def _with_unit(usual: str) -> BeforeValidator:
-    """Return a validator of a field that keeps a text with a unit: a number without quotes is refused, 0 is not."""
+    """Return a field validator that keeps a text with a unit; it refuses numbers without quotes, except 0."""
 
     def checked(value: Any) -> Any:
         if isinstance(value, (list, tuple)):

@@ -74,13 +74,13 @@ _SHARES = np.array([0.0, 0.35, 0.6, 0.75, 0.85, 0.94, 0.98, 0.995])
 
 
 def _width(begin: FloatArray, end: FloatArray) -> FloatArray:
-    """Return the width of segments, which is more than rounding where a time hardly grows from one to the next."""
+    """Return the width of segments, at least a rounding error where times hardly grow."""
     return np.asarray(np.maximum(end - begin, 1e-12 * end + 1e-300))
 
 
 @dataclass(frozen=True)
 class Inside:
-    """Conditions with n = 1 .. places requests inside the outermost pools; the last axis is n, on the grid of states.
+    """Conditions with n = 1 .. places requests inside the outermost pools; the last axis is n, on the state grid.
 
     Response times after the wait are interpolated linearly between those at the virtual rates, whose mean responses are
     the ends of segments.
@@ -116,7 +116,7 @@ class Inside:
     def there(
         self, draw: NDArray[np.intp], place: NDArray[np.intp]
     ) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:
-        """Return mean (s) and variance (s²) of the time after the wait at some places, by request class."""
+        """Return mean (s) and variance (s²) of the time after the wait at given places, by request class."""
         segment = np.zeros(place.shape, dtype=np.intp)
         for first in self.begins.T[1:-1]:
             segment += place >= first[:, None]
@@ -233,7 +233,7 @@ class Analysis:
 
     @property
     def arrivals(self) -> Arrivals:
-        """The arrival process of open traffic; Poisson arrivals stand in for clients."""
+        """The arrival process of open traffic; Poisson arrivals for clients."""
         return self.traffic.arrivals if isinstance(self.traffic, Open) else Poisson()
 
     def load(self, station: str) -> FloatArray:
@@ -350,7 +350,7 @@ class Analysis:
         return self.averaged(self.mean_response(dict.fromkeys(names, Congestion(stretch=stretch))))
 
     def _is_avoided(self, names: tuple[str, ...], time_s: FloatArray) -> bool:
-        """Whether requests hardly wait for a cluster that is very slow, because quorums do without it."""
+        """Whether quorums avoid a cluster: requests hardly wait for it even if it is very slow."""
         slow, most = self._slowed(names, _SLOW), _AVOIDED * _SLOW * float(np.median(time_s))
         if np.median(slow) > _SURELY * _SLOW * np.median(time_s):
             return False
@@ -363,13 +363,13 @@ class Analysis:
 
     @cached_property
     def _path_loads_s(self) -> FloatArray:
-        """Load of each cluster over the room left to it, in seconds (clusters, draws); 0 if no request waits for it."""
+        """Load of each cluster over its remaining capacity, in seconds (clusters, draws); 0 if nothing waits for it."""
         times = self.path_times_s.items()
         return np.stack([np.where(time > 0, self.load(n[0]) / self._room(n[0]), 0.0) for n, time in times])
 
     @cached_property
     def _first_to_saturate(self) -> list[tuple[tuple[str, ...], NDArray[np.bool_]]]:
-        """The clusters that saturate first in any draw, with the draws in which they do."""
+        """The clusters that saturate first in some draws, with these draws."""
         first = self._path_loads_s.argmax(axis=0)
         found = [(names, first == at) for at, names in enumerate(self.path_times_s)]
         return [(names, here) for names, here in found if here.any()]
@@ -414,7 +414,7 @@ class Analysis:
         return chains(self.network)
 
     def least_drop_rate(self, rate_per_s: FloatArray) -> FloatArray:
-        """Return the lowest drop rate at which the stations that requests visit with a unit of a pool keep up.
+        """Return the lowest drop rate at which the stations that requests visit while holding a pool unit keep up.
 
         With pools that are not alike, stations on the response path do not count: they slow their own requests alone.
         `rate_per_s` is the mean rate at which requests would be sent if none were dropped, (..., draws).
@@ -423,7 +423,7 @@ class Analysis:
 
     @cached_property
     def held_stations(self) -> frozenset[str]:
-        """The stations that requests visit with a unit of a pool, and that push back if they cannot keep up."""
+        """The stations that requests visit while holding a pool unit, and that push back if they cannot keep up."""
         held = set[str]().union(*map(stations_held, self.flows.values()))
         if len(self.groups) > 1:
             held -= {name for names, time in self.path_times_s.items() if np.median(time) > 0 for name in names}
@@ -440,7 +440,7 @@ class Analysis:
 
     @cached_property
     def bottleneck(self) -> tuple[str, ...]:
-        """Names of the stations that saturate first, by the median draw; detached work counts."""
+        """Names of the stations that saturate first, by the median draw, detached work included."""
         return self.clusters[0]
 
     @cached_property
@@ -460,7 +460,7 @@ class Analysis:
 
     @cached_property
     def outer_pools(self) -> list[Pool]:
-        """The outermost pools; one whose units are held for no time limits nothing."""
+        """The outermost pools, without those whose units are held for no time: they limit nothing."""
         names = set.union(*map(_outer_pools, self.flows.values()))
         return [pool for pool in self._pools.values() if pool.name in names and np.any(self._held_s[pool.name])]
 
@@ -471,7 +471,7 @@ class Analysis:
 
     @cached_property
     def groups(self) -> tuple[PoolGroup, ...]:
-        """The requests by the class of alike outermost pools that they pass."""
+        """The requests grouped by their outermost pools; groups with alike pools are joined."""
         groups = pool_groups(self.flows, self.share)
         if len(groups) < 2:
             return groups
@@ -482,7 +482,7 @@ class Analysis:
         return pool_groups(self.flows, self.share, together.values())
 
     def parts(self, rates_per_s: Sequence[FloatArray], like: Sequence[Analysis] | None = None) -> tuple[Analysis, ...]:
-        """Return the network as the requests of each group see it, at given rates of all groups, each (draws,).
+        """Return the network as each group of requests sees it, at given rates of all groups, each (draws,).
 
         Parts at nearby rates, if given, spare the integrals over quorums: their effect on queueing hardly changes.
         """
@@ -502,7 +502,7 @@ class Analysis:
         return {}
 
     def _signature(self, group: PoolGroup) -> tuple[object, ...]:
-        """Return what groups of requests have in common if their pools are alike."""
+        """Return a key that is equal for groups of requests whose pools are alike."""
         own = self._demands_of(group)
         loads = sorted(
             (
@@ -536,7 +536,7 @@ class Analysis:
 
     @cached_property
     def _waited_for(self) -> dict[str, ServiceDemand]:
-        """Demands of an average request that it waits for."""
+        """Demands of an average request that the request waits for."""
         reader = WaitedDemandReader()
         return _per_member(
             _combined(self.share, {name: reader.of(flow) for name, flow in self.flows.items()}), self.members
@@ -544,7 +544,7 @@ class Analysis:
 
     @cached_property
     def detached(self) -> dict[str, ServiceDemand]:
-        """Demand of an average request that nothing waits for, at the stations that have any and requests wait for."""
+        """Detached demand of an average request, at the stations where requests also wait for other demand."""
         return {
             name: self.demands[name].plus(-1.0, waited)
             for name, waited in self._waited_for.items()
@@ -552,7 +552,7 @@ class Analysis:
         }
 
     def beside_detached(self, rate_per_s: FloatArray) -> Analysis:
-        """Return the network without the work that nothing waits for, beside such work of requests at a rate (draws,).
+        """Return the network without its detached work, next to the detached work of requests at a rate (draws,).
 
         What quorums do to queueing is taken as in the whole network.
         """
@@ -569,7 +569,7 @@ class Analysis:
         return part
 
     def _left_to_others(self, name: str, share: Number, own: ServiceDemand, others: ServiceDemand) -> FloatArray:
-        """Return the share of the others' work that is done: in an overload, all have their share of the servers."""
+        """Return the share of the others' work that completes: in an overload, all get their share of the servers."""
         most = (1 - share * own.mean_s / self.demands[name].mean_s) * endless_speed(self.stations[name])
         return np.asarray(np.minimum(1.0, _NEARLY * most / np.maximum(others.mean_s, 1e-300)))
 
@@ -581,14 +581,14 @@ class Analysis:
         )
 
     def _room(self, name: str) -> FloatArray:
-        """Return the share of a station that other parts of the traffic leave."""
+        """Return the share of a station that other parts of the traffic leave free."""
         if name not in self._others:
             return np.ones(1)
         return np.asarray(1 - self._others[name].mean_s / endless_speed(self.stations[name]))
 
     @cached_property
     def server(self) -> FlowEquivalent | None:
-        """Flow-equivalent server of everything inside the outermost pools, taken as alike; None without pools."""
+        """Flow-equivalent server of everything inside the outermost pools, treated as alike; None without pools."""
         if self.pool is None:
             return None
         size, queue = self.pool
@@ -604,7 +604,7 @@ class Analysis:
 
     @cached_property
     def _peakedness(self) -> Number:
-        """Variance of the number inside over that with Poisson arrivals."""
+        """Variance of the number of requests inside, relative to Poisson arrivals."""
         if self._arrival_scv is None:
             return 1.0
         mean = self.averaged(self.unloaded)
@@ -648,7 +648,7 @@ class Analysis:
         return len(names) == 1 and self.members[names[0]] == 1 and not differs
 
     def _correction(self, population: FloatArray, logit: FloatArray, name: str, here: NDArray[np.bool_]) -> FloatArray:
-        """Return the exact throughput of a saturated station and a delay over the approximate one (chosen draws, n)."""
+        """Return exact over approximate throughput of one saturated station and a delay (chosen draws, n)."""
         servers, saturation = self.stations[name].servers, self.saturation_per_s[here]
         busy = servers / saturation
         idle = np.maximum(self._full(self._first_s() - self.outside_s)[here] - busy, 1e-9 * busy)
@@ -658,7 +658,7 @@ class Analysis:
         return exact / throughput_per_s(population, logit, saturation, response, idle + busy)
 
     def _slowdown_s(self, logit: FloatArray) -> FloatArray:
-        """Return the mean time that queueing adds at given logits of the rate over saturation (points, draws).
+        """Return the mean queueing time at logits of the rate over saturation (points, draws).
 
         The sum over stations, each as if requests met them one after the other, has the right shape. Its factor, which
         quorums and forks make different from 1, is interpolated between the virtual rates.
@@ -667,7 +667,7 @@ class Analysis:
         return np.asarray(self._queueing_s(share) * self._factor_at(share) + self._avoiding_s(share))
 
     def _avoiding_s(self, share: FloatArray) -> FloatArray | float:
-        """Return the time that quorums take longer without the clusters that they avoid (shares, draws)."""
+        """Return how much longer quorums take because they avoid slow clusters (shares, draws)."""
         if not self._avoided:
             return 0.0
         rate = self.saturation_per_s * share[:, None]
@@ -683,7 +683,7 @@ class Analysis:
 
     @cached_property
     def _factor(self) -> FloatArray:
-        """Time that queueing adds to the mean response, over the sum over stations (virtual rates but 0, draws)."""
+        """Queueing time in the mean response, relative to the sum over stations (virtual rates except 0, draws)."""
         if self._like is not None:
             return self._like._factor
         means = self.curve[0].T
@@ -692,7 +692,7 @@ class Analysis:
         return np.where(added > 1e-9 * means[0], factor, 1.0)
 
     def _first_s(self) -> FloatArray:
-        """Return the mean response of a request that is alone inside the pools, beside the others (draws,)."""
+        """Return the mean response of a request that is alone inside the pools, next to the other traffic (draws,)."""
         if self._whole is None:
             return self.averaged(self.unloaded)
         if self._like is not None:
@@ -701,7 +701,7 @@ class Analysis:
         return self.curve[0][:, 0]
 
     def _queueing_s(self, share: FloatArray) -> FloatArray:
-        """Return the sum of the times that queueing adds at the stations, at shares of saturation (shares, draws)."""
+        """Return the sum of the stations' queueing times at shares of saturation (shares, draws)."""
         rate, total = self.saturation_per_s * share[:, None], np.zeros((len(share), self.draws))
         for names, time in self.path_times_s.items():
             demand = self.demands[names[0]]
@@ -712,7 +712,7 @@ class Analysis:
 
     @cached_property
     def outside_s(self) -> FloatArray:
-        """Mean time outside the outermost pools in seconds, assumed to be without queueing (draws,)."""
+        """Mean time outside the outermost pools in seconds, assuming no queueing there (draws,)."""
         if self.pool is None:
             return np.zeros(self.draws)
         whole = self.averaged(self.unloaded)
@@ -729,7 +729,7 @@ class Analysis:
         return self.conditions(server)
 
     def conditions(self, server: FlowEquivalent) -> Inside:
-        """Return the conditions in the states of a flow-equivalent server of this network."""
+        """Return the conditions in each state of a flow-equivalent server of this network."""
         number = server.states[1:]
         held = np.minimum(number, server.pool)
         means, classes = self.curve
@@ -788,12 +788,12 @@ class Analysis:
 
     @cached_property
     def _counts_requests(self) -> bool:
-        """Whether the solution tells apart how many requests are inside, and so how many share a station."""
+        """Whether the solution depends on the number of requests inside, and so on the number that share a station."""
         return self.pool is not None or not isinstance(self.traffic, Open)
 
     @cached_property
     def _variability(self) -> dict[str, FloatArray]:
-        """Variance of the work that arrives at each station, over that of Poisson arrivals."""
+        """Variance of the work that arrives at each station, relative to Poisson arrivals."""
         if self._whole is not None:
             return self._whole._variability
         missing = missing_variance_s2(self.network, self.share)
@@ -806,7 +806,7 @@ class Analysis:
         return self._paced(self.traffic, found) if isinstance(self.traffic, Throttled) else found
 
     def _paced(self, traffic: Throttled, found: dict[str, FloatArray]) -> dict[str, FloatArray]:
-        """Leave out the variance that stems from random starts: requests of paced clients start evenly.
+        """Remove the variance of random starts, because paced clients start their requests evenly.
 
         Clients that wait for their answers send less while queues are long, which counts already. Over the time in
         which a queue forgets its past, this leaves the share pause / (pause + that time) of the variance of arrivals.
@@ -837,7 +837,7 @@ def _within(group: PoolGroup) -> dict[str, Number]:
 
 
 def _words(*values: Number) -> tuple[str, ...]:
-    """Return medians as words that are equal for values that differ by rounding."""
+    """Return medians as texts, equal for values that differ only by rounding."""
     return tuple(f"{float(np.median(value)):.6e}" for value in values)
 
 
@@ -854,7 +854,7 @@ def _refuse_unknown(station: Station) -> None:
 
 
 def request_shares(network: Network) -> dict[str, float]:
-    """Return the share of each request class that is in the traffic, with sessions resolved into their requests.
+    """Return the share of each request class in the traffic, with sessions resolved into their requests.
 
     Raises
     ------
@@ -903,7 +903,7 @@ def _outer_pools(flow: Step, known: dict[int, set[str]] | None = None) -> set[st
 
 
 def _sharing(station: Station, demand: ServiceDemand, busy: FloatArray, delayed: FloatArray) -> Sharing:
-    """Return the slowdown of M/M/m under processor sharing, as those meet it who arrive.
+    """Return the slowdown of M/M/m under processor sharing, as arriving requests see it.
 
     They find m or more requests with the probability `delayed`, then a geometric number beyond m.
     """

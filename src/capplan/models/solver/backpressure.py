@@ -1,4 +1,4 @@
-"""A lasting overload of a station that pushes back: requests wait for room before it until enough of them fail.
+"""Lasting overload of a station that pushes back: requests wait in front of it until enough of them fail.
 
 Requests do not wait for the station itself, but their work there holds units of an inner pool, as mutations hold space
 in the memtables of a Cassandra node until its storage path has taken them. In a lasting overload all units are taken,
@@ -45,7 +45,7 @@ class Blocked:
 
 
 def blocked(analysis: Analysis, sent_per_s: FloatArray, dropped: FloatArray) -> Blocked:
-    """Return the steady state at which a share of the requests is dropped, however long they must wait for that.
+    """Return the steady state at a given drop rate, however long requests must wait until enough of them fail.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def blocked(analysis: Analysis, sent_per_s: FloatArray, dropped: FloatArray) -> 
 
 
 def _occupancy(analysis: Analysis, dropped: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the mean number of units in use, that of waiting requests, and the SCV of the number of units in use."""
+    """Return the mean number of units in use, the mean number of waiting requests, and the SCV of the units in use."""
     if analysis.pool is None or analysis.server is None:
         raise ValueError("the network has no pool")
     size, queue = analysis.pool
@@ -94,7 +94,7 @@ def _occupancy(analysis: Analysis, dropped: FloatArray) -> tuple[FloatArray, Flo
 
 
 def _mix(chains: Sequence[Chain], dropped: FloatArray) -> dict[str, FloatArray]:
-    """Return the share of each class in the requests that are sent: few reach the end of a session."""
+    """Return the share of each class in the requests sent: few requests reach the end of a session."""
     found: dict[str, FloatArray] = {}
     for chain in chains:
         for place, name in enumerate(chain.classes):
@@ -104,7 +104,7 @@ def _mix(chains: Sequence[Chain], dropped: FloatArray) -> dict[str, FloatArray]:
 
 
 def _need_of_room(analysis: Analysis) -> dict[str, Number]:
-    """Return how much a request of each class demands of the station that pushes back, in seconds."""
+    """Return each class's demand on the station that pushes back, in seconds."""
     name = max(analysis.held_stations, key=lambda each: float(np.median(analysis.load(each))))
     demands = {request: of.get(name) for request, of in analysis.class_demands.items()}
     return {request: 0.0 if demand is None else demand.mean_s for request, demand in demands.items()}

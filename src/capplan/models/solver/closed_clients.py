@@ -1,4 +1,4 @@
-"""Closed and throttled clients: their throughput and response times, also beside work left behind by requests.
+"""Closed and throttled clients: their throughput and response times, also next to detached work.
 
 Throughput of a network with a constant number of requests inside, from its response with open traffic.
 
@@ -38,7 +38,7 @@ _NEWTON = 4  # steps
 
 
 def with_detached_per_s(analysis: Analysis, population: FloatArray) -> FloatArray:
-    """Return the throughput with a constant number of requests inside the outermost pools.
+    """Return the throughput with a constant number of requests inside the outermost pools, next to detached work.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def with_detached_per_s(analysis: Analysis, population: FloatArray) -> FloatArra
 
 
 def _fixed_point(values: FloatArray) -> FloatArray:
-    """Return where a falling function is its own argument (...), from its values at `_SHARES` (shares, ...)."""
+    """Return the fixed point of a falling function (...), from its values at `_SHARES` (shares, ...)."""
     slopes = np.gradient(values, _SHARES, axis=0)
     above = (values > _SHARES.reshape(-1, *(1,) * (values.ndim - 1))).sum(axis=0)
     left = np.clip(above - 1, 0, len(_SHARES) - 2)
@@ -145,7 +145,7 @@ def _refuse_unlike_pools(analysis: Analysis, most: int) -> None:
 
 
 def _table(analysis: Analysis, most: int) -> tuple[FloatArray, FloatArray]:
-    """Return numbers inside, and the throughput with each (draws, numbers), from which all chains interpolate."""
+    """Return a grid of numbers inside and the throughput at each (draws, numbers); all chains interpolate in it."""
     size = most if analysis.pool is None else min(most, analysis.pool[0])
     numbers = state_grid(size, size, size)[1:]
     found = np.minimum(with_detached_per_s(analysis, numbers), analysis.inner_pools_per_s[:, None])
@@ -188,7 +188,7 @@ def _closed(analysis: Analysis, chain: FlowEquivalent, clients: int, pause_s: Nu
 
 
 def _probable(chain: FlowEquivalent, chance: FloatArray) -> tuple[FlowEquivalent, FloatArray]:
-    """Leave out the states at both ends that have no weight in any draw; the first that is left completes nothing."""
+    """Remove the states at both ends without weight in any draw; the first remaining state completes nothing."""
     probable = np.flatnonzero(~(chance.max(axis=0) <= _NEGLIGIBLE))
     first, last = max(int(probable[0]) - 1, 0), max(int(probable[-1]), 1)
     part = FlowEquivalent(chain.states[first : last + 1], chain.throughput_per_s[:, first:last], chain.pool)
@@ -198,7 +198,7 @@ def _probable(chain: FlowEquivalent, chance: FloatArray) -> tuple[FlowEquivalent
 def _chances(
     chain: FlowEquivalent, clients: int, pause_s: FloatArray, draws: NDArray[np.intp] | slice = slice(None)
 ) -> FloatArray:
-    """Return the probabilities of the numbers inside that each state stands for (chosen draws, states)."""
+    """Return the probability of each grid state, for all numbers inside that it represents (chosen draws, states)."""
     outside = clients - chain.states
     ways = special.gammaln(clients + 1.0) - special.gammaln(outside + 1.0) + np.log(chain.weight)
     return in_proportion(ways - chain.states * np.log(pause_s)[:, None] - chain.log_work[draws])
@@ -231,7 +231,7 @@ def _throttled(
 
 
 def _late(analysis: Analysis, state: SteadyState, period_s: FloatArray, saturated: NDArray[np.bool_]) -> SteadyState:
-    """Add the time by which requests start late."""
+    """Add the delay of requests that start late."""
     share, weight = analysis.share, state.weight
     mean = sum((share[name] * state.response_s[name] for name in share), np.zeros(1))
     second = sum(

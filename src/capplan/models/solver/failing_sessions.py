@@ -44,7 +44,7 @@ def chains(network: Network) -> tuple[Chain, ...]:
 
 
 def sent(parts: Sequence[Chain], dropped: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the share of the requests that are sent, and its slope over the drop rate, both as logarithms.
+    """Return the share of requests that are sent, and its slope over the drop rate, both as logarithms.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def sent(parts: Sequence[Chain], dropped: FloatArray) -> tuple[FloatArray, Float
 def pushed_back(
     parts: Sequence[Chain], demands: Mapping[str, Mapping[str, ServiceDemand]], limits: Mapping[str, FloatArray]
 ) -> Sequence[tuple[FloatArray, ...]]:
-    """Return, for each station, its load by a chain's requests at each place, over its speed.
+    """Return for each station the load of a chain's requests, by position in the chain, relative to its speed.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def pushed_back(
 
 
 def least_drop_rate(loads: Sequence[tuple[FloatArray, ...]], rate_per_s: FloatArray) -> FloatArray:
-    """Return the lowest drop rate at which stations keep up with the requests that are not dropped.
+    """Return the lowest drop rate at which stations keep up with the remaining requests.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ from capplan.models.solver.random_times import NOW, RandomTime, kth_of, kth_of_n
 
 @dataclass(frozen=True)
 class Sharing:
-    """How requests under processor sharing slow each other down: sometimes there are more of them, sometimes fewer.
+    """How requests slow each other down under processor sharing while their number varies.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Sharing:
     decay_per_s: Number
 
     def scaled(self, factor: Number) -> Sharing:
-        """Multiply what is lost by a factor."""
+        """Scale the slowdown's excess over 1 by a factor."""
         return Sharing(1 + (self.slowdown - 1) * factor, self.variance * factor**2, self.decay_per_s)
 
     def scatter_s2(self, alone: RandomTime) -> Number:
@@ -95,7 +95,7 @@ class Congestion:
     sharing: Sharing | None = None
 
     def scaled(self, factor: Number) -> Congestion:
-        """Multiply the mean time that requests wait or lose by a factor."""
+        """Scale the mean time that requests lose to waiting and sharing by a factor."""
         wait = RandomTime(self.wait.floor * factor, self.wait.mean * factor, self.wait.variance * factor**2)
         return Congestion(1 + (self.stretch - 1) * factor, wait, self.sharing and self.sharing.scaled(factor))
 
@@ -116,12 +116,12 @@ DROPPED = StepSequence((), name="dropped")
 
 
 def is_dropped(step: Step) -> bool:
-    """Tell whether every request that runs `step` is dropped."""
+    """Return whether every request that runs `step` is dropped."""
     return isinstance(step, StepSequence) and any(last is DROPPED for last in (step, *step.steps[-1:]))
 
 
 def weights(step: Step) -> tuple[Number, ...]:
-    """Return how often each step directly inside `step` runs, per run of `step`."""
+    """Return the mean number of runs of each step directly inside `step`, per run of `step`."""
     if isinstance(step, Choice):
         return tuple(step.probabilities)
     if isinstance(step, Route):
@@ -206,7 +206,7 @@ class WaitedDemandReader(DemandReader):
         return super()._counted(step)
 
     def _latched(self, step: CountdownLatch) -> dict[tuple[str, int], Number]:
-        """Return the visits inside a latch, of which the signals of its own groups count."""
+        """Return the visits inside a latch; the latch awaits only the signals of its own groups."""
         inside = WaitedDemandReader()
         inside.distributions = self.distributions
         sent = _signals_sent(step.step)
@@ -215,7 +215,7 @@ class WaitedDemandReader(DemandReader):
         return inside._visits(step.step)
 
     def _before_signals(self, step: Step) -> tuple[dict[tuple[str, int], Number], Number]:
-        """Return the visits before awaited signals, and the share of the latter that is awaited; 0 without any."""
+        """Return the visits before awaited signals, and the awaited share of these signals; 0 if there are none."""
         if id(step) not in self.before:
             self.before[id(step)] = (step, self._found_before(step))
         return self.before[id(step)][1]
@@ -230,7 +230,7 @@ class WaitedDemandReader(DemandReader):
         return _weighted(weights(step), [visits for visits, _ in found]), most
 
     def _before_in_turn(self, steps: Sequence[Step]) -> tuple[dict[tuple[str, int], Number], Number]:
-        """Return the same of a sequence: what comes before a step with a signal counts as much as this signal."""
+        """Return the same for a sequence: visits before a step with a signal have the weight of this signal."""
         awaited: Number = 0.0
         parts: list[tuple[Number, dict[tuple[str, int], Number]]] = []
         for child in reversed(steps):
@@ -325,7 +325,7 @@ def _bytes(value: Any) -> Any:
 
 
 class Heard(NamedTuple):
-    """A signal: when it comes, if it comes, and the probability that it does."""
+    """A signal: its time if it comes, and the probability that it comes."""
 
     time: RandomTime
     chance: Number = 1.0
@@ -373,7 +373,7 @@ class ResponseReader:
                 return self._race([Heard(branch) for branch in branches], step.needed)
             case Choice() | Route():
                 chances, going = _not_dropped(step)
-                return mixture(chances, [self.of(child) for child in going]) if going else NOW  # nobody goes on
+                return mixture(chances, [self.of(child) for child in going]) if going else NOW  # no request continues
             case CountdownLatch():
                 return self._latch(step)
             case Signal():
@@ -458,7 +458,7 @@ class HoldingTimeReader:
 
 
 def _not_dropped(step: Choice | Route) -> tuple[tuple[Number, ...], list[Step]]:
-    """Return the alternatives at which requests are not dropped, with their probabilities given this."""
+    """Return the alternatives that do not drop requests, with their conditional probabilities."""
     chances, inside = weights(step), children(step)
     if not any(map(is_dropped, inside)):
         return chances, list(inside)
@@ -478,7 +478,7 @@ def _either(chances: Sequence[Number], found: Sequence[dict[str, list[Heard]]]) 
 
 
 def _column(chances: Sequence[Number], found: Sequence[Sequence[Heard]]) -> Heard:
-    """Mix one signal of each alternative that has it."""
+    """Mix one signal over the alternatives that send it."""
     if all(one and _is_certain(one[0]) for one in found):
         return Heard(mixture(chances, [signal.time for (signal,) in found]))
     present = [(chance * one[0].chance, one[0].time) for chance, one in zip(chances, found, strict=True) if one]

@@ -1,4 +1,4 @@
-"""Where the analytic solver is less accurate than elsewhere, by what was measured.
+"""Conditions under which the analytic solver is measurably less accurate.
 
 Elsewhere, the mean is within 5 % and the 99th percentile within 15 % of simulation, in all but one of fifty random
 layouts with open, closed and throttled traffic. Under each of the conditions below, a tenth of the layouts or more are
@@ -86,7 +86,7 @@ CONDITIONS: tuple[tuple[KnownError, Condition], ...] = (
 
 
 def known_errors(analysis: Analysis, load: float) -> tuple[KnownError, ...]:
-    """Return where the figures of an analysed network are less accurate than elsewhere.
+    """Return the conditions that make the figures of an analysed network less accurate.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def _main_station(analysis: Analysis) -> str:
 
 
 def _waits(flow: Step) -> bool:
-    """Whether a flow waits for two or more of several branches."""
+    """Whether a flow waits for two or more of several parallel branches."""
     left, seen = [flow], set[int]()
     while left:
         step = left.pop()

@@ -67,7 +67,7 @@ def _mean_wait(station: Station, load: FloatArray, scv: Number, variability: Num
 
 
 def _mean_wait_of_those(station: Station, load: FloatArray, wait: FloatArray, scv: Number) -> FloatArray:
-    """Return the mean wait of those who wait, in multiples of the mean service time; their waits are exponential."""
+    """Return the mean wait of the requests that wait, in mean service times; their waits are exponential."""
     residual = (1 + scv) / 2
     if station.assignment == "least_loaded":
         return np.asarray(np.maximum(residual / (1 - load**station.servers), wait))
@@ -75,7 +75,7 @@ def _mean_wait_of_those(station: Station, load: FloatArray, wait: FloatArray, sc
 
 
 def missing_variance_s2(network: Network, share: Mapping[str, Number]) -> dict[str, Number]:
-    """Return by how much taking turns reduces the variance of the work that a request brings, by station, in s².
+    """Return how much taking turns reduces the variance of the work per request, by station, in s².
 
     Visits in parallel branches and under conditions count as Poisson.
     """
@@ -90,7 +90,7 @@ def missing_variance_s2(network: Network, share: Mapping[str, Number]) -> dict[s
 
 
 def peakedness(arrival_scv: Number, holding_scv: Number) -> FloatArray:
-    """Return the variance of the number inside an infinite server over that with Poisson arrivals.
+    """Return the variance of the number inside an infinite server, relative to Poisson arrivals.
 
     Parameters
     ----------

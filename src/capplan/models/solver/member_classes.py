@@ -94,7 +94,7 @@ class MemberClasses:
         return self._by_name[name]
 
     def has(self, name: str) -> bool:
-        """Tell whether there is a station or pool with a count of this name."""
+        """Return whether there is a station or pool with a count of this name."""
         return name in self._by_name
 
     def of(self, group: Group) -> tuple[MemberClass, ...]:
@@ -102,12 +102,12 @@ class MemberClasses:
         return self.classes[self.universe[group]]
 
     def is_down(self, group: Group, members: MemberClass) -> bool:
-        """Tell whether these members of a group are down."""
+        """Return whether these members of a group are down."""
         how = self._different[group].get(members.first) if members.first is not None else None
         return how is not None and how.down
 
     def count(self, group: Group) -> int:
-        """Return the number of members, those that are down included."""
+        """Return the number of members, including those that are down."""
         return self._groups[group].count or 1
 
     def name(self, group: Group, members: MemberClass) -> str:
@@ -115,7 +115,7 @@ class MemberClasses:
         return group.name if members.first is None else member_name(group.name, members.first)
 
     def lowest_up(self, group: Group) -> MemberClass:
-        """Return the class of the first member that is up, which has no other members."""
+        """Return the class of the first member that is up; the class has no other members."""
         lowest = _lowest_up(self._different[group])
         return next(each for each in self.of(group) if each.first == lowest)
 
@@ -158,7 +158,7 @@ class MemberClasses:
 
 
 def _different(place: Station | Pool) -> dict[int, Differs]:
-    """Return how members differ, by number from 0; exceptions that change nothing are left out."""
+    """Return the members that differ, by number from 0; exceptions that change nothing are left out."""
     if isinstance(place, Pool):
         return {}
     return {
@@ -185,7 +185,7 @@ Scope = Mapping[str, Bound]
 
 
 class _References:
-    """Finds the groups whose members flows refer to by the same name, and those whose first member is picked."""
+    """Finds the groups whose members flows refer to by one name, and the groups whose first member is picked."""
 
     def __init__(self, by_name: Mapping[str, Group]) -> None:
         self._by_name = by_name
@@ -212,7 +212,7 @@ class _References:
             self.read(child, inside)
 
     def _join_used(self, step: Step, scope: Scope) -> None:
-        """Join the groups whose members a step refers to by the same name, or compares."""
+        """Join groups if a step refers to their members by the same name, or compares them."""
         match step:
             case Visit(member=str(member)):
                 self._join(scope[member][0], Group("station", step.station))
@@ -282,7 +282,7 @@ class Representatives:
 
 
 def representatives(network: Network, asked: Collection[str]) -> Representatives:
-    """Translate a network, with the flows of the request classes that are asked for.
+    """Translate a network with the flows of the given request classes.
 
     Raises
     ------
@@ -318,7 +318,7 @@ def _relative_to_first_speed(station: Station) -> Station:
 
 
 class Member(NamedTuple):
-    """A member by its universe, its class, and a number that tells it from others of the class."""
+    """A member: its universe, its class, and a number that identifies it within the class."""
 
     universe: int
     class_number: int
@@ -349,7 +349,7 @@ class Bindings(NamedTuple):
         return Bindings(others, {**self.sets, name: found})
 
     def known(self, universe: int) -> list[Member]:
-        """Return the distinct members of a universe that names are bound to."""
+        """Return the distinct members of a universe that have a name bound to them."""
         bound = [*self.members.values(), *(member for found in self.sets.values() for member in found)]
         return sorted({member for member in bound if member.universe == universe})
 
@@ -412,7 +412,7 @@ class _Translator:
                 return self._with_inside(step, bindings)
 
     def _with_inside(self, step: Step, bindings: Bindings) -> Step:
-        """Translate a step whose only members are inside, or that of the pool that it acquires."""
+        """Translate a step whose only members are those inside it, or that of the pool that it acquires."""
         inside = [self.of(child, bindings) for child in children(step)]
         match step:
             case StepSequence():
@@ -455,7 +455,7 @@ class _Translator:
         return self._made(StepSequence, lambda: StepSequence(tuple(steps)), *steps)
 
     def _dropped(self, work: Step) -> Step:
-        """Return the work of a request that is dropped afterwards."""
+        """Return the work of a request that is then dropped."""
         return work if is_dropped(work) else self._sequence([work, DROPPED])
 
     def _latch(self, step: CountdownLatch, inside: Step) -> Step:
@@ -543,7 +543,7 @@ class _Translator:
             yield chance, bindings.with_set(step.members, members)
 
     def _check_ring(self, step: ReplicaSet, group: Group, bindings: Bindings) -> None:
-        """Refuse a ring on which neighbours matter: elsewhere, its sets are as good as random ones."""
+        """Refuse a ring where neighbours matter; otherwise its sets are equivalent to random ones."""
         # Names are bound at random, so which members follow each other matters only between two that are given.
         if sum(each.size for each in self.classes.of(group) if each.first is not None) > 1:
             raise RefusedError(
@@ -558,14 +558,14 @@ class _Translator:
             )
 
     def _row(self, row: str, size: int, group: Group, bindings: Bindings) -> Iterator[tuple[Members, float]]:
-        """Yield at least the first `size` replicas of a row: those that are known, and those that can follow."""
+        """Yield at least the first `size` replicas of a row, known ones first, with the probability of each."""
         known = bindings.sets.get(row, ())
         others = self._urn(group, bindings, down=True).without(known)
         for following, chance in others.in_blocks([1] * (size - len(known))):
             yield known + following, chance
 
     def _urn(self, group: Group, bindings: Bindings, *, down: bool = False) -> _Urn:
-        """Return the members of a group that are up, or all: those that names are bound to, and the others by class."""
+        """Return the urn of a group's members that are up, or of all: named members, and the others by class."""
         universe = self.classes.universe[group]
         every = self.classes.of(group)
         found = {each.number: each for each in every if down or not self.classes.is_down(group, each)}
@@ -575,7 +575,7 @@ class _Translator:
         return _Urn({**dict.fromkeys(known, 1), **others})
 
     def _made(self, type_: type, make: Callable[[], Step], *parts: Any) -> Step:
-        """Return the one step of this type with these parts, so that equal steps are the same object."""
+        """Return the unique step of this type with these parts: equal steps are the same object."""
         key = (type_, *(part if isinstance(part, (str, bytes, int, tuple, type(None))) else id(part) for part in parts))
         if key not in self.made:
             self.made[key] = make()
@@ -609,7 +609,7 @@ class _Urn:
             yield members, way / ways
 
     def without(self, members: Members) -> _Urn:
-        """Return what is left without some members, the first of their class."""
+        """Return the urn without some members, each the first of its class."""
         counts: dict[Member, int] = {}
         for first, count in self.counts.items():
             taken = sum(each[:2] == first[:2] and 0 <= each[2] - first[2] < count for each in members)
@@ -654,7 +654,7 @@ def _blocks(begin: int, end: int, cuts: Iterable[int]) -> list[int]:
 
 
 def _subsets(kinds: list[tuple[Member, int]], number: int) -> Iterator[tuple[Members, int]]:
-    """Yield sets of `number` members, and in how many ways each can be drawn."""
+    """Yield sets of `number` members, and the number of ways to draw each."""
     if not kinds:
         if number == 0:
             yield (), 1
@@ -679,7 +679,7 @@ class _Rows:
         return f"\0ring {universe}" if step.placement == "ring" else f"\0random {step.among}"
 
     def picked(self, step: Pick) -> str | None:
-        """Return the name of the replicas of which a step takes the first; None if it does not depend on the row."""
+        """Return the name of the replica set whose first member a step picks; None if the row does not matter."""
         if step.policy != "token_aware" or not self._classes.has(step.among):
             return None
         group = self._classes.group(step.among)
@@ -687,7 +687,7 @@ class _Rows:
 
 
 class _Uses:
-    """What steps use of the names around them."""
+    """The surrounding names that steps use."""
 
     def __init__(self, rows: _Rows, others: Collection[str]) -> None:
         self._rows, self._others = rows, others
@@ -696,7 +696,7 @@ class _Uses:
         self._plain: dict[int, bool] = {}
 
     def is_plain(self, step: Step) -> bool:
-        """Tell whether a step and those inside refer to no members, and to no stations with another speed than 1."""
+        """Return whether a step and those inside refer to no members, and to no stations with another speed than 1."""
         if id(step) not in self._plain:
             own = isinstance(step, (Pick, ReplicaSet, FanOut, If)) or getattr(step, "member", None) is not None
             own = own or (isinstance(step, Visit) and step.station in self._others)
@@ -728,7 +728,7 @@ class _Uses:
         return self._names[id(step)]
 
     def cuts(self, step: Step) -> frozenset[tuple[str, int]]:
-        """Return the names of sets of which steps inside use only leading members, and how many."""
+        """Return the sets of which steps inside use only the first members, and how many of these."""
         if self.is_plain(step):
             return frozenset()
         if id(step) not in self._cuts:

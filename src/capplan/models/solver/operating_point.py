@@ -170,13 +170,13 @@ class OperatingPoint:
 
 
 def _of_draws(parts: Parts, which: NDArray[np.intp] | slice) -> Parts:
-    """Return the mixture at some draws."""
+    """Return the mixture for some draws."""
     weight, mean, variance = parts
     return weight[..., which, :], mean[..., which, :], variance[..., which, :]
 
 
 def _with_delay(parts: Parts, delays: Sequence[RareDelay]) -> list[Parts]:
-    """Split a mixture, (weight, mean, variance), into the requests without a delay and with each.
+    """Split a mixture (weight, mean, variance) into requests without a delay and requests with each delay.
 
     A delay is exponential and mostly longer than anything else, so the delayed requests are one part.
     """
@@ -224,7 +224,7 @@ def solve(analysis: Analysis, rate_per_s: FloatArray | float) -> OperatingPoint:
 
 
 def idle_point(analysis: Analysis) -> OperatingPoint:
-    """Return the limit at low rates: requests that are alone in the system, and find no queue.
+    """Return the limit at low rates: requests that are alone in the system and find no queue.
 
     Parameters
     ----------
@@ -252,7 +252,7 @@ def idle_point(analysis: Analysis) -> OperatingPoint:
 
 
 def _pushed_back(analysis: Analysis, point: OperatingPoint, rate: FloatArray) -> OperatingPoint:
-    """Slow completions down to what all stations keep up with that requests visit with a unit of a pool."""
+    """Limit completions to the rate that all stations visited with a pool unit can sustain."""
     dropped = analysis.least_drop_rate(rate) if analysis.pool is not None else np.zeros(1)
     slow = dropped > point.drop_rate
     if not np.any(slow):
@@ -264,7 +264,7 @@ def _pushed_back(analysis: Analysis, point: OperatingPoint, rate: FloatArray) ->
 
 
 def _with_lasting(state: SteadyState, slow: NDArray[np.bool_], dropped: FloatArray, lasting: Blocked) -> SteadyState:
-    """Return a steady state with that of a lasting overload where stations push back."""
+    """Return a steady state, replaced by that of a lasting overload where stations push back."""
 
     def parts(of: Mapping[str, FloatArray], own: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
         return {name: np.where(slow[..., None], of[name][..., None], value) for name, value in own.items()}
@@ -280,7 +280,7 @@ def _with_lasting(state: SteadyState, slow: NDArray[np.bool_], dropped: FloatArr
 
 
 def _sent_per_s(analysis: Analysis, rate: FloatArray) -> FloatArray:
-    """Return the rate at which requests are sent, (..., draws): sessions end at a failure.
+    """Return the rate at which requests are sent (..., draws), because sessions end at a failure.
 
     With pools that are not alike, those of each group are taken as sessions of their own.
     """
@@ -307,7 +307,7 @@ def _sent(
     draws: NDArray[np.intp],
     start: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the rate at which requests are sent, the logarithm of their drop rate, and its elasticity over `rate`.
+    """Return the rate of requests sent, the logarithm of their drop rate, and its elasticity over `rate`.
 
     `rate` is the rate at which requests would be sent if none were dropped; the mix of the classes is taken as fixed.
     Newton's method finds both; `start` is the logarithm of a rate at which requests may be sent.
@@ -377,7 +377,7 @@ def capacity_per_s(analysis: Analysis, max_drop_rate: float) -> FloatArray:
 
 
 def _meeting(here: tuple[FloatArray, FloatArray], before: tuple[FloatArray, FloatArray] | None) -> FloatArray:
-    """Return where a falling function equals its argument, by a secant; halfway between both from one point alone."""
+    """Return where a falling function equals its argument, by a secant; with one point only, by the midpoint."""
     at, value = here
     if before is None:
         return (at + value) / 2
@@ -454,7 +454,7 @@ def drop_rate(analysis: Analysis, rate_per_s: FloatArray) -> FloatArray:
 
 
 class _DropRates:
-    """Logarithms of the drop rates of some draws at a rate, and their slopes over the logarithm of the rate.
+    """Logarithms of drop rates at a rate, and their slopes over the logarithm of the rate, for some draws.
 
     Remembers the last rate of each draw in each phase, the rate at which requests were sent and its slope, all as
     logarithms: the next solution is near that line.
@@ -518,7 +518,7 @@ def _state(analysis: Analysis, rate: FloatArray) -> SteadyState:
 
 
 def _parts(analysis: Analysis, rate: FloatArray) -> list[tuple[PoolGroup, Analysis]]:
-    """Return the parts of the network at a rate (draws,), each with the requests of others that are not dropped."""
+    """Return the network's parts at a rate (draws,), each next to the requests of other parts that are not dropped."""
     groups = analysis.groups
     if len(groups) < 2:
         return [(groups[0], analysis)]
@@ -535,7 +535,7 @@ def _parts(analysis: Analysis, rate: FloatArray) -> list[tuple[PoolGroup, Analys
 
 
 def stacked(states: Sequence[SteadyState], shape: tuple[int, ...]) -> SteadyState:
-    """Return steady states, each (draws,), as one with first axes of a shape."""
+    """Stack steady states, each (draws,), into one with leading axes of a given shape."""
 
     def by_class(attribute: str) -> dict[str, FloatArray]:
         return {name: joined([getattr(state, attribute)[name] for state in states]) for name in states[0].response_s}
@@ -562,7 +562,7 @@ def _state_of_part(analysis: Analysis, rate: FloatArray) -> SteadyState:
 
 
 def _together(parts: Sequence[tuple[Number, Analysis, SteadyState]]) -> SteadyState:
-    """Return the steady states of parts of the traffic as one; each counts by its requests that complete."""
+    """Combine the steady states of parts of the traffic, weighted by completed requests."""
     response: dict[str, FloatArray] = {}
     weight, mean, variance = (dict[str, FloatArray]() for _ in range(3))
     for name in dict.fromkeys(name for _, part, _ in parts for name in part.share):
@@ -616,7 +616,7 @@ def steady_state(server: FlowEquivalent, inside: Inside, chance: FloatArray, dro
 
 
 def _interpolated(ends: FloatArray, passed: FloatArray) -> FloatArray:
-    """Interpolate values at the ends of segments (..., segments + 1) where shares of the segments are passed."""
+    """Interpolate values at the ends of segments (..., segments + 1) by the share of each segment that is passed."""
     return np.asarray(ends[..., 0] + np.vecdot(np.diff(ends, axis=-1), passed))
 
 
@@ -638,7 +638,7 @@ def _open_state(analysis: Analysis, rate: FloatArray) -> SteadyState:
 
 
 def _representative(done: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
-    """Pick states that represent those seen by completions, at Gauss-Legendre levels, and their weights."""
+    """Pick representative states as completions see them, at Gauss-Legendre levels, and their weights."""
     nodes, weights = _gauss_legendre()
     below = np.cumsum(_rows(done), axis=-1)
     below /= np.maximum(below[:, -1:], 1e-300)

@@ -38,7 +38,7 @@ class RareDelay(NamedTuple):
 
 
 def sent_in_pauses(needs: Sequence[Number], between_s: Number, mean_s: Number) -> tuple[Number, ...]:
-    """Return how many of the requests of sessions are sent while a node pauses, as shares of the usual.
+    """Return the relative number of a session's requests sent while a node pauses, by position in the session.
 
     A request is sent if none of those before it in its session has met the pause. How many of them fell into the time
     since the pause began is geometric, up to the first.
@@ -73,7 +73,7 @@ def pause_delays(
     seen: Number = 1.0,
     sent: Number = 1.0,
 ) -> tuple[RareDelay, RareDelay]:
-    """Return the delays of requests by pauses of the nodes that they need; a request has one of them at most.
+    """Return the delays that node pauses cause; a request has at most one of them.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ _SPREAD = 0.5  # spacing over the square root of the number inside
 
 @lru_cache(maxsize=1024)
 def state_grid(pool: int, places: int, clients: int | None = None) -> FloatArray:
-    """Return the numbers of requests inside that represent all of 0 .. places.
+    """Return a grid of numbers inside that represents all of 0 .. places.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def _constant(values: FloatArray) -> FloatArray:
 
 
 def grid_weights(states: FloatArray) -> FloatArray:
-    """Return how many states each state of a grid stands for in a sum."""
+    """Return how many states each grid state represents in a sum."""
     gap = np.diff(states)
     weight = np.full(len(states), 0.5)
     weight[:-1] += gap / 2
@@ -112,7 +112,7 @@ class FlowEquivalent:
         return int(self.states[-1])
 
     def chances(self, rate_per_s: FloatArray) -> FloatArray:
-        """Return the probabilities of the numbers of requests that each state stands for.
+        """Return the probability of each grid state, for all numbers of requests that it represents.
 
         Parameters
         ----------
@@ -186,7 +186,7 @@ Pools = frozenset[str]
 
 
 class _Part(NamedTuple):
-    """Some of the requests that run a step: their share, what they do, and whether they take turns with the others."""
+    """A part of the requests that run a step: its share, its steps, and whether it takes turns with the other parts."""
 
     share: Number
     step: Step
@@ -296,7 +296,7 @@ def _mixed(parts: Sequence[_Part]) -> _Part | None:
 
 
 def _joined(sets: Iterable[Pools]) -> list[Pools]:
-    """Join the sets that have pools in common."""
+    """Join sets that share a pool."""
     found: list[Pools] = []
     for each in sets:
         common = [other for other in found if other & each or other == each]

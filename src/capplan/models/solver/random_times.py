@@ -127,7 +127,7 @@ def kth_of_n_cdf(cdf_values: ArrayLike, k: int) -> FloatArray:
 
 
 def chance_of_at_least(branches: Sequence[FloatArray] | FloatArray, needed: int) -> FloatArray:
-    """Return the same for branches along the first axis, without checks of the arguments.
+    """Return the same probability for branches along the first axis, without checking the arguments.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ def _unit(position: FloatArray, low: float, high: float) -> FloatArray:
 
 @lru_cache(maxsize=256)
 def _series(k: int, n: int) -> FloatArray:
-    """Return Chebyshev coefficients of the standardised mean and variance of the k-th (halves, 2, nodes)."""
+    """Return Chebyshev coefficients of the k-th time's standardised mean and variance (halves, 2, nodes)."""
     values = np.stack([_regular(k, n), _irregular(k, n)])
     cosines = np.cos(np.outer(np.arange(_NODES), _angles())) * 2 / _NODES
     cosines[0] /= 2
@@ -249,7 +249,7 @@ def _regular(k: int, n: int) -> FloatArray:
 
 
 def _irregular(k: int, n: int) -> FloatArray:
-    """Return the same for branches that vary more: integrals of the tail of the k-th over the logarithm of time."""
+    """Return the same for branches that vary more, by integrating the tail of the k-th time over log time."""
     root = _coefficients(*_HALVES[1])
     tail = special.betaincc(k, n - k + 1, law_cdf(root[:, None] ** -2, _TIMES))
     mean, second = (tail @ weight * _SPACING for weight in (_TIMES, 2 * _TIMES**2))
@@ -285,7 +285,7 @@ _NEARLY = 1e-12  # relative difference from a whole number, from rounding
 def kth_of_different(
     floor_s: FloatArray, mean_s: FloatArray, shape: FloatArray, counts: Sequence[int], needed: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Return mean and variance of the time until some of several kinds of branches are done.
+    """Return mean and variance of the time until `needed` branches of several kinds are done.
 
     Parameters
     ----------
@@ -473,7 +473,7 @@ def kth_of(times: Sequence[RandomTime], needed: int) -> RandomTime:
 
 
 def kth_of_those_that_come(times: Sequence[RandomTime], chances: Sequence[Number], needed: int) -> RandomTime:
-    """Return the time until the `needed`-th of several independent branches is done, some of which may never be.
+    """Return the time until the `needed`-th of several independent branches is done; some may never finish.
 
     Parameters
     ----------
@@ -514,7 +514,7 @@ def kth_of_those_that_come(times: Sequence[RandomTime], chances: Sequence[Number
 
 
 def _binomial(branches: Sequence[tuple[RandomTime, Number]], number: int) -> Number:
-    """Return the probability that this number of equal branches are ever done."""
+    """Return the probability that exactly this number of equal branches ever finish."""
     chance = branches[0][1]
     return comb(len(branches), number) * chance**number * (1 - chance) ** (len(branches) - number)
 
@@ -526,7 +526,7 @@ def _kth_of_identical(time: RandomTime, needed: int, branches: int) -> RandomTim
 
 
 def _kth_of_different(times: Sequence[RandomTime], needed: int) -> RandomTime:
-    """Solve each kind of branch once; the floor is the k-th lowest floor."""
+    """Return the time of the `needed`-th branch, solving each kind of branch once; its floor is the k-th lowest."""
     kinds = {time.signature: time for time in times}
     count = Counter(time.signature for time in times)
     parts = [(np.asarray(time.floor, dtype=float), *time.gamma()) for time in kinds.values()]
@@ -589,7 +589,7 @@ class GammaMixture:
         return (between <= _NARROW**2 * within)[:, 0], GammaMixture(*joined)
 
     def forms(self) -> tuple[NDArray[np.intp], list[GammaMixture]]:
-        """Return the mixtures with fewer and fewer parts merged, and the first of them that does for each draw."""
+        """Return mixtures with fewer and fewer merged parts, and the first sufficient one for each draw."""
         parts = self.weight.shape[-1]
         counts = sorted({max(parts * thirds // 3, 1) for thirds in (1, 2, 3)}, reverse=True)
         near, merged = zip(*(self.with_merged(count) for count in counts), strict=True)

@@ -172,7 +172,7 @@ class MMc:
 
     @property
     def _wait_decay_per_s(self) -> FloatArray:
-        """Rate of the exponential wait of those who wait, `c/s - lambda`; 0 under overload."""
+        """Decay rate of the exponential wait of requests that wait, `c/s - lambda`; 0 under overload."""
         return np.maximum(self.servers / self.mean_service_s - self.arrival_rate_per_s, 0.0)
 
     @property
@@ -413,12 +413,12 @@ def first_speed(station: Station) -> Number:
 
 
 def endless_speed(station: Station) -> Number:
-    """Return the total speed of a station with an infinite queue, in servers at speed 1: its sustained throughput."""
+    """Return a station's total speed with an infinite queue, in servers at speed 1: its sustained throughput."""
     return station.servers * (1.0 if station.rate is None else station.rate.speeds[-1])
 
 
 def speeds(station: Station) -> FloatArray:
-    """Return the total speed of a station with 1 .. n requests, up to where it is constant; (draws or 1, n)."""
+    """Return the total speed with 1 .. n requests, until it stays constant; (draws or 1, n)."""
     table: tuple[Number, ...] = (1.0,) if station.rate is None else station.rate.speeds
     places = max(len(table), station.servers)
     each = np.array(np.broadcast_arrays(*table), dtype=float).reshape(len(table), -1)
@@ -451,7 +451,7 @@ def mean_number(offered: FloatArray, speed: FloatArray) -> FloatArray:
 
 
 def busy_share(offered: FloatArray, station: Station) -> FloatArray:
-    """Return the utilisation of a station with Poisson arrivals; 1 where the load cannot be sustained.
+    """Return the utilisation of a station with Poisson arrivals; 1 if the load cannot be sustained.
 
     If waiting requests slow the servers down, it lies between the offered load over the highest speed and the offered
     load over the speed with an infinite queue.
@@ -475,7 +475,7 @@ def busy_share(offered: FloatArray, station: Station) -> FloatArray:
 
 
 def _chances(offered: FloatArray, speed: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the probabilities of 0 .. n requests and of more, and the ratio of the geometric tail.
+    """Return the probabilities of 0 .. n requests and of more than n, and the ratio of the geometric tail.
 
     The ratio is 0 where the offered load reaches the last speed.
     """

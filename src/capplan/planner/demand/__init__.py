@@ -1,1 +1,1 @@
-"""Demand: what subscribers ask of a service, from a file: rates by request class, re-attach storms, data volume."""
+"""Demand: the load that subscribers put on a service, from a file: class rates, re-attach storms, data volume."""

@@ -1,4 +1,4 @@
-"""A demand as a file states it: subscribers, their busy hour, re-attach after an outage, connections and data.
+"""A demand file's contents: subscribers, their busy hour, re-attach after an outage, connections and data.
 
 Inputs of a demand that are numbers, or lie between two ends, and where its defaults come from.
 """
@@ -38,7 +38,7 @@ DRAWS = 2047
 
 
 class Between(NamedTuple):
-    """A positive input: its 5th and 95th percentile, equal where it is exact. Its logarithm is normal between them."""
+    """A positive input by its 5th and 95th percentile, equal if it is exact; its logarithm is normal."""
 
     low: float
     high: float
@@ -74,7 +74,7 @@ class Between(NamedTuple):
 
 
 def band_of(draws: FloatArray) -> Band:
-    """Return the median and the 90 % band of a figure over the draws of its inputs; they may be infinite."""
+    """Return the median and the 90 % band of a figure over the draws of its inputs; both may be infinite."""
     low, value, high = (float(each) for each in np.quantile(draws, _LEVELS, method="inverted_cdf"))
     half = (high - low) / 2 if np.isfinite(high) else None
     return Band(value, low, high, Parts(parameter=half))
@@ -183,7 +183,7 @@ HOUR_S = 3600.0
 
 @dataclass(frozen=True, config=LANGUAGE)
 class BusyHour(Construct):
-    """What a subscriber does in the busy hour.
+    """A subscriber's activity in the busy hour.
 
     Attributes
     ----------
@@ -262,7 +262,7 @@ class Boot(Construct):
 
 @dataclass(frozen=True, config=LANGUAGE)
 class Reattach(Construct):
-    """Subscribers that come back all at once, when an outage of power or network ends.
+    """Subscribers that return at the same time after an outage of power or network.
 
     Attributes
     ----------
@@ -362,7 +362,7 @@ class Data(Construct):
 
 @dataclass(frozen=True, config=LANGUAGE)
 class Demand(Construct):
-    """What subscribers ask of a service.
+    """The load that subscribers put on a service.
 
     Attributes
     ----------
@@ -422,7 +422,7 @@ def interim_s(hour: BusyHour) -> float:
 
 
 def authentication_requests(hour: BusyHour) -> float:
-    """Return the requests of one authentication."""
+    """Return the number of requests per authentication."""
     return 1.0 if hour.authentication_requests is None else float(hour.authentication_requests)
 
 
@@ -432,7 +432,7 @@ def share_of_day(hour: BusyHour) -> Between:
 
 
 def boots(asked: Reattach) -> tuple[tuple[float, float, float], ...]:
-    """Return when devices are back: from and to (s), and their share."""
+    """Return when devices return: start and end (s), and the share of devices."""
     return tuple((float(each.from_s), float(each.to_s), each.share) for each in asked.boot) or BOOT_SHARES
 
 
@@ -442,7 +442,7 @@ def window_s(asked: Reattach) -> float:
 
 
 def within_s(connections: Connections) -> float:
-    """Return the time within which all connections are made anew after an outage."""
+    """Return the time within which all connections are re-established after an outage."""
     return 10.0 if connections.within_s is None else float(connections.within_s)
 
 
@@ -468,7 +468,7 @@ def usable(data: Data) -> Between:
 
 
 def assumptions(demand: Demand) -> tuple[Assumption, ...]:
-    """Return the inputs that the file leaves out and that matter, with their sources."""
+    """Return the relevant inputs that the file leaves out, with the sources of their defaults."""
     return tuple(_assumptions(demand))
 
 

@@ -124,7 +124,7 @@ def session_requests(hour: BusyHour) -> SessionRequests:
 
 
 def grown(demand: Demand, months: float | None = None) -> float:
-    """Return the number of subscribers after so many months, at the planned time by default; of the median growth."""
+    """Return the number of subscribers after some months of median growth; by default at the planned time."""
     years = (demand.months if months is None else months) / 12
     return float(demand.subscribers) * float((1 + growth_per_year(demand)) ** years)
 
@@ -136,12 +136,12 @@ def growth_per_year(demand: Demand) -> float:
 
 
 def starts_per_s(demand: Demand, subscribers: float) -> float:
-    """Return how many sessions start per second."""
+    """Return the rate of session starts per second."""
     return subscribers * float(demand.busy_hour.sessions) / HOUR_S
 
 
 def busy_hour_rates(demand: Demand, subscribers: float) -> ClassRates:
-    """Return the rates in the busy hour with so many subscribers."""
+    """Return the rates in the busy hour at a number of subscribers."""
     starts, each = starts_per_s(demand, subscribers), session_requests(demand.busy_hour)
     return rates(starts * each.auth, starts * each.acct, _made_anew(demand.connections))
 
@@ -157,7 +157,7 @@ _MOST_POINTS = 600  # of the rates over time
 
 @dataclass(frozen=True)
 class RatesAt:
-    """Rates in a time after the outage.
+    """Rates in one interval after the outage.
 
     Attributes
     ----------
@@ -176,7 +176,7 @@ class RatesAt:
 
 @dataclass(frozen=True)
 class ReattachStorm:
-    """What a mass re-attach asks.
+    """The load of a mass re-attach.
 
     Attributes
     ----------
@@ -208,7 +208,7 @@ class ReattachStorm:
 
 @dataclass(frozen=True)
 class _Storm:
-    """Devices and connections that come back, and what goes on besides."""
+    """The returning devices and connections, and the rates of other traffic."""
 
     devices: float
     auth_requests: float
@@ -219,7 +219,7 @@ class _Storm:
     connected_s: FloatArray
 
     def between(self, start: float, end: float) -> ClassRates:
-        """Return the mean rates in a time."""
+        """Return the mean rates in an interval."""
         devices = self.devices * self.share(start, end) / (end - start)
         connected = float(np.diff(np.interp([start, end], self.connected_s, [0.0, 1.0]))[0])
         handshakes = self.connections * connected / (end - start)
@@ -230,12 +230,12 @@ class _Storm:
         )
 
     def share(self, start: float, end: float) -> float:
-        """Return the share of the devices that boot in a time."""
+        """Return the share of devices that boot in an interval."""
         return float(np.diff(np.interp([start, end], self.boot_s, self.booted))[0])
 
 
 def reattach(demand: Demand, subscribers: float) -> ReattachStorm:
-    """Return what a mass re-attach asks.
+    """Return the load of a mass re-attach.
 
     Parameters
     ----------
@@ -270,7 +270,7 @@ def reattach(demand: Demand, subscribers: float) -> ReattachStorm:
 
 
 def served_after_s(demand: Demand, subscribers: float, capacity_per_s: float) -> float:
-    """Return when all have been served at the earliest, seconds after the outage, at a rate that is served at most.
+    """Return the earliest time after the outage when all requests have been served, in seconds, at a limited rate.
 
     Requests that are not yet there cannot be served: from each time on, those that come later take their time. The
     sessions that the outage left open take their part of the rate.
@@ -302,13 +302,13 @@ def _storm(demand: Demand, subscribers: float) -> _Storm:
 
 
 def _begin_of_peak(storm: _Storm, window: float) -> float:
-    """Return when the window with the highest rate begins: at a corner of the distribution, or ends at one."""
+    """Return the start of the window with the highest rate; one end of it is at a corner of the distribution."""
     corners = sorted({0.0, *storm.boot_s, *(max(each - window, 0.0) for each in storm.boot_s)})
     return float(max(corners, key=lambda start: round(storm.share(start, start + window), 12)))
 
 
 def _over_time(storm: _Storm, window: float) -> tuple[RatesAt, ...]:
-    """Return the rates until all are back, in steps of the window, or longer ones where they would be many."""
+    """Return the rates until all devices are back, per window, or per longer step if there are too many windows."""
     last = max(float(storm.boot_s[-1]), float(storm.connected_s[-1]) if storm.connections else 0.0)
     step = max(window, last / _MOST_POINTS)
     starts = [number * step for number in range(math.ceil(round(last / step, 9)))]
@@ -399,7 +399,7 @@ def gib_per_node(found: Volume, nodes_by_dc: Sequence[int], rf_by_dc: Sequence[i
 
 
 def disk_gib_per_node(found: Volume, nodes_by_dc: Sequence[int], rf_by_dc: Sequence[int], months: float = 0.0) -> Band:
-    """Return the disk that the fullest node needs, with the headroom of compaction; as `gib_per_node`."""
+    """Return the disk that the fullest node needs, including compaction headroom; arguments as for `gib_per_node`."""
     return band_of(fullest(nodes_by_dc, rf_by_dc) * _grown(found, months) / found.room)
 
 
@@ -425,7 +425,7 @@ def months_until(found: Volume, nodes_by_dc: Sequence[int], rf_by_dc: Sequence[i
 
 
 def months_until_rate(found: FloatArray, rate_per_s: float, capacity: Band) -> Band:
-    """Return the months until a rate reaches a capacity; infinite if it never does.
+    """Return the months until a growing rate reaches a capacity; infinite if it never does.
 
     Parameters
     ----------
@@ -445,7 +445,7 @@ def months_until_rate(found: FloatArray, rate_per_s: float, capacity: Band) -> B
 
 
 def months_to_grow(factor: FloatArray, growth_factor: FloatArray) -> FloatArray:
-    """Return the months until something has grown by a factor (draws,); infinite if it does not grow that far."""
+    """Return the months until growth reaches a factor (draws,); infinite if it never does."""
     yearly = np.log(growth_factor)
     with np.errstate(divide="ignore", invalid="ignore"):
         months = _MONTHS * np.log(factor) / yearly
@@ -453,7 +453,7 @@ def months_to_grow(factor: FloatArray, growth_factor: FloatArray) -> FloatArray:
 
 
 def fullest(nodes_by_dc: Sequence[int], rf_by_dc: Sequence[int]) -> float:
-    """Return the share of one copy of the data that the fullest node has."""
+    """Return the share of one copy of the data that the fullest node stores."""
     return max(rf / nodes for nodes, rf in zip(nodes_by_dc, rf_by_dc, strict=True) if nodes)
 
 
@@ -462,7 +462,7 @@ def _grown(found: Volume, months: float) -> FloatArray:
 
 
 def _capacity_draws(capacity: Band) -> FloatArray:
-    """Return draws of a capacity: below and above its median, each side as wide as its end of the band."""
+    """Return draws of a capacity; below and above the median, the spread follows that side of the band."""
     below = Between(capacity.low, capacity.value**2 / capacity.low).draws(1, _CAPACITY)
     above = Between(capacity.value**2 / capacity.high, capacity.high).draws(1, _CAPACITY)
     return np.where(below < capacity.value, below, above)
@@ -470,7 +470,7 @@ def _capacity_draws(capacity: Band) -> FloatArray:
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """The layout that the demand meets.
+    """The layout for the demand.
 
     Attributes
     ----------
@@ -517,7 +517,7 @@ class Month:
 
 @dataclass(frozen=True, kw_only=True)
 class Fit:
-    """How long something fits.
+    """How long a layout is large enough in one respect.
 
     Attributes
     ----------
@@ -610,7 +610,7 @@ class Forecast(VerbAnswer):
 
 
 def forecast(demand: Demand, layout: Layout | None = None, seed: int = 1) -> Forecast:
-    """Return what a demand asks at its planned time and until then.
+    """Return the load of a demand at its planned time and until then.
 
     Parameters
     ----------
@@ -699,13 +699,13 @@ def _fits(demand: Demand, layout: Layout, found: Volume | None, seed: int) -> It
 
 
 def contradicted(demand: Demand, scenario: type[Scenario]) -> tuple[str, ...]:
-    """Return the options of a kind of scenario that exclude a demand."""
+    """Return the options of a scenario class that conflict with a demand."""
     others = ("mix",) if demand.connections is None else ("mix", "reconnects")
     return (*rate_fields(scenario), *(name for name in others if name in options_of(scenario)))
 
 
 def offered(demand: Demand, scenario: type[Scenario], client_tls: bool) -> dict[str, str]:
-    """Return the options of a layout by field, as they are typed.
+    """Return the layout options that a demand sets, by field, as typed.
 
     The rate is that of the busy hour at the planned time. It is a mean: where a system has bursts, its peak is higher.
 
@@ -737,7 +737,7 @@ def offered(demand: Demand, scenario: type[Scenario], client_tls: bool) -> dict[
 
 
 def with_demand(scenario: S, demand: Demand | None) -> S:
-    """Return a scenario with what a demand offers; as it is without one, or with a rate of its own.
+    """Return a scenario with the load of a demand; unchanged without a demand or with a rate of its own.
 
     Parameters
     ----------
@@ -755,7 +755,7 @@ def with_demand(scenario: S, demand: Demand | None) -> S:
 
 
 def has_client_tls(encryption: str | None, vpn: str | None) -> bool:
-    """Whether clients of the database encrypt their links themselves, so that a new connection takes a handshake."""
+    """Whether database clients themselves encrypt their links, so that each new connection takes a TLS handshake."""
     return encryption is not None and "client" in LINKS.get(in_order(encryption), ()) and vpn != "kernel"
 
 
@@ -765,7 +765,7 @@ def _number(value: float) -> str:
 
 
 def layout_of(demand: Demand, scenario: Scenario, fitted: Fitted | None = None) -> Layout:
-    """Return the layout that a demand meets.
+    """Return the layout for the demand.
 
     Parameters
     ----------
@@ -799,7 +799,7 @@ def layout_of(demand: Demand, scenario: Scenario, fitted: Fitted | None = None) 
 
 
 def _carried(scenario: Scenario, options: Mapping[str, str], fitted: Fitted | None) -> tuple[str, Band]:
-    """Return a layout in words, and the mean rate that it sustains with a mix."""
+    """Return a layout in words, and the mean rate that it sustains with the demand's mix."""
     mix = {name: text for name, text in options.items() if name == "mix"}
     case = resolve(changed(scenario, **mix), fitted)
     return case.system.layout(case.scenario, case.values), peak_and_mean(case).mean_tps

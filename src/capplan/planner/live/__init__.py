@@ -1,1 +1,1 @@
-"""A live validation: measure a little, calibrate, predict more, and only then measure that, too."""
+"""Live validation: measures a little, calibrates, predicts more, and only then measures the predicted loads."""

@@ -30,7 +30,7 @@ _ECHO = b"x" * 100
 
 
 class Clusters(Protocol):
-    """Where a validation measures."""
+    """The clusters on which a validation measures."""
 
     def expected(self, stage: Stage) -> RunningCluster:
         """Return the cluster of a stage as the model sees it, before it runs."""
@@ -39,7 +39,7 @@ class Clusters(Protocol):
         """Return the cluster of a stage while it runs."""
 
     def round_trips_ms(self, stage: Stage, wanted: Iterable[float]) -> dict[float, float]:
-        """Return measured round trips by those that are wanted, of the cluster that runs; empty if they are known."""
+        """Return the running cluster's measured round trips, keyed by the requested ones; empty if they are known."""
 
 
 class Labs:
@@ -54,7 +54,7 @@ class Labs:
 
     @contextmanager
     def running(self, stage: Stage, progress: Progress) -> Iterator[RunningCluster]:
-        """Start the lab of a stage, and end it however the block ends; one that an earlier run has left ends first.
+        """Start a stage's lab and stop it when the block ends; a lab left by an earlier run is stopped first.
 
         Raises
         ------
@@ -75,7 +75,7 @@ class Labs:
             self._folder.note_lab(None)
 
     def round_trips_ms(self, stage: Stage, wanted: Iterable[float]) -> dict[float, float]:
-        """Return the median of echoes through the proxy of the lab that runs, for each round trip."""
+        """Return the median echo time through the running lab's proxy for each round trip."""
         if not stage.layout.delayed:
             return {}
         found = {}
@@ -90,7 +90,7 @@ class Labs:
 
 
 def _note(stage: Stage) -> str:
-    """Return what differs from a usual lab and no column of a table has."""
+    """Return the differences from a default lab that no column of a table shows."""
     usual = Layout().heap_bytes
     down = [f"{stage.killed} was down"] if stage.killed else []
     heap = [f"a heap of {stage.layout.heap_bytes >> 20} MiB"] if stage.layout.heap_bytes != usual else []
@@ -224,7 +224,7 @@ def read_hosts(path: Path) -> Hosts:
 
 
 class Existing:
-    """A cluster that exists: it is the same in every stage, and neither started nor ended."""
+    """An existing cluster: the same in every stage, neither started nor stopped."""
 
     def __init__(self, hosts: Hosts) -> None:
         self._cluster = hosts.cluster()
@@ -240,6 +240,6 @@ class Existing:
         return nullcontext(self._cluster)
 
     def round_trips_ms(self, stage: Stage, wanted: Iterable[float]) -> dict[float, float]:
-        """Return nothing: the round trip is the one that the file says."""
+        """Return nothing: the file states the round trip."""
         del stage, wanted
         return {}

@@ -1,4 +1,4 @@
-"""The files of a live validation: what was measured so far, the calibration, and the predictions with their hash."""
+"""The files of a live validation: measurements so far, the calibration, and the predictions with their hash."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Folder:
     path: Path
 
     def begin(self, key: dict[str, Any]) -> str:
-        """Prepare the folder for a protocol; return what became of an earlier run, empty if there was none.
+        """Prepare the folder for a protocol; return what happened to an earlier run, empty if there was none.
 
         What an earlier run of the same protocol measured is kept, unless that one has ended.
         """
@@ -47,7 +47,7 @@ class Folder:
         return words
 
     def end(self) -> None:
-        """Note that the protocol has ended, so that the next run starts again; the files stay."""
+        """Mark the protocol as finished, so that the next run starts from scratch; the files stay."""
         self._write(_KEY, {"ended": True})
 
     def delete(self, *, keep_lab: bool = False) -> None:
@@ -57,12 +57,12 @@ class Folder:
             (self.path / name).unlink(missing_ok=True)
 
     def rows(self, name: str) -> list[LoadTestRow]:
-        """Return the rows of a table; none if it is not there yet."""
+        """Return the rows of a table; none if the file does not exist yet."""
         path = self.path / name
         return list(LOAD_TESTS.rows(LOAD_TESTS.read(path))) if path.is_file() else []
 
     def inputs(self) -> dict[str, float]:
-        """Return measured round trips in ms, by what was asked for."""
+        """Return measured round trips in ms, keyed by the requested ones."""
         return self._json(_INPUTS) or {}
 
     def write_inputs(self, found: dict[str, float]) -> None:
@@ -98,24 +98,24 @@ class Folder:
         return (self.path / DIGEST).read_text(encoding="ascii").split()[0]
 
     def measured_from(self, now: str) -> str:
-        """Return when the first of the predicted runs began: now, unless that is known."""
+        """Return the recorded start of the first predicted run; record `now` if there is none."""
         began = str((self._json(_BEGUN) or {}).get("measured_from", now))
         self._write(_BEGUN, {"measured_from": began})
         return began
 
     def started_lab(self, layout: Layout) -> bool:
-        """Whether a lab with a layout was started by a run of this validation that did not end it."""
+        """Whether an unfinished run of this validation started a lab with this layout."""
         return bool(self._json(_LAB) == asdict(layout))
 
     def note_lab(self, layout: Layout | None) -> None:
-        """Note that a lab is started here, or that there is none any more."""
+        """Record that a lab is started here, or that there is none any more."""
         if layout is None:
             (self.path / _LAB).unlink(missing_ok=True)
         else:
             self._write(_LAB, asdict(layout))
 
     def copy_to(self, folder: Path) -> None:
-        """Copy predictions, their hash and the runs."""
+        """Copy the predictions, their hash and the runs to a folder."""
         for name in _SHOWN:
             if (self.path / name).is_file():
                 shutil.copyfile(self.path / name, folder / name)
@@ -124,7 +124,7 @@ class Folder:
         try:
             found = json.loads((self.path / name).read_text(encoding="utf-8"))
         except (FileNotFoundError, ValueError):
-            return None  # what cannot be read is measured again
+            return None  # unreadable data are measured again
         return found if isinstance(found, dict) else None
 
     def _write(self, name: str, found: dict[str, Any]) -> None:
@@ -134,7 +134,7 @@ class Folder:
 
 @dataclass
 class Runs(Generic[K]):
-    """The table of a phase, written after every run.
+    """The table of one phase, written after every run.
 
     Attributes
     ----------

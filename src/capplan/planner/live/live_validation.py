@@ -1,4 +1,4 @@
-"""What a live validation answers: each predicted figure beside the measured one, with a verdict, and in words."""
+"""The answer of a live validation: each predicted figure beside its measurement, with a verdict, and in words."""
 
 from __future__ import annotations
 
@@ -158,11 +158,11 @@ class LiveValidation(VerbAnswer):
 
     @property
     def answer(self) -> bool:
-        """Whether figures were judged, and none is off."""
+        """Whether figures were judged and none is off."""
         return any(each.verdict != "not judged" for each in self.figures) and self.count("off") == 0
 
     def count(self, verdict: Verdict) -> int:
-        """Return how many figures have a verdict."""
+        """Return the number of figures with a given verdict."""
         return sum(each.verdict == verdict for each in self.figures)
 
 
@@ -191,7 +191,7 @@ BOTTLENECK = "the load generator was the bottleneck in every run"
 
 @dataclass(frozen=True)
 class Measured:
-    """The repeats of a figure.
+    """Repeated measurements of a figure.
 
     Attributes
     ----------
@@ -208,7 +208,7 @@ class Measured:
     by_factor: bool = True
 
     def includes(self, value: float) -> bool:
-        """Whether a further repeat may be as far away as a value."""
+        """Whether a value lies in the prediction interval of a further repeat."""
         if self.noise is None:
             return False
         if not self.by_factor:
@@ -217,12 +217,12 @@ class Measured:
 
 
 def believed(row: LoadTestRow) -> bool:
-    """Whether the generator was not the bottleneck of a run, and requests were answered."""
+    """Whether a run is believed: the generator was not the bottleneck, and requests were answered."""
     return not row.generator_limited and bool(row.throughput_tps)
 
 
 def repeats_of(values: Sequence[float], *, logarithms: bool = True) -> Measured | None:
-    """Return the mean of repeats, and the half-width of the prediction interval of a further one; None without any.
+    """Return the mean of repeats and the half-width of a further repeat's prediction interval; None without repeats.
 
     The interval is that of a normal distribution with unknown mean and variance: t s sqrt(1 + 1/n).
 
@@ -247,7 +247,7 @@ def repeats_of(values: Sequence[float], *, logarithms: bool = True) -> Measured 
 
 
 def verdict_of(predicted: float, measured: Measured, threshold: float) -> Verdict:
-    """Return whether a prediction is within the threshold, or else within what a repeat may differ."""
+    """Return whether a prediction is within the threshold, or otherwise within the noise of repeats."""
     if abs(predicted - measured.value) <= threshold * abs(measured.value):
         return "within threshold"
     return "within repeat noise" if measured.includes(predicted) else "off"
@@ -255,7 +255,7 @@ def verdict_of(predicted: float, measured: Measured, threshold: float) -> Verdic
 
 @dataclass(frozen=True)
 class Case:
-    """One load on one cluster: its predictions by column, its runs, and the round trip that was measured, ms."""
+    """One load on one cluster: predictions by column, runs, and the measured round trip, ms."""
 
     stage: Stage
     load: Load
@@ -287,7 +287,7 @@ def figures_of(cases: Sequence[Case]) -> tuple[LiveFigure, ...]:
 
 
 def _place(cases: Sequence[Case]) -> Callable[[LiveFigure], tuple[int, ...]]:
-    """Return where a figure stands: by cluster, by what clients ask, then by quantity."""
+    """Return the sort key of figures: by cluster, then by statement, then by quantity."""
     stages = list(dict.fromkeys(each.stage.name for each in cases))
     statements = dict.fromkeys(each.load.statement for each in cases)
     places: dict[tuple[str, str, int, bool], int] = {each: place for place, each in enumerate(statements)}
@@ -315,7 +315,7 @@ def _capacity(case: Case) -> LiveFigure:
 
 
 def values_of(rows: Sequence[LoadTestRow], quantity: Quantity) -> tuple[list[float], str]:
-    """Return a latency of believed runs, and why there is none although there are runs."""
+    """Return a latency's values in believed runs, and the reason if runs exist but none has the figure."""
     values = [value for row in rows if (value := getattr(row, COLUMNS[quantity])) is not None]
     return values, "too few requests for this percentile" if rows and not values else ""
 
@@ -333,7 +333,7 @@ def _latency(case: Case, quantity: Quantity, full: Case | None) -> LiveFigure:
 
 
 def _added(case: Case, near: Case) -> LiveFigure:
-    """Return how much later a level answers than the nearest replica, repeat by repeat."""
+    """Return the added latency of a level over the nearest replica, repeat by repeat."""
     own, other = ({row.repeat: row.latency_p50_ms for row in each.kept} for each in (case, near))
     pairs = [(value, other.get(repeat)) for repeat, value in own.items()]
     values = [value - beside for value, beside in pairs if value is not None and beside is not None]
@@ -341,7 +341,7 @@ def _added(case: Case, near: Case) -> LiveFigure:
     width = math.hypot(far.high - far.low, local.high - local.low) / 2
     value = far.value - local.value
     found = _figure(case, "added p50", Band(value, value - width, value + width), values, logarithms=False)
-    if not case.load.rtt_ms:  # there is no round trip of which to be within a share
+    if not case.load.rtt_ms:  # without a round trip, no share of it is defined
         return replace(found, verdict="within repeat noise") if found.verdict == "within threshold" else found
     trips = None if found.measured is None else found.measured / (case.round_trip_ms or case.load.rtt_ms)
     return replace(found, round_trips=trips)
@@ -447,7 +447,7 @@ _MOST_PERCENT = 999
 
 
 def cells(figure: LiveFigure) -> tuple[str, ...]:
-    """Return load, quantity, prediction, measurement, error and verdict of a figure."""
+    """Return a figure's cells: load, quantity, prediction, measurement, error and verdict."""
     return (
         load(figure),
         figure.quantity,
@@ -459,7 +459,7 @@ def cells(figure: LiveFigure) -> tuple[str, ...]:
 
 
 def statement(figure: LiveFigure) -> str:
-    """Return what clients ask, in words, such as `reads at LOCAL_ONE`."""
+    """Return the statement of a figure in words, such as `reads at LOCAL_ONE`."""
     parts = [f"{MESSAGES.get(figure.operation, f'{figure.operation}s')} at {figure.level}"]
     parts += [f"rows of {figure.row_bytes:,} B"] if figure.row_bytes != USUAL_BYTES else []
     parts += ["TLS"] if figure.tls else []
@@ -472,7 +472,7 @@ def load(figure: LiveFigure) -> str:
 
 
 def measured(figure: LiveFigure) -> str:
-    """Return what was measured, with the noise of a repeat."""
+    """Return the measured value with the noise of repeats."""
     if figure.measured is None:
         return ""
     if figure.noise is None or not figure.measured:
@@ -493,7 +493,7 @@ def number(value: float) -> str:
 
 
 def round_trips(figures: Sequence[LiveFigure]) -> list[str]:
-    """Return how many round trips each level waits for, as sentences."""
+    """Return the number of round trips that each level waits for, as sentences."""
     found: dict[tuple[str, str], list[str]] = {}
     for each in figures:
         if each.round_trips is not None:
@@ -505,7 +505,7 @@ def round_trips(figures: Sequence[LiveFigure]) -> list[str]:
 
 
 def sessions(figures: Sequence[LiveFigure]) -> list[str]:
-    """Return what the figures of sessions are about, as sentences; none without any."""
+    """Return explanations of the session figures, as sentences; none without such figures."""
     if not any(each.quantity == "not found" for each in figures):
         return []
     return [
@@ -518,7 +518,7 @@ def sessions(figures: Sequence[LiveFigure]) -> list[str]:
 
 
 def reasons(figures: Sequence[LiveFigure]) -> list[str]:
-    """Return why figures are not judged and what else must be known, each with the figures that it is for."""
+    """Return why figures are not judged and further remarks, each with the figures concerned."""
     found: dict[str, list[str]] = {}
     for each in figures:
         if each.reason:

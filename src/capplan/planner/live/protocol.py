@@ -1,4 +1,4 @@
-"""What a live validation measures: little to calibrate from, and more that is predicted first."""
+"""The protocol of a live validation: a few runs to calibrate from, and more runs that are predicted first."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SMALL_HEAP = 192 << 20
 
 @dataclass(frozen=True)
 class Asked:
-    """A load, whose rate may be a share of a capacity.
+    """A load whose rate may be a share of a capacity.
 
     Attributes
     ----------
@@ -41,12 +41,12 @@ class Asked:
     rtt_ms: float | None = None
 
     def load(self, capacity_per_s: float = 0.0) -> Load:
-        """Return the load, with its rate to three digits."""
+        """Return the load, with its rate rounded to three digits."""
         rate = None if self.share is None else float(f"{self.share * capacity_per_s:.3g}")
         return Load(self.operation, self.level, self.row_bytes, self.clients, rate, self.tls, self.rtt_ms)
 
     def at_capacity(self) -> Asked:
-        """Return the closed run that shows the capacity for this load."""
+        """Return the closed run that measures the capacity for this load."""
         return replace(self, clients=MOST, share=None)
 
 
@@ -164,7 +164,7 @@ _WORDS_TWO_DCS = "two data centres of one node, RF 1 in each"
 
 
 def _small(clients: Sequence[int], shares: Sequence[float], rtt_ms: float) -> tuple[Stage, ...]:
-    """Return what the model is calibrated from: one node, messages between two, a round trip that is not predicted."""
+    """Return the runs that calibrate the model: one node, messages between two nodes, an unpredicted round trip."""
     far = closed((1,), ("LOCAL_ONE", "QUORUM"), (rtt_ms,))
     return (
         Stage("small-2dc", _WORDS_TWO_DCS, _TWO_DCS, far),
@@ -273,7 +273,7 @@ FULL = Protocol(
 
 
 def for_hosts(levels: Sequence[str], rtt_ms: float | None, *, quick: bool) -> Protocol:
-    """Return the protocol for a cluster that exists: other levels and loads of one layout.
+    """Return the protocol for an existing cluster: various levels and loads on one layout.
 
     Parameters
     ----------

@@ -73,7 +73,7 @@ def validate_live(
 
 
 def _key(protocol: Protocol, where: str) -> dict[str, Any]:
-    """Return what runs must share to be compared."""
+    """Return the properties that comparable runs share."""
     return {
         "protocol": asdict(protocol),
         "cluster": where,
@@ -86,7 +86,7 @@ def _key(protocol: Protocol, where: str) -> dict[str, Any]:
 
 
 def _missing(runs: Runs[str], stage: Stage, loads: Iterable[Load], bounds: Bounds) -> bool:
-    """Whether a run is left to measure."""
+    """Whether some run is still to be measured."""
     names = (run_name(stage.name, each, repeat) for each in loads for repeat in range(1, bounds.repeats + 1))
     return any(name not in runs.rows for name in names)
 
@@ -116,7 +116,7 @@ def _titled(progress: Progress, stage: Stage) -> Progress:
 
 
 def _opened(stage: Stage, closed: Sequence[Load], rows: Mapping[str, LoadTestRow]) -> list[Load]:
-    """Return the open loads of a stage: shares of what the most closed clients completed in the first repeat."""
+    """Return a stage's open loads: shares of the throughput of the most closed clients in the first repeat."""
     found = []
     for asked in (each for each in stage.asked if each.share is not None):
         same = [each for each in closed if each.operation == asked.operation and each.level == asked.level]
@@ -129,7 +129,7 @@ def _calibrated(folder: Folder, progress: Progress) -> Fitted:
     """Return the calibration on the small runs."""
     path = folder.path / CALIBRATION
     if path.is_file():
-        with suppress(InputError):  # a damaged one is made again
+        with suppress(InputError):  # a damaged one is created again
             return read_fitted(path)
     progress("calibrating", 0, 1)
     kept = [row for row in folder.rows(SMALL) if believed(row)]
@@ -144,7 +144,7 @@ def _calibrated(folder: Folder, progress: Progress) -> Fitted:
 
 
 def _with_round_trip(row: LoadTestRow, measured: Mapping[str, float]) -> LoadTestRow:
-    """Return a row with the round trip that was measured instead of the one that was asked for."""
+    """Return a row with the measured round trip in place of the requested one."""
     if row.rtt_ms is None:
         return row
     return replace(row, rtt_ms=measured.get(f"{row.rtt_ms:g}", row.rtt_ms))
@@ -153,7 +153,7 @@ def _with_round_trip(row: LoadTestRow, measured: Mapping[str, float]) -> LoadTes
 def _predicted(
     protocol: Protocol, clusters: Clusters, folder: Folder, fitted: Fitted, progress: Progress
 ) -> dict[str, Any]:
-    """Return the predictions, which are written with their hash before anything else is measured."""
+    """Return the predictions; they are written with their hash before any further measurement."""
     known = folder.predictions()
     if known is not None:
         return known
@@ -176,7 +176,7 @@ def _now() -> str:
 
 
 def _of_stage(stage: Stage, clusters: Clusters, fitted: Fitted, measured: Mapping[str, float]) -> list[dict[str, Any]]:
-    """Return the predicted loads of a stage, with their figures."""
+    """Return the predicted loads of a stage and their figures."""
     cluster = clusters.expected(stage)
 
     def row(load: Load, name: str) -> LoadTestRow:
@@ -254,7 +254,7 @@ def _compared(protocol: Protocol, folder: Folder, predictions: Mapping[str, Any]
 
 
 def _audit(rows: Sequence[LoadTestRow]) -> tuple[str, ...]:
-    """Return the rules that runs break, with how many of them do."""
+    """Return the audit rules that runs break, with the number of runs."""
     found = audit_load_tests(LOAD_TESTS.frame(rows))
     counts: dict[str, int] = {}
     for each in found.findings:

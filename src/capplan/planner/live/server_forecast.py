@@ -1,4 +1,4 @@
-"""What a load on a server will show, from the costs of a request under smaller ones: a simulation, before the run.
+"""Predicts a load on a server by simulation, from request costs measured under smaller loads.
 
 A request takes the only thread of the generator and a core for a while, then a core for the server's work, and waits
 for what needs neither. Generator and server share the cores of one machine, as they do in the measurement.
@@ -24,13 +24,13 @@ _WARM_UP = 0.2  # of the simulated time
 
 
 def throughput_per_s(costs: Costs, cores: int, clients: int) -> float:
-    """Return how many requests closed clients complete per second, without time to think."""
+    """Return the throughput of closed clients without think time, requests per second."""
     slowest = min(clients / costs.total_s, 1 / costs.client_s, cores / (costs.client_s + costs.server_s))
     return _run(costs, cores, clients, None, _REQUESTS / slowest).throughput_per_s
 
 
 def latency_s(costs: Costs, cores: int, rate_per_s: float) -> float:
-    """Return the mean latency of an open load, whose requests come at random times."""
+    """Return the mean latency of open traffic with Poisson arrivals."""
     return _run(costs, cores, None, rate_per_s, _REQUESTS / rate_per_s).latency().mean_s
 
 

@@ -1,4 +1,4 @@
-"""Sessions of `openprovider` on real nodes: its flow at the costs of `cassandra`, predicted and then measured.
+"""Sessions of `openprovider` on real nodes: predicted from its flow and the costs of `cassandra`, then measured.
 
 What is shared with `openprovider`: the messages of a session and their order, what each asks Cassandra for, data
 centres in turn, the steps of a statement, and the race between replication and the next message. What is not: costs are
@@ -77,7 +77,7 @@ _FOR_P99 = 1100
 
 
 def _count(name: str) -> int:
-    """Return how many messages of a session have a request class."""
+    """Return how many messages of a session belong to a request class."""
     return sum(each.name == name for each in FLOW)
 
 
@@ -150,7 +150,7 @@ def _predicted(
 
 
 def _at_load(scenario: CassandraScenario, values: Values, think_s: float, rate_per_s: float) -> Values:
-    """Return the values with as many messages under way as there are at a rate (Little's law): they share wake-ups."""
+    """Return the values at the number of messages in flight at a rate (Little's law); messages share wake-ups."""
     if not SYSTEM.contends(values, on_timer=True):
         return values
     under_way = np.ones(max(np.size(each) for each in values.values()))
@@ -184,7 +184,7 @@ def _latencies(
 def chance_not_found(
     scenario: CassandraScenario, values: Values, utilisation: FloatArray, load: SessionLoad, seed: int
 ) -> FloatArray:
-    """Return the chance that the first message after the start finds no row, at some draws (draws,).
+    """Return the probability that the first message after the start finds no row, at some draws (draws,).
 
     The generator's work and its way count before the read. So do those behind the answer to the start.
 
@@ -213,7 +213,7 @@ def chance_not_found(
 
 
 def _counted(percent: FloatArray, sessions: float) -> Band:
-    """Return the band of what a run counts: that of the share, and how a number of sessions scatters."""
+    """Return the band of a counted share: the band of the share, widened by the scatter of a count of sessions."""
     value = float(np.median(percent))
     low, high = np.quantile(percent, (0.05, 0.95)).tolist()
     width = _Z95 * (value * (100 - value) / max(sessions, 1.0)) ** 0.5
@@ -228,7 +228,7 @@ def measure_stage(
     rows: Runs[Key],
     progress: Progress,
 ) -> None:
-    """Measure the predicted loads of a stage, without the runs that are finished."""
+    """Measure the predicted loads of a stage; skip runs that are finished."""
     loads = [SessionLoad(**each["load"]) for each in predictions]
     repeats = range(1, stage.bounds.repeats + 1)
     if all((run_name(stage.name, each, repeat), SESSION) in rows.rows for each in loads for repeat in repeats):
@@ -240,7 +240,7 @@ def measure_stage(
 
 
 def in_each_dc(cluster: RunningCluster, stage: SessionStage) -> list[RunningCluster]:
-    """Return a lab's cluster as the clients of each data centre see it."""
+    """Return a lab's cluster as seen by the clients of each data centre."""
     return [
         replace(
             cluster,
@@ -268,7 +268,7 @@ def session_figures(
 
 
 def _measured(quantity: Quantity, rows: Sequence[LoadTestRow]) -> tuple[Measured | None, int, str]:
-    """Return the mean of runs, how many have the figure, and why none has."""
+    """Return the mean of runs, the number of runs with the figure, and the reason if there is none."""
     if quantity != "not found":
         values, reason = values_of(rows, quantity)
         return repeats_of(values), len(values), reason

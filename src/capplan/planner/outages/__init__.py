@@ -1,1 +1,1 @@
-"""Outages over time: what is left of a layout, the minutes around a loss, and whether retries let it recover."""
+"""Outages over time: the remaining layout, the minutes around a loss, and whether the system recovers from retries."""

@@ -43,9 +43,9 @@ FEWEST_REPLICATIONS = 3
 MOST_ATTEMPTS = 10
 SURGES = tuple(1.1**number for number in range(1, 37))
 """Factors of the traffic that are tried, up to 31."""
-_SEARCHED = 12  # simulated cells of the searches for what is safe, about
+_SEARCHED = 12  # approximate number of cells that the searches for safe limits simulate
 N = TypeVar("N", int, float)
-_SPANS = 10  # times that a client tries, which a horizon lasts at least
+_SPANS = 10  # a horizon lasts at least this many times as long as a client tries
 _LENGTHS = 3  # of the trigger
 _DRAINS = 2.5  # times in which its backlog is served
 _SHORTEST_S, _LONGEST_S = 60.0, 3600.0
@@ -116,7 +116,7 @@ def _surging(network: Network, factor: float, at_s: float, length_s: float) -> N
 
 @dataclass(frozen=True)
 class RetryQuestion:
-    """What is asked.
+    """A question about retries.
 
     Attributes
     ----------
@@ -154,7 +154,7 @@ class RetryQuestion:
 
 @dataclass(frozen=True)
 class Load:
-    """The load of a network without retries; None where the analytic solver does not know it.
+    """The load of a network without retries; None where the analytic solver does not support the network.
 
     Attributes
     ----------
@@ -189,7 +189,7 @@ def metastability(network: Network, question: RetryQuestion, load: Load) -> Meta
 
 @dataclass(frozen=True)
 class _Plan:
-    """How many replications there are, which share of the horizons, and whether limits are searched."""
+    """What the budget allows: replications, the share of the horizons, and whether limits are searched."""
 
     replications: int
     share: float
@@ -233,7 +233,7 @@ class _Experiment:
         return min(_WARMUP_S, max(self.asked.clients.span_s, 1.0))
 
     def wanted_s(self, length_s: float, attempts: int) -> float:
-        """Return the horizon of a cell that is asked for."""
+        """Return the requested horizon of a cell."""
         if self.asked.horizon_s is not None:
             return self.asked.horizon_s
         span_s = replace(self.asked.clients, attempts=attempts).span_s
@@ -241,7 +241,7 @@ class _Experiment:
         return min(found, _LONGEST_S)
 
     def drain_s(self, length_s: float, attempts: int) -> float:
-        """Return the time in which the backlog of a trigger is served; 0 if there is no capacity for all attempts."""
+        """Return the time to serve the backlog of a trigger; 0 if the capacity is too low for all attempts."""
         rate, capacity = self.load.rate_per_s, self.load.capacity_per_s
         if rate is None or capacity is None or rate * attempts >= capacity:
             return 0.0
@@ -251,18 +251,18 @@ class _Experiment:
 
     @cached_property
     def wanted(self) -> dict[tuple[float, int], float]:
-        """The horizons of the table that are asked for."""
+        """The requested horizons of the table."""
         lengths, numbers = self.asked.trigger.lengths_s, self.asked.attempts
         return {(length, number): self.wanted_s(length, number) for length in lengths for number in numbers}
 
     @cached_property
     def second_s(self) -> float:
-        """Cost of one simulated second of one attempt for each request."""
+        """Cost of one simulated second with one attempt per request."""
         clients = replace(self.asked.options, attempts=1)
         return run_cost_s(with_clients(self.network, clients, self.asked.clients), 1.0, self.asked.effort.seed)
 
     def cost_s(self, share: float) -> float:
-        """Return what one replication of each cell of the table costs with a share of the horizons."""
+        """Return the cost of one replication of each cell of the table, at a share of the horizons."""
         seconds = sum(
             number * (self.warmup_s + length + share * horizon) for (length, number), horizon in self.wanted.items()
         )
@@ -275,7 +275,7 @@ class _Experiment:
 
     @cached_property
     def plan(self) -> _Plan:
-        """What the budget pays for: all, or else fewer replications of shorter horizons without the searches."""
+        """The plan for the budget: everything, or else fewer replications of shorter horizons without the searches."""
         effort, whole, none = self.asked.effort, self.cost_s(1.0), self.cost_s(0.0)
         searched = whole * self.searches
         if effort.replications is not None:
@@ -290,13 +290,13 @@ class _Experiment:
         return _Plan(0, 0.0, False)
 
     def horizon_s(self, length_s: float, attempts: int) -> float:
-        """Return the horizon of a cell that the budget pays for."""
+        """Return the horizon of a cell within the budget."""
         wanted = self.wanted_s(length_s, attempts)
         return wanted if self.plan.share == 1 else float(math.ceil(self.plan.share * wanted))
 
     @property
     def shortened(self) -> str:
-        """What the budget does not pay for, in words."""
+        """What the budget does not cover, in words."""
         plan = self.plan
         if plan.share == 1 and plan.limits == self.asked.limits:
             return ""
@@ -309,7 +309,7 @@ class _Experiment:
         return f"{' and '.join(parts)}: {words}"
 
     def verdict(self, length_s: float, attempts: int) -> RecoveryVerdict:
-        """Return whether the network recovers, with its simulations; those of a cell are made once."""
+        """Return whether the network recovers, with its simulations; each cell is simulated once."""
         if (length_s, attempts) not in self.known:
             network = self.asked.trigger.on(self.with_attempts(attempts), self.warmup_s, length_s)
             self.known[length_s, attempts] = self.simulated(network, length_s, attempts)
@@ -345,7 +345,7 @@ class _Experiment:
         return largest(range(1, most + 1), lambda number: self.verdict(self.longest_s, number).always)
 
     def safe_surge(self) -> float | None:
-        """Return the largest surge, as long as the longest trigger, from which it always recovers."""
+        """Return the largest surge, as long as the longest trigger, that it always recovers from."""
         network, attempts = self.with_attempts(self.asked.clients.attempts), self.asked.clients.attempts
 
         def recovers(factor: float) -> bool:
@@ -356,7 +356,7 @@ class _Experiment:
 
 
 def largest(candidates: Sequence[N], holds: Callable[[N], bool]) -> N | None:
-    """Return the largest of some ascending candidates for which something holds, if it holds for no larger one then.
+    """Return the largest of ascending candidates that passes a test; every candidate above it must then fail.
 
     The steps double until it does not hold, and are halved from there: the smallest cases are the cheapest.
     """
@@ -376,13 +376,13 @@ def _share_at_the_end(run: object, from_s: float) -> float:
 
 
 def clopper_pearson(successes: int, trials: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Return the exact interval of a probability after so many successes in so many trials [4]_."""
+    """Return the exact confidence interval of a probability from successes and trials [4]_."""
     found = stats.binomtest(successes, trials).proportion_ci(confidence, method="exact")
     return float(found.low), float(found.high)
 
 
 def screened(load: Load, clients: Clients) -> Screen:
-    """Return what a fixed point says: attempts per second = rate * (1 + p + p**2 + ...), p = P(an attempt times out).
+    """Return the fixed-point estimate: attempts per second = rate * (1 + p + p**2 + ...), p = P(an attempt times out).
 
     With p = 1 the rate is multiplied by the number of attempts: if the capacity is higher, no backlog lasts. The steady
     state is the smallest fixed point below the capacity; p is that of the latencies there, without retries.
@@ -430,7 +430,7 @@ def _steady(load: Load, clients: Clients) -> float | None:
 
 
 def survival_of(levels: Sequence[float], times_s: Sequence[float], time_s: float) -> float:
-    """Return the probability of a longer time from percentiles, beyond the last one as its exponential tail goes on.
+    """Return the probability of a longer time from percentiles; beyond the last one, the tail is exponential.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""`outages`: what a loss leaves in the long run, the time around it, and whether retries let the system recover.
+"""`outages`: what remains after a loss, the minutes around it, and whether the system recovers from retries.
 
 Which consistency levels of reads and writes a loss leaves.
 """
@@ -51,7 +51,7 @@ LOWEST = "LOCAL_ONE"
 
 
 def levels_left(case: Case[Any], remainders: Sequence[Remainder]) -> tuple[LevelAvailability, ...]:
-    """Return the levels that each loss leaves; nothing for a system without consistency levels."""
+    """Return the consistency levels that work after each loss; nothing for a system without levels."""
     kind: type[Scenario] = type(case.scenario)
     if not set(FIELDS.values()) <= options_of(kind).keys():
         return ()
@@ -66,13 +66,13 @@ def levels_left(case: Case[Any], remainders: Sequence[Remainder]) -> tuple[Level
 
 
 def _operations(case: Case[Any]) -> Collection[str]:
-    """Return the operations in the traffic: all, unless each is a request class of its own."""
+    """Return the operations in the traffic: all, unless the request classes tell reads and writes apart."""
     classes = case.system.classes(case.scenario)
     return classes if set(case.system.reported) == set(FIELDS) else tuple(FIELDS)
 
 
 def loss_of(left: Remainder) -> Loss:
-    """Return the loss that leaves this."""
+    """Return the loss behind a remainder."""
     if not left.lost_dcs:
         return Loss(left.lost)
     places = tuple(int(name.removeprefix("dc")) - 1 for name in left.lost_dcs)
@@ -80,7 +80,7 @@ def loss_of(left: Remainder) -> Loss:
 
 
 def _levels(case: Case[Any], loss: Loss, operation: str) -> dict[str, bool]:
-    """Return whether an operation succeeds at each level; the other operation has the lowest one."""
+    """Return whether an operation succeeds at each level; the other operation uses the lowest level."""
     found = {}
     for level in READ_LEVELS:
         fields = {**dict.fromkeys(FIELDS.values(), LOWEST), FIELDS[operation]: level}
@@ -103,7 +103,7 @@ EVERYTHING = "all stations"
 
 @dataclass(frozen=True)
 class OutagesQuestion:
-    """What is asked.
+    """A question about outages.
 
     Attributes
     ----------
@@ -151,7 +151,7 @@ class OutagesQuestion:
     processes: int = 1
 
     def check(self) -> None:
-        """Check what is asked.
+        """Check the question.
 
         Raises
         ------
@@ -239,18 +239,18 @@ def outages_of_scenario(
 
 
 def _left(remainders: Sequence[Remainder], name: str, values: Values) -> Network | None:
-    """Return what is left after the loss of this name, at lower levels if need be; None if nothing can serve."""
+    """Return the network after the loss of this name, with lower levels if necessary; None if nothing can serve."""
     solved = (each.solved for each in remainders if each.name == name and each.solved is not None)
     return next((each(values, None).network for each in solved), None)
 
 
 def _not_simulated(its: System[Any]) -> tuple[str, ...]:
-    """Return what percentiles over time lack, and those of the long run have."""
+    """Return what percentiles over time leave out but long-run percentiles include."""
     return () if type(its).pauses is System.pauses else ("GC pauses over time",)
 
 
 def _asking_enough(network: Network, left: Remainder, values: Values) -> Network:
-    """Return the network with requests that ask as many replicas as they need after a loss.
+    """Return the network with requests that already contact as many replicas as they need after a loss.
 
     A flow asks a fixed number of replicas in each data centre. A quorum over data centres needs more of them elsewhere
     once some of its own are gone, and a coordinator then asks these. Flows cannot change in a run, so requests ask more
@@ -265,19 +265,19 @@ def _asking_enough(network: Network, left: Remainder, values: Values) -> Network
 
 
 def _asked(network: Network) -> list[int | None]:
-    """Return how many members of a set each fan-out asks."""
+    """Return how many members of a set each fan-out contacts."""
     return [step.contacted for each in network.classes for step in walk(each.flow) if isinstance(step, FanOut)]
 
 
 def _one_each(remainders: Sequence[Remainder]) -> list[Remainder]:
-    """Return the first of what is left after each loss: the one at the levels that are asked."""
+    """Return the first remainder of each loss, the one at the requested levels."""
     return list({each.name: each for each in reversed(remainders)}.values())[::-1]
 
 
 def outages_of_network(
     network: Network, question: OutagesQuestion, file: str, rate_per_s: float | None = None
 ) -> OutagesAnswer:
-    """Answer for a network of one's own, with the clients of its file.
+    """Answer for a user's own network, with the clients of its file.
 
     Raises
     ------

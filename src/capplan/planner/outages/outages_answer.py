@@ -1,4 +1,4 @@
-"""What `outages` answers: the contract `capplan.outages/2`, as frozen data and as JSON.
+"""The answer of `outages`: the contract `capplan.outages/2`, as frozen data and as JSON.
 
 Latencies are in milliseconds, rates per second, times in seconds.
 """
@@ -19,7 +19,7 @@ Expected = Literal["recovers", "may stay down", "overloaded without a trigger", 
 
 @dataclass(frozen=True)
 class LevelAvailability:
-    """Which consistency levels of reads and writes a loss leaves.
+    """Consistency levels of reads and writes that still work after a loss.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class LevelAvailability:
 
 @dataclass(frozen=True)
 class Duration:
-    """A time over replications.
+    """A duration, over replications.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Duration:
 
 @dataclass(frozen=True)
 class SeriesBand:
-    """A figure over time: over the replications, in each interval; null where no replication has it.
+    """A figure over time, as a band over replications in each interval; null where no replication has a value.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class SeriesBand:
 
 @dataclass(frozen=True, kw_only=True)
 class Phase:
-    """Figures of a part of the time, means over replications.
+    """Figures of one phase of a run, as means over replications.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class Phase:
 
 @dataclass(frozen=True, kw_only=True)
 class Transient:
-    """The simulated time around one loss.
+    """The simulated minutes around one loss.
 
     Attributes
     ----------
@@ -174,7 +174,7 @@ class Transient:
 
     @property
     def recovers(self) -> bool:
-        """Whether every replication is back to normal before its end."""
+        """Whether every replication is back to normal before it ends."""
         return self.back_after_return_s.ended == self.replications
 
 
@@ -223,7 +223,7 @@ class RecoveryVerdict:
 
 @dataclass(frozen=True, kw_only=True)
 class Screen:
-    """What a fixed point says of a number of attempts, without simulation.
+    """The fixed-point estimate for a number of attempts, without simulation.
 
     Attributes
     ----------

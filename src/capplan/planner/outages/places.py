@@ -1,4 +1,4 @@
-"""Which stations a loss takes, the timeline of the loss, and clients and workers that give up."""
+"""The stations that a loss takes, the timeline of the loss, and clients and workers that give up."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _OF_DC = re.compile(r"/dc\d+$")
 
 
 def places_of_loss(whole: Network, left: Network | None) -> tuple[str, ...]:
-    """Return the stations, or members of stations, that a whole network has and that what is left of it lacks.
+    """Return the stations, or members of stations, that a network loses between its whole and its remaining form.
 
     Stations are alike if they are of one kind, in one data centre, and have as many servers. If nothing is left that
     can serve, all stations are lost.
@@ -77,7 +77,7 @@ def _kind_and_dc(name: str) -> str:
 
 
 def _lost_members(group: Station, lost: int, down: frozenset[int]) -> Iterator[str]:
-    """Yield the members that are known to be down, or else the last ones; the group where all are lost."""
+    """Yield the lost members: those known to be down, or else the last ones; the group itself if all are lost."""
     count = len(group.members)
     if lost == count:
         yield group.name
@@ -105,7 +105,7 @@ def places_named(network: Network, text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Return:
-    """How a loss is noticed, and how what was lost comes back.
+    """How a loss is detected, and how the lost places come back.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class Return:
 
 
 def with_loss(network: Network, places: Sequence[str], times_s: tuple[float, float], how: Return) -> Network:
-    """Return a network that loses some places from the first time to the second, in place of its own timeline."""
+    """Return a network that loses some places between two times, in place of its own timeline."""
     down, up = times_s
     events = (
         *(Event(down, "down", place) for place in places),
@@ -134,7 +134,7 @@ def with_loss(network: Network, places: Sequence[str], times_s: tuple[float, flo
 
 
 def with_workers_that_give_up(network: Network, places: Sequence[str]) -> Network:
-    """Return a network in which workers give up on a lost place when the clients of their requests have given up.
+    """Return a network whose workers stop waiting for a lost place when the clients of their requests have given up.
 
     Else they would wait until the place comes back, and soon all workers would. That holds for the workers of every
     tier: drivers and coordinators have such timeouts. A request of version 4 of the Java driver times out after 2 s
@@ -152,13 +152,13 @@ def _giving_up(request: RequestClass, groups: Collection[str]) -> RequestClass:
 
 
 class _Rewriter:
-    """Puts a hedge around what each holder of a unit waits for at lost places; its spare goes on without an answer."""
+    """Puts a hedge around waits for lost places while a unit is held; the spare step continues without an answer."""
 
     def __init__(self, groups: Collection[str], after_s: float) -> None:
         self.groups, self.after_s = groups, after_s
 
     def step(self, step: Step, held: bool) -> Step:
-        """Return a step with hedges; itself where there is nothing to put one around."""
+        """Return a step with hedges; the same step if none is needed."""
         if held and isinstance(step, (Pick, ReplicaSet, Route)) and any(map(self._is_lost, walk(step))):
             return Hedge(self._inside(step, held=False), self.after_s, Delay(Deterministic(0.0), name="give-up"))
         return self._inside(step, held or isinstance(step, Acquire))
@@ -187,7 +187,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _steps_of(step: Step) -> Mapping[str, Any]:
-    """Return the fields of a step that hold steps."""
+    """Return the fields of a step that contain steps."""
     match step:
         case Steps() | Choice():
             return {"steps": step.steps}
@@ -200,7 +200,7 @@ def _steps_of(step: Step) -> Mapping[str, Any]:
         case If():
             return {"then": step.then, "otherwise": step.otherwise}
         case _:
-            return {}  # a batch or a hedge of the system's own stays as it is
+            return {}  # a batch or a hedge of the system itself stays unchanged
 
 
 @dataclass(frozen=True)
@@ -226,12 +226,12 @@ class Clients:
 
     @property
     def span_s(self) -> float:
-        """Time from the first attempt until the client gives up for good, in seconds."""
+        """Time from the first attempt until the client gives up finally, in seconds."""
         waits = sum(self.backoff_s * self.backoff_factor**number for number in range(self.attempts - 1))
         return (self.timeout_s or 0.0) * self.attempts + waits
 
     def starts_s(self) -> tuple[float, ...]:
-        """Return when attempts start if all time out, in seconds from the first."""
+        """Return the start times of attempts if all of them time out, in seconds from the first."""
         starts = [0.0]
         for number in range(self.attempts - 1):
             starts.append(starts[-1] + (self.timeout_s or 0.0) + self.backoff_s * self.backoff_factor**number)
@@ -251,7 +251,7 @@ PATIENT = Clients(timeout_s=None, attempts=1)
 
 @dataclass(frozen=True)
 class ClientOptions:
-    """What is asked of clients; None where nothing is.
+    """Options for clients; None where an option is not given.
 
     Attributes
     ----------
@@ -266,7 +266,7 @@ class ClientOptions:
 
 
 def clients_of(network: Network, asked: ClientOptions, usual: Clients) -> Clients:
-    """Return the clients of a network: as asked, else as its classes have them, else the usual ones.
+    """Return a network's clients: from the options, else from its classes, else the defaults.
 
     Classes may differ; the answer is that of the class with the most attempts, which can add the most load.
 

@@ -1,4 +1,4 @@
-"""The simulated time around a loss: rates, latencies and the time until they are back to normal."""
+"""The simulated minutes around a loss: rates, latencies and the time until they are back to normal."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ LOOK_S = 5.0
 """Seconds that are looked at together: a percentile of one second may rest on few requests."""
 P50, P99 = 0.5, 0.99
 PARTS = 8
-_MOST = 0.75  # of the windows after a run is back: single ones may exceed a limit by chance
+_MOST = 0.75  # of the windows after a run is back to normal; single ones may exceed a limit by chance
 _ROUNDING = 1e-6  # seconds
 BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
 class Course:
-    """What one run did in each interval; arrays have a row for each (intervals,), unless said otherwise.
+    """The results of one run by interval; arrays have the shape (intervals,) unless stated otherwise.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ def course_of(run: Run) -> Course:
 
 @dataclass(frozen=True)
 class Back:
-    """When a run was back to normal, in seconds; None where it was not until its end.
+    """When a run was back to normal, in seconds; None if it was not before its end.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class Back:
 
 @dataclass(frozen=True)
 class Normal:
-    """What counts as normal in each window of `LOOK_S`.
+    """The limits of normal operation in each window of `LOOK_S`.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ class Normal:
 
 
 def normal_of(courses: Sequence[Course], normal_s: tuple[float, float], within: float) -> Normal:
-    """Return what is normal: the worst windows of all runs in a time before a loss, and a tolerance.
+    """Return the limits of normal operation: the worst windows of all runs before a loss, and a tolerance.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def _windows(course: Course) -> tuple[FloatArray, FloatArray, FloatArray, FloatA
 
 
 def _first(times_s: FloatArray, normal: BoolArray, twice: BoolArray) -> float | None:
-    """Return the first time with two normal windows from which on most windows are normal."""
+    """Return the start of the first two successive normal windows after which most windows are normal."""
     if not len(times_s):
         return None
     on = np.cumsum(normal[::-1])[::-1] / np.arange(len(normal), 0, -1)
@@ -197,7 +197,7 @@ def _first(times_s: FloatArray, normal: BoolArray, twice: BoolArray) -> float | 
 
 
 def usual_share(course: Course, from_s: float) -> float:
-    """Return completed over started requests from a time on: the median of `PARTS` equal parts.
+    """Return the usual ratio of completed to started requests from a time on: the median of `PARTS` equal parts.
 
     A single long busy period, as they come by chance, does not count for much; a lasting overload does.
     """
@@ -268,7 +268,7 @@ class Effort:
 
 
 def run_cost_s(network: Network, duration_s: float, seed: int) -> float:
-    """Return what a run costs in seconds of the nominal machine, from the events of a short one.
+    """Return the cost of a run in seconds of the nominal machine, from the events of a short run.
 
     The rule has no clock, so the same budget gives the same figures on every machine.
     """
@@ -288,7 +288,7 @@ MOST_REPLICATIONS, FEWEST_REPLICATIONS = 20, 3
 
 @dataclass(frozen=True)
 class Times:
-    """When things happen, in seconds.
+    """The times of a simulated loss, in seconds.
 
     Attributes
     ----------
@@ -339,7 +339,7 @@ class Times:
 
 @dataclass(frozen=True)
 class SimulatedLoss:
-    """What is lost, and how it is noticed and comes back.
+    """The lost places, and how the loss is detected and ends.
 
     Attributes
     ----------
@@ -359,7 +359,7 @@ class SimulatedLoss:
 def transient(
     network: Network, loss: SimulatedLoss, times: Times, effort: Effort, within: float, processes: int = 1
 ) -> Transient:
-    """Simulate the time around a loss.
+    """Simulate the minutes around a loss.
 
     Parameters
     ----------
@@ -418,7 +418,7 @@ def transient(
 
 
 def _fitted(network: Network, times: Times, effort: Effort, detection_s: float) -> tuple[Times, int, str]:
-    """Return times that fit the budget, the number of replications, and why times are shorter, in words."""
+    """Return times that fit the budget, the number of replications, and in words why times are shorter."""
     second_s = run_cost_s(replace(network, timeline=Timeline()), 1.0, effort.seed)
     cost_s = second_s * times.duration_s
     most = effort.replications or MOST_REPLICATIONS
@@ -436,14 +436,14 @@ def _fitted(network: Network, times: Times, effort: Effort, detection_s: float) 
 
 
 def _margin_s(network: Network, times: Times) -> float:
-    """Return the time before the loss in which requests may start that the loss still reaches: that of one attempt."""
+    """Return how long before the loss requests may start and still be affected: the time of one attempt."""
     timeouts = [float(np.max(each.timeout_s)) for each in network.classes if each.timeout_s is not None]
     room_s = (1 - SETTLES) * times.at_s - LOOK_S - 2 * times.duration_s / INTERVALS
     return max(min(max(timeouts, default=0.0), room_s), 0.0)
 
 
 def _duration(each: Sequence[float | None], width_s: float) -> Duration:
-    """Return the mean of times that are known to an interval's width, and its interval, which is no narrower."""
+    """Return the mean duration and its interval, which is at least as wide as the resolution of the times."""
     known = np.array([value for value in each if value is not None])
     if not len(known):
         return Duration(None, None, 0)
@@ -454,7 +454,7 @@ def _duration(each: Sequence[float | None], width_s: float) -> Duration:
 
 
 def _rows(course: Course, from_s: float, to_s: float) -> slice:
-    """Return the intervals that lie in a time."""
+    """Return the intervals within a period."""
     first = int(np.searchsorted(course.boundaries_s, from_s - course.width_s / 2))
     last = int(np.searchsorted(course.boundaries_s, to_s - course.width_s / 2))
     return slice(first, max(last, first + 1))

@@ -52,7 +52,7 @@ Relations = Mapping[tuple[str, str], Relation]
 
 
 class SustainedRate(NamedTuple):
-    """Rates by parameter draw, requests per second: as predicted, and as a repeat of the load test would measure."""
+    """Rates by parameter draw, requests per second: predicted, and in simulated repeats of the load test."""
 
     predicted: FloatArray
     repeated: FloatArray
@@ -105,7 +105,7 @@ def repeated_at_rate(
     relations: Relations,
     shares: Sequence[float] = SHARES,
 ) -> FloatArray:
-    """Return what repeats of the load test would measure of a latency at a rate, seconds (draws,).
+    """Return simulated repeats of a latency at a rate, seconds (draws,).
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def held_at_rate(
     rate_per_s: FloatArray,
     relations: Relations,
 ) -> NDArray[np.bool_]:
-    """Return whether a repeat of the load test sustains a rate with the objectives met (draws,).
+    """Return whether each simulated repeat of the load test sustains a rate with the objectives met (draws,).
 
     Each draw is solved at this very rate, so nothing is interpolated; the solution has all draws.
 
@@ -164,7 +164,7 @@ def held_at_rate(
 
 
 class _Curves:
-    """The figures that objectives are about, as functions of the rate, by parameter draw."""
+    """The figures in objectives as functions of the rate, by parameter draw."""
 
     def __init__(
         self,
@@ -192,7 +192,7 @@ class _Curves:
         return relation.at(plain) + (found - plain)  # pauses are not simulated
 
     def repeated(self, metric: Metric, share: FloatArray) -> FloatArray:
-        """Return what a repeat of the load test would measure of a figure, at shares of the capacity (draws,)."""
+        """Return simulated repeats of a figure at shares of the capacity (draws,)."""
         found = self.predicted(metric, share)
         if metric.kind != "duration":
             return found
@@ -205,7 +205,7 @@ class _Curves:
         return np.asarray(np.exp(low + np.clip(along, 0.0, 1.0) * (high - low)))
 
     def highest_share(self, value: Callable[[Metric, FloatArray], FloatArray]) -> FloatArray:
-        """Return the highest share of the capacity at which a draw meets the objectives; 0 where it never does."""
+        """Return the highest share of the capacity at which each draw meets the objectives; 0 if it never does."""
         low, high = np.zeros(self.draws), np.ones(self.draws)
         met = self._hold(value, high)
         for _ in range(_HALVINGS):
@@ -218,9 +218,9 @@ class _Curves:
         return np.asarray(np.all([each.holds(lambda metric: value(metric, share)) for each in self.objectives], axis=0))
 
 
-@lru_cache(maxsize=8)  # a prediction asks for the same curves several times
+@lru_cache(maxsize=8)  # a prediction needs the same curves several times
 def _logs_at_shares(solution: Solution, metric: Metric, paused: bool, shares: tuple[float, ...]) -> FloatArray:
-    """Return logarithms of a figure at shares of the capacity (shares, draws), with pauses of nodes or without."""
+    """Return logarithms of a figure at shares of the capacity (shares, draws), with or without node pauses."""
     figures = solution.at_shares(np.array(shares))
     logs = np.log(np.clip((figures if paused else figures.without_pauses).value(metric), _TINY, _HUGE))
     return np.broadcast_to(logs, (len(shares), logs.shape[-1]))
@@ -253,7 +253,7 @@ def capacity_of(case: Case[Any], relations: Relations | None = None, over: Float
 
 
 def peak_and_mean(case: Case[Any], relations: Relations | None = None) -> Capacity:
-    """Return the capacity as peak and as mean rate, and the rate of overload, without the basis of each.
+    """Return the capacity as peak and mean rate, and the overload rate, each without its basis.
 
     Parameters
     ----------
@@ -305,17 +305,17 @@ def default_rate(case: Case[Any]) -> float:
 
 
 def rate_at(share: float, capacity: float) -> float:
-    """Return a share of the capacity, rounded to tens; a trickle when the capacity is 0."""
+    """Return a share of the capacity, rounded to tens; a tiny rate if the capacity is 0."""
     return max(round(share * capacity, -1), 1.0)
 
 
 def at_most(band: Band, highest: float) -> Band:
-    """Return a band of which nothing lies above a bound."""
+    """Return a band capped at an upper bound."""
     return replace(band, value=min(band.value, highest), low=min(band.low, highest), high=min(band.high, highest))
 
 
 def objectives_at_a_rate(case: Case[Any]) -> tuple[Objective, ...]:
-    """Return the objectives that speak of figures at one rate, so not of the capacity itself."""
+    """Return the objectives about figures at one rate, as opposed to the capacity."""
     return tuple(each for each in case.objectives if all(metric.name != "capacity" for metric in each.metrics()))
 
 
@@ -370,7 +370,7 @@ _UNEVEN = (
 
 
 def predict_closed(case: Case[Any], lose: Sequence[str] = (), confidence: float = CONFIDENCE) -> Prediction:
-    """Predict what closed clients reach.
+    """Predict the throughput and latencies of closed clients.
 
     Parameters
     ----------
@@ -442,7 +442,7 @@ def predict_closed(case: Case[Any], lose: Sequence[str] = (), confidence: float 
 
 
 def _figure(prediction: Prediction, metric: Metric) -> Band | None:
-    """Return the figure that an objective is about; closed clients wait, so nothing is dropped."""
+    """Return the figure of an objective; closed clients wait, so nothing is dropped."""
     return Band.exactly(0.0) if metric.name == "drop_rate" else prediction.figure(metric)
 
 

@@ -1,4 +1,4 @@
-"""Outages: what the survivors sustain, how fast they answer, and how busy they are.
+"""Outages: the rate that the survivors sustain, their latencies, and their utilisation.
 
 A few draws are solved with and without the loss. The ratio of the two figures then scales the figure of every draw of
 the whole layout, so that an outage is compared with the layout under the same draws, errors and solver.
@@ -41,8 +41,8 @@ from capplan.planner.predict.prediction import model_only
 from capplan.planner.predict.simulated_latency import in_order
 
 _OVERLOADED = 0.5  # probability of overload above which the survivors have no latency to show
-_FEW_DRAWS = 0.01  # error of a ratio of survivors to the whole layout at a few draws: what is less is no difference
-_ROUNDING = 1e-6  # of a time: differences below come from rounding
+_FEW_DRAWS = 0.01  # error of a survivors-to-whole ratio at a few draws; smaller differences do not count
+_ROUNDING = 1e-6  # relative; smaller differences of times come from rounding
 WORKERS = "workers"
 """Name of the outermost pools among the resources, as in `Solution.bottleneck`."""
 
@@ -76,7 +76,7 @@ class Whole:
 
     @property
     def near(self) -> Case[Any]:
-        """The layout at the rate that tells how far the latencies at its capacity are extrapolated."""
+        """The layout at the rate that determines the extrapolation of latencies at its capacity."""
         return self.at_capacity or self.case
 
     @property
@@ -86,17 +86,17 @@ class Whole:
 
     @cached_property
     def few(self) -> Representatives:
-        """A few draws that represent all: those that are solved, if not all are."""
+        """A few draws that represent all of them; the solved draws if not all are solved."""
         return self.case.representatives or representatives(self.every_value, SMALL_ENSEMBLE)
 
     @cached_property
     def every_value(self) -> Values:
-        """All parameter values, with all draws."""
+        """All parameter values for all draws."""
         return self.case.system.values(self.case.fitted, self.case.scenario)
 
     @cached_property
     def capacity(self) -> FloatArray:
-        """Capacity at the representative draws, in place of all draws (draws,)."""
+        """Capacity of all draws, each taken from its representative draw (draws,)."""
         found = self.case.solution.capacity
         return found if self._solved is None else found[self._solved]
 
@@ -113,24 +113,24 @@ class Whole:
 
     @cached_property
     def limited_few(self) -> SustainedRate:
-        """The same at the representative draws, in place of all draws (draws,)."""
+        """The capacity with the objectives met, each draw's value taken from its representative (draws,)."""
         few = self.case if self.case.representatives is not None else replace(self.case, draws=SMALL_ENSEMBLE)
         return sustained_rate(few.solution, self.near.uncertainty, self.objectives, self.relations)
 
     @cached_property
     def times_s(self) -> Mapping[str, FloatArray]:
-        """Times at the representative draws by reported class, in place of all draws (statistics, draws)."""
+        """Times by reported class, each draw's value taken from its representative (statistics, draws)."""
         few = self.figures if self._solved is None else self.figures.represented(self._solved)
         return {name: few.latencies_s(name) for name in few.asked}
 
     @property
     def _solved(self) -> Places | None:
-        """For each draw, the one of all draws that represents it; None if only representatives are solved anyway."""
+        """For each draw, the draw that represents it; None if only representatives are solved anyway."""
         return self.few.chosen[self.few.place] if self.case.representatives is None else None
 
 
 def outages(whole: Whole, losses: Sequence[Loss] = ()) -> tuple[Outage, ...]:
-    """Return what is left of a layout after each loss; after those that the system proposes if none is named."""
+    """Return what remains of a layout after each loss; without given losses, after those that the system proposes."""
     case = whole.case
     found = tuple(_outage(whole, left) for left in case.system.outages(case, losses))
     if case.upper_bound is None:
@@ -167,7 +167,7 @@ def _outage(whole: Whole, left: Remainder) -> Outage:
 
 
 def _is_better(whole: Whole, capacity: Band, latency_ms: Mapping[str, Latency]) -> bool:
-    """Whether the survivors carry more than the whole layout, or answer faster."""
+    """Whether the survivors carry more than the whole layout or answer faster."""
     times = [
         (getattr(latency, statistic), getattr(whole.latency_ms.get(name), statistic, None))
         for name, latency in latency_ms.items()
@@ -179,7 +179,7 @@ def _is_better(whole: Whole, capacity: Band, latency_ms: Mapping[str, Latency]) 
 
 
 def _eased(whole: Whole, left: Remainder, solution: Solution) -> tuple[Relief, ...]:
-    """Return what makes requests cheaper or faster than in the whole layout, before any queue."""
+    """Return why requests are cheaper or faster than in the whole layout even without queueing."""
     before, after = whole.case.solution.analysis, solution.analysis
     less_s, sooner_s = (of(before) - of(after) for of in (_work_s, _alone_s))
     found: dict[Relief, bool] = {
@@ -257,7 +257,7 @@ def _latency(whole: Whole, left: Remainder, figures: Figures, uncertainty: Uncer
 
 
 def _correction(whole: Whole, name: str, statistic: str, analytic_s: FloatArray) -> float:
-    """Return the simulated over the analytic figure of the whole layout; 1 where one of them is unbounded."""
+    """Return the ratio of simulated to analytic figure of the whole layout; 1 if either is unbounded."""
     shown = getattr(whole.latency_ms.get(name), statistic, None)
     middle = float(np.median(analytic_s)) * 1e3
     if shown is None or not np.isfinite(shown.value) or not np.isfinite(middle) or middle <= 0:

@@ -1,4 +1,4 @@
-"""`predict`: what a layout completes, how fast it answers, and how sure that is."""
+"""`predict`: a layout's throughput and latencies, and how certain they are."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _SHARES = (0.5, 0.8)  # of the capacity
 
 
 def difference(case: Case[Any]) -> dict[str, tuple[float, ...]] | None:
-    """Return how much longer mean responses would be with the other assignment of requests to cores.
+    """Return the increase of mean responses under the alternative assignment of requests to cores.
 
     Both forms have the same services, at one value of each parameter, and the same rates.
 
@@ -85,7 +85,7 @@ def _means_s(case: Case[Any], analysis: Analysis, rates: FloatArray) -> dict[str
 
 
 def assignment_note(case: Case[Any]) -> tuple[str, ...]:
-    """Return a sentence on that difference; none without a station of several servers."""
+    """Return a sentence about that increase; none without a station of several servers."""
     found = difference(case)
     if found is None:
         return ()
@@ -106,7 +106,7 @@ PredictionEngine = Literal["compiled", "analytic", "simpy"]
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of a case.
+    """A question about a case.
 
     Attributes
     ----------
@@ -199,7 +199,7 @@ def predict_case(case: Case[Any], question: Question | None = None) -> Predictio
 
 
 def predicted_ratio(case: Case[Any]) -> Prediction:
-    """Predict a system that is documented as ratios only: throughput over that of a reference, and nothing else.
+    """Predict a system that is documented as ratios only: its throughput relative to a reference.
 
     The reference that was asked about comes first. No capacity, latency or outage: nothing absolute is documented.
     """
@@ -280,7 +280,7 @@ def _with_objectives(prediction: Prediction, judged: Judged, figures: Figures) -
 
 
 def _outages(whole: Whole, losses: Sequence[Loss], judged: Judged) -> tuple[Outage, ...]:
-    """Return what each loss leaves; one that was asked for has the risk that the verdict counts."""
+    """Return what each loss leaves; a requested loss has the risk that the verdict counts."""
     if not losses:
         return outages(whole)
     found: list[Outage] = []
@@ -299,7 +299,7 @@ def _tails_left_out(case: Case[Any]) -> tuple[str, ...]:
 
 
 def _solver_errors(case: Case[Any], figures: Figures) -> tuple[KnownError, ...]:
-    """Return what is known of the solver's errors; closed forms have none."""
+    """Return known errors of the solver; closed forms have none."""
     if figures.closed is not None:
         return ()
     return known_errors(
@@ -321,7 +321,7 @@ def _offered(case: Case[Any], figures: Figures) -> Offered:
 
 
 def _throughput(case: Case[Any], figures: Figures, offered: FloatArray) -> Band:
-    """Return what completes of the mean rate that is offered: all of it below the capacity of a repeated load test."""
+    """Return the completed part of the offered mean rate: all of it below a repeated load test's capacity."""
     error = case.uncertainty.repeated_rate(np.ones(offered.shape))
     carried_whole = np.max(figures.peak_rate) <= case.solution.capacity * error
     most = np.maximum(figures.throughput_per_s, case.solution.capacity / case.solution.burst_ratio)
@@ -338,7 +338,7 @@ def _drop_rate(figures: Figures) -> Band:
 
 
 def _limits(case: Case[Any]) -> tuple[Limit, ...]:
-    """Return what limits the capacity, in the order of saturation."""
+    """Return the resources that limit the capacity, in the order of saturation."""
     solution, first = case.solution, case.solution.bottleneck
     order = dict.fromkeys((first, *solution.resources))
     return tuple(
@@ -371,7 +371,7 @@ def _busy_workers(case: Case[Any], figures: Figures) -> dict[str, Band]:
 
 
 class CapacityLimit(NamedTuple):
-    """The capacity of a layout, without the basis of each figure, and what it is of.
+    """The capacity of a layout, without the basis of each figure, and the case that has this capacity.
 
     Attributes
     ----------
@@ -395,7 +395,7 @@ class CapacityLimit(NamedTuple):
 
 
 def capacity_limit(case: Case[Any], question: Question) -> CapacityLimit:
-    """Return the capacity, simulated over analytic latencies there if objectives limit it, and the case that it is of.
+    """Return the capacity and its case, with simulated-to-analytic latency ratios if objectives limit it.
 
     Where latencies are simulated, they are simulated at the capacity, too, until it stays the same: an objective that
     limits it is then at its limit in the table of a prediction at this rate.
@@ -442,7 +442,7 @@ def _weakest(*bases: Basis) -> Basis:
 
 
 def _basis_of_objectives(case: Case[Any], capacity: float) -> Basis:
-    """Return the basis of a capacity that objectives limit: the weakest of the capacity and their figures."""
+    """Return the basis of a capacity that objectives limit: the weakest basis of the capacity and their figures."""
     rate = max(capacity, 1.0)
     metrics = (metric for objective in case.objectives for metric in objective.metrics())
     times = (metric for metric in metrics if metric.kind == "duration")
@@ -451,7 +451,7 @@ def _basis_of_objectives(case: Case[Any], capacity: float) -> Basis:
 
 
 class AtRate(NamedTuple):
-    """A layout at a peak rate: latencies by class (ms), simulated over analytic ones, and how they were obtained."""
+    """A layout at a peak rate: latencies by class (ms), simulated-to-analytic relations, and notes on both."""
 
     case: Case[Any]
     figures: Figures

@@ -1,4 +1,4 @@
-"""What `predict` answers: the contract `capplan.prediction/4`, as frozen data and as JSON, with its verdict."""
+"""The answer of `predict`: the contract `capplan.prediction/4`, as frozen data and as JSON, with its verdict."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Offered:
 
 @dataclass(frozen=True)
 class EvidenceSummary:
-    """What a prediction rests on.
+    """The evidence behind a prediction.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ class EvidenceSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction(VerbAnswer):
-    """What a layout carries, how fast it responds, and how certain that is.
+    """The rate that a layout carries, its latencies, and how certain they are.
 
     Attributes
     ----------
@@ -212,7 +212,7 @@ class Prediction(VerbAnswer):
         return None if self.capacity is None else self.capacity.peak_tps
 
     def figure(self, metric: Metric) -> Band | None:
-        """Return the figure that an objective is about in SI, None where it is not modelled; not the drop rate."""
+        """Return an objective's figure in SI, None if it is not modelled; not for the drop rate."""
         if metric.name == "capacity":
             return self.peak_tps
         if metric.statistic == "utilisation":
@@ -223,7 +223,7 @@ class Prediction(VerbAnswer):
         return None if band is None else scaled(band, 1e-3)
 
     def to_frame(self) -> DataFrame:
-        """Return the figures in tidy form, one statistic a row; what is not modelled has no row.
+        """Return the figures in tidy form, one statistic per row; figures that are not modelled have no row.
 
         Returns
         -------
@@ -373,7 +373,7 @@ def judged_by_bands(
 
 
 def left_open(case: Case[Any], load: Load, solved: Solved) -> tuple[str, ...]:
-    """Return a sentence on what the fitted rows do not decide of a layout under a load; none if they do.
+    """Return a sentence on what the fitted rows leave undetermined for a layout under a load; none if nothing.
 
     Parameters
     ----------
@@ -390,7 +390,7 @@ def left_open(case: Case[Any], load: Load, solved: Solved) -> tuple[str, ...]:
 
 
 def left_open_at_a_rate(case: Case[Any], figures: Figures) -> tuple[str, ...]:
-    """Return the same for a rate that comes whatever happens, from the figures at it."""
+    """Return the same sentence for open traffic, from the figures at its rate."""
     solution = case.solution
     busy = {name: figures.utilisation(name) for name in solution.resources}
     load = Load("open", rate_per_s=float(np.median(figures.peak_rate)))

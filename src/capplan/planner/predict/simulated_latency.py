@@ -1,4 +1,4 @@
-"""Latencies by simulation: some draws are simulated, and extended to all by their analytic figures."""
+"""Latencies by simulation: some draws are simulated; analytic figures extend the results to all draws."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def check_budget(budget_s: float) -> None:
 
 
 def effort(budget_s: float, network: Network, visits: float, warmup: float, engine: Engine) -> Effort:
-    """Return how many draws and requests a budget pays for.
+    """Return the number of draws and requests that a budget pays for.
 
     Parameters
     ----------
@@ -95,12 +95,12 @@ def requests_at_a_rate(budget_s: float, visits: float, engine: Engine) -> int:
 
 
 def cost_s(size: Effort, visits: float, engine: Engine) -> float:
-    """Return what as many requests measured as not measured cost, seconds of the nominal machine; see `effort`."""
+    """Return the cost of the measured and equally many unmeasured requests, seconds of the nominal machine."""
     return 2 * size.draws * size.requests * visits * _VISIT_S[engine] / _THREADS[engine]
 
 
 def steps(network: Network) -> int:
-    """Return the number of steps of a network's flows; what stands at several places counts at each."""
+    """Return the number of steps in a network's flows; a step that occurs several times counts each time."""
     counted: dict[int, int] = {}
     return sum(_steps(request.flow, counted) for request in network.classes)
 
@@ -135,7 +135,7 @@ class DrawLatencies:
     weight: FloatArray
 
     def figures(self, level: float | None) -> FloatArray:
-        """Return, by draw, the latency that a share `level` of the requests does not exceed; None: the mean."""
+        """Return, by draw, the latency that a share `level` of the requests does not exceed; the mean if it is None."""
         if level is None:
             return self.mean_s
         ends = np.searchsorted(self.draw, np.arange(len(self.mean_s) + 1))
@@ -143,7 +143,7 @@ class DrawLatencies:
         return np.array([_quantile(self.value_s[part], self.weight[part], level) for part in parts])
 
     def pooled(self, scales: FloatArray, level: float | None) -> tuple[float, FloatArray]:
-        """Return a figure of all draws' requests together, each latency divided by its draw's scale.
+        """Return a figure of all draws' requests pooled, with each latency divided by its draw's scale.
 
         A percentile of few requests is biased where latencies come in clusters, as near saturation. Pooled, they are
         as many as in one long run.
@@ -188,7 +188,7 @@ def _quantile(value: FloatArray, weight: FloatArray, level: float) -> float:
 
 @dataclass(frozen=True)
 class Relation:
-    """Simulated figures as a line over analytic ones, both as logarithms.
+    """A line that maps analytic figures to simulated ones, both as logarithms.
 
     Attributes
     ----------
@@ -215,11 +215,11 @@ class Relation:
     variance_ratio: float
 
     def at(self, analytic: FloatArray) -> FloatArray:
-        """Return the simulated figure that belongs to analytic ones."""
+        """Return the simulated figures that correspond to analytic ones."""
         return np.asarray(np.exp(self.level + self.slope * (np.log(analytic) - self.centre)))
 
     def half_width(self, analytic: float) -> float:
-        """Return half of the width of the line's 90 % interval there, as a logarithm."""
+        """Return the half-width of the line's 90 % interval at a point, as a logarithm."""
         from scipy.special import stdtrit
 
         away = np.log(analytic) - self.centre
@@ -227,7 +227,7 @@ class Relation:
 
 
 def related(analytic: FloatArray, simulated: DrawLatencies, level: float | None) -> Relation:
-    """Relate a figure of the simulated draws to the analytic one.
+    """Fit the line from analytic to simulated figures at the simulated draws.
 
     Parameters
     ----------
@@ -264,7 +264,7 @@ def related(analytic: FloatArray, simulated: DrawLatencies, level: float | None)
 
 
 def in_order(latency: Latency) -> Latency:
-    """Return a latency of which no percentile, and no end of its band, lies below that of a lower percentile."""
+    """Return a latency with its percentiles and their bands in ascending order."""
     low = value = high = 0.0
     found: dict[str, Band] = {}
     for statistic in STATISTICS[1:]:
@@ -338,7 +338,7 @@ class SimulationSettings:
 
 @dataclass(frozen=True)
 class SimulatedLatency:
-    """Latencies by reported class (ms), a note on how they were obtained, and what relates them to analytic ones."""
+    """Latencies by reported class (ms), notes on their origin, and their relations to analytic latencies."""
 
     latency_ms: dict[str, Latency]
     note: str
@@ -394,25 +394,25 @@ def settling_s(case: Case[Any], figures: Figures) -> float:
 
 
 def enough_requests(requests: int, case: Case[Any], figures: Figures) -> int:
-    """Return how many requests to measure: twice as many beside the capacity and beyond it, where queues are slow."""
+    """Return the number of requests to measure: twice as many near and beyond the capacity, where queues are slow."""
     slow = np.median(figures.peak_rate / case.solution.capacity) > _SLOW_TO_SETTLE
     return 2 * requests if slow else requests
 
 
 def is_too_slow(figures: Figures, requests: int, settles_s: float) -> bool:
-    """Whether a run of so many requests ends before the layout has settled, and a closed form does better."""
+    """Whether a run is too short for the layout to settle and a closed form is available instead."""
     return figures.closed is not None and requests < _SETTLINGS * settles_s * float(np.median(figures.peak_rate))
 
 
 def mean_response_s(figures: Figures) -> FloatArray:
-    """Return the analytic mean response of all requests, by which draws are put in order; shape (draws,)."""
+    """Return the analytic mean response of all requests, the sort key of draws; shape (draws,)."""
     return figures.point.response_s(*figures.point.request_shares)
 
 
 def relations_of(
     phases: Sequence[DrawPhases], chosen: IntArray, figures: Figures
 ) -> dict[tuple[str, str], Relation | None]:
-    """Relate the latencies that were simulated at some draws to the analytic ones.
+    """Fit the lines from analytic to simulated latencies at the simulated draws.
 
     Parameters
     ----------
@@ -443,7 +443,7 @@ def relations_of(
 def extended_to_all(
     relations: Mapping[tuple[str, str], Relation | None], figures: Figures, uncertainty: Uncertainty
 ) -> dict[str, Latency]:
-    """Return the latencies at all draws by reported class, ms, from those that were simulated at some.
+    """Return the latencies at all draws by reported class, ms, extended from the simulated draws.
 
     Parameters
     ----------
@@ -522,7 +522,7 @@ def _visits(figures: Figures) -> float:
 
 @dataclass(frozen=True)
 class Phase:
-    """A part of the time at a constant rate.
+    """A phase of the traffic with a constant rate.
 
     Attributes
     ----------
@@ -540,7 +540,7 @@ class Phase:
 
 
 class ChosenDraws:
-    """A layout with chosen draws of its parameters, as a network without bursts.
+    """A layout with selected parameter draws, as a network without bursts.
 
     Parameters
     ----------
@@ -565,8 +565,8 @@ class ChosenDraws:
         self._network = (composed or whole)(every)
 
     def at(self, rates: FloatArray) -> Network:
-        """Return the network at a rate for each draw in the first phase, and then for each in the next."""
-        traffic = cast("Open", self._network.traffic)  # every system is asked by open traffic
+        """Return the network at a rate for each draw, one phase after another."""
+        traffic = cast("Open", self._network.traffic)  # every system has open traffic here
         return replace(self._network, traffic=replace(traffic, rate_per_s=rates, arrivals=Poisson()))
 
 
@@ -585,7 +585,7 @@ def _phases(arrivals: Arrivals, chosen: IntArray) -> tuple[Phase, ...]:
 
 
 class RateSimulation:
-    """Chosen draws at one offered rate, simulated a few at a time.
+    """A simulation of selected draws at one offered rate, a few draws at a time.
 
     Parameters
     ----------
@@ -619,7 +619,7 @@ class RateSimulation:
         self.network = drawn.at(self.rates)
 
     def run(self, places: range) -> list[DrawPhases]:
-        """Simulate the chosen draws at these places; return the latencies in the phases of each."""
+        """Simulate the selected draws at the given indices; return each draw's latencies by phase."""
         settings = self.settings
         runs = [self._run(number, place) for number in range(len(self.phases)) for place in places]
         seen = simulate_draws(

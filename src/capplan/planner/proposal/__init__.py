@@ -1,1 +1,1 @@
-"""Proposals: a sizing as a document for a customer, as a page, a PDF, a workbook and a checkable JSON."""
+"""Proposals: a sizing as a customer document in four forms: page, PDF, workbook and checkable JSON."""

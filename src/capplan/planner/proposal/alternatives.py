@@ -1,4 +1,4 @@
-"""What a proposal might be instead: the cheapest layout that survives less or more, or is less or more certain.
+"""Alternatives to a proposal: the cheapest layouts that survive less or more, or with less or more confidence.
 
 All options have the proposal's data centres and levels, and differ in numbers of machines. One search remembers what
 another has solved: neither the confidence nor the choice of situations changes the risk in one of them.
@@ -44,7 +44,7 @@ _MORE_OF_OTHERS = 2  # machines of the other kinds that an option may have more 
 
 @dataclass(frozen=True)
 class Survival:
-    """What a layout survives, and what it would cost to survive less or more.
+    """The losses that a layout survives, and the costs of surviving less or more.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Survival:
 def survival(
     base: Scenario, question: SizingQuestion, fitted: Fitted, sizing: Sizing, result: FamilyResult
 ) -> Survival:
-    """Return what a layout survives, and the options with the same confidence.
+    """Return what a layout survives, and its alternatives at the same confidence.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def survival(
 def confidence_options(
     base: Scenario, question: SizingQuestion, fitted: Fitted, sizing: Sizing, result: FamilyResult
 ) -> tuple[Option, ...]:
-    """Return the cheapest layout for each of several confidences, ascending, with the same to survive.
+    """Return the cheapest layout for each of several confidences, ascending, that survives the same losses.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class _Options:
         self.relations = self._relations(result.relations)
 
     def _family(self, own: Family) -> Family:
-        """Return the family of the proposal, with few machines of the other kinds more than it has."""
+        """Return the proposal's family, with at most a few more machines of the other kinds than the proposal."""
         first, *others = own.sized
         few = {name: min(own.sized[name][1], self.chosen.fields[name] + _MORE_OF_OTHERS) for name in others}
         return replace(
@@ -131,7 +131,7 @@ class _Options:
         )
 
     def _relations(self, known: Simulated) -> Simulated:
-        """Return simulated over analytic latencies in every situation: those of the proposal, and of other losses."""
+        """Return the relations of simulated to analytic latency in every situation, simulating those not yet known."""
         if not known:
             return {}
         others = tuple(each for each in self.target.conditions if each.word not in known)
@@ -141,7 +141,7 @@ class _Options:
         return {**known, **simulated(replace(self.target, conditions=others), layout)}
 
     def strained(self, fields: Mapping[str, Any]) -> tuple[Scenario, Strains]:
-        """Return a layout under every condition that an option may have to survive."""
+        """Return a layout under every condition that an alternative may have to survive."""
         scenario = changed(self.target.base, **fields)
         every = self.target.strains(scenario)
         return scenario, {
@@ -150,17 +150,17 @@ class _Options:
         }
 
     def survival(self) -> Survival:
-        """Return what the proposal survives, and the options from surviving nothing to surviving all losses."""
+        """Return what the proposal survives, and the alternatives from surviving nothing to surviving all losses."""
         every = (*self.own, *(word for word in self.losses if word not in self.own))
         survived = sorted(dict.fromkeys([(), *((word,) for word in self.losses), self.own, every]), key=len)
         return Survival(tuple(self._option(each, self.sizing.confidence) for each in survived), tuple(self._failures()))
 
     def confidence(self) -> tuple[Option, ...]:
-        """Return the options with other confidences."""
+        """Return the alternatives with other confidences."""
         return tuple(self._option(self.own, each) for each in sorted({*CONFIDENCES, self.sizing.confidence}))
 
     def _failures(self) -> Iterator[Safety]:
-        """Yield the safety of the proposal by conditions, as the sizing has it where it was asked."""
+        """Yield the safety of the proposal under each condition, from the sizing where it has the condition."""
         known = {each.conditions: each for each in self.chosen.safety}
         more = tuple(each for each in self.target.conditions if each.word not in known)
         if more:
@@ -190,7 +190,7 @@ class _Options:
         return {kind: self.chosen.cells * count for kind, count in self.its.machine_counts(scenario).items()}
 
     def _nested(self, survive: set[str], confidence: float) -> Family:
-        """Return the layouts to choose from: none smaller than one for less, none larger than the proposal for less."""
+        """Return the family: at least answers to weaker questions and, for a weaker question, at most the proposal."""
         ends = {name: [low, high] for name, (low, high) in self.family.sized.items()}
         for known, its_confidence, numbers in self.answers:
             for name, number in zip(ends, numbers, strict=True):
@@ -215,7 +215,7 @@ class _Options:
 
 
 class _Search(Search):
-    """A search that shares what it solves with the others of a proposal."""
+    """A search that shares its solved layouts with the other searches of a proposal."""
 
     def __init__(self, target: SizingTarget, family: Family, shared: _Options) -> None:
         super().__init__(target, family)
@@ -234,7 +234,7 @@ class _Search(Search):
 
 @dataclass(frozen=True)
 class _Known(Strained):
-    """A layout under some conditions that remembers its risk."""
+    """A layout under some conditions, with its risk cached."""
 
     relations: Relations = field(default_factory=dict)
 
@@ -244,7 +244,7 @@ class _Known(Strained):
         errors: Uncertainty | None = None,
         asked: Sequence[Objective] | None = None,
     ) -> float:
-        """Return the risk; all searches of a proposal have the same relations."""
+        """Return the risk; all searches of a proposal use the same relations."""
         del relations
         return self._risk if errors is None and asked is None else super().risk(self.relations, errors, asked)
 

@@ -1,4 +1,4 @@
-"""Who a proposal is for and who makes it: the details of a TOML file, with a logo that is checked."""
+"""The customer and the author of a proposal: details from a TOML file, with a checked logo."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TEXTS = ("customer", "project", "prepared_by", "contact", "date")
 
 @dataclass(frozen=True)
 class Details:
-    """Who a proposal is for and who makes it, as people wrote it: text, never markup.
+    """The customer and the author of a proposal, as typed: text, never markup.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a proposal rests on: assumptions, evidence and what it left out."""
+"""The basis of a proposal: assumptions, evidence and what the answer leaves out."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ from capplan.planner.rule_names import statistic
 from capplan.planner.size.sizing import Sizing, steady
 from capplan.planner.sweep import rate_fields
 
-_LEAST = 0.1  # of the band: what must be gained to be worth a line
+_LEAST = 0.1  # of the band; a smaller gain is not worth a line
 
 
 def evidence_used(case: Case[Any]) -> EvidenceUsed:
-    """Return the evidence that a case rests on, by the figures and refits that its calibration holds."""
+    """Return the evidence behind a case, from the figures and refits in its calibration."""
     if case.fitted.table is not None:
         return _of_table(case, case.fitted.table)
     its = case.system
@@ -78,7 +78,7 @@ def evidence_used(case: Case[Any]) -> EvidenceUsed:
 
 
 def _of_table(case: Case[Any], table: FittedTable) -> EvidenceUsed:
-    """Return the evidence of a system that was fitted to a user's load tests, which has no documents."""
+    """Return the evidence of a system that was fitted to a user's load tests and so has no documents."""
     return EvidenceUsed(
         rows=len(table.rows),
         fitted_rows=len(table.rows),
@@ -103,7 +103,7 @@ def _capacity(case: Case[Any]) -> float:
 
 
 def _half_width(case: Case[Any], far: Extrapolation, certain: bool = False) -> float:
-    """Return the half-width of the band of the capacity, as a share of it, at some distance from the load tests."""
+    """Return the relative half-width of the capacity's band at some distance from the load tests."""
     measured = case.system.uncertainty(case.fitted, case.scenario, case.seed)
     draws = case.solution.capacity
     if certain:
@@ -113,7 +113,7 @@ def _half_width(case: Case[Any], far: Extrapolation, certain: bool = False) -> f
 
 
 def _never_measured(case: Case[Any]) -> Iterator[Narrower]:
-    """Yield the figures of objectives that no load test reports."""
+    """Yield the figures in objectives that no load test reports."""
     rate = case.offered_per_s or _capacity(case)
     metrics = dict.fromkeys(
         metric for each in case.objectives for metric in each.metrics() if metric.kind == "duration"
@@ -124,7 +124,7 @@ def _never_measured(case: Case[Any]) -> Iterator[Narrower]:
 
 
 def _narrower(case: Case[Any]) -> Iterator[Narrower]:
-    """Yield what a load test of this layout, or of one side of it, would make of the band."""
+    """Yield how much a load test of this layout, or of one of its axes, would narrow the band."""
     far = case.system.extrapolation(case.scenario, _capacity(case))
     now = _half_width(case, far)
     ways = (*far.excess, *far.excess_of_rates)
@@ -150,14 +150,14 @@ _FEWEST_LOADS = 3
 
 @dataclass(frozen=True)
 class Fold:
-    """Rows that a refit leaves out, in words and by their places in the table."""
+    """The rows that a refit leaves out, in words and by index."""
 
     words: str
     unseen: tuple[int, ...]
 
 
 def fold_of(system: TableSystem[Any], rows: Sequence[LoadTestRow]) -> Fold | None:
-    """Return what a refit leaves out: a layout, or else the highest loads; None if too little would be left.
+    """Return what a refit leaves out: a layout, or else the highest loads; None if too few rows would remain.
 
     Of several layouts, it is the one with the highest throughput: a proposal asks for more than was tested. Of one
     layout, it is the quarter of its loads that is highest. One refit takes seconds, each further one as long.
@@ -197,7 +197,7 @@ def _load(row: TableRow) -> tuple[str, int, float]:
 
 
 def _speed(row: TableRow) -> float:
-    """Return the rate of a row; where none is known, how short its latencies are."""
+    """Return the rate of a row; if it is unknown, the inverse of its shortest latency."""
     return rate_per_s(row) or 1 / max(min(row.measured.values(), default=1e9), 1e-9)
 
 
@@ -234,7 +234,7 @@ def _estimate(figure: RowPrediction) -> IntervalEstimate:
 
 
 def unseen_rows(fold: Fold | None, rows: Sequence[BacktestRow]) -> UnseenRows:
-    """Return the scores of predictions without their rows; those that the other rows do not decide only count."""
+    """Return the scores of predictions made without their rows; undetermined predictions are only counted."""
     decided = [row for row in rows if row.identifiable]
     by_quantity: dict[str, list[BacktestRow]] = defaultdict(list)
     for row in decided:
@@ -260,7 +260,7 @@ def _scored(quantity: str, rows: Sequence[BacktestRow]) -> UnseenFigures:
 
 
 def _better_rules(rows: Sequence[BacktestRow]) -> Iterator[BetterRule]:
-    """Yield the simple rule that is best on a quantity, where it beats the model."""
+    """Yield the best simple rule for each quantity where it beats the model."""
     for quantity, scores in summary(rows).items():
         better = {
             name: (each.median_abs_error, each.capplan_median_abs_error)
@@ -274,7 +274,7 @@ def _better_rules(rows: Sequence[BacktestRow]) -> Iterator[BetterRule]:
             yield BetterRule(quantity, name, steady(rule), steady(own))
 
 
-_HELPS = 0.01  # probability of another decision, or share by which a band is narrower, from which a test helps
+_HELPS = 0.01  # a test helps from this probability of a different decision, or this narrowing of the band
 _MORE = (1, 2)  # times the clients that drove the tested layouts hardest
 _NEAR = (0.8, 0.95)  # of the capacity, for tables of offered rates
 
@@ -286,7 +286,7 @@ class _Candidate:
 
 
 def next_load_test(case: Case[Any]) -> NextLoadTest | None:
-    """Return the most useful of a few load tests for the first objective of a proposal, or for its capacity.
+    """Return the most useful of a few load tests for the proposal's first objective, or for its capacity.
 
     The candidates are the proposed layout and the one with most rows, each at the highest tested load and at twice
     that, in proportion to their capacities; at 80 and 95 % of the capacity where no clients were tested.
@@ -315,7 +315,7 @@ def next_load_test(case: Case[Any]) -> NextLoadTest | None:
 
 
 def _ranked(case: Case[Any], candidates: list[Mapping[str, Any]]) -> NextTest | None:
-    """Return what the candidates tell of the first objective's figure; of the capacity where that is unbounded."""
+    """Rank the candidates by the figure of the first objective; by the capacity if that figure is unbounded."""
     for figure in (None, CAPACITY):
         try:
             return next_test(case, candidates, figure=figure)
@@ -365,7 +365,7 @@ def _differences(own: Any, layout: Any) -> dict[str, Any]:
 
 
 def _loads(rows: tuple[TableRow, ...], capacity: float) -> Iterator[tuple[str, Any]]:
-    """Yield loads that drive a layout of some capacity as hard as the hardest row, and harder."""
+    """Yield loads that stress a layout of some capacity as much as the hardest row, and more."""
     closed = [row for row in rows if row.load.kind == "closed" and rate_per_s(row)]
     if not closed:
         yield from (("tps", float(round(share * capacity))) for share in _NEAR)
@@ -379,7 +379,7 @@ NEVER = "never tested"
 
 
 def assumptions(its: System[Any], case: Case[Any], planned_tps: float) -> tuple[Assumption, ...]:
-    """Return the values of the layout's fields and of the rate, each with what the load tests had.
+    """Return the values of the layout's fields and of the rate, each beside the load tests' values.
 
     Parameters
     ----------
@@ -395,13 +395,13 @@ def assumptions(its: System[Any], case: Case[Any], planned_tps: float) -> tuple[
 
 
 def _data(case: Case[Any]) -> Iterator[Assumption]:
-    """Yield the data that the answer assumes where the load tests had others."""
+    """Yield the assumption about data if the load tests had different data."""
     if assumed := case.system.assumed_data(case.scenario):
         yield Assumption("data", "data in Cassandra", assumed, "the fresh data of the tests", "extrapolated")
 
 
 def _rate(its: System[Any], case: Case[Any], planned: float, tests: Sequence[LoadTest[Any]]) -> Assumption:
-    """Return the offered rate; the load tests' highest one is that of other layouts, too."""
+    """Return the assumption about the offered rate; the highest tested rate also counts other layouts."""
     rates = [row.value for test in tests for row in test.rows if row.unit == "1/s"]
     highest = its.highest_measured_rate(case.scenario, tests) or max(rates, default=None)
     tested = NEVER if highest is None else f"up to {rate(highest)} per second"
@@ -427,13 +427,13 @@ def _fields(case: Case[Any], tests: Sequence[LoadTest[Any]]) -> Iterator[Assumpt
 
 
 def _documented(name: str, tests: Sequence[LoadTest[Any]]) -> bool:
-    """Whether the documents say what a load test had of a field."""
+    """Whether the documents state a field's value for a load test."""
     rows = (row for test in tests for row in test.rows)
     return any(name in row.layout or getattr(row, name, None) is not None for row in rows)
 
 
 def _tested(value: Any, measured: Sequence[Any], ranged: bool) -> tuple[str, Basis | None]:
-    """Return what the tests had, and how the value lies to it."""
+    """Return the tests' values, and whether the value lies inside their range."""
     known = list(dict.fromkeys(each for each in measured if each is not None))
     if not known:
         return NEVER, "extrapolated"
@@ -466,7 +466,7 @@ def _text(value: Any) -> str:
 
 
 def measured_inputs(its: System[Any], scenario: Scenario) -> tuple[MeasuredInput, ...]:
-    """Return the inputs of a layout that a customer can measure, each with names of metrics and their sources.
+    """Return the inputs of a layout that a customer can measure, with metric names and their sources.
 
     Parameters
     ----------
@@ -491,7 +491,7 @@ def measured_inputs(its: System[Any], scenario: Scenario) -> tuple[MeasuredInput
 
 
 def _matters(fields: list[str], scenario: Scenario) -> bool:
-    """Whether an input says something about a layout: one of its fields is in use."""
+    """Whether an input affects a layout: whether one of its fields is in use."""
     given = scenario.given()
     used = [name for name in fields if name == "rate" or given.get(name, False) is not False]
     between_dcs = set(fields) <= {"rtt", "distance"}

@@ -1,4 +1,4 @@
-"""What `proposal` answers: a sizing with everything a customer asks about it, the contract `capplan.proposal/1`.
+"""The answer of `proposal`: a sizing with everything a customer asks about it, the contract `capplan.proposal/1`.
 
 All computation ends in this value. The page, the PDF and the workbook show it, and `verify` computes it again.
 """
@@ -25,7 +25,7 @@ DISKS = "data"
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """The question, complete: from it the answer can be computed again.
+    """The complete question, from which the answer can be recomputed.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ class MachineCount:
 
 @dataclass(frozen=True)
 class FitsUntil:
-    """When growth reaches what a layout has.
+    """The time at which growth exhausts a resource of the layout.
 
     Attributes
     ----------
@@ -143,7 +143,7 @@ class FitsUntil:
 
 @dataclass(frozen=True)
 class YearOfGrowth:
-    """The offered rate after some years.
+    """The offered rate after a number of years.
 
     Attributes
     ----------
@@ -165,7 +165,7 @@ class YearOfGrowth:
 
 @dataclass(frozen=True)
 class LatencyCurve:
-    """A latency against load, by the analytic solver.
+    """A latency as a function of load, by the analytic solver.
 
     Attributes
     ----------
@@ -190,7 +190,7 @@ class LatencyCurve:
 
 @dataclass(frozen=True)
 class Option:
-    """The cheapest layout of another question: more or less to survive, or another confidence.
+    """The cheapest layout for an alternative question: more or less to survive, or another confidence.
 
     Attributes
     ----------
@@ -218,7 +218,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Assumption:
-    """A value that the answer assumes, and what was tested of it.
+    """A value that the answer assumes, beside the tested values.
 
     Attributes
     ----------
@@ -260,7 +260,7 @@ class MetricName:
 
 @dataclass(frozen=True)
 class MeasuredInput:
-    """An input that a customer can measure himself.
+    """An input that a customer can measure.
 
     Attributes
     ----------
@@ -279,7 +279,7 @@ class MeasuredInput:
 
 @dataclass(frozen=True)
 class Narrower:
-    """What would narrow a band.
+    """A measurement that would narrow a band.
 
     Attributes
     ----------
@@ -296,7 +296,7 @@ class Narrower:
 
 @dataclass(frozen=True)
 class UnseenFigures:
-    """Predictions of one quantity for rows that a refit has not seen.
+    """Predictions of one quantity for rows left out of a refit.
 
     Attributes
     ----------
@@ -319,7 +319,7 @@ class UnseenFigures:
 
 @dataclass(frozen=True)
 class BetterRule:
-    """A simple rule that predicts unseen figures better than the model.
+    """A simple rule that beats the model on left-out figures.
 
     Attributes
     ----------
@@ -341,7 +341,7 @@ class BetterRule:
 
 @dataclass(frozen=True)
 class UnseenRows:
-    """How well a refit predicts rows of the user's load tests that it has not seen.
+    """How well a refit predicts left-out rows of the user's load tests.
 
     Attributes
     ----------
@@ -406,7 +406,7 @@ class NextLoadTest:
 
 @dataclass(frozen=True)
 class EvidenceUsed:
-    """The evidence that the answer rests on, and how well it predicts what was left out.
+    """The evidence behind the answer, and how well it predicts left-out figures.
 
     Attributes
     ----------
@@ -465,7 +465,7 @@ class EvidenceUsed:
 
 @dataclass(frozen=True)
 class Provenance:
-    """What the figures were computed with.
+    """The program and data that produced the figures.
 
     Attributes
     ----------
@@ -487,7 +487,7 @@ class Provenance:
 
 @dataclass(frozen=True, kw_only=True)
 class Proposal(VerbAnswer):
-    """A layout to buy, with what supports it.
+    """A layout to buy, with its supporting evidence.
 
     Attributes
     ----------
@@ -552,7 +552,7 @@ class Proposal(VerbAnswer):
     provenance: Provenance
 
     def to_json(self) -> dict[str, Any]:
-        """Return the value as JSON has it, with the digest of its content."""
+        """Return the value as JSON types, with the digest of its content."""
         content = super().to_json()
         return {**content, "digest": digest(content)}
 
@@ -575,7 +575,7 @@ class Proposal(VerbAnswer):
 
 
 def digest(content: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of a proposal as JSON has it; its own `digest` does not count."""
+    """Return the SHA-256 of a proposal in JSON, without its own `digest`."""
     rest = {name: value for name, value in content.items() if name != "digest"}
     text = json.dumps(rest, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""`proposal`: from a question about size to everything that its document shows.
+"""`proposal`: turns a sizing question into all contents of its document.
 
 Who a proposal is for and who makes it: the details of a TOML file, with a logo that is checked.
 """
@@ -75,12 +75,12 @@ STAGES = ("searching families of layouts", "predicting the layout and its option
 
 
 class NoLayoutError(InputError):
-    """No layout is safe enough, so there is nothing to propose; the message names the nearest one."""
+    """No layout is safe enough, so there is no proposal; the message names the nearest layout."""
 
 
 @dataclass(frozen=True)
 class ProposalQuestion:
-    """What is asked.
+    """The question of a proposal.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class ProposalQuestion:
 
 
 def propose(question: ProposalQuestion, workers: Workers | None = None, stage: Stage = lambda _: None) -> Proposal:
-    """Size a layout, and collect what a customer asks about it.
+    """Size a layout and collect the answers to a customer's questions about it.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def propose(question: ProposalQuestion, workers: Workers | None = None, stage: S
 
 @dataclass(frozen=True)
 class _Support:
-    """What supports the figures of a layout."""
+    """Supporting material for the figures of a layout."""
 
     curves: tuple[LatencyCurve, ...]
     assumptions: tuple[Assumption, ...]
@@ -212,7 +212,7 @@ def _next_test(scenario: Scenario, fitted: Fitted, seed: int) -> NextLoadTest | 
 
 
 def asked(question: ProposalQuestion) -> Asked:
-    """Return the question as the proposal keeps it."""
+    """Return the question in the form that the proposal stores."""
     its = question.sizing
     given = {name: value for name, value in vars(question.base).items() if value is not None and value != ()}
     return Asked(
@@ -235,13 +235,13 @@ def asked(question: ProposalQuestion) -> Asked:
 
 
 def provenance(fitted: Fitted, seed: int) -> Provenance:
-    """Return what figures are computed with."""
+    """Return the program and data behind the figures."""
     drawn = json.dumps([fitted.names, fitted.draws], separators=(",", ":"))
     return Provenance(version("capplan"), seed, fitted.data_hash, hashlib.sha256(drawn.encode()).hexdigest())
 
 
 def growth(sizing: Sizing, layout: SizedLayout) -> tuple[YearOfGrowth, ...]:
-    """Return the offered rate year by year, to two years beyond the plan; today only without growth."""
+    """Return the offered rate by year, up to two years beyond the plan; only today's rate without growth."""
     last = min(math.ceil(sizing.years) + 2, MOST_YEARS) if sizing.growth_per_year else 0
     rates = [sizing.offered_tps * (1 + sizing.growth_per_year) ** year for year in range(last + 1)]
     return tuple(
@@ -251,7 +251,7 @@ def growth(sizing: Sizing, layout: SizedLayout) -> tuple[YearOfGrowth, ...]:
 
 
 def fits_until(sizing: Sizing, layout: SizedLayout, question: SizingQuestion) -> tuple[FitsUntil, ...]:
-    """Return when growth reaches the held rate of each situation, the earliest first, and when it fills disks."""
+    """Return when growth reaches each situation's held rate, earliest first, and when it fills the disks."""
     rates = [each for each in layout.safety if each.conditions != DATA]
     found = [FitsUntil(RATE, each.conditions, each.held_tps, _months(sizing, each)) for each in rates]
     disks = disks_of(question.demand, question.seed)
@@ -298,7 +298,7 @@ def _bill(its: System[Any], layout: SizedLayout, question: SizingQuestion) -> tu
 
 
 def _curves(case: Case[Any], planned: float) -> Iterator[LatencyCurve]:
-    """Yield the curves of the classes that have objectives; of all classes where no objective is about a time."""
+    """Yield the latency curves of the classes with objectives; of all classes if no objective is about a time."""
     limits: dict[tuple[str, str], list[float]] = {}
     for objective in case.objectives:
         for each in objective.comparisons():

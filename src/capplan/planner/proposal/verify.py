@@ -1,4 +1,4 @@
-"""`verify`: a proposal is computed again, and figures that differ are named."""
+"""`verify`: recomputes a proposal and names the figures that differ."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from capplan.systems.registry import scenario, system
 TOLERANCE = 2e-3
 """Relative difference up to which figures are equal: four digits may be rounded apart on another machine."""
 _NEAR_ZERO = 1e-4  # of shares and probabilities
-_ORIGIN = ("version", "seed")  # in every part: told once
+_ORIGIN = ("version", "seed")  # in every part, but reported once
 _NOT_FIGURES = ("schema", "digest", "provenance", "details")
 _WORDS = {
     "version": "version of capplan",
@@ -57,7 +57,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Verification(VerbAnswer):
-    """What became of a proposal that was computed again.
+    """The result of recomputing a proposal.
 
     Attributes
     ----------
@@ -80,11 +80,11 @@ class Verification(VerbAnswer):
 
     @property
     def verified(self) -> bool:
-        """Whether the file is intact, and version, evidence and figures are the same."""
+        """Whether the file is intact and its version, evidence and figures match."""
         return self.intact and not self.origins and not self.changes
 
     def to_json(self) -> dict[str, Any]:
-        """Return the value as JSON has it."""
+        """Return the value as JSON types."""
         return {**super().to_json(), "verified": self.verified}
 
 
@@ -102,7 +102,7 @@ def read_proposal(path: Path) -> dict[str, Any]:
 def verify(
     content: Mapping[str, Any], workers: Workers, fitted: Fitted | None = None, stage: Stage = lambda _: None
 ) -> Verification:
-    """Compute a proposal again, and compare.
+    """Recompute a proposal and compare.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def verify(
 
 
 def compared(content: Mapping[str, Any], again: Mapping[str, Any]) -> Verification:
-    """Compare a stored proposal with one that was computed again, both as JSON has them."""
+    """Compare a stored proposal with a recomputed one, both in JSON."""
     stored, computed = (
         {name: value for name, value in each.items() if name not in _NOT_FIGURES} for each in (content, again)
     )
@@ -138,7 +138,7 @@ def compared(content: Mapping[str, Any], again: Mapping[str, Any]) -> Verificati
 
 
 def question_of(content: Mapping[str, Any], fitted: Fitted | None = None) -> ProposalQuestion:
-    """Return the question of a proposal as JSON has it.
+    """Return the question of a proposal in JSON.
 
     Raises
     ------
@@ -177,7 +177,7 @@ def _tuples(value: Any) -> Any:
 
 
 def _differences(stored: Any, computed: Any, where: str) -> Iterator[Change]:
-    """Yield what differs, figure by figure."""
+    """Yield the differences, figure by figure."""
     if isinstance(stored, Mapping) and isinstance(computed, Mapping):
         for name in dict.fromkeys((*stored, *computed)):
             if where and name in _ORIGIN:

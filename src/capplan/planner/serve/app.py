@@ -63,7 +63,7 @@ _LOGIN = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="vie
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address is this machine's own, which no other machine reaches."""
+    """Whether an address is local to this machine and unreachable from others."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -71,7 +71,7 @@ def is_loopback(host: str) -> bool:
 
 
 def check_token(host: str, token: str | None) -> None:
-    """Check that a server that other machines reach has a token.
+    """Check that a server has a token if other machines can reach it.
 
     Raises
     ------
@@ -106,12 +106,12 @@ class Metrics:
         self._in_flight = Gauge("capplan_http_requests_in_flight", "Requests in flight.", registry=self.registry)
 
     def began(self) -> float:
-        """Count a request in; return the time."""
+        """Count an arriving request; return the time."""
         self._in_flight.inc()
         return perf_counter()
 
     def ended(self, scope: Scope, status: int, began: float) -> None:
-        """Count a request out. Unknown paths and methods count together, so that there are few series."""
+        """Count a finished request; unknown paths and methods share one series, to keep the series few."""
         path = scope["path"] if scope["path"] in self._paths else "other"
         method = scope["method"] if scope["method"] in ("GET", "POST") else "other"
         self._in_flight.dec()
@@ -165,7 +165,7 @@ class Guard:
         return None
 
     def _limited(self, scope: Scope, receive: Receive) -> Receive:
-        """Return the body of a request, refused where it becomes too long."""
+        """Return the body of a request; refuse it once it is too long."""
         length, most, seen = Headers(scope=scope).get("content-length", ""), self._body_bytes, 0
         sentence = f"the body is longer than {most:,} B, the limit of this server"
 
@@ -183,12 +183,12 @@ class Guard:
 
 
 def refusal(status: int, sentence: str, headers: dict[str, str] | None = None) -> JSONResponse:
-    """Return a sentence that says why there is no answer."""
+    """Return a response with a sentence on why there is no answer."""
     return JSONResponse({"error": sentence}, status, headers)
 
 
 async def login(request: Request, token: str | None) -> Response:
-    """Give a browser that knows the token a cookie, and send it to the first page."""
+    """Give a browser with the right token a cookie, and redirect it to the first page."""
     given = parse_qs((await request.body()).decode("utf-8", "replace")).get("token", [""])[0]
     if token is None or not _equal(given, token):
         return HTMLResponse(_LOGIN, 401)
@@ -214,12 +214,12 @@ def _has(token: str, asked: HTTPConnection) -> bool:
 
 
 def _cookie(token: str) -> str:
-    """Return what the cookie of a token holds: not the token itself."""
+    """Return the cookie value for a token: a digest, not the token itself."""
     return hmac.new(token.encode(), b"cookie of capplan serve", hashlib.sha256).hexdigest()
 
 
 def _equal(given: Any, right: str) -> bool:
-    """Compare in a time that does not depend on where the first difference is."""
+    """Compare in constant time, independent of the position of the first difference."""
     return hmac.compare_digest(str(given).encode("utf-8", "replace"), right.encode())
 
 
@@ -274,7 +274,7 @@ _SYSTEMS = {
 
 
 def operation(answer: str, body: str | None = None) -> dict[str, Any]:
-    """Return what FastAPI takes to describe an operation whose answer, and body if any, are named schemas."""
+    """Return FastAPI's description of an operation with named schemas for its answer and, if any, its body."""
     responses = {200: _content("The answer.", answer)}
     errors = ERRORS if body is not None else {status: ERRORS[status] for status in (401, 403)}
     responses |= {status: _content(words, "Error") for status, words in errors.items()}
@@ -286,7 +286,7 @@ def operation(answer: str, body: str | None = None) -> dict[str, Any]:
 
 
 def components() -> dict[str, Any]:
-    """Return the schemas that operations name."""
+    """Return the schemas that operations refer to."""
     found: dict[str, Any] = {"Error": _SENTENCE, "Systems": _SYSTEMS}
     for name, each in {
         "Prediction": Prediction.json_schema(),
@@ -317,7 +317,7 @@ def components() -> dict[str, Any]:
 
 
 def _spread(name: str, described: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema and its definitions under names of their own: two schemas may define a `Band` each."""
+    """Return a schema and its definitions under unique names, because two schemas may each define a `Band`."""
     moved = _moved(described, name)
     parts = moved.pop("$defs", {})
     moved.pop("$schema", None)
@@ -427,7 +427,7 @@ def _add_answers(app: FastAPI, files: FittedFiles) -> None:
 
 
 def _refuse_other_methods(app: FastAPI) -> None:
-    """Refuse methods that a path does not have; else they would reach the notebook, which knows no such path."""
+    """Refuse methods that a path does not have; they would otherwise reach the notebook, which lacks the path."""
     for path, allowed in {"/systems": "GET", "/predict": "POST", "/simulate": "POST", "/size": "POST"}.items():
 
         async def refused(_: Request, allowed: str = allowed) -> Response:
@@ -491,17 +491,17 @@ def _add_service(app: FastAPI, metrics: Metrics, token: str | None) -> None:
 
 
 def notebook() -> Path | None:
-    """Return the what-if notebook of this installation or checkout; None without it, or without marimo."""
+    """Return the what-if notebook of this installation or checkout; None if it or marimo is missing."""
     places = (Path(__file__).parents[4] / "notebooks", Path(sysconfig.get_path("data"), "share/capplan/notebooks"))
     found = [place / NOTEBOOK for place in places if (place / NOTEBOOK).is_file()]
     return found[0] if found and find_spec("marimo") is not None else None
 
 
 def _add_what_if(app: FastAPI) -> None:
-    """Put the notebook at `/`, or else send who comes there to the documents."""
+    """Mount the notebook at `/`; without it, redirect to the API documents."""
     path = notebook()
     if path is not None:
-        import marimo  # of an extra of its own
+        import marimo  # from a separate extra
 
         app.mount("/", marimo.create_asgi_app(quiet=True).with_app(path="", root=str(path)).build())
         return

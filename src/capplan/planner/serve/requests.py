@@ -1,4 +1,4 @@
-"""What the server answers to a request: its fields, their rules, and which work it accepts at a time."""
+"""The server's answer to a request: request fields, their rules, and the amount of work accepted at a time."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ HIGHEST_RATE = 1e9
 
 @dataclass(frozen=True, config=LANGUAGE)
 class AboutOneLayout(Construct):
-    """What a request about one layout is about.
+    """The subject of a request about one layout.
 
     Attributes
     ----------
@@ -254,7 +254,7 @@ def read_layout(tables: Mapping[str, Any], name: str | None, files: FittedFiles)
 
 
 def _fitted(tables: Mapping[str, Any], name: str | None, files: FittedFiles) -> Fitted | None:
-    """Return the fitted file of a request: the one that it names, or the only one of its system."""
+    """Return the fitted file of a request: the named one, or the only one of its system."""
     if name is None:
         own = [each for each, fitted in files.items() if fitted.system == tables.get("system")]
         if len(own) > 1:
@@ -267,7 +267,7 @@ def _fitted(tables: Mapping[str, Any], name: str | None, files: FittedFiles) -> 
 
 
 def _changed(fitted: Fitted, tables: Mapping[str, Any], name: str | None) -> Scenario:
-    """Return the layout with most rows of a fitted file, with the keys of a scenario in place of its own."""
+    """Return the layout with the most rows of a fitted file, changed by the keys of a scenario."""
     usual = system(fitted.system).usual_scenario(fitted)
     if tables.get("system", fitted.system) != fitted.system:
         raise InputError(f"fitted = {name!r} is of system {fitted.system!r}, and the scenario of {tables['system']!r}")
@@ -282,7 +282,7 @@ def _changed(fitted: Fitted, tables: Mapping[str, Any], name: str | None) -> Sce
 
 
 def checked_rate(scenario: Scenario) -> Scenario:
-    """Return a scenario whose rate a layout may carry.
+    """Return a scenario if its rate is not above what any layout carries; refuse it otherwise.
 
     Raises
     ------
@@ -327,7 +327,7 @@ def answer(verb: str, body: Any, files: FittedFiles = MappingProxyType({})) -> s
         raise InputError('the body must be a JSON object, such as {"scenario": {"system": "fedora4"}}')
     try:
         found = {"predict": _predicted, "simulate": _simulated, "size": _sized}[verb](body, files)
-    except ArithmeticError:  # a rule of each field cannot know what the figures of all of them come to
+    except ArithmeticError:  # rules of single fields cannot limit their combination
         raise InputError("a number in the request is too large or too small to compute with: check its unit") from None
     return json.dumps(plain(found), ensure_ascii=False)
 
@@ -378,7 +378,7 @@ def _simulated(body: Mapping[str, Any], files: FittedFiles) -> dict[str, Any]:
 
 
 def _subject(request: SimulateRequest, files: FittedFiles) -> tuple[Subject, str]:
-    """Return what is simulated, and its name."""
+    """Return the subject of a simulation and its name."""
     found = asked(request, files)
     if isinstance(found, Network):
         rate = None if request.tps is None else float(request.tps)
@@ -397,7 +397,7 @@ def _check_length(subject: Subject, duration_s: float) -> None:
 
 
 def _checked(network: Network) -> Network:
-    """Return a network that is not too large to be solved here."""
+    """Return a network if it is small enough to solve here; refuse it otherwise."""
     machines = sum(each.count or 1 for each in network.stations) + sum(each.count or 1 for each in network.hosts)
     units = sum(float(np.max(each.servers)) for each in network.stations)
     for number, what in ((machines, "stations and hosts"), (units, "servers")):
@@ -460,7 +460,7 @@ def _offered(base: Scenario, demand: Demand | None, growth: float) -> Scenario:
 
 
 def _check_families(base: Scenario, request: SizeRequest) -> None:
-    """Check the values of fields to choose from, each on its own."""
+    """Check each value of the fields to choose from on its own."""
     fixed = {*system(base.system).sized, "system", "tps", "slo"}
     known = [name for name in fields_of(type(base)) if name not in fixed]
     for name, values in request.families.items():
@@ -475,7 +475,7 @@ GIB = 1024**3
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
-    """What the server takes on.
+    """Limits on the work that the server accepts.
 
     Attributes
     ----------
@@ -506,7 +506,7 @@ class Limits:
 
 
 class RefusedRequestError(Exception):
-    """A request that gets no answer: an HTTP status, and a sentence that says why."""
+    """A refused request: an HTTP status and a sentence with the reason."""
 
     def __init__(self, status: int, sentence: str, retry_s: int | None = None) -> None:
         super().__init__(sentence)
@@ -514,17 +514,17 @@ class RefusedRequestError(Exception):
 
 
 class Work(Protocol):
-    """Answers requests elsewhere."""
+    """Answers requests outside the event loop."""
 
     async def run(self, verb: str, body: Any) -> str:
         """Return the answer to the body of a request as JSON."""
 
     def close(self) -> None:
-        """End what runs."""
+        """Stop all running work."""
 
 
 class Processes:
-    """Worker processes that end in the middle of a request when its time is over."""
+    """Worker processes that are stopped in the middle of a request when its time is over."""
 
     def __init__(self, limits: Limits, files: FittedFiles = MappingProxyType({})) -> None:
         self._limits, self._files = limits, dict(files)
@@ -560,13 +560,13 @@ class Processes:
             ) from None
 
     def close(self) -> None:
-        """End the processes, in the middle of a request too."""
+        """Stop the processes, even in the middle of a request."""
         self._pool.stop()  # type: ignore[no-untyped-call]  # pebble types its pools in part
         self._pool.join()
 
 
 class Queue:
-    """Counts requests that wait or are answered, and refuses those that are too many."""
+    """Counts waiting and active requests, and refuses requests above a limit."""
 
     def __init__(self, work: Work, limits: Limits) -> None:
         self._work, self._limits, self._count = work, limits, 0

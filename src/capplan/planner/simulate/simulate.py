@@ -60,7 +60,7 @@ MOST_REPLICATIONS = 200
 
 @dataclass(frozen=True)
 class Subject:
-    """What is simulated.
+    """The subject of a simulation.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class Subject:
 
 
 def of_scenario(scenario: Scenario, fitted: Fitted | None = None) -> Subject:
-    """Return a layout at its offered peak rate, or else at 80 % of its predicted capacity.
+    """Return a layout as a subject at its offered peak rate, or else at 80 % of its predicted capacity.
 
     Parameters are those of the draw nearest to the median of the calibrated ensemble. Beyond the capacity, clients that
     wait for their answers fall behind the offered rate.
@@ -119,18 +119,18 @@ def of_scenario(scenario: Scenario, fitted: Fitted | None = None) -> Subject:
 
 
 def _left_out(case: Case[Any]) -> tuple[str, ...]:
-    """Return what predictions add to percentiles, and simulations do not have."""
+    """Return what predicted percentiles include but simulated ones leave out."""
     return () if case.middle.pausing is None else ("GC pauses",)
 
 
 def _made(its: System[Any], network: Network) -> Reported:
-    """Return the reported classes that a network has."""
+    """Return the reported classes whose classes all exist in a network."""
     made = {each.name for each in network.classes}
     return {name: parts for name, parts in its.reported.items() if made.issuperset(parts)}
 
 
 def _of_closed_clients(case: Case[Any]) -> Subject:
-    """Return a layout with closed clients, as a load generator has them."""
+    """Return a layout as a subject with closed clients, like those of a load generator."""
     its, scenario = cast("TableSystem[Any]", case.system), case.scenario
     values = its.median_values(case.fitted, scenario)
     if its.contends(values):
@@ -142,7 +142,7 @@ def _of_closed_clients(case: Case[Any]) -> Subject:
 
 
 def of_network(network: Network, rate_per_s: float | None = None) -> Subject:
-    """Return a network with its own traffic, at another mean rate if one is given.
+    """Return a network as a subject with its own traffic, or at another mean rate if one is given.
 
     Everything else about the traffic stays: its mix, how arrivals come, the number of throttled clients.
 
@@ -167,7 +167,7 @@ def of_network(network: Network, rate_per_s: float | None = None) -> Subject:
 
 @dataclass(frozen=True)
 class Design:
-    """How runs become a sample.
+    """How to turn runs into a sample.
 
     Attributes
     ----------
@@ -184,7 +184,7 @@ class Design:
     precision: PrecisionTarget | None = None
 
     def warmup_of(self, network: Network, runs: Sequence[Run]) -> Truncation:
-        """Return what all replications of a network leave out, given the first ones.
+        """Return the warm-up of all replications of a network, determined from the first ones.
 
         Closed clients may all begin at once, and a timeline may change anything; else a network fills from empty.
         """
@@ -196,7 +196,7 @@ class Design:
 def design_of(
     subject: Subject, horizon: Horizon | None = None, warmup_given: bool = False, precision: str | None = None
 ) -> Design:
-    """Return what to estimate of a subject; a network with events on its timeline has no steady state by default.
+    """Return the design for a subject; a network with events on its timeline has no steady state by default.
 
     Raises
     ------
@@ -219,7 +219,7 @@ def observed(
     progress: Progress | None = None,
     write: WriteRequests | None = None,
 ) -> list[Observation]:
-    """Run as many replications of a plan as are enough.
+    """Run as many replications of a plan as the design needs.
 
     `reported` are the classes that a precision is about; the other arguments are those of `replicate`.
 
@@ -244,13 +244,13 @@ def observed(
 
 
 def _observe(run: Run, left_out: Truncation, replications: int) -> Observation:
-    """Choose the window of one of so many runs; the first keeps its parts, for a plot over time."""
+    """Choose the window of a run; the first replication keeps its parts, for a plot over time."""
     return observe(run, left_out, parts=run.replication == 0 or replications < ENOUGH)
 
 
 @dataclass
 class _Rounds:
-    """Progress of replications that run in several rounds, each with its own progress."""
+    """Combined progress of replications that run in several rounds."""
 
     tell: Progress | None
     before: tuple[float, int] = (0.0, 0)
@@ -262,12 +262,12 @@ class _Rounds:
             self.tell(*self.now)
 
     def next(self) -> None:
-        """Begin another round."""
+        """Begin the next round."""
         self.before = self.now
 
 
 def enough(plan: ReplicationPlan, design: Design, seen: Sequence[Observation], reported: Reported | None = None) -> int:
-    """Return how many replications to run in all, given the finished ones; see `replications_needed`.
+    """Return the total number of replications to run, given the finished ones; see `replications_needed`.
 
     An overloaded network gets no more: there is no steady state to be precise about.
     """
@@ -288,7 +288,7 @@ def _figures(plan: ReplicationPlan, sample: Sample, reported: Reported | None) -
 
 
 def _widest(figures: SampleEstimates, target: PrecisionTarget) -> ConfidenceInterval:
-    """Return the widest of the intervals of a precision target."""
+    """Return the widest interval of a precision target."""
     found = [figures.latency(name, target.statistic) for name in target.classes]
     return max((ConfidenceInterval(each.value, each.half_width) for each in found), key=lambda each: each.relative)
 
@@ -304,7 +304,7 @@ def _backlog(plan: ReplicationPlan, sample: Sample) -> Backlog | None:
 def summed_up(
     target: str, subject: Subject, plan: ReplicationPlan, design: Design, seen: Sequence[Observation]
 ) -> Simulation:
-    """Return the estimates from the replications of a plan.
+    """Return the estimates from a plan's replications.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What `simulate` answers: the contract `capplan.simulation/3`, as frozen data and as JSON.
+"""The answer of `simulate`: the contract `capplan.simulation/3`, as frozen data and as JSON.
 
 Latencies are in milliseconds, rates per second, utilisations are shares from 0 to 1. The figures are those of one set
 of parameters, and the same for both engines, so neither the engine nor its speed stands here.
@@ -100,7 +100,7 @@ class LatencyFigures:
 
 @dataclass(frozen=True, kw_only=True)
 class LatencyByClock:
-    """Latencies by the clock that starts them.
+    """Latencies from the intended and from the actual start.
 
     Attributes
     ----------
@@ -182,7 +182,7 @@ class ClassFigures:
 
 @dataclass(frozen=True, kw_only=True)
 class StationFigures:
-    """What a station did after the warm-up, in all replications together.
+    """Statistics of a station after the warm-up, over all replications.
 
     Attributes
     ----------
@@ -219,7 +219,7 @@ class StationFigures:
 
 @dataclass(frozen=True, kw_only=True)
 class StationKind:
-    """Stations of one kind taken together: `cassandra/dc1/1`, `cassandra/dc1/2`, ... are `cassandra`.
+    """Stations of one kind combined: `cassandra/dc1/1`, `cassandra/dc1/2`, ... are `cassandra`.
 
     Attributes
     ----------
@@ -256,7 +256,7 @@ class StationKind:
 
 @dataclass(frozen=True, kw_only=True)
 class PoolFigures:
-    """What a pool did after the warm-up, in all replications together.
+    """Statistics of a pool after the warm-up, over all replications.
 
     Attributes
     ----------
@@ -290,7 +290,7 @@ class PoolFigures:
 
 @dataclass(frozen=True, kw_only=True)
 class PoolKind:
-    """Pools of one kind taken together.
+    """Pools of one kind combined.
 
     Attributes
     ----------
@@ -443,7 +443,7 @@ class Simulation(VerbAnswer):
     version: str
 
     def to_frame(self) -> DataFrame:
-        """Return the figures in tidy form, one statistic a row; times are in milliseconds.
+        """Return the figures in tidy form, one statistic per row; times are in milliseconds.
 
         Returns
         -------
@@ -487,7 +487,7 @@ FINEST = 1 / 256  # relative error of a percentile that is read from a histogram
 
 @dataclass(frozen=True)
 class PrecisionTarget:
-    """A precision that was asked for.
+    """A requested precision.
 
     Attributes
     ----------
@@ -546,19 +546,19 @@ Reported = Mapping[str, tuple[str, ...]]
 
 
 def as_they_are(classes: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Report the classes of a network by their own names."""
+    """Return a mapping that reports every network class under its own name."""
     return {name: (name,) for name in classes}
 
 
 def report(run: Run, reported: Reported, name: str) -> ClassReport:
-    """Return the report of a reported class (`*`: of all together)."""
+    """Return the report of a reported class, or of all classes together (`*`)."""
     if name == EVERY_CLASS:
         return run.report()
     parts = reported[name]
     return run.report(parts[0]) if len(parts) == 1 else _merged(run, name, parts)
 
 
-@lru_cache(maxsize=1000)  # every figure asks again
+@lru_cache(maxsize=1000)  # called once per figure
 def _merged(run: Run, name: str, parts: tuple[str, ...]) -> ClassReport:
     return replace(reduce(_added, (run.report(part) for part in parts)), name=name)
 
@@ -577,7 +577,7 @@ Control = tuple[str, FloatArray, float]
 
 @dataclass(frozen=True, eq=False)
 class Controls:
-    """Control variates: what every run measured of quantities with known means.
+    """Control variates: quantities with known means, as every run measured them.
 
     Attributes
     ----------
@@ -596,7 +596,7 @@ class Controls:
 
 @dataclass(frozen=True, eq=False)
 class SampleEstimates:
-    """Figures of a sample.
+    """Estimates from a sample.
 
     Attributes
     ----------
@@ -616,7 +616,7 @@ class SampleEstimates:
         return report(run, self.reported or as_they_are(run.classes), name)
 
     def of_class(self, name: str) -> ClassFigures:
-        """Return the outcome of the requests of a class (`*`: of all)."""
+        """Return the results for the requests of a class, or of all classes (`*`)."""
         found = self._report(self.sample.together, name)
 
         def estimate(figure: Callable[[ClassReport], float]) -> Estimate:
@@ -662,7 +662,7 @@ class SampleEstimates:
         )
 
     def latency(self, name: str, statistic: str, clock: Clock = "intended") -> Estimate:
-        """Return the mean or a percentile of the latencies of a class (`*`: of all), in milliseconds."""
+        """Return the mean or a percentile of a class's latencies (`*`: all classes), in milliseconds."""
         if statistic == "mean":
             completed = self._report(self.sample.together, name).completed
             return self._controlled(lambda run: self._report(run, name).latency(clock).mean_s * 1e3, completed)
@@ -676,11 +676,11 @@ class SampleEstimates:
         return replace(found, half_width=max(found.half_width, found.value * FINEST))  # runs may share a bin
 
     def _quantile_ms(self, name: str, probability: float, clock: Clock) -> Statistic:
-        """Return a percentile as a figure of a run."""
+        """Return a percentile as a statistic of a run."""
         return lambda run: self._report(run, name).latency(clock).quantile_s(probability) * 1e3
 
     def _tells(self, name: str, probability: float) -> bool:
-        """Return whether enough latencies lie beyond a percentile, on average over the parts.
+        """Return whether enough latencies lie above a percentile, on average over the parts.
 
         This holds for all runs together: leaving out runs with few latencies would keep the busy ones.
         """
@@ -688,7 +688,7 @@ class SampleEstimates:
         return completed / self.sample.parts * (1 - probability) >= FEWEST
 
     def estimate(self, figure: Statistic, seen: int | None = None) -> Estimate:
-        """Return any figure of a run, without an interval where it rests on too few requests.
+        """Return the estimate of a run's statistic, without an interval if it rests on too few requests.
 
         Parameters
         ----------
@@ -746,7 +746,7 @@ class SampleEstimates:
         )
 
     def station_kinds(self) -> dict[str, StationKind]:
-        """Return the kinds of stations, that with the most loaded one first."""
+        """Return the kinds of stations; the kind with the most loaded station comes first."""
         kinds = {kind: self._station_kind(names) for kind, names in by_kind(self.sample.together.stations).items()}
         return dict(sorted(kinds.items(), key=lambda each: -each[1].most_utilisation.value))
 
@@ -768,7 +768,7 @@ class SampleEstimates:
         )
 
     def pool_kinds(self) -> dict[str, PoolKind]:
-        """Return the kinds of pools, the most used one first."""
+        """Return the kinds of pools; the most used kind comes first."""
         kinds = {kind: self._pool_kind(names) for kind, names in by_kind(self.sample.together.pools).items()}
         return dict(sorted(kinds.items(), key=lambda each: -each[1].mean_busy.value / each[1].size))
 
@@ -793,7 +793,7 @@ def _estimate(interval: ConfidenceInterval) -> Estimate:
 
 
 def by_kind(names: Iterable[str]) -> dict[str, list[str]]:
-    """Sort names of stations or pools by their kind: `cassandra/dc1/1` is a `cassandra`."""
+    """Group names of stations or pools by kind: `cassandra/dc1/1` is a `cassandra`."""
     found: dict[str, list[str]] = {}
     for name in names:
         found.setdefault(kind_of(name), []).append(name)
@@ -806,13 +806,13 @@ def _mean(figures: Iterable[float]) -> float:
 
 
 def _weighted(pairs: Iterable[tuple[float, int]]) -> float:
-    """Return the weighted mean; nan without any weight."""
+    """Return the weighted mean; nan if all weights are 0."""
     seen = [(figure, count) for figure, count in pairs if count]
     return sum(figure * count for figure, count in seen) / sum(count for _, count in seen) if seen else math.nan
 
 
 def controls_of(sample: Sample, network: Network) -> Controls | None:
-    """Return the control variates of a sample; None where no mean is known exactly, or there are too few replications.
+    """Return a sample's control variates; None if no mean is known exactly or there are too few replications.
 
     There is one: the utilisation of the busiest kind of station that requests wait for, which reflects both rate and
     service demand, or the offered rate where the analytic solver does not know that utilisation exactly. A second one

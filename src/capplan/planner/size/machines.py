@@ -1,4 +1,4 @@
-"""What machines cost, and the shapes of machines to choose from."""
+"""Machine prices, and the machine shapes to choose from."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Prices:
     each: Mapping[str, float] | None = None
 
     def of(self, scenario: Scenario) -> float:
-        """Return what the machines of a layout cost."""
+        """Return the cost of a layout's machines."""
         from capplan.systems.registry import system  # reads the systems
 
         counts = system(scenario.system).machine_counts(scenario)
@@ -59,7 +59,7 @@ def read_prices(path: Path, system: System[Any]) -> Prices:
 
 
 def prices_of(content: Mapping[str, Any], system: System[Any], path: str) -> Prices:
-    """Return the price list of some tables; `path` is its name in messages.
+    """Return the price list from parsed tables; `path` is its name in messages.
 
     Raises
     ------
@@ -99,7 +99,7 @@ Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 @dataclass(frozen=True, config=LANGUAGE)
 class Processor(Construct):
-    """How fast a core is.
+    """The speed of a core.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class Processor(Construct):
 
 @dataclass(frozen=True, config=LANGUAGE)
 class Shape(Construct):
-    """A machine that can be bought.
+    """A machine for sale.
 
     Attributes
     ----------
@@ -159,7 +159,7 @@ class Shape(Construct):
 
     @property
     def load_test_cores(self) -> int:
-        """Cores as the load tests count them, which had two threads a core: a core with one is worth 1.5 of these."""
+        """Cores in the load tests' unit, with two threads per core; a single-threaded core counts as 1.5 of these."""
         threads = _THREADS * self.cores if self.vcpus is None else self.vcpus
         return threads if threads > self.cores else round(self.cores * _THREADS / SMT_GAIN)
 
@@ -212,7 +212,7 @@ def read_shapes(path: Path, system: System[Any]) -> Shapes:
 
 
 def checked_shapes(found: Shapes, system: System[Any], path: str) -> Shapes:
-    """Return shapes that fit the machines of a system; `path` is their name in messages.
+    """Return shapes if they fit a system's machines; `path` is their name in messages.
 
     Raises
     ------
@@ -249,7 +249,7 @@ def combinations(shapes: Shapes) -> list[dict[str, str]]:
 
 
 def fields_of(shapes: Shapes, chosen: Mapping[str, str], system: System[Any]) -> dict[str, int | float]:
-    """Return the fields of the scenario that chosen shapes decide: cores and their speed."""
+    """Return the scenario fields that chosen shapes determine: cores and their speed."""
     found: dict[str, int | float] = {}
     for kind, name in chosen.items():
         machine, shape = system.machines[kind], shapes.shapes[kind][name]
@@ -259,6 +259,6 @@ def fields_of(shapes: Shapes, chosen: Mapping[str, str], system: System[Any]) ->
 
 
 def disk_gib(shapes: Shapes, chosen: Mapping[str, str], system: System[Any]) -> float | None:
-    """Return the disk of the machine that holds the data, GiB; None if it is not limited."""
+    """Return the disk size of the machine that stores the data, GiB; None if it is not limited."""
     found = [shapes.shapes[kind][name].disk_gib for kind, name in chosen.items() if system.machines[kind].holds_data]
     return next((float(each) for each in found if each is not None), None)

@@ -1,4 +1,4 @@
-"""The search for the cheapest layout of a family: one that differs from its siblings in numbers of machines only.
+"""The search for the cheapest layout of a family, whose layouts differ in numbers of machines only.
 
 The best layout of a family, confirmed: simulated in each situation, and searched for again with those latencies.
 
@@ -41,7 +41,7 @@ DISK = "disk"
 
 @dataclass(frozen=True, eq=False)
 class Disks:
-    """The data of a demand, and the disks that they may fill.
+    """A demand's data, and the disks to store them.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class Disks:
 
 
 def disks_of(demand: Demand | None, seed: int) -> Disks | None:
-    """Return the disks of a demand; None without one."""
+    """Return the data and disks of a demand; None without one."""
     if demand is None:
         return None
     data = demand.data
@@ -102,7 +102,7 @@ _STEPS = (2.0, 8.0)  # times as many machines in a step towards a safe layout
 
 @dataclass(frozen=True)
 class SizingTarget:
-    """What a layout must do.
+    """The requirements for a layout.
 
     Attributes
     ----------
@@ -132,15 +132,15 @@ class SizingTarget:
 
     @property
     def accepted_risk(self) -> float:
-        """Highest probability that the objectives are not met."""
+        """Highest accepted probability that the objectives are not met."""
         return round(1 - self.confidence, 9)  # as the verdict counts it
 
     def in_cells(self, cells: int) -> SizingTarget:
-        """Return what one of several equal cells must do."""
+        """Return the requirements for one of several equal cells."""
         return replace(self, offered_per_s=self.offered_per_s / cells)
 
     def case(self, scenario: Scenario) -> Case[Any]:
-        """Return the case of a layout at the rate of the target."""
+        """Return the case of a layout at the target's rate."""
         from capplan.systems.registry import resolve  # reads the systems
 
         return resolve(scenario, self.fitted, self.seed).at(self.offered_per_s)
@@ -152,7 +152,7 @@ class SizingTarget:
 
 @dataclass(frozen=True)
 class Family:
-    """Layouts that differ in numbers of machines.
+    """Layouts that differ only in numbers of machines.
 
     Attributes
     ----------
@@ -178,13 +178,13 @@ class Family:
     disk_gib: float | None = None
 
     def disks_of(self, target: SizingTarget) -> Disks | None:
-        """Return the data that must fit, with the disks of the family."""
+        """Return a target's data requirement with the disks of this family."""
         disks = target.disks
         return disks if disks is None or self.disk_gib is None else replace(disks, disk_gib=self.disk_gib)
 
     @property
     def layouts(self) -> int:
-        """How many there are."""
+        """The number of layouts."""
         return math.prod(high - low + 1 for low, high in self.sized.values())
 
     @property
@@ -197,7 +197,7 @@ class Family:
         return {**self.fixed, **dict(zip(self.sized, numbers, strict=True))}
 
     def cost(self, scenario: Scenario) -> float:
-        """Return what the machines of all cells cost."""
+        """Return the cost of the machines of all cells."""
         return self.cells * self.prices.of(scenario)
 
 
@@ -233,7 +233,7 @@ class Candidate:
 
 
 class Search:
-    """A search in a family; it remembers every layout that it has solved.
+    """Searches a family, and remembers every layout that it has solved.
 
     It first follows the bottleneck to a safe layout, then takes away what is not needed, and then refutes what is
     cheaper, box by box: more machines never raise the risk by themselves, so no layout of a box is safe if the largest
@@ -258,14 +258,14 @@ class Search:
 
     @property
     def refused(self) -> tuple[str, str] | None:
-        """Conditions and reason for which the largest layout is none, or fails; None if some layout serves."""
+        """Why the largest layout fails or is invalid: conditions and reason; None if some layout serves."""
         if self.evaluated or not self.seen:
             return None
         largest = self.seen[max(self.seen)]
         return ("", largest) if isinstance(largest, str) else (largest.unavailable or None)
 
     def safe(self, found: Candidate | str) -> TypeGuard[Candidate]:
-        """Whether a layout is safe enough."""
+        """Return whether a layout is safe enough."""
         return isinstance(found, Candidate) and found.risk <= self.target.accepted_risk
 
     def cheapest(self) -> Candidate | None:
@@ -277,25 +277,25 @@ class Search:
         return self._cheapest(low, high, low)
 
     def cheapest_near(self, start: Candidate, relations: Simulated) -> Candidate | None:
-        """Return the same with simulated latencies, and with as many machines of the other kinds as `start` has."""
+        """Return the cheapest safe layout by simulated latencies, with `start`'s numbers of the other machines."""
         self.relations, self.seen, self.scores = relations, {}, {}
         (low, high), others = self.family.first, start.numbers[1:]
         return self._cheapest((low, *others), (high, *others), start.numbers)
 
     def nearest(self) -> Candidate | None:
-        """Return the layout that comes nearest of those that are not safe enough."""
+        """Return the unsafe layout that comes nearest to being safe."""
         known = {each for each in (*self.scores, *self.seen) if math.isfinite(self._score(each))}
         unsafe = [found for each in known if isinstance(found := self.at(each), Candidate) and not self.safe(found)]
         return min(unsafe, key=lambda each: (self._score(each.numbers), each.cost), default=None)
 
     def at(self, numbers: Numbers) -> Candidate | str:
-        """Return a layout with its risk, or why it is none."""
+        """Return a layout with its risk, or the reason if it is invalid."""
         if numbers not in self.seen:
             self.seen[numbers] = self._candidate(numbers)
         return self.seen[numbers]
 
     def strains(self, numbers: Numbers) -> tuple[Scenario, Strains] | str:
-        """Return a layout under all conditions, or why it is none."""
+        """Return a layout under all conditions, or the reason if it is invalid."""
         if numbers not in self.layouts:
             self.layouts[numbers] = self._strained(numbers)
         return self.layouts[numbers]
@@ -330,7 +330,7 @@ class Search:
         return best
 
     def _first_safe(self, low: Numbers, high: Numbers, start: Numbers) -> Candidate | None:
-        """Return a safe layout, from a start by adding the machines that help most; None if none helps."""
+        """Return a safe layout, reached from a start by adding the machines that help most; None if none helps."""
         numbers = self._first_valid(low, high, start)
         while (score := self._score(numbers)) > self.target.accepted_risk:
             factor = float(np.clip(math.exp(min(score, 9.0) - 1), *_STEPS)) if score > 1 else _STEPS[0]
@@ -345,7 +345,7 @@ class Search:
         return self._fewest(found, low) if self.safe(found) else None
 
     def _first_valid(self, low: Numbers, high: Numbers, numbers: Numbers) -> Numbers:
-        """Return the smallest layout under which requests succeed, from a start; nothing is solved."""
+        """Return the start if requests succeed there, else the smallest layout where they do; nothing is solved."""
         if self._serves(numbers):
             return numbers
         numbers = high
@@ -363,7 +363,7 @@ class Search:
         return not isinstance(layout, str) and not _unavailable(layout[1])
 
     def _fewest(self, found: Candidate, low: Numbers) -> Candidate:
-        """Return a safe layout that is not with fewer machines of one kind."""
+        """Return a safe layout that is minimal: fewer machines of any one kind make it unsafe."""
         for kind, lowest in enumerate(low):
             number = found.numbers[kind]
             refused = (
@@ -385,7 +385,7 @@ class Search:
         )
 
     def _score(self, numbers: Numbers) -> float:
-        """Return how far a layout is from safe: its risk; more than 1 while its capacity is too low in too many draws.
+        """Return a layout's distance from safety: its risk; above 1 if its capacity is too low in too many draws.
 
         The capacity falls short by a factor whose logarithm is what exceeds 1. Infinite if it is no layout.
         """
@@ -405,7 +405,7 @@ class Search:
         return math.inf if isinstance(found, str) else found.risk
 
     def _cheaper(self, low: Numbers, high: Numbers, cost: float) -> Numbers:
-        """Return the largest numbers of a box with which a layout can cost less."""
+        """Return the largest numbers of each kind in a box with which a layout may still cost less."""
         found = list(high)
         for kind, number in enumerate(low):
             costs = partial(self._cost_with, low, kind)
@@ -420,7 +420,7 @@ class Search:
         return 0.0 if isinstance(layout, str) else self.family.cost(layout[0])
 
     def _refuted(self, low: Numbers, high: Numbers) -> bool:
-        """Whether no layout of a box is safe: the largest is not, with the narrowest bands of the box."""
+        """Whether a box contains no safe layout, because its largest is unsafe even with the box's narrowest bands."""
         if self._below_a_safe_one(low, high):
             return not self.safe(self.at(high))
         layout, near = self.strains(high), self.strains(self._nearest_to_tests(low, high))
@@ -431,7 +431,7 @@ class Search:
         return risk > self.target.accepted_risk
 
     def _below_a_safe_one(self, low: Numbers, high: Numbers) -> bool:
-        """Whether layouts differ in one kind of machine only, and one with more of it is known to be safe.
+        """Whether layouts differ in one kind of machine only, and a layout with more of that kind is known to be safe.
 
         Along one kind the risk falls until wider bands raise it: fewer machines than an unsafe layout are unsafe, too.
         """
@@ -443,7 +443,7 @@ class Search:
         return any(self.safe(self.seen[each]) for each in line)
 
     def _nearest_to_tests(self, low: Numbers, high: Numbers) -> Numbers:
-        """Return the layout of a box that is nearest to the measured ones: the distance is convex along each kind."""
+        """Return the layout of a box nearest to the tested ones; the distance is convex along each kind."""
         numbers = low
         for kind, most in enumerate(high):
             ends = range(low[kind], most)
@@ -452,7 +452,7 @@ class Search:
         return numbers
 
     def _nearest_from(self, numbers: Numbers, kind: int, number: int) -> bool:
-        """Whether a machine more of a kind does not bring the layout nearer to the measured ones."""
+        """Whether one more machine of a kind does not bring the layout nearer to the tested ones."""
         return self._distance(_with(numbers, kind, number + 1)) >= self._distance(_with(numbers, kind, number))
 
     def _distance(self, numbers: Numbers) -> float:
@@ -478,7 +478,7 @@ class Search:
         layout: tuple[Scenario, Strains],
         errors: Callable[[Strained], Uncertainty | None] = lambda _: None,
     ) -> float:
-        """Return the highest risk under the conditions; only as many are looked at as it takes to refuse a layout."""
+        """Return the highest risk over the conditions, stopping once the layout is refused."""
         (scenario, every), accepted = layout, self.target.accepted_risk
         highest = 0.0 if self.disks is None else self.disks.risk(scenario, self.family.cells)
         if highest > accepted:
@@ -486,7 +486,7 @@ class Search:
         self.evaluated.add(numbers)
         for word in list(self.order):
             highest = max(highest, every[word].risk(self.relations.get(word, NONE), errors(every[word])))
-            if highest > accepted:  # what refused the last one is asked first of the next
+            if highest > accepted:  # check first the conditions that refused the last layout
                 self.order.remove(word)
                 self.order.insert(0, word)
                 break
@@ -494,7 +494,7 @@ class Search:
 
 
 def _unavailable(strains: Strains) -> tuple[str, str] | tuple[()]:
-    """Return the first conditions under which no request succeeds, and why; empty if there are none."""
+    """Return the first conditions under which no request succeeds, and the reason; empty if there are none."""
     return next(((word, strain.why) for word, strain in strains.items() if strain.why), ())
 
 
@@ -503,7 +503,7 @@ def _with(numbers: Numbers, kind: int, number: int) -> Numbers:
 
 
 def _halves(low: Numbers, high: Numbers, around: Numbers | None = None) -> list[tuple[Numbers, Numbers]]:
-    """Return the two parts of a box, cut below a layout in it or at the geometric mean; none of a single layout."""
+    """Return the two parts of a box, cut below a layout in it or at the geometric mean; none for a single layout."""
     kinds = range(len(low))
     if around is not None:
         kind = next(kind for kind in kinds if around[kind] > low[kind])
@@ -523,7 +523,7 @@ _LOCAL = "LOCAL_QUORUM"
 
 @dataclass(frozen=True)
 class FamilyResult:
-    """What was found of a family.
+    """The search result for a family.
 
     Attributes
     ----------
@@ -581,7 +581,7 @@ def best_of(target: SizingTarget, family: Family, engine: SizingEngine) -> Famil
 
 
 def would_help(target: SizingTarget, results: Sequence[FamilyResult]) -> dict[str, str]:
-    """Return values of fields outside the families with which the nearest layout, or the largest, is safe, by field.
+    """Return, by field, changes outside the families that would make the nearest or largest layout safe.
 
     Tried are more machines of each kind, one data centre more, and the local level for writes and for reads.
     """
@@ -595,7 +595,7 @@ def would_help(target: SizingTarget, results: Sequence[FamilyResult]) -> dict[st
     fields = most if nearest is None or nearest.miss is None else nearest.miss.fields
     try:
         base, own = changed(target.base, **fields), target.in_cells(family.cells)
-    except InputError:  # the largest layout is none, such as with more replicas than nodes
+    except InputError:  # the largest layout is invalid, such as with more replicas than nodes
         return {}
     for name, (_, high) in family.sized.items():
         more = [high * factor for factor in (2, 4, 8)]
@@ -611,7 +611,7 @@ def would_help(target: SizingTarget, results: Sequence[FamilyResult]) -> dict[st
 
 
 def _is_safe(target: SizingTarget, base: Scenario, **fields: Any) -> bool:
-    """Whether a layout is safe enough; not if it is none."""
+    """Return whether a layout is safe enough; False if it is invalid."""
     search = Search(replace(target, base=base), Family(fields, {}))
     return search.safe(search.at(()))
 
@@ -628,25 +628,25 @@ def _simulated_until_stable(search: Search, best: Candidate) -> tuple[Candidate 
 
 
 def simulated(target: SizingTarget, scenario: Scenario) -> Simulated:
-    """Return simulated over analytic latencies of a layout at the rate of the target, by the word of the conditions."""
+    """Return a layout's simulated-to-analytic latency relations at the target's rate, by word of the conditions."""
     every = target.strains(scenario)
     return {word: strain.simulated(target.seed) for word, strain in every.items()}
 
 
 def sized(target: SizingTarget, family: Family, numbers: Numbers, relations: Simulated) -> SizedLayout | None:
-    """Return a layout of a family with its final figures under all conditions of a target; None if it is none."""
+    """Return a layout of a family with its final figures under all conditions of a target; None if it is invalid."""
     return _Sizes(Search(target, family), relations).at(numbers)
 
 
 class _Sizes:
-    """Layouts of a family with their figures, from all draws."""
+    """A family's layouts with their figures over all draws."""
 
     def __init__(self, search: Search, relations: Simulated) -> None:
         self.search, self.target, self.family, self.relations = search, search.target, search.family, relations
         self.system, self.disks = system(self.target.base.system), search.disks
 
     def at(self, numbers: Numbers) -> SizedLayout | None:
-        """Return a layout with its figures; None if it is none."""
+        """Return a layout with its figures; None if it is invalid."""
         layout = self.search.strains(numbers)
         if isinstance(layout, str):
             return None
@@ -668,7 +668,7 @@ class _Sizes:
         )
 
     def _data(self, scenario: Scenario) -> Iterator[Safety]:
-        """Yield how safe the disks are, where data must fit on them."""
+        """Yield the safety of the disks if the target has data to store."""
         disks, cells = self.disks, self.family.cells
         need = None if disks is None else disks.need_gib(scenario, cells)
         if disks is None or disks.disk_gib is None or need is None:

@@ -50,7 +50,7 @@ MOST_LAYOUTS = 1_000_000
 
 @dataclass(frozen=True)
 class SizingQuestion:
-    """What is asked.
+    """The question of a sizing.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ def size_families(
     fitted: Fitted | None = None,
     progress: Progress = lambda _done, _total: None,
 ) -> tuple[Sizing, list[FamilyResult]]:
-    """Find the cheapest layout, and return what was found of each family, too; see `size`."""
+    """Find the cheapest layout; return it with the search result of each family; see `size`."""
     target = sizing_target(with_demand(base, question.demand), question, fitted)
     its = system(base.system)
     chosen_from = [_redundant(target, question, family) for family in families(its, question)]
@@ -147,7 +147,7 @@ def size_families(
 
 
 def families(its: System[Any], question: SizingQuestion) -> list[Family]:
-    """Return the families of layouts to choose from: one for each value of everything but numbers of machines."""
+    """Return the families to choose from: one for each combination of values other than numbers of machines."""
     fixed = {**_values(its.families), **question.families}
     sized = {name: question.sized.get(name, ends) for name, ends in its.sized.items()}
     return [
@@ -159,7 +159,7 @@ def families(its: System[Any], question: SizingQuestion) -> list[Family]:
 
 
 def _redundant(target: SizingTarget, question: SizingQuestion, family: Family) -> Family:
-    """Return a family without a single machine of a kind whose loss stops everything, unless its range was asked for.
+    """Return a family with at least two machines of each kind whose loss stops everything, unless ranges are given.
 
     A range starts at two machines where the loss of one of each data centre then leaves service, and did not before.
     """
@@ -174,7 +174,7 @@ def _redundant(target: SizingTarget, question: SizingQuestion, family: Family) -
 
 
 def _kind(its: System[Any], base: Scenario, few: Mapping[str, Any], more: Mapping[str, Any]) -> str:
-    """Return the kind of machine of which one layout has more than another; empty if one of them is none."""
+    """Return the kind of machine that one layout has more of than another; empty if either is invalid."""
     try:
         counts = [its.machine_counts(changed(base, **fields)) for fields in (few, more)]
     except InputError:
@@ -183,7 +183,7 @@ def _kind(its: System[Any], base: Scenario, few: Mapping[str, Any], more: Mappin
 
 
 def _stops(target: SizingTarget, fields: Mapping[str, Any], loss: str) -> bool:
-    """Whether no request succeeds on a layout after a loss."""
+    """Whether a loss leaves a layout on which no request succeeds."""
     conditions = read_conditions([loss], system(target.base.system), target.fitted)[1:]
     (strain,) = replace(target, conditions=conditions).strains(changed(target.base, **fields)).values()
     return bool(strain.why)
@@ -193,7 +193,7 @@ _Machines = tuple[dict[str, Any], Prices, Mapping[str, str], float | None]
 
 
 def _machines(its: System[Any], question: SizingQuestion) -> list[_Machines]:
-    """Return the fields, the prices, the names and the disk of a node of each choice of shapes."""
+    """Return for each choice of shapes its fields, prices, names and node disk."""
     shapes = question.shapes
     if shapes is None:
         return [({}, question.prices, {}, None)]
@@ -219,7 +219,7 @@ def _check_space(chosen_from: Sequence[Family]) -> None:
 
 
 def sizing_target(base: Scenario, question: SizingQuestion, fitted: Fitted | None) -> SizingTarget:
-    """Return what a layout must do, from the scenario and the question; as `size`, it refuses what cannot be sized."""
+    """Return the requirements for a layout from scenario and question; refuse, like `size`, what cannot be sized."""
     its = system(base.system)
     if its.ratios_only or not its.sized:
         raise InputError(f"{its.name} cannot be sized: its documents have ratios of throughput only, and no rates")
@@ -291,12 +291,12 @@ def _answer(target: SizingTarget, question: SizingQuestion, results: Sequence[Fa
 
 
 def _verdict(misses: Sequence[SizedLayout], confidence: float) -> Answer:
-    """Return the verdict on the nearest layout where none is safe; *no* where none can serve."""
+    """Return the verdict on the nearest layout if none is safe; *no* if none can serve."""
     return answer(min((each.binding.risk for each in misses), default=1.0), confidence)
 
 
 def _growth(target: SizingTarget, question: SizingQuestion) -> tuple[float, float]:
-    """Return the growth of the rate per year, and the planned time; those of the demand where there is one."""
+    """Return the yearly growth of the rate and the planned time, from the demand if there is one."""
     if target.disks is None or question.growth_per_year:
         return question.growth_per_year, question.years
     return steady(float(np.median(target.disks.growth_factor)) - 1), target.disks.years
@@ -308,7 +308,7 @@ def _kept(base: Scenario, results: Sequence[FamilyResult]) -> dict[str, Any]:
 
 
 def _not_asked(target: SizingTarget) -> tuple[str, ...]:
-    """Return the losses that the layout need not survive; a data centre only where there may be several."""
+    """Return the losses that the layout need not survive; a data centre only if there may be several."""
     asked = {kind for each in target.conditions if each.loss is not None for kind in each.loss.counts}
     its = system(target.base.system)
     if "dcs" not in its.families and getattr(target.base, "dcs", 1) == 1:
@@ -317,7 +317,7 @@ def _not_asked(target: SizingTarget) -> tuple[str, ...]:
 
 
 def _guesses(target: SizingTarget) -> tuple[str, ...]:
-    """Return the situations without a source, and what percentiles of objectives rest on without one."""
+    """Return the situations without a source, and the parts of objectives' percentiles that are guesses."""
     situations = [each for conditions in target.conditions for each in conditions.situations]
     guessed = dict.fromkeys(each.name for each in situations if each.guessed)
     case = target.case(target.base)
@@ -327,7 +327,7 @@ def _guesses(target: SizingTarget) -> tuple[str, ...]:
 
 
 def _left_open(target: SizingTarget, chosen: SizedLayout | None) -> tuple[str, ...]:
-    """Return what the rows of a fitted table do not decide of the chosen layout at its rate."""
+    """Return what the fitted rows leave undetermined for the chosen layout at its rate."""
     if chosen is None or not system(target.base.system).from_tables:
         return ()
     from capplan.planner.predict.prediction import left_open_at_a_rate  # slow to import
@@ -347,5 +347,5 @@ def _months_of_rate(target: SizingTarget, chosen: SizedLayout) -> Band | None:
 
 
 def _years(offered: float, sustained: float, growth: float) -> float | None:
-    """Return the time until growth reaches the held rate; None without growth."""
+    """Return the years until growth reaches the held rate; None without growth."""
     return steady(math.log(max(sustained, 1e-9) / offered) / math.log1p(growth)) if growth > 0 else None

@@ -1,4 +1,4 @@
-"""What `size` answers: the layout to buy, what binds it, its alternatives, and why nothing smaller does."""
+"""The answer of `size`: the layout to buy, what limits it, its alternatives, and why nothing smaller is enough."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from capplan.planner.sweep import rate_fields
 
 
 def steady(value: float) -> float:
-    """Round to nine digits, so that the last bits of a machine's arithmetic change no file."""
+    """Round to nine digits, so that machine-dependent last bits change no file."""
     return float(f"{value:.9g}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Safety:
-    """How safe a layout is under some conditions.
+    """The safety of a layout under some conditions.
 
     Attributes
     ----------
@@ -98,12 +98,12 @@ class SizedLayout:
 
     @property
     def binding(self) -> Safety:
-        """The conditions with the highest risk; of equal ones those with the lowest held rate."""
+        """The conditions with the highest risk; among equal ones, those with the lowest held rate."""
         return max(self.safety, key=lambda each: (each.risk, -each.held_tps))
 
     @property
     def reached_ms(self) -> Mapping[str, float] | None:
-        """Latencies in the objectives that hold in every situation, ms; None if it is overloaded in one."""
+        """Latencies of the objectives that the layout keeps in every situation, ms; None if one overloads it."""
         every = [each.reached_ms for each in self.safety if each.reached_ms]
         found = {name: [each[name] for each in every] for name in (every[0] if every else ())}
         known = {name: [value for value in values if value is not None] for name, values in found.items()}
@@ -113,13 +113,13 @@ class SizedLayout:
 
     @property
     def held_tps(self) -> float:
-        """The normal peak rate that is held under all conditions, requests per second."""
+        """The normal peak rate that the layout holds under all conditions, requests per second."""
         return min(each.held_tps for each in self.safety)
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why no layout of a family serves, whatever its size.
+    """Why no layout of a family is acceptable, whatever its size.
 
     Attributes
     ----------
@@ -252,7 +252,7 @@ def chosen_scenario(base: Scenario, sizing: Sizing, layout: SizedLayout) -> Scen
 
 
 def nothing_found(sizing: Sizing) -> str:
-    """Return why there is no layout, and which one comes nearest."""
+    """Return why there is no layout, and the nearest one."""
     nearest = max(sizing.near_misses, key=lambda each: each.held_tps, default=None)
     text = f"{none_holds(sizing)} for {rate(sizing.planned_tps)} TPS"
     if nearest is None:
@@ -265,7 +265,7 @@ def nothing_found(sizing: Sizing) -> str:
 
 
 def none_holds(sizing: Sizing) -> str:
-    """Return how many layouts were evaluated, none of which is safe; nothing is said about the others."""
+    """Return the number of evaluated layouts, none of them safe; the sentence claims nothing about the others."""
     if not sizing.solved:
         return "No layout serves"
     evaluated = "The only layout" if sizing.solved == 1 else f"None of the {sizing.solved:,} layouts evaluated"

@@ -128,7 +128,7 @@ def _header(lowered: Lowered, tally: Tally, most_requests: int) -> Records:
 
 
 def _checks(slots: int) -> Ints:
-    """Return checks that never come: the tick of each slot, then (tick, slot) of each block, level by level."""
+    """Return an empty tree of completion checks: each slot's tick, then (tick, slot) per block, level by level."""
     words, size = slots, slots // at.BLOCK
     while size > 1:
         size = -(-size // at.BLOCK) * at.BLOCK
@@ -140,7 +140,7 @@ def _checks(slots: int) -> Ints:
 
 
 def _completions(stations: Records, rooms: Ints, numbers: Ints) -> Records:
-    """Return empty lists with so much room for the stations of these numbers, which learn their places."""
+    """Return empty completion lists with the given room for some stations; set the stations' references to them."""
     ends = np.cumsum(np.repeat(rooms, 2))
     starts = ends - np.repeat(rooms, 2)
     completions = np.zeros(int(ends[-1]) if len(ends) else 0, dtype=at.COMPLETION)
@@ -167,7 +167,7 @@ def _event_heap(size: int) -> Records:
 
 
 def _permanent_events(lowered: Lowered) -> int:
-    """Return how many events there may be beside one for each thread and session."""
+    """Return the maximum number of events besides one per thread and session."""
     return len(lowered.processes) + len(lowered.network.classes) + len(lowered.network.each_pool) + CHILDREN + 1
 
 
@@ -178,7 +178,7 @@ def _lists(count: int) -> Records:
 
 
 def grown(state: State, lowered: Lowered) -> State:
-    """Return the state with twice the room wherever it is nearly full.
+    """Return the state with twice the room in every array that is nearly full.
 
     Raises
     ------
@@ -203,7 +203,7 @@ def grown(state: State, lowered: Lowered) -> State:
 
 
 def _more_completions(state: State, numbers: Ints) -> Records:
-    """Return the completions of all stations, with twice the room where it is nearly full."""
+    """Return the completions of all stations, with twice the room for those that are nearly full."""
     mine = state.stations[numbers]
     short = mine["served"] + 2 * state.header["margin"] + 2 >= mine["room"]
     if not short.any():
@@ -262,7 +262,7 @@ def _stations(lowered: Lowered) -> Records:
 
 
 def _set_lanes(rows: Records, network: Network) -> None:
-    """Tell stations how visits choose a lane. Lanes whose visits are counted must know when one ends."""
+    """Set in the station records how visits choose a lane; a lane whose visits are counted must report each end."""
     further = len(network.each_station)
     for row, station in zip(rows, network.each_station, strict=False):
         row["lanes"], row["further_lanes"] = len(station.lanes), further
@@ -332,7 +332,7 @@ def _targets(lowered: Lowered) -> Records:
 
 @dataclass
 class CompiledTimeline:
-    """The pending stages of timeline events, a heap of (tick, number of the event, stage), and the state of targets."""
+    """The pending stages of timeline events, a heap of (tick, event number, stage), and the state of their targets."""
 
     lowered: Lowered
     pending: list[tuple[int, int, Stage]] = field(init=False)
@@ -359,7 +359,7 @@ class CompiledTimeline:
         return tick, at.CHANGE << at.KIND_SHIFT | number << at.STEP_BITS | stage
 
     def apply_next(self, state: State) -> None:
-        """Apply the next change. Settle the kernel's state up to its tick before and again afterwards."""
+        """Apply the next change; the caller settles the kernel's state up to its tick before, and again afterwards."""
         tick, number, stage = heappop(self.pending)
         event, network = self.events[number], self.lowered.network
         if event.action == "scale_delay":
@@ -372,7 +372,7 @@ class CompiledTimeline:
         self.update(state)
 
     def update(self, state: State) -> None:
-        """Tell the kernel the state of all stations."""
+        """Pass the state of all stations to the kernel."""
         _update_stations(self.lowered, self.states, state)
         _update_routes(self.lowered, state)
 
@@ -404,14 +404,14 @@ def _update_routes(lowered: Lowered, state: State) -> None:
 
 
 def unfinished(program: Program, state: State) -> list[tuple[Records, int]]:
-    """Return the sessions whose request has not ended, each with the number of its class."""
+    """Return the sessions whose request has not ended, each with its class number."""
     live = state.sessions[state.sessions["open"] > 0]
     places = program.sources["classes"][live["source"]] + live["place"]
     return list(zip(live, program.table[places].tolist(), strict=True))
 
 
 def unfinished_rows(program: Program, state: State) -> Ints:
-    """Return rows of the requests that have not ended, like those of the kernel's buffer."""
+    """Return rows of the requests that have not ended, in the format of the kernel's buffer."""
     rows = [
         [
             *(each["row"], each["source"], number, each["unit"], each["first"] + each["place"], each["attempt"] + 1),
@@ -423,7 +423,7 @@ def unfinished_rows(program: Program, state: State) -> Ints:
 
 
 def joined(parts: list[Ints]) -> Requests:
-    """Return all requests, in the order of starting."""
+    """Return all requests in their starting order."""
     rows = np.concatenate([np.zeros((0, at.TRACE_COLUMNS), dtype=np.int64), *parts])
     return requests_of(rows[np.argsort(rows[:, 0])])
 
@@ -506,7 +506,7 @@ _lowering = Lock()
 
 
 def lowered(network: Network) -> Lowered:
-    """Lower a network, or reuse an earlier result: replications, and other rates of traffic, need that only once.
+    """Lower a network, or reuse an earlier result: replications and different traffic rates need only one lowering.
 
     Raises
     ------
@@ -525,7 +525,7 @@ def lowered(network: Network) -> Lowered:
 
 @dataclass
 class ActiveRun:
-    """A run in progress: the arrays, and what Python keeps beside them."""
+    """A run in progress: its arrays, and its Python state."""
 
     lowered: Lowered
     window: tuple[int, int]
@@ -539,19 +539,19 @@ class ActiveRun:
 
     @property
     def kernel(self) -> Kernel:
-        """The kernel, bound to the arrays as they are now."""
+        """The kernel, bound to the current arrays."""
         if self._kernel is None or self._kernel.state is not self.state:
             self._kernel = Kernel(self.program, self.state)
         return self._kernel
 
     def until(self, tick: int, rank: int) -> None:
-        """Run all events before a key, changes of the timeline included."""
+        """Run all events before a key, including timeline changes."""
         while self.timeline.next_key() < (tick, rank):
             self.change()
         self.advance(tick, rank)
 
     def change(self) -> None:
-        """Run all events up to the next change of the timeline, and that change."""
+        """Run all events up to and including the next timeline change."""
         key = self.timeline.next_key()
         self.advance(*key)
         self.settle(key[0])
@@ -567,17 +567,17 @@ class ActiveRun:
                 self.take_rows()
 
     def settle(self, tick: int) -> None:
-        """Update sums to a tick, and speeds from there."""
+        """Update the sums up to a tick, and the speeds from there."""
         self.kernel.settle(tick)
 
     def take_rows(self) -> None:
-        """Pass on the single requests in the kernel's buffer."""
+        """Pass on the requests in the kernel's buffer."""
         if self.sink is not None:
             self.sink(self.state.trace[: self.state.header["traced"]].copy())
         self.state.header["traced"] = 0
 
     def idle(self) -> bool:
-        """Tell whether nothing is in progress any more."""
+        """Return whether nothing is in progress any more."""
         header, state = self.state.header, self.state
         if state.stations["served"].any():  # visits that no request waits for count, too
             return False
@@ -588,7 +588,7 @@ class ActiveRun:
 def begin(
     lowered: Lowered, window: tuple[int, int], numbers: tuple[int, int], *, max_requests: int | None = None
 ) -> ActiveRun:
-    """Return the start of a run: `window` has the ends of the warm-up and of the traffic in ticks.
+    """Return a run at its start: `window` contains the ends of the warm-up and of the traffic in ticks.
 
     `numbers` are the seed and the replication.
     """
@@ -629,7 +629,7 @@ def run(active: ActiveRun, *, trace: bool, progress: Progress | None, sink: Sink
 
 
 def _connect_sinks(active: ActiveRun, kept: list[Ints] | None, sink: Sink | None) -> None:
-    """Send single requests to the list and to the sink; without either, the kernel does not collect them."""
+    """Send individual requests to the list and to the sink; without either, the kernel does not collect them."""
     if kept is None and sink is None:
         active.state = active.state._replace(trace=active.state.trace[:0])
         return
@@ -662,7 +662,7 @@ def _run(active: ActiveRun, progress: Progress | None) -> None:
 
 
 def _tally(active: ActiveRun) -> Tally:
-    """Return the kernel's counts, completed by what is still in progress."""
+    """Return the kernel's counts plus the part of everything still in progress."""
     state, tally = active.state, active.tally
     for session, number in unfinished(active.program, state):
         for interval, ticks in overlaps(tally.boundaries, int(session["start"]), tally.end_ticks):

@@ -1,4 +1,4 @@
-"""Lowers flows to instructions: every step becomes a few rows of code, and every wait a place to continue from.
+"""Lowers flows to instructions: every step becomes a few instructions, and every wait a place to continue at.
 
 A drop leaves the scopes around it one by one: `unwind` of an instruction is where the clean-up starts.
 """
@@ -46,7 +46,7 @@ ADAPTIVE: frozenset[RoutePolicy] = frozenset({"least_loaded", "latency_ranked"})
 
 @dataclass(eq=False)
 class Label:
-    """A place in the code that is not known yet; it becomes a whole number when the code becomes an array."""
+    """A place in the code that is still unknown; it becomes a whole number when the code becomes an array."""
 
     place: int = -1
 
@@ -58,7 +58,7 @@ Cell = int | Label
 
 
 class Bound(NamedTuple):
-    """The first local of a bound member, or of a set, how many it has, and for a set the station or pool."""
+    """The first local of a bound member or set, the number of locals and, for a set, the station or pool."""
 
     local: int
     locals: int = 1
@@ -66,7 +66,7 @@ class Bound(NamedTuple):
 
 
 class Scope(NamedTuple):
-    """The surroundings of a step: where a drop goes, the locals in use, the countdown latches around it, what follows.
+    """The context of a step: the target of a drop, the locals in use, the latches around it, and what follows it.
 
     `latches` has the outermost first, `bound` the bound names. `follows` is "done" at the end of the request, "nothing"
     when no request waits for the step, "more" for anything else. `ends` are the countdown latches that a branch may
@@ -85,11 +85,11 @@ class Scope(NamedTuple):
         return at.NONE if name is None else self.bound[name].local
 
     def inside(self, unwind: Label, taken: int) -> Scope:
-        """Return the scope of a step that another one follows, with so many more locals in use."""
+        """Return the scope of a step with a successor, with `taken` more locals in use."""
         return self._replace(unwind=unwind, locals=self.locals + taken, follows="more", ends=0)
 
     def passed_on(self, names: Set[str]) -> tuple[list[Cell], Scope]:
-        """Return the list of the locals that branches get which use these names, and the scope of the branches."""
+        """Return the locals to copy for branches that use these names, and the scope of the branches."""
         used = {name: bound for name, bound in self.bound.items() if name in names}
         copied: list[Cell] = [place for each in used.values() for place in range(each.local, each.local + each.locals)]
         firsts = accumulate((each.locals for each in used.values()), initial=0)
@@ -142,7 +142,7 @@ class Code:
     groups: int = 0
 
     def distribution(self, distribution: Distribution) -> int:
-        """Return the number of a distribution; equal ones have one number."""
+        """Return the number of a distribution; equal distributions share one number."""
         number = self.known.get(id(distribution))  # many steps share one object
         if number is None:
             number = self.known[id(distribution)] = self.distributions.setdefault(
@@ -151,7 +151,7 @@ class Code:
         return number
 
     def numbers_of(self, values: Iterable[Number]) -> int:
-        """Add numbers to the numbers; return their place."""
+        """Append numbers to the program's numbers; return their place."""
         place = len(self.numbers)
         self.numbers += [float(value) for value in values]
         return place
@@ -200,12 +200,12 @@ class _Flow:
         self.code.keys.append(self.keys[number])
 
     def place(self, label: Label) -> Label:
-        """Set a label to this place."""
+        """Set a label to the current place."""
         label.place = len(self.code.rows)
         return label
 
     def emit(self, number: int, scope: Scope) -> None:  # noqa: C901, PLR0912 - one case per construct of the language
-        """Emit a step; what follows it in time follows in the code."""
+        """Emit a step; its successor in time is also its successor in the code."""
         self.code.locals = max(self.code.locals, scope.locals)
         step = self.steps[number]
         match step:
@@ -245,7 +245,7 @@ class _Flow:
                 self.if_(step, number, scope)
 
     def visit(self, step: Visit, number: int, scope: Scope) -> None:
-        """Emit a visit; when no request waits for its end it needs no event."""
+        """Emit a visit; if no request waits for its end, it needs no event."""
         station, processor_sharing, has_lanes = self.code.stations[step.station]
         member = scope.local(step.member)
         if has_lanes:
@@ -294,7 +294,7 @@ class _Flow:
         self.cleaning(dropped, scope, lambda: self.row(at.RELEASE, *operands, number=number))
 
     def keeping(self, step: Acquire, child: int, scope: Scope) -> Visit | None:
-        """Return the visit at the end of a branch that keeps the unit, if its end is known when it joins.
+        """Return the visit at the end of a branch that keeps the unit, if the end of the visit is known on joining.
 
         All such visits of a pool are to one station with one server, and last at least a tick, so they end in order.
         """
@@ -309,7 +309,7 @@ class _Flow:
         return last if self.code.kept_at.setdefault(step.pool, last.station) == last.station else None
 
     def keep(self, visit: Visit, child: int, held: tuple[int, Scope], inside: Scope) -> None:
-        """Emit a visit that keeps a unit, and what is before it; a detached answer goes on in the thread.
+        """Emit a visit that keeps a unit, and the steps before it; a detached answer continues in the same thread.
 
         `held` has the pool, and the scope of the branch that ends with the visit.
         """
@@ -330,7 +330,7 @@ class _Flow:
             self.row(at.END)
 
     def go_on(self, child: int, levels: int, scope: Scope) -> None:
-        """Emit a detached branch in the thread of one that has ended."""
+        """Emit a detached branch in the thread of a branch that has ended."""
         failed = Label()
         self.emit(child, scope._replace(unwind=failed, follows="more" if levels else "nothing", ends=levels))
         self.row(at.END, levels)
@@ -342,7 +342,7 @@ class _Flow:
         self.later.append(emit)
 
     def answer(self, number: int) -> int | None:
-        """Return the only branch of a detached fork that first waits, so that it can as well start a moment later."""
+        """Return the only branch of a detached fork if it begins with a delay, so that it may start a moment later."""
         fork = self.steps[number]
         if not isinstance(fork, ForkJoin) or fork.needed or len(fork.branches) != 1:
             return None
@@ -352,7 +352,7 @@ class _Flow:
         return branch if isinstance(self.steps[first], Delay) else None
 
     def cleaning(self, label: Label, scope: Scope, clean: Callable[[], None]) -> None:
-        """Emit later, at `label`, the clean-up of a drop, which then continues to the scope around."""
+        """Emit later, at `label`, the clean-up after a drop, which then continues in the outer scope."""
 
         def emit() -> None:
             self.place(label)
@@ -383,7 +383,7 @@ class _Flow:
         self.row(at.FORK, *places, number=number)
 
     def branch(self, child: int, scope: Scope, follows: Continuation) -> list[Cell]:
-        """Emit a branch later; return its start and the countdown latches that it may signal.
+        """Emit a branch later; return its start and the latches that it may signal.
 
         `scope` has the locals and bound names of the branch.
         """
@@ -401,7 +401,7 @@ class _Flow:
         return [start, levels]
 
     def levels(self, child: int, scope: Scope) -> int:
-        """Return the countdown latches that a branch may signal as bits: bit k is the k-th latch outwards."""
+        """Return the latches that a branch may signal as bits: bit k is the k-th latch outwards."""
         levels = 0
         for latch in self.served[child]:
             levels |= 1 << (len(scope.latches) - 1 - scope.latches.index(latch))
@@ -430,7 +430,7 @@ class _Flow:
         self.row(at.SIGNAL, outwards, groups.index(step.group), number=number)
 
     def hedge(self, step: Hedge, number: int, scope: Scope) -> None:
-        """Emit both steps as branches; the second starts after a check whether it is needed."""
+        """Emit both steps as branches; the second starts after a check whether it is still needed."""
         first, spare = self.below[number]
         start, failed, levels = Label(), Label(), self.levels(spare, scope)
         copied, inside = scope.passed_on(self.names[first] | self.names[spare])
@@ -464,7 +464,7 @@ class _Flow:
         self.place(end)
 
     def route(self, step: Route, number: int, scope: Scope) -> None:
-        """Emit the targets one after another; only adaptive policies need to know when a request leaves a target."""
+        """Emit the targets one after another; only adaptive policies need to know when a request leaves its target."""
         if len(step.targets) == 1 and step.policy not in ADAPTIVE:
             self.emit(self.below[number][0], scope)  # nothing to pick
             return
@@ -483,7 +483,7 @@ class _Flow:
         self.place(end)
 
     def adaptive_target(self, child: int, target: tuple[int, int], scope: Scope) -> None:
-        """Emit a target of an adaptive route, which has to know when and how a request leaves it."""
+        """Emit a target of an adaptive route, which tracks when and how a request leaves it."""
         dropped = Label()
         self.emit(child, scope.inside(dropped, 1))
         self.row(at.LEAVE, *target, scope.locals, 0)
@@ -508,7 +508,7 @@ class _Flow:
         self.cleaning(dropped, scope, lambda: self.row(at.LEAVE_MEMBER, place, member, since, 1))
 
     def replica_set(self, step: ReplicaSet, number: int, scope: Scope) -> None:
-        """Emit the search for replicas; behind the set stands room that random placement needs."""
+        """Emit the search for replicas; the set is followed by scratch locals for random placement."""
         station = self.code.stations[step.among][0] if step.among in self.code.stations else at.NONE
         placement = at.RING if step.placement == "ring" else at.DRAWN
         place = self.code.list_of(

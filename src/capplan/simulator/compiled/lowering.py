@@ -54,7 +54,7 @@ MOST_WAIT_LISTS = 16
 
 @dataclass(frozen=True, eq=False)
 class FixedWaits:
-    """Where instructions wait for a fixed time.
+    """The instructions that wait for a fixed time.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class Numbers:
         return rows
 
     def wait_lists(self, draw: int) -> tuple[Ints, Ints]:
-        """Return, by length of a fixed wait, its ticks in one draw, and the number of the list of waits of that length.
+        """Return, by fixed-wait length, its ticks in one draw and the number of the list for waits of that length.
 
         Where there are too many lengths, the rest have no list (-1).
         """
@@ -156,7 +156,7 @@ DISTRIBUTION_IN_B = (
 
 @dataclass(frozen=True)
 class StationProcess:
-    """Pauses or background work: station, number there, rows of the distributions, place of the share."""
+    """Pauses or background work: station, process number, rows of the distributions, place of the share."""
 
     station: int
     number: int
@@ -168,7 +168,7 @@ class StationProcess:
 
 @dataclass(frozen=True, eq=False)
 class Lowered:
-    """A network as arrays, and what is needed to make a state for a run of it."""
+    """A network as arrays, with everything needed to create the state of a run."""
 
     network: Network
     base: Program
@@ -210,7 +210,7 @@ class Lowered:
         return replace(self, network=network, base=base)
 
     def with_traffic_of(self, network: Network) -> Lowered | None:
-        """Return the program of a network that differs only in its traffic, for use `with_draw`; None for any other.
+        """Return the program of a network that differs only in its traffic, for `with_draw`; None for any other.
 
         Sessions and classes that start must be the same; rates and arrivals are taken from the network with the draw.
         """
@@ -225,7 +225,7 @@ class Lowered:
         return replace(self, network=network) if arrivals[0] is arrivals[1] else None
 
     def with_draw(self, draw: int) -> Lowered:
-        """Return the program of a parameter draw: the same instructions with its numbers.
+        """Return the program of a parameter draw: the same instructions with the draw's numbers.
 
         It gives the same runs, bit for bit, as the network of that draw, lowered afresh.
         """
@@ -246,7 +246,7 @@ class Lowered:
 
 
 def _same_parts(one: object, other: object) -> bool:
-    """Tell whether two parts of networks consist of the same objects (a copy of a network keeps them)."""
+    """Return whether two parts of networks consist of the same objects (a copy of a network keeps them)."""
     if isinstance(one, tuple) and isinstance(other, tuple):
         return len(one) == len(other) and all(map(_same_parts, one, other))
     return one is other or (isinstance(one, Timeline) and one == other)
@@ -281,7 +281,7 @@ def lower(network: Network, draw: int = 0) -> Lowered:
 
 
 def most_records(step: Step, sizes: Mapping[str, int] | None = None) -> int:
-    """Return how many records of one kind a request can use within one event; `sizes` are those of the bound sets."""
+    """Return how many records of one kind a request can use within one event; `sizes` are those of bound sets."""
     around = sizes or {}
     within = {**around, step.members: step.size} if isinstance(step, ReplicaSet) else around
     inside = [most_records(child, within) for child in children(step)]
@@ -321,7 +321,7 @@ class _Lowering:
         )
 
     def lowered(self) -> Lowered:
-        """Lower everything; distributions are known only at the end, and all other numbers stand before theirs."""
+        """Lower everything; the numbers of distributions come last, because they are known only at the end."""
         code, network = self.code, self.network
         starts = [code.lower(each.flow, each.timeout_s is None) for each in network.classes]
         gaps = [[code.distribution(gap) for gap in session_of(self.network, name).gaps] for name in self.traffic.mix]
@@ -484,7 +484,7 @@ def _open_rates(traffic: Open, length: float) -> Records:
 
 
 def _first_numbers(places: Sequence[Station] | Sequence[Pool]) -> dict[str, int]:
-    """Return by name the number of the first member, among all stations or pools one by one."""
+    """Return by name the number of the first member, counting all stations or pools one by one."""
     names = [place.name for place in places]
     return dict(zip(names, accumulate((len(place.members) for place in places), initial=0), strict=False))
 

@@ -1,1 +1,1 @@
-"""The SimPy engine: the plain reading of the language, against which the compiled engine is checked."""
+"""The SimPy engine: a direct implementation of the language, the reference for the compiled engine."""

@@ -1,4 +1,4 @@
-"""The SimPy engine: the plain reading of the queueing-network language, with its timeline."""
+"""The SimPy engine: a direct implementation of the queueing-network language, with its timeline."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class TimelineTarget(Protocol):
     state: OperatingState
 
     def settle(self) -> None:
-        """Bring the service attained up to date; call it before any change."""
+        """Update the attained service to now; call it before any change."""
 
     def changed(self) -> None:
         """Continue at the new speed; call it after any change."""
@@ -158,7 +158,7 @@ class _System:
     pools: dict[str, UnitPool]
 
     def service_continues(self) -> bool:
-        """Tell whether a visit may still complete when nothing but the processes of stations runs."""
+        """Return whether a visit may still complete if only the processes of stations still run."""
         return any(station.service_continues for station in self.stations.values())
 
     def failing(self) -> frozenset[str]:

@@ -52,7 +52,7 @@ class EventKind(IntEnum):
 
 
 def step_rank(kind: EventKind, step: int) -> int:
-    """Return the part of a rank that is known when a flow is compiled; add `request_rank` for the whole rank."""
+    """Return the part of a rank that is known when compiling a flow; add `request_rank` for the whole rank."""
     return kind << (STEP_BITS + REQUEST_BITS) | step
 
 
@@ -67,7 +67,7 @@ def resume_rank(rank: int) -> int:
 
 
 class Dropped(Exception):  # noqa: N818 - happens to requests; not an error of the program
-    """The request is dropped: thrown outwards through the steps that wait for it."""
+    """A dropped request: thrown outwards through the steps that wait for it."""
 
 
 class OrderedEnvironment(simpy.Environment):
@@ -85,7 +85,7 @@ class OrderedEnvironment(simpy.Environment):
         self.background_entries = 0
 
     def schedule(self, event: simpy.Event, priority: int = 1, delay: float = 0) -> None:  # noqa: ARG002  # SimPy's signature
-        """Raise the error of a process that ends with one (SimPy calls this); nobody waits for the end."""
+        """Raise the error of a process that fails (SimPy calls this); nobody waits for its end."""
         if not event._ok:
             raise event._value
 
@@ -108,7 +108,7 @@ class OrderedEnvironment(simpy.Environment):
 
 
 class OrderedEvent(simpy.Event):
-    """An event that happens at the tick and rank that it is given."""
+    """An event that happens at a given tick and rank."""
 
     def __init__(self, env: OrderedEnvironment, callback: Callable[[simpy.Event], None] | None = None) -> None:
         self.env: OrderedEnvironment = env
@@ -117,12 +117,12 @@ class OrderedEvent(simpy.Event):
         self._value = None
 
     def at(self, tick: int, rank: int) -> OrderedEvent:
-        """Schedule it for `tick`."""
+        """Schedule the event for `tick`."""
         heappush(self.env.future_events, (tick, rank, self))
         return self
 
     def now(self, rank: int, error: Exception | None = None) -> None:
-        """Schedule it for this tick; whoever waits for it continues, or gets `error` thrown."""
+        """Schedule the event for this tick; waiting processes continue, or get `error` thrown."""
         if error is not None:
             self._ok = False
             self._value = error
@@ -130,7 +130,7 @@ class OrderedEvent(simpy.Event):
 
 
 class OrderedProcess(simpy.Process):
-    """A process that starts at once, inside the event that creates it, and ends without an event of its own."""
+    """A process that starts at once, inside the event that creates it, and whose end has no event."""
 
     def __init__(self, env: OrderedEnvironment, generator: ProcessGenerator) -> None:
         # As in SimPy's own constructor, except that no event is scheduled for the start.

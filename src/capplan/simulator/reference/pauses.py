@@ -1,4 +1,4 @@
-"""Pauses of stations, such as garbage collections, and background work: when each begins, and how long it lasts."""
+"""Pauses of stations, such as garbage collections, and background work: the start and length of each."""
 
 from __future__ import annotations
 

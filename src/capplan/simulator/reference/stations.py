@@ -1,4 +1,4 @@
-"""Stations, hosts and pools of the SimPy engine, and what it counts at them."""
+"""Stations, hosts and pools of the SimPy engine, and their statistics."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ MOST_TICKS = (1 << 63) - 1
 
 
 class Window:
-    """The time that statistics cover: from the start to the end of the traffic.
+    """The period that statistics cover: from the start to the end of the traffic.
 
     `boundaries` are those of the intervals. `marks` are the first pauses and periods of background work that started in
     the window.
@@ -59,7 +59,7 @@ class Window:
         self.marks: list[tuple[int, int, str, str]] = []
 
     def interval(self, tick: int) -> int:
-        """Return the number of the interval of a tick; a tick after the end of the traffic is in one of its own."""
+        """Return the number of a tick's interval; ticks after the end of the traffic have an interval of their own."""
         return bisect_right(self.boundaries, tick) - 1
 
     def mark(self, since: int, until: int, kind: str, name: str) -> None:
@@ -69,7 +69,7 @@ class Window:
 
 
 class TimeIntegral:
-    """The integral over time of a number (of visits, of busy servers), by interval; it stops at `MOST_TICKS`."""
+    """The time integral of a number (of visits, of busy servers) by interval; it stops at `MOST_TICKS`."""
 
     def __init__(self, window: Window) -> None:
         self.boundaries = window.boundaries
@@ -159,21 +159,21 @@ class PoolRecord:
 
 
 class HostedStation(Protocol):
-    """What a host needs to know of its stations."""
+    """The interface of a station towards its host."""
 
     @property
     def running(self) -> int:
         """The number of busy servers."""
 
     def settle(self) -> None:
-        """Bring the service attained up to date."""
+        """Update the attained service to now."""
 
     def go_on(self) -> None:
-        """Set the pace again."""
+        """Recompute the pace."""
 
 
 class SharedHost:
-    """A host while it runs: its stations, and how many of their servers are busy."""
+    """A running host: its stations, and the number of busy servers."""
 
     def __init__(self, host: Host) -> None:
         self.host = host
@@ -182,11 +182,11 @@ class SharedHost:
         self.running = 0
 
     def shared(self, pace: int) -> int:
-        """Return the pace of a server when the busy servers share the cores."""
+        """Return a server's pace when the busy servers share the cores."""
         return pace * self.host.cores // self.running if self.running > self.host.cores else pace
 
     def recount(self) -> bool:
-        """Count the busy servers; if that changes the speed, set the pace of all stations and return True."""
+        """Count the busy servers; if that changes the speed, recompute all stations' pace and return True."""
         before, self.running = self.running, sum(station.running for station in self.stations)
         if max(before, self.host.cores) == max(self.running, self.host.cores):
             return False
@@ -196,7 +196,7 @@ class SharedHost:
         return True
 
     def settle(self) -> None:
-        """Bring all stations up to date; call it before any change."""
+        """Update all stations to now; call it before any change."""
         for station in self.stations:
             station.settle()
 
@@ -208,7 +208,7 @@ class SharedHost:
 
 
 class FixedRateStation:
-    """Servers with a fixed speed, and the visits that wait for them, in order of joining.
+    """Servers with a fixed speed and the visits that wait for them, in joining order.
 
     A visit begins when the first server is free for it, so its times are known, and counted, when it joins (Kiefer and
     Wolfowitz 1955).
@@ -233,7 +233,7 @@ class FixedRateStation:
         return OrderedEvent(self.env).at(ended, rank)
 
     def fill(self, tally: Tally, index: int) -> None:
-        """Write the counts into a tally as those of station number `index`."""
+        """Write the counts into a tally under station number `index`."""
         self.record.fill(tally, index)
 
 
@@ -285,7 +285,7 @@ class UnitPool:
         self._counted_to = until
 
     def fill(self, tally: Tally, index: int) -> None:
-        """Write the counts into a tally as those of pool number `index`.
+        """Write the counts into a tally under pool number `index`.
 
         Requests that still wait count for the queue only.
         """
@@ -320,7 +320,7 @@ class WaitingVisit(NamedTuple):
 
 
 class ProcessorSharingStation:
-    """Servers of one speed, the visits in service, and under `fcfs` those that wait, in order of joining."""
+    """Servers of one speed, the visits in service and, under `fcfs`, the waiting visits in joining order."""
 
     def __init__(
         self, station: Station, number: int, env: OrderedEnvironment, record: StationRecord, host: SharedHost | None
@@ -340,12 +340,12 @@ class ProcessorSharingStation:
 
     @property
     def known_down(self) -> bool:
-        """Whether others know that it, or its host, is down."""
+        """Whether others know that the station, or its host, is down."""
         return self.state.known_down or (self.host is not None and self.host.state.known_down)
 
     @property
     def down(self) -> bool:
-        """Whether it, or its host, is down."""
+        """Whether the station, or its host, is down."""
         return self.state.down or (self.host is not None and self.host.state.down)
 
     @property
@@ -355,7 +355,7 @@ class ProcessorSharingStation:
 
     @property
     def number_inside(self) -> int:
-        """The number of visits, those that wait included."""
+        """The number of visits, including those that wait."""
         return len(self.inside) + len(self.queue)
 
     @property
@@ -365,7 +365,7 @@ class ProcessorSharingStation:
 
     @property
     def service_continues(self) -> bool:
-        """Whether a visit may still complete when nothing but the processes of stations runs."""
+        """Whether a visit may still complete if only the processes of stations still run."""
         return bool(self.inside) and not self.down
 
     def visit(self, demand: int, rank: int) -> OrderedEvent:
@@ -403,14 +403,14 @@ class ProcessorSharingStation:
         heappush(self.inside, VisitInService(end, rank, joined, self.env.tick, demand, completion))
 
     def settle(self) -> None:
-        """Bring V and the sums up to date; call it before anything changes here."""
+        """Update V and the sums to now; call it before any change here."""
         now = self.env.tick
         self._note(now)
         self.attained += self.pace * (now - self.since)
         self.since = now
 
     def _note(self, until: int) -> None:
-        """Count the queue and busy servers since the last change."""
+        """Add the queue and busy servers since the last change to the statistics."""
         if until <= self.since:
             return
         busy = self.busy
@@ -420,7 +420,7 @@ class ProcessorSharingStation:
             self.record.paused(self.since, until)
 
     def turn(self, process: int, on: bool) -> None:
-        """Turn a pause or background work on or off; they are numbered, pauses first."""
+        """Turn a pause or background work on or off; pauses have the first numbers."""
         self.settle()
         first = len(self.pauses)
         if process < first:
@@ -435,7 +435,7 @@ class ProcessorSharingStation:
             self.go_on()
 
     def go_on(self) -> None:
-        """Set the pace again, and schedule a check for the next completion."""
+        """Recompute the pace and schedule a check for the next completion."""
         self.pace = self._pace()
         if self.inside and self.pace > 0:
             now = self.env.tick
@@ -460,7 +460,7 @@ class ProcessorSharingStation:
         return int(min(max(pace * factor + 0.5, 1.0), FASTEST))
 
     def _factor(self) -> float:
-        """Return the factor on the speed of every server. Its arithmetic is that of float64, in this order."""
+        """Return the speed factor of every server, in float64 arithmetic with this order of operations."""
         factor, taken = 1.0, 0.0
         if self.station.rate is not None and (inside := self.number_inside):
             speeds = self.station.rate.speeds
@@ -518,7 +518,7 @@ RunningLane = FixedRateStation | ProcessorSharingStation
 
 
 class RunningStation:
-    """A station without a count, or a member, while it runs: its lanes, which is one if it is pooled."""
+    """A station without a count, or a member, while it runs: its lanes (a single one if it is pooled)."""
 
     def __init__(self, station: Station, lanes: Sequence[RunningLane], state: OperatingState) -> None:
         self.station, self.lanes, self.state = station, lanes, state
@@ -528,7 +528,7 @@ class RunningStation:
             lane.state, lane.counts_pauses = state, number == 0
 
     def lane(self, key: int, draw: int) -> RunningLane:
-        """Assign the next visit to a lane; `key` and `draw` are those of its random number."""
+        """Assign the next visit to a lane; `key` and `draw` identify its random number."""
         match self.station.assignment:
             case "pooled":
                 return self.lanes[0]
@@ -542,16 +542,16 @@ class RunningStation:
 
     @property
     def known_down(self) -> bool:
-        """Whether others know that it, or its host, is down."""
+        """Whether others know that the station, or its host, is down."""
         return self.lanes[0].known_down
 
     @property
     def service_continues(self) -> bool:
-        """Whether a visit may still complete when nothing but the processes of stations runs."""
+        """Whether a visit may still complete if only the processes of stations still run."""
         return any(lane.service_continues for lane in self.changeable)
 
     def settle(self) -> None:
-        """Bring the service attained up to date; call it before any change."""
+        """Update the attained service to now; call it before any change."""
         for lane in self.changeable:
             lane.settle()
 
@@ -561,11 +561,11 @@ class RunningStation:
             lane.changed()
 
     def turn(self, process: int, on: bool) -> None:
-        """Turn a pause or background work on or off; they are numbered, pauses first."""
+        """Turn a pause or background work on or off; pauses have the first numbers."""
         for lane in self.changeable:
             lane.turn(process, on)
 
     def fill(self, tally: Tally, index: int) -> None:
-        """Write the counts into a tally as those of station number `index`."""
+        """Write the counts into a tally under station number `index`."""
         for lane in self.lanes:
             lane.fill(tally, index)

@@ -53,7 +53,7 @@ from capplan.simulator.specification.timeline import rounded
 
 
 class ActiveJoin:
-    """One fork in progress: how many branches it still needs, and how many more may be dropped."""
+    """A fork in progress: the branches that it still needs, and the further drops that it tolerates."""
 
     __slots__ = ("needed", "rank", "spare", "waiting")
 
@@ -83,7 +83,7 @@ class ActiveJoin:
 
 
 class ActiveCountdownLatch:
-    """One countdown latch in progress: the signals still missing, and the running branches that may send some.
+    """A countdown latch in progress: the missing signals, and the running branches that may send some.
 
     `number` is that of its step in the flow, by which branches and signals know it.
     """
@@ -106,7 +106,7 @@ class ActiveCountdownLatch:
                 self.waiting.now(self.rank)
 
     def branch_ended(self) -> None:
-        """Count a branch that has ended. After the last one, a latch that still misses signals fails."""
+        """Count a branch that has ended; after the last one, a latch with missing signals fails."""
         self.running -= 1
         if self.running == 0 and self.needed > 0 and self.waiting is not None:
             self.waiting.now(self.rank, Dropped())
@@ -121,7 +121,7 @@ class ActiveCountdownLatch:
 
 
 def latches_numbered(latch: ActiveCountdownLatch | None, numbers: tuple[int, ...]) -> Iterator[ActiveCountdownLatch]:
-    """Yield those latches around a step, of which `latch` is the innermost, that have these numbers."""
+    """Yield the latches with the given numbers around a step, from the innermost one, `latch`, outwards."""
     while latch is not None and numbers:
         if latch.number in numbers:
             yield latch
@@ -132,11 +132,11 @@ BatchedStep = Callable[[Attempt], ProcessGenerator]
 
 
 class OpenBatch(list[tuple[Attempt, OrderedEvent]]):
-    """The members in order, each with the event at which it continues."""
+    """The members of an open batch in order, each with the event at which it continues."""
 
 
 class BatchPoint:
-    """One batch step of a flow, and the batch that is open there, if any."""
+    """A batch step of a flow, and its open batch, if any."""
 
     def __init__(self, env: OrderedEnvironment, size: int, longest: int, inner: BatchedStep, number: int) -> None:
         self.env, self.size, self.longest, self.inner = env, size, longest, inner
@@ -144,7 +144,7 @@ class BatchPoint:
         self.open: OpenBatch | None = None
 
     def join(self, attempt: Attempt) -> OrderedEvent:
-        """Become a member; the event returned is the end of the step, which this member may start."""
+        """Join a batch; the event returned is the end of the step, which this member may start."""
         done = OrderedEvent(self.env)
         batch = self.open if self.open is not None else self._opened(attempt)
         batch.append((attempt, done))
@@ -180,7 +180,7 @@ SMOOTHING_BITS = 3  # a new time counts 1/8, as in TCP's smoothed round-trip tim
 
 
 class Router:
-    """The state of one route: requests passed, requests inside each target, smoothed time of each target in ticks.
+    """The state of a route: requests passed, requests inside each target, smoothed time of each target in ticks.
 
     All of it is integer, so that every engine keeps exactly the same state. A target that has never answered counts as
     the fastest. `known_down`, if any target can be down, tells which targets requests avoid, unless there is no other.
@@ -193,7 +193,7 @@ class Router:
         self.smoothed = [-1] * targets
 
     def enter(self, attempt: Attempt, candidates: Listed[int] | None = None) -> int:
-        """Choose the target of a request: the one that its session has taken before, if the session is sticky.
+        """Choose the target of a request; a sticky session keeps the target that it has taken before.
 
         `candidates` are the targets to choose from, all if left out; at least one.
         """
@@ -216,7 +216,7 @@ class Router:
             self.smoothed[target] = took if before < 0 else before + ((took - before) >> SMOOTHING_BITS)
 
     def _up(self, candidates: Listed[int]) -> Listed[int]:
-        """Return the candidates that requests may go to."""
+        """Return the candidates that are up; all of them if none is."""
         if self._down is None:
             return candidates
         return [target for target in candidates if not self._down(target)] or candidates
@@ -244,7 +244,7 @@ Runner = Callable[[Attempt, ActiveCountdownLatch | None], ProcessGenerator]
 
 @dataclass(frozen=True)
 class FlowContext:
-    """What flows use.
+    """The network, environment and stations that flows use.
 
     `delay_factors` has the factor of each delay that the timeline changes, `failing` the stations that may be down.
     """
@@ -257,11 +257,11 @@ class FlowContext:
     failing: frozenset[str]
 
     def known_down(self, station: str) -> bool:
-        """Tell whether others know that a station is down."""
+        """Return whether others know that a station is down."""
         return self.stations[station].known_down
 
     def members_down(self, group: str) -> Callable[[int], bool] | None:
-        """Return the function that tells which members of a station are known to be down; None when none can be."""
+        """Return the test whether a member of a station is known to be down; None if no member can be."""
         station = next((each for each in self.network.stations if each.name == group), None)
         if station is None or not self.failing.intersection(each.name for each in station.members):
             return None
@@ -286,7 +286,7 @@ def compile_flow(flow: Step, context: FlowContext) -> Runner:
 
 
 class _Compiler:
-    """Compiles the flow of one request class; steps are known by their numbers in the order of `walk`."""
+    """Compiles the flow of one request class; steps are numbered in the order of `walk`."""
 
     def __init__(self, flow: Step, context: FlowContext) -> None:
         self.context, self.env = context, context.env
@@ -299,7 +299,7 @@ class _Compiler:
         self.sets = facts.sets
 
     def rank(self, kind: EventKind, number: int) -> int:
-        """Return the part of a rank that a step knows."""
+        """Return the part of a rank that depends on the step."""
         return step_rank(kind, self.ranks[number])
 
     def step(self, number: int) -> Runner:
@@ -514,7 +514,7 @@ class _Compiler:
         return route
 
     def _known_down(self, number: int) -> Callable[[int], bool] | None:
-        """Return the function that tells which targets of a route are known to be down; None when none can be."""
+        """Return the test whether a target of a route is known to be down; None if no target can be."""
         entries, known_down = [self.entries[child] for child in self.below[number]], self.context.known_down
         if not any(station in self.context.failing for entry in entries if entry for station in entry.stations()):
             return None
@@ -536,13 +536,13 @@ class _Compiler:
 
 
 class _Branch:
-    """A branch of a fork or hedge; `served` are the numbers of the countdown latches around it that it may signal."""
+    """A branch of a fork or hedge; `served` are the numbers of the latches around it that it may signal."""
 
     def __init__(self, env: OrderedEnvironment, inner: Runner, served: tuple[int, ...]) -> None:
         self.env, self.inner, self.served = env, inner, served
 
     def expect(self, latch: ActiveCountdownLatch | None) -> None:
-        """Let the latches wait for it."""
+        """Register the branch with its latches."""
         for active in latches_numbered(latch, self.served):
             active.running += 1
 
@@ -560,7 +560,7 @@ class _Branch:
         self.ended(latch)
 
     def ended(self, latch: ActiveCountdownLatch | None) -> None:
-        """Tell the latches that it sends no more signals."""
+        """Report to the latches that the branch sends no more signals."""
         for active in latches_numbered(latch, self.served):
             active.branch_ended()
 
@@ -569,7 +569,7 @@ Place = TypeVar("Place")
 
 
 def _chosen(places: Mapping[str, Place], name: str, member: str | None) -> Callable[[Attempt], Place]:
-    """Return the function that looks up the station or pool of a step, which may depend on a bound name."""
+    """Return the function that finds the station or pool of a step, which may depend on a bound name."""
     if member is None:
         place = places[name]
         return lambda _: place

@@ -1,4 +1,4 @@
-"""Traffic of the SimPy engine: sessions, requests and attempts, when they start, and what follows a response."""
+"""Traffic of the SimPy engine: sessions, requests and attempts, their starts, and the reaction to responses."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class ActiveSession:
 
 @dataclass
 class Request:
-    """One request: its row in the log, its place in its session, and how many attempts have started."""
+    """A request: its row in the log, its place in the session, and the number of attempts started."""
 
     row: int
     session: ActiveSession
@@ -96,7 +96,7 @@ class Request:
 
 
 class Attempt:
-    """One attempt at a request: its rank among ties, which is its number in the order of starting, and its key.
+    """An attempt at a request: its rank among ties (its number in starting order), and its key.
 
     `members` are the members and sets that the steps around have bound. A step that binds a name, and each branch of a
     fan-out, runs with a copy.
@@ -112,11 +112,11 @@ class Attempt:
         self.members: dict[str, int | tuple[int, ...]] = {}
 
     def member(self, name: str) -> int:
-        """Return the member that a name is bound to."""
+        """Return the member bound to a name."""
         return self.members_of(name)[0]
 
     def members_of(self, name: str) -> tuple[int, ...]:
-        """Return the set that a name is bound to; a member is a set of one."""
+        """Return the set bound to a name; a member is a set of one."""
         members = self.members[name]
         return members if isinstance(members, tuple) else (members,)
 
@@ -187,7 +187,7 @@ MIX, GAP, THINK = (name_key(name) for name in ("mix", "gap", "think"))
 
 @dataclass(frozen=True)
 class CompiledFlow:
-    """The compiled flow of a request class, how long its clients wait, and after how long they retry."""
+    """The compiled flow of a request class, its client timeout, and its retry waits."""
 
     run: Callable[[Attempt], ProcessGenerator]
     timeout: int | None
@@ -219,7 +219,7 @@ class Clients:
             OrderedEvent(self.env, lambda _: self.start(session, place)).at(tick, rank)
 
     def start(self, session: ActiveSession, place: int = 0) -> None:
-        """Start a request now, unless there have been enough."""
+        """Start a request now, unless the limit is reached."""
         if self.full:
             return
         now = intended = self.env.tick
@@ -248,7 +248,7 @@ class Clients:
             self._ended(attempt, Status.COMPLETED)
 
     def _ended(self, attempt: Attempt, status: Status) -> None:
-        """End an attempt, unless it has ended before: the client retries, or the request ends with this status."""
+        """End an attempt unless it has already ended: the client retries, or the request ends with this status."""
         if attempt.ended:
             return
         attempt.ended = True
@@ -269,7 +269,7 @@ class Clients:
         return True
 
     def _continue_session(self, request: Request, status: Status) -> None:
-        """Continue the session; a request that did not complete ends it."""
+        """Continue the session; a failed request ends it."""
         source, place = request.session.source, request.place
         if status is Status.COMPLETED and place < len(source.gaps):
             gap = source.gaps[place](uniform(request.key(0), GAP))
@@ -279,7 +279,7 @@ class Clients:
 
 
 def start_rank(unit: int, position: int) -> int:
-    """Return the rank of a start. A client has one at a time, so positions may wrap."""
+    """Return the rank of a start; positions may wrap, because a client has only one start at a time."""
     return request_rank(unit) + step_rank(EventKind.START, position & ((1 << STEP_BITS) - 1))
 
 
@@ -292,7 +292,7 @@ class TrafficMix:
         self._picks = [picker(part.shares) for part in parts]
 
     def draw(self, unit: int, position: int, tick: int) -> TrafficSource:
-        """Draw the source of what client (or arrival) `unit` starts, with the weights that hold at `tick`."""
+        """Draw the session or class that client (or arrival) `unit` starts, with the weights at `tick`."""
         if len(self.sources) == 1:
             return self.sources[0]
         pick = self._picks[segment_number(self.parts, tick)]

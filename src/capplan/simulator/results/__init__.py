@@ -1,1 +1,1 @@
-"""What a run leaves behind: tallies by interval, histograms, the run with its reports, and traces."""
+"""The results of a run: tallies by interval, histograms, reports, and traces."""

@@ -1,4 +1,4 @@
-"""Histograms of latencies with bins of equal relative width: a few kilobytes, however many requests are counted.
+"""Histograms of latencies with bins of equal relative width: a few kilobytes for any number of requests.
 
 Ticks below 512 have one bin each; above, every power of two is cut into 256 equal bins. A quantile is interpolated
 within its bin, so its error is at most 1/256 (0.4 %), and far less where latencies spread over the bin. Counts, sum and
@@ -48,7 +48,7 @@ def bin_starts() -> IntArray:
 
 
 def bin_span(place: int) -> tuple[int, int]:
-    """Return the smallest number of ticks of a bin, and the number of ticks that it covers."""
+    """Return the smallest number of ticks in a bin, and the number of tick values that it covers."""
     shift = max(place // HALF - 1, 0)
     return (place - shift * HALF) << shift, 1 << shift
 
@@ -79,12 +79,12 @@ class Histogram:
 
     @staticmethod
     def from_ticks(ticks: IntArray) -> Histogram:
-        """Count `ticks` (none negative)."""
+        """Return a histogram of `ticks` (none negative)."""
         total = (int((ticks >> 32).sum()) << 32) + int((ticks & 0xFFFFFFFF).sum())  # may exceed 63 bits
         return Histogram(np.bincount(bin_of(ticks), minlength=BINS), total, int(ticks.max(initial=0)))
 
     def __add__(self, other: Histogram) -> Histogram:
-        """Count the latencies of both."""
+        """Return the histogram of both."""
         largest = max(self.largest_ticks, other.largest_ticks)
         return Histogram(self.counts + other.counts, self.total_ticks + other.total_ticks, largest)
 
@@ -144,7 +144,7 @@ class Histogram:
         return ends / 1e9, np.cumsum(self.counts[used]) / max(self.count, 1)
 
     def to_hdr(self) -> HdrHistogram:
-        """Return it as an HdrHistogram in nanoseconds, with three significant figures and a range up to the maximum."""
+        """Return an HdrHistogram in nanoseconds, with three significant figures and a range up to the maximum."""
         from hdrh.histogram import HdrHistogram  # only an export needs it
 
         histogram = HdrHistogram(1, max(self.largest_ticks, 2), SIGNIFICANT_FIGURES)
@@ -155,5 +155,5 @@ class Histogram:
         return histogram
 
     def encoded(self) -> str:
-        """Return it in HdrHistogram's text format (V2, compressed, base64)."""
+        """Return the histogram in HdrHistogram's text format (V2, compressed, base64)."""
         return str(self.to_hdr().encode().decode("ascii"))

@@ -63,7 +63,7 @@ ALL_CLASSES = "*"
 
 @dataclass(frozen=True)
 class StationReport:
-    """What a station did in the window; visits, wait and response are those of visits that joined in it.
+    """Statistics of a station in the window; visits, wait and response are those of visits that joined in it.
 
     Nothing waits under processor sharing: there the wait is the response beyond the demand, and the queue the number
     inside beyond the busy servers, so that Little's law holds for both. `drops` are visits that expired or were
@@ -84,7 +84,7 @@ class StationReport:
 
 @dataclass(frozen=True, eq=False)
 class PoolReport:
-    """What a pool did in the window; wait and hold are those of units acquired in it.
+    """Statistics of a pool in the window; wait and hold are those of units acquired in it.
 
     `busy_share[n]` is the share of the time with n busy units; with 2048 units and more, that with
     n * 2**shift to (n + 1) * 2**shift - 1 of them.
@@ -166,7 +166,7 @@ class ClassReport:
         return self.started - self.completed - self.dropped - self.timed_out
 
     def count(self, status: Status) -> int:
-        """Return the number of measured requests that ended so."""
+        """Return the number of measured requests with this outcome."""
         return (self.unfinished, self.completed, self.dropped, self.timed_out)[status]
 
     def latency(self, clock: Clock = "intended") -> Histogram:
@@ -349,7 +349,7 @@ class Run:
         return self.trace
 
     def measured(self, request_class: str | None = None) -> NDArray[np.bool_]:
-        """Tell for each request of the trace whether it starts in the window (and belongs to this class)."""
+        """Return for each request of the trace whether it starts in the window (and belongs to this class)."""
         requests = self.requests
         first, last = self.tally.boundaries[list(self.window)]
         inside: NDArray[np.bool_] = (requests.start_ticks >= first) & (requests.start_ticks < last)
@@ -413,7 +413,7 @@ class Run:
         return float(np.quantile(latencies, probability, method="inverted_cdf")) if latencies.size else float("nan")
 
     def count(self, status: Status, request_class: str | None = None) -> int:
-        """Return the number of measured requests that ended so."""
+        """Return the number of measured requests with this outcome."""
         return self.report(request_class).count(status)
 
     def throughput_per_s(self, request_class: str | None = None) -> float:
@@ -442,7 +442,7 @@ def report(
     events: int,
     requests: Requests | None = None,
 ) -> Run:
-    """Make a run from a tally.
+    """Create a run from a tally.
 
     Parameters
     ----------
@@ -521,7 +521,7 @@ def condensed_run(run: Run) -> Run:
 
 
 def concatenated(runs: Sequence[Run]) -> Run:
-    """Return runs of one network as a single run, whose intervals are those of their windows one after another.
+    """Return several runs of one network as a single run, with their windows as its intervals.
 
     Its statistics are those of all runs together: sums, means weighted by the length of the windows, quantiles of all
     latencies. Requests are not kept; marks and numbers are those of the first run.
@@ -554,7 +554,7 @@ def _in_bins(run: Run, low: int, high: int) -> IntArray:
 
 
 class _Window:
-    """The intervals of a tally that a report covers, and their sums."""
+    """The intervals of a tally in a report, and their sums."""
 
     def __init__(self, tally: Tally, window: slice) -> None:
         self.tally, self.window = tally, window
@@ -634,7 +634,7 @@ def _mean_s(total: int, count: np.int64) -> float:
 
 
 def _marks(network: Network, tally: Tally) -> tuple[Mark, ...]:
-    """Return the marks of the tally and the timeline events, in the order of time."""
+    """Return the marks of the tally and the timeline events, in chronological order."""
     processes = (Mark(to_seconds(start), to_seconds(end), kind, name) for start, end, kind, name in tally.marks)
     timed = ((float(event.at_s), event) for event in network.timeline.events)
     events = (Mark(at_s, at_s, event.action, event.target) for at_s, event in timed)

@@ -1,4 +1,4 @@
-"""What every engine counts during a run, interval by interval, so that the window can be chosen afterwards.
+"""The statistics that every engine collects in a run, by interval, so that the window can be chosen afterwards.
 
 A tally is a set of int64 arrays, which a compiled engine fills as well as Python does. Its size does not depend on the
 number of requests. Columns are named here. Times are ticks; a time integral (of waiting visits, of busy servers) is a
@@ -39,7 +39,7 @@ SCHEMA = "capplan.trace/1"
 
 
 class Status(IntEnum):
-    """How a request ended, for its client."""
+    """The outcome of a request for its client."""
 
     UNFINISHED = 0
     COMPLETED = 1
@@ -150,7 +150,7 @@ class TraceWriter:
 
     @contextmanager
     def _written(self) -> Iterator[None]:
-        """Refuse in one sentence what the disk refuses."""
+        """Refuse in one sentence if the disk cannot be written."""
         try:
             yield
         except OSError as error:
@@ -267,7 +267,7 @@ class Tally:
         return int(self.boundaries[-1])
 
     def place(self, tick: int) -> int:
-        """Return the number of the interval that starts at this tick, or of intervals before it."""
+        """Return the number of the interval that starts at a tick, or the number of intervals before it."""
         return int(np.searchsorted(self.boundaries, tick))
 
 
@@ -303,7 +303,7 @@ def empty_tally(network: Network, boundaries: IntArray) -> Tally:
 
 
 def units_shift(size: int) -> int:
-    """Return by how many bits numbers of busy units are shifted, so that a pool of this size has few columns."""
+    """Return the right shift for numbers of busy units that limits the columns for a pool of this size."""
     return size.bit_length() - _UNITS_BITS if size >= _UNITS_EXACT else 0
 
 
@@ -324,7 +324,7 @@ def pair(totals: IntArray, column: int) -> int:
 
 
 def saturated(high: IntArray, low: IntArray) -> IntArray:
-    """Return pairs as single numbers, and the largest of these for those that exceed it."""
+    """Return pairs as single numbers, capped at the largest one."""
     high = high + (low >> PAIR_BITS)
     fits = high < 1 << (63 - PAIR_BITS)
     return np.where(fits, (np.where(fits, high, 0) << PAIR_BITS) + (low & _LOW), np.iinfo(np.int64).max)
@@ -335,7 +335,7 @@ def _saturated_sum(values: IntArray) -> IntArray:
 
 
 def overlaps(boundaries: IntArray, since: int, until: int) -> Iterator[tuple[int, int]]:
-    """Yield each interval that a period reaches into, and how many of its ticks lie there."""
+    """Yield each interval that a period overlaps, and the number of common ticks."""
     until = min(until, int(boundaries[-1]))
     place = int(np.searchsorted(boundaries, since, side="right")) - 1
     while since < until:
@@ -357,7 +357,7 @@ def condensed(tally: Tally, first: int, last: int) -> Tally:
 
 
 def compacted(tally: Tally) -> Tally:
-    """Return the tally without the empty bins at both ends, which are most of them."""
+    """Return the tally without the empty bins at both ends."""
     longest = int(tally.class_totals[:, :, [LONGEST_INTENDED, LONGEST_ACTUAL]].max(initial=0))
     last = int(bin_of(np.array([longest]))[0]) + 1
     used = np.flatnonzero(tally.histograms[..., :last].any(axis=(0, 1, 2)))
@@ -366,7 +366,7 @@ def compacted(tally: Tally) -> Tally:
 
 
 def tally_of_requests(requests: Requests, network: Network, boundaries: IntArray) -> Tally:
-    """Return what an engine should have counted of these requests; stations and pools are left at zero."""
+    """Return the tally that an engine should produce for these requests; stations and pools are zero."""
     tally = empty_tally(network, boundaries)
     started = _interval(requests.start_ticks, boundaries)
     _count_series(requests, started, tally)

@@ -1,1 +1,1 @@
-"""What both engines share: the clock, random streams, sampling of distributions, arrivals and the timeline."""
+"""The parts that both engines share: clock, random streams, sampling, arrivals and the timeline."""

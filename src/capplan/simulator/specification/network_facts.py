@@ -1,4 +1,4 @@
-"""What both engines check and work out of a network before a run."""
+"""Checks and derived facts of a network that both engines need before a run."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MOST_STEPS = (1 << 20) - 1  # a step's number among ties has 20 bits
 
 
 def is_fixed_rate(station: Station, network: Network) -> bool:
-    """Tell whether a station, or every member of it, serves first come, first served, at a speed that never changes.
+    """Return whether a station, or every member of it, serves first come, first served, at a speed that never changes.
 
     A station that has to know at every moment how many visits its lanes have does not count.
     """
@@ -49,7 +49,7 @@ def is_fixed_rate(station: Station, network: Network) -> bool:
 
 
 def _changing(network: Network) -> set[str]:
-    """Return the names of the stations and hosts, with or without a count, that the timeline changes."""
+    """Return the names of the stations and hosts that the timeline changes, with or without a count."""
     targets = {event.target for event in network.timeline.events if event.action in ("down", "up", "speed")}
     owners = (member_of(target, (*network.stations, *network.hosts)) for target in targets)
     return targets | {owner[0] for owner in owners if owner is not None}
@@ -71,7 +71,7 @@ class Lane(NamedTuple):
 
 
 def lanes(network: Network) -> tuple[Lane, ...]:
-    """Return all queues in the order of their numbers: the first lane of each station, then the further lanes.
+    """Return all queues in numerical order: the first lane of each station, then the further lanes.
 
     A pooled station has one lane, so the first lanes have the numbers of their stations.
     """
@@ -81,7 +81,7 @@ def lanes(network: Network) -> tuple[Lane, ...]:
 
 
 def backoff_ticks(retry: Retry | None) -> list[int]:
-    """Return how long, in ticks, a client waits before each further attempt."""
+    """Return the client's wait, in ticks, before each further attempt."""
     if retry is None:
         return []
     backoff_s, factor = float(retry.backoff_s), float(retry.factor)
@@ -89,14 +89,14 @@ def backoff_ticks(retry: Retry | None) -> list[int]:
 
 
 def session_of(network: Network, name: str) -> Session:
-    """Return the session of that name; a single request class counts as a session of one request."""
+    """Return the session with this name; a single request class is a session of one request."""
     found = next((session for session in network.sessions if session.name == name), None)
     return found or Session(name, (name,), ())
 
 
 @dataclass(frozen=True)
 class StepEntry:
-    """The first stations of a step, which tell whether the step is known to be down.
+    """The first stations of a step, which determine whether the step is known to be down.
 
     It is down when `station` is, or when at least `needed` of `entries` are. An entry has either a station or entries.
     """
@@ -106,13 +106,13 @@ class StepEntry:
     entries: tuple[StepEntry, ...] = ()
 
     def is_down(self, known_down: Callable[[str], bool]) -> bool:
-        """Tell whether the step is down, given what `known_down` tells of a station."""
+        """Return whether the step is down, according to `known_down` of its stations."""
         if self.station is not None:
             return known_down(self.station)
         return sum(entry.is_down(known_down) for entry in self.entries) >= self.needed
 
     def stations(self) -> Iterator[str]:
-        """Yield the stations that it depends on."""
+        """Yield the stations that the entry depends on."""
         if self.station is not None:
             yield self.station
         for entry in self.entries:
@@ -160,7 +160,7 @@ class FlowFacts:
 
 
 def flow_facts(flow: Step, counts: Mapping[str, int] | None = None) -> FlowFacts:
-    """Return the facts about the steps of a flow; `counts` are the numbers of members of stations (`member_counts`).
+    """Return the facts about a flow's steps; `counts` are the member counts of stations (`member_counts`).
 
     Raises
     ------
@@ -275,7 +275,7 @@ def _entries(
 
 
 def members_entry(station: str, count: int) -> StepEntry:
-    """Return the entry of a step that starts at any member of a station: down when all members are."""
+    """Return the entry of a step that starts at any member of a station: it is down if all members are."""
     return StepEntry(None, count, tuple(StepEntry(member_name(station, number)) for number in range(count)))
 
 
@@ -308,7 +308,7 @@ def check_scope(network: Network) -> None:
 
 
 def check_draws(network: Network) -> int:
-    """Return how many parameter draws a network holds; 1 when it holds single numbers.
+    """Return the number of parameter draws in a network; 1 if it contains single numbers.
 
     Raises
     ------
@@ -331,7 +331,7 @@ def check_draws(network: Network) -> int:
 
 
 def check_run(duration_s: float, warmup_s: float, seed: int, replication: int, max_requests: int | None) -> None:
-    """Check the duration of a run, its random numbers, and the limit on its requests.
+    """Check the duration, random numbers and request limit of a run.
 
     Raises
     ------
@@ -349,12 +349,12 @@ def check_run(duration_s: float, warmup_s: float, seed: int, replication: int, m
 
 
 def _arrays(value: Any, place: str) -> Iterator[tuple[str, FloatArray]]:
-    """Yield every array of parameter draws in a value of the language with its place."""
+    """Yield every array of parameter draws in a construct, with its location."""
     return ((where, draws) for where, _, draws in _owned_arrays(value, place, None, set()))
 
 
 def _owned_arrays(value: Any, place: str, owner: Any, seen: set[int]) -> Iterator[tuple[str, Any, FloatArray]]:
-    """Yield every array in a value with its place and the construct that it belongs to.
+    """Yield every array in a value, with its location and the construct that it belongs to.
 
     An object that appears at several places is visited once.
     """

@@ -1,4 +1,4 @@
-"""Sampling: quantile functions as piecewise polynomials, the same bits in both engines."""
+"""Sampling: quantile functions as piecewise polynomials, bit for bit the same in both engines."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class QuantileTable:
 
     @cached_property
     def rows(self) -> list[list[list[list[float]]]]:
-        """The coefficients as lists, whose items Python reads faster than those of an array."""
+        """The coefficients as lists, because Python reads list items faster than array items."""
         rows: list[list[list[list[float]]]] = self.coefficients.tolist()
         return rows
 
@@ -88,7 +88,7 @@ class QuantileTable:
 
 
 def scale_s(distribution: Tabulated) -> float:
-    """Return the factor on the table of a distribution, in seconds: the mean, Weibull's scale or Pareto's minimum."""
+    """Return the factor on a distribution's table, in seconds: the mean, Weibull's scale or Pareto's minimum."""
     match distribution:
         case Weibull():
             return float(distribution.scale_s)
@@ -99,7 +99,7 @@ def scale_s(distribution: Tabulated) -> float:
 
 
 def quantile_table(distribution: Tabulated) -> QuantileTable:
-    """Return the table of a distribution's shape; distributions of one shape share it, whatever their scale.
+    """Return the table of a distribution's shape; distributions with the same shape share it at any scale.
 
     The relative error is at most 1e-9 wherever the quantile is above 1e-12 of the scale.
 
@@ -127,7 +127,7 @@ def quantile_table(distribution: Tabulated) -> QuantileTable:
 
 
 def quantile_by_side(distribution: Tabulated, upper: bool, distance: FloatArray) -> FloatArray:
-    """Return the quantile of a distribution of scale 1 at `distance` from the lower or upper end of the probabilities.
+    """Return the quantile of a scale-1 distribution at `distance` from the lower or upper end of the probabilities.
 
     The formulas are those of the distributions' `quantile`. At the upper end they are written for the survival
     function, since 1 - distance would lose the digits of a small distance.
@@ -175,7 +175,7 @@ def _interpolated(distribution: Tabulated, pieces: int) -> FloatArray:
 
 
 def _largest_error(distribution: Tabulated, coefficients: FloatArray) -> float:
-    """Return the largest relative error between the nodes, where the value is not negligible."""
+    """Return the largest relative error between the nodes, ignoring negligible values."""
     expected = _values(distribution, coefficients.shape[2], _BETWEEN)
     found = coefficients @ np.vander(_BETWEEN, N=ORDER, increasing=True).T
     return float(np.max(np.abs(found - expected) / np.maximum(expected, NEGLIGIBLE)))
@@ -188,7 +188,7 @@ LARGEST_SCALE = 1e300  # so that a table's value times the scale is never 0 time
 
 
 def tick_sampler(distribution: Distribution) -> Sampler:
-    """Return the function from a uniform number to a duration in ticks.
+    """Return the function that maps a uniform number to a duration in ticks.
 
     Parameters
     ----------
@@ -218,9 +218,9 @@ def tick_sampler(distribution: Distribution) -> Sampler:
 
 
 def picker(probabilities: Sequence[Number]) -> Callable[[float], int]:
-    """Return the function from a uniform number to the index of one of the alternatives."""
+    """Return the function that maps a uniform number to the index of an alternative."""
     edges = list(accumulate(float(probability) for probability in probabilities))[:-1]
-    return lambda uniform: bisect_right(edges, uniform)  # the last takes the rounding error of the sum
+    return lambda uniform: bisect_right(edges, uniform)  # the last alternative absorbs the rounding error of the sum
 
 
 def _scale_ticks(distribution: Tabulated) -> float:
@@ -228,7 +228,7 @@ def _scale_ticks(distribution: Tabulated) -> float:
 
 
 def _rounded(ticks: float) -> int:
-    """Round half to even; a table may be a little below 0 where its values are negligible."""
+    """Round half to even, to at least 0: a table may be slightly negative where its values are negligible."""
     return LONGEST_TICKS if ticks >= LONGEST_TICKS else max(round(ticks), 0)
 
 
@@ -273,7 +273,7 @@ def _mixture(shares: list[float], distributions: list[Distribution]) -> Sampler:
 
 
 class DistributionKind(IntEnum):
-    """How a row of `FlatDistributions` is sampled."""
+    """The sampling method of a row of `FlatDistributions`."""
 
     CONSTANT = 0
     TABLE = 1
@@ -343,7 +343,7 @@ class _Flattening:
         self._parts: list[int] = []
 
     def row(self, distribution: Distribution) -> int:
-        """Return the row of a distribution; add it, after its components, when it is new."""
+        """Return the row of a distribution; if it is new, add it after its components."""
         if distribution not in self._row:
             columns = self._add(distribution)
             self._row[distribution] = len(self._columns)

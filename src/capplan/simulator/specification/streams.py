@@ -1,4 +1,4 @@
-"""Counter-based random numbers: every draw is a pure function of its key, so there is no state and no order of draws.
+"""Counter-based random numbers: every draw is a pure function of its key, without state or drawing order.
 
 A key is a 64-bit number, made of fields one after another::
 
@@ -30,7 +30,7 @@ SECOND = 0x94D049BB133111EB
 
 
 def mix(word: int) -> int:
-    """Return a 64-bit number in which every bit of `word` flips every bit with probability a half."""
+    """Return a 64-bit hash of `word`: a change of any bit of `word` flips each bit with probability 1/2."""
     word = (word ^ (word >> 30)) * FIRST & MASK
     word = (word ^ (word >> 27)) * SECOND & MASK
     return word ^ (word >> 31)
@@ -42,7 +42,7 @@ def fold(key: int, field: int) -> int:
 
 
 def name_key(*names: str) -> int:
-    """Return the stable 64-bit number of a name, or of a name within a namespace (`name_key("step", "read")`)."""
+    """Return the stable 64-bit number of a name, optionally within a namespace (`name_key("step", "read")`)."""
     return int.from_bytes(blake2b("\0".join(names).encode(), digest_size=8).digest(), "little")
 
 
@@ -84,7 +84,7 @@ def uniform(request: int, draw: int) -> float:
 
 
 def replicas_key(group: str) -> int:
-    """Return the key of the draws that place a row's replicas among the members of a station or pool."""
+    """Return the key of the draws that place a row's replicas among the members of a group."""
     return name_key("replicas", group)
 
 

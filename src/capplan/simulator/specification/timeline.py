@@ -1,4 +1,4 @@
-"""Time in both engines: the ticks of arrivals, and what the events of a timeline do."""
+"""Time in both engines: ticks of arrivals, and the effects of timeline events."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DOWN_AT_START = -1  # in the place of the event that took a station down
 
 
 class Stage(IntEnum):
-    """The stages of one timeline event; they order the stages that share a tick."""
+    """The stages of a timeline event, in their order within one tick."""
 
     EVENT = 0
     DETECTION = 1  # others learn that the target is down
@@ -29,7 +29,7 @@ class Stage(IntEnum):
 
 @dataclass
 class OperatingState:
-    """Whether a station or host is up, how fast it runs, and whether others know that it is down.
+    """Whether a station or host is up, its speed, and whether others know that it is down.
 
     `down_by` is the number of the timeline event that took it down, `cold_by` of the one that brought it up while the
     cold start lasts.
@@ -47,7 +47,7 @@ class OperatingState:
         return self.down_by is not None
 
     def apply(self, stage: Stage, event: Event, number: int, timeline: Timeline) -> tuple[int, Stage] | None:
-        """Apply one stage of event `number`; return the next stage of that event, if any, and the ticks until then."""
+        """Apply one stage of event `number`; return the event's next stage, if any, and the ticks until then."""
         match (stage, event.action):
             case (Stage.DETECTION, _):
                 self.known_down |= self.down_by == number
@@ -67,7 +67,7 @@ class OperatingState:
 
 
 def initial_states(network: Network) -> dict[str, OperatingState]:
-    """Return the states of all stations and hosts, one by one, at the start."""
+    """Return the initial states of all individual stations and hosts."""
     names = [each.name for each in network.each_station] + [each.name for each in network.each_host]
     states = {name: OperatingState() for name in names}
     for station in network.stations:
@@ -77,12 +77,12 @@ def initial_states(network: Network) -> dict[str, OperatingState]:
 
 
 def numbered_events(timeline: Timeline) -> list[tuple[int, Event]]:
-    """Return the events with their ticks in the order of time, those of one tick in the order of the list."""
+    """Return the events with their ticks in chronological order; events of one tick keep their order in the list."""
     return sorted(((to_ticks(float(event.at_s)), event) for event in timeline.events), key=lambda timed: timed[0])
 
 
 def numbered_changes(network: Network) -> list[tuple[int, Event]]:
-    """Return the events of a network's timeline, those of a station or host with a count one by one for its members."""
+    """Return the events of a network's timeline, with one event per member for a station or host with a count."""
     places: tuple[Station | Host, ...] = (*network.stations, *network.hosts)
     members = {place.name: [each.name for each in place.members] for place in places if place.count is not None}
     found = []
@@ -101,7 +101,7 @@ FOREVER = 2**62  # later than any tick of a run
 
 @dataclass(frozen=True)
 class Segment:
-    """A period with a constant multiplier of the traffic: from tick `start` up to before tick `end`.
+    """A period with a constant traffic multiplier: from tick `start` to before tick `end`.
 
     `operational_s` is the operational time at its start; `shares` are those of the sources (session or class) among
     what starts, in the order of the mix.
@@ -151,7 +151,7 @@ def segment_number(parts: Sequence[Segment], tick: int) -> int:
 
 
 def tick_of(parts: Sequence[Segment], operational_s: float) -> int:
-    """Return the tick of an operational time; it lies in the first segment that ends at that time or later."""
+    """Return the tick of an operational time, in the first segment that ends at that time or later."""
     number = bisect_left(parts[1:], operational_s, key=lambda part: part.operational_s)
     part = parts[number]
     return min(part.end, part.start + to_ticks((operational_s - part.operational_s) / part.multiplier))
@@ -163,7 +163,7 @@ def rounded(ticks: float) -> int:
 
 
 def trace_ticks(distribution: Trace, rate_per_s: float, parts: Sequence[Segment]) -> list[int]:
-    """Return the ticks of a trace's arrivals, which have the mean rate `rate_per_s` while the multiplier is 1."""
+    """Return the ticks of a trace's arrivals, scaled to the mean rate `rate_per_s` at multiplier 1."""
     if rate_per_s == 0:
         return []
     last_s = rate_per_s * float(distribution.times_s[-1])
@@ -178,7 +178,7 @@ def pacing_tick(parts: Sequence[Segment], number: int, mean_length: float, rate_
 def arrival_ticks(
     key: int, rate_per_s: float, distribution: Poisson | Bursty, parts: Sequence[Segment]
 ) -> Iterator[int]:
-    """Yield arrival times, which have the mean rate `rate_per_s` while the multiplier is 1.
+    """Yield arrival times with the mean rate `rate_per_s` at multiplier 1.
 
     An arrival comes when the integral of the rate has grown by a standard exponential number. The number is the same
     for every arrival process and rate, so all kinds of traffic have common random numbers.
@@ -205,14 +205,14 @@ def _standard_exponential(key: int, unit: int) -> float:
 
 
 def _exponential(uniform_number: float) -> float:
-    """Return the standard exponential quantile from its table, since libraries round logarithms differently."""
+    """Return the standard exponential quantile from a table, because libraries round logarithms differently."""
     return max(0.0, _EXPONENTIAL(uniform_number))
 
 
 def _stretches(
     rate_per_s: float, phases: Iterator[tuple[float, int]], parts: Sequence[Segment]
 ) -> Iterator[tuple[float, int]]:
-    """Yield the rate and the end of each period without a change of phase or multiplier."""
+    """Yield the rate and end of each period with constant phase and multiplier."""
     factor, phase_end = next(phases)
     for part in parts:
         until = part.start
@@ -224,7 +224,7 @@ def _stretches(
 
 
 def _phases(key: int, distribution: Poisson | Bursty) -> Iterator[tuple[float, int]]:
-    """Yield the factor on the mean rate and the end of each phase: bursts and quiet periods in turn.
+    """Yield the rate factor and end of each phase: bursts and quiet periods in turn.
 
     Phase number k has its own draw; the first is a burst with the probability of the stationary state.
     """

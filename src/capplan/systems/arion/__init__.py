@@ -69,7 +69,7 @@ class Arion(System[ArionScenario]):
         return {"master": scenario.servers}
 
     def clients(self, scenario: ArionScenario) -> int | None:
-        """Return the number of clients with unary calls; those of a stream do not wait for their answers."""
+        """Return the number of clients with unary calls; streaming clients do not wait for their answers."""
         return scenario.clients if scenario.stream_messages == 1 else None
 
 

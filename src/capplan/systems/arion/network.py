@@ -50,7 +50,7 @@ _MOST_AT_ONCE = 160  # highest number of clients in the search for the last usef
 
 
 def _drooping() -> RateTable:
-    """Return the speed of a server with 1 to 1,000 requests at the master; each waiting one slows the others."""
+    """Return the speed of a server with 1 to 1,000 requests at the master; each waiting request slows it down."""
     waiting = np.maximum(np.arange(1.0, LONG_QUEUE + 1) - AT_ONCE, 0.0)
     cost = DROOP / (1 - DROOP) / waiting[-1]
     return RateTable(tuple((1 / (1 + cost * waiting)).tolist()))
@@ -91,7 +91,7 @@ def network(scenario: ArionScenario, values: Values, rate_per_s: Number) -> Netw
 
 
 def _shared(scenario: ArionScenario, values: Values) -> Step:
-    """Return the flow of requests to masters; all clients send at the same rate, independently of each other."""
+    """Return the flow of requests to masters; all clients send independently at the same rate."""
     groups = _sizes(scenario)
     picks = tuple(
         Pick("chosen", _group("master", scenario, size), "random", _to_master(scenario, values, size), name="master")
@@ -104,7 +104,7 @@ def _shared(scenario: ArionScenario, values: Values) -> Step:
 
 
 def clients_are_few(scenario: ArionScenario) -> bool:
-    """Whether the clients may be the bottleneck; clients of a stream do not wait for answers, so they never are."""
+    """Whether the clients may be the bottleneck; never for streaming clients, which do not wait for answers."""
     return scenario.stream_messages == 1 and scenario.clients < FEW * scenario.servers
 
 
@@ -122,13 +122,13 @@ def _to_master(scenario: ArionScenario, values: Values, size: int) -> Step:
 
 
 def _sizes(scenario: ArionScenario) -> dict[int, int]:
-    """Return the number of masters by number of clients, most clients first."""
+    """Return the number of masters by clients per master, most clients first."""
     each, over = divmod(scenario.clients, scenario.servers)
     return {size: count for size, count in ((each + 1, over), (each, scenario.servers - over)) if count}
 
 
 def _group(kind: str, scenario: ArionScenario, size: int) -> str:
-    """Return the name of the stations of masters with `size` clients; masters that all have as many need no other."""
+    """Return the station name of masters with `size` clients; a single name if all have equally many."""
     return kind if len(_sizes(scenario)) == 1 else f"{kind}/of-{size}"
 
 
@@ -177,12 +177,12 @@ def _open_s(scenario: ArionScenario, values: Values, each_per_s: FloatArray) -> 
 
 
 def _bound_s(scenario: ArionScenario, values: Values, clients: int) -> FloatArray:
-    """Return the mean response time with all clients of a master waiting, seconds; infinite for streams."""
+    """Return the mean response time when all clients of a master wait, seconds; infinite for streams."""
     return _all_waiting_s(scenario, values, clients) if scenario.stream_messages == 1 else np.array([np.inf])
 
 
 def _all_waiting_s(scenario: ArionScenario, values: Values, clients: int) -> FloatArray:
-    """Return the mean response time of clients of one master without think time, seconds, by Little's law."""
+    """Return the mean response time of one master's clients without think time, seconds, by Little's law."""
     if clients <= LONG_QUEUE + FEW:
         return np.asarray(clients / closed_per_s(scenario, values, [clients])[:, 0])
     return np.asarray(clients * scenario.servers / np.atleast_1d(drooped_per_s(scenario, values)))
@@ -211,7 +211,7 @@ def closed_per_s(scenario: ArionScenario, values: Values, clients: Listed[int], 
 
 
 def useful_clients(scenario: ArionScenario, values: Values) -> FloatArray:
-    """Return the number of clients without think time at which throughput of a master almost stops growing (draws,)."""
+    """Return the number of clients without think time above which a master's throughput hardly grows (draws,)."""
     grown = closed_per_s(scenario, values, range(1, _MOST_AT_ONCE + 1))
     grown = grown / grown.max(axis=-1, keepdims=True)
     first = np.argmax(grown >= GROWN, axis=-1)  # index, which is one less than the number of clients

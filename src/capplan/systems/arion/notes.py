@@ -1,4 +1,4 @@
-"""What a reader must know of a prediction of `arion`, and what an outage leaves."""
+"""Notes on a prediction of `arion`, and what remains after an outage."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _COMMON_RPS = 30.0  # of each client, as the document has it for a cluster
 
 
 def excess(scenario: ArionScenario, tests: Sequence[LoadTest[ArionScenario]]) -> Sequence[Excess]:
-    """Return how far a layout lies outside by many clients of each master, and by streaming."""
+    """Return how far a layout lies outside the tested range in clients per master and in streaming."""
     each, measured = _clients_of_each(scenario), max(_clients_of_each(test.scenario) for test in tests)
     found: list[Excess] = []
     if each > measured:
@@ -52,7 +52,7 @@ def excess(scenario: ArionScenario, tests: Sequence[LoadTest[ArionScenario]]) ->
 
 
 def excess_of_rates(scenario: ArionScenario, tests: Sequence[LoadTest[ArionScenario]]) -> Sequence[Excess]:
-    """Return how far it does by few clients: they limit the rate, though unloaded times are known."""
+    """Return how far it lies outside in having few clients: they limit the rate, but unloaded times were measured."""
     each, measured = _clients_of_each(scenario), min(_clients_of_each(test.scenario) for test in tests)
     if each >= measured:
         return ()
@@ -65,7 +65,7 @@ def _clients_of_each(scenario: ArionScenario) -> float:
 
 
 def _useful(case: Case[ArionScenario]) -> str:
-    """Return where more clients stop raising the throughput."""
+    """Return the number of clients above which throughput stops growing, in words."""
     scenario, values = case.scenario, case.values
     sure = case.system.uncertainty(
         case.fitted, scenario, case.uncertainty.seed
@@ -97,7 +97,7 @@ def _counted(clients: int) -> str:
 
 
 def _beyond(case: Case[ArionScenario], figures: Figures) -> list[str]:
-    """Return what happens at a rate that clients cannot keep up: N clients at throughput X wait N / X."""
+    """Return what happens at a rate above the clients' limit: N clients at throughput X wait N / X."""
     sustained, scenario = figures.analysis.drift_per_s, case.scenario
     if not figures.bounded or float(np.median(figures.peak_rate / sustained)) < 1:
         return []
@@ -112,7 +112,7 @@ def _beyond(case: Case[ArionScenario], figures: Figures) -> list[str]:
 
 
 def _crowds(case: Case[ArionScenario]) -> str:
-    """Return how long clients wait that ask again at once."""
+    """Return in words how long clients without think time wait."""
     sustained = closed_per_s(case.scenario, case.values, _CROWDS)
     means = np.median(_CROWDS / sustained * 1e3, axis=0)
     times = ", ".join(f"{count:,} clients {mean:.2g} ms" for count, mean in zip(_CROWDS, means, strict=True))
@@ -120,7 +120,7 @@ def _crowds(case: Case[ArionScenario]) -> str:
 
 
 def _in_flight(case: Case[ArionScenario], figures: Figures) -> str:
-    """Return how many requests are in flight, by Little's law; at most one for each client that waits."""
+    """Return in words how many requests are in flight, by Little's law; at most one per waiting client."""
     sustained = np.minimum(figures.peak_rate, figures.analysis.drift_per_s)
     number = _draws(sustained * figures.latency_s("read", "mean")) / case.scenario.servers
     if not np.all(np.isfinite(number)):
@@ -133,7 +133,7 @@ def _in_flight(case: Case[ArionScenario], figures: Figures) -> str:
 
 
 def _droop(case: Case[ArionScenario]) -> list[str]:
-    """Return the highest rate, and the rate sustained under any backlog, where there are enough clients for it."""
+    """Return the peak rate and the rate sustained under any backlog, if clients can saturate the masters."""
     if case.solution.bottleneck == "clients":
         return []
     scenario, values = case.scenario, case.values
@@ -172,7 +172,7 @@ def _draws(value: object) -> FloatArray:
 
 
 def outages(case: Case[ArionScenario], losses: Sequence[Loss]) -> tuple[Remainder, ...]:
-    """Return what is left without some masters, by default one: the data are in Hazelcast."""
+    """Return what remains without some masters, by default one: the data are in Hazelcast."""
     return tuple(_without(case, loss.counts["master"]) for loss in losses or (Loss({"master": 1}),))
 
 
@@ -187,7 +187,7 @@ def _without(case: Case[ArionScenario], count: int) -> Remainder:
 
 
 class ArionNotes(Notes[ArionScenario]):
-    """What a reader must know of `arion`."""
+    """Notes on predictions of `arion`."""
 
     rates = (
         "Rates are requests per second over all masters; latencies are those of a client, including the network, from "
@@ -199,7 +199,7 @@ class ArionNotes(Notes[ArionScenario]):
     )
 
     def claims(self, scenario: ArionScenario) -> tuple[str, ...]:
-        """Return what the document says without a measurement, to stand beside the prediction."""
+        """Return what the document states without a measurement, to show beside the prediction."""
         if scenario.servers == 1:
             return ()
         rows = by_id(self.evidence)
@@ -212,12 +212,12 @@ class ArionNotes(Notes[ArionScenario]):
         )
 
     def cautions(self, case: Case[ArionScenario], capacity: Band, figures: Figures) -> list[str]:
-        """Return that clients limit the rate, and that they wait where the rate is too high."""
+        """Return warnings that clients limit the rate, or that they fall behind a rate that is too high."""
         del capacity
         return [*(_few(case) if case.scenario.stream_messages == 1 else []), *_beyond(case, figures)]
 
     def notes(self, case: Case[ArionScenario], capacity: Band, figures: Figures) -> list[str]:
-        """Return what depends on the layout; decision 0012 has the doubts about all layouts."""
+        """Return notes that depend on the layout; decision 0012 lists doubts about all layouts."""
         del capacity
         unary = [] if case.scenario.stream_messages > 1 else [_useful(case)]
         return [

@@ -68,13 +68,13 @@ def _layout(row: Evidence) -> ArionScenario:
 
 
 def _droop(scenario: ArionScenario, values: Values) -> FloatArray:
-    """Return the ratio of throughput in overload to that at the peak, which is at most the rate offered there."""
+    """Return the ratio of throughput in overload to that at the peak, capped by the rate offered there."""
     at_peak = np.minimum(peak_per_s(scenario, values), _OFFERED_AT_PEAK_PER_S)
     return np.asarray(drooped_per_s(scenario, values) / at_peak)
 
 
 def _growth(scenario: ArionScenario, values: Values) -> FloatArray:
-    """Return the ratio of the highest throughput to that of 30 clients without think time."""
+    """Return the ratio of the highest throughput to the throughput of 30 clients without think time."""
     completed = closed_per_s(scenario, values, range(_OPTIMAL, _MANY))
     return np.asarray(completed.max(axis=-1) / completed[:, 0])
 
@@ -123,7 +123,7 @@ class ArionObservations(Observations[ArionScenario]):
         return "time" if row.id in ("peak.clients", "clients1000.r30000.mean") else None
 
     def scored(self, row: Evidence) -> Scored | None:
-        """Let rules learn the highest rate from the masters, and times from the rate.
+        """Compare the highest rates with rules over the number of masters, and times with rules over the rate.
 
         The two tests of the highest rate have one master each, so every rule predicts one by the other. Nothing else
         is like the number of clients that saturate a master.

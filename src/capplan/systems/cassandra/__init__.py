@@ -90,12 +90,12 @@ class Cassandra(TableSystem[CassandraScenario]):
         return waiting(super().solution(scenario, values, place, every))
 
     def tails_left_out(self, scenario: CassandraScenario) -> tuple[str, ...]:
-        """Return what makes tails and is not in a layout's network."""
+        """Return causes of tail latency that a layout's network does not model."""
         left_out = self.tails_not_modelled
         return tuple(each for each in left_out if each != RETRIES) if scenario.retries_reads() else left_out
 
     def starts(self, rows: Sequence[TableRow], parameters: Sequence[Parameter]) -> Sequence[Mapping[str, float]]:
-        """Return further starts of the search: the generator is the limit, or replicas, or coordinators.
+        """Return further starts of the search, with the generator, the replicas or the coordinators as the limit.
 
         One layout cannot tell them apart.
         """
@@ -103,27 +103,27 @@ class Cassandra(TableSystem[CassandraScenario]):
         return _STARTS if len({row.layout for row in rows}) > 1 else ()
 
     def alike(self, layout: CassandraScenario) -> CassandraScenario:
-        """Return the layout whose factors a layout shares; see `_of_same_nodes`."""
+        """Return the layout that shares its factors with this one; see `_of_same_nodes`."""
         return _of_same_nodes(layout)
 
     def with_effects(self, values: Values, effects: Mapping[str, Number]) -> Values:
-        """Return values with a layout's own factors on the work of its nodes, and on its delay."""
+        """Return values with a layout's own factors on its nodes' work and on its delay."""
         if not effects:
             return values
         work = {name: values[name] * effects["work"] for name in WORK}
         return {**values, **work, "delay_s": values["delay_s"] * effects["delay"]}
 
     def contends(self, values: Values, *, on_timer: bool = False) -> bool:
-        """Whether the number of requests under way changes the work of each."""
+        """Whether the number of requests in flight changes the work of each."""
         woken = bool(np.any(np.asarray(values["wake_s"]) > 0))
         return woken if on_timer else woken or self.may_fall(values)
 
     def may_fall(self, values: Values) -> bool:
-        """Whether each further client slows all of them."""
+        """Whether each further client slows down all clients."""
         return bool(np.any(np.asarray(values["contention"]) > 0))
 
     def at_clients(self, values: Values, clients: FloatArray, *, on_timer: bool = False) -> dict[str, Number]:
-        """Return the values with a number of clients for each draw, or of requests under way that a timer sent."""
+        """Return the values at a number of clients per draw, or of requests in flight that a timer sends."""
         slower = 1 + (0.0 if on_timer else np.asarray(values["contention"]) * clients)
         found = {name: value * slower if name in WORK else value for name, value in values.items()}
         return {**found, UNDER_WAY: clients, **({SENT_BY_TIMER: values["timer_s"]} if on_timer else {})}
@@ -166,7 +166,7 @@ class Cassandra(TableSystem[CassandraScenario]):
 
 @lru_cache(maxsize=1024)
 def _of_same_nodes(layout: CassandraScenario) -> CassandraScenario:
-    """Return a layout without what does not change how its nodes differ from others: rows, data, TLS and limits."""
+    """Return a layout without fields that do not distinguish its nodes: rows, data, TLS and limits."""
     return changed(layout, row_bytes=USUAL_ROW_BYTES, **dict.fromkeys(_NOT_OF_NODES))
 
 

@@ -49,22 +49,22 @@ from capplan.systems.cassandra.retries import cut_short, has_spare, level_of, lo
 from capplan.systems.cassandra.scenario import USUAL_ROW_BYTES, CassandraScenario
 
 DRIVER, NATIVE = "driver", "native-transport"
-_ENDLESS = 1.01 * MAX_DROP_RATE  # share of the requests that never get a turn, from which the queue grows for ever
+_ENDLESS = 1.01 * MAX_DROP_RATE  # the queue grows without bound from this share of requests that never get a turn
 
 
 def limit_of_drivers(scenario: CassandraScenario) -> int | None:
-    """Return the requests that drivers may have under way at each node; None if nothing or its threads limit them."""
+    """Return the drivers' limit on requests in flight per node; None if there is no limit or threads limit them."""
     each, threads = scenario.in_flight_at_node(), scenario.native_threads
     return None if each is None or (threads is not None and threads < each) else each
 
 
 def limit_of_threads(scenario: CassandraScenario) -> int | None:
-    """Return the requests that a node coordinates at once; None if nothing or drivers limit them."""
+    """Return how many requests a node coordinates at once; None if there is no limit or drivers limit them."""
     return scenario.native_threads if limit_of_drivers(scenario) is None else None
 
 
 def may_wait(scenario: CassandraScenario) -> bool:
-    """Whether requests may wait at a limit: at any rate, or with more closed clients than it lets through at least.
+    """Whether requests may wait at a limit: always for open traffic, with too many clients for closed traffic.
 
     Drivers send what a full node does not take to the others of its data centre. A coordinator may have all clients.
     """
@@ -80,7 +80,7 @@ def may_wait(scenario: CassandraScenario) -> bool:
 
 
 def driver_pools(scenario: CassandraScenario, cluster: Cluster, dcs: Iterable[int]) -> dict[int, Pool]:
-    """Return the requests that drivers may have under way, by data centre of the clients; none without a limit.
+    """Return the drivers' limits as pools, by data centre of the clients; none without a limit.
 
     Parameters
     ----------
@@ -94,13 +94,13 @@ def driver_pools(scenario: CassandraScenario, cluster: Cluster, dcs: Iterable[in
     each = limit_of_drivers(scenario)
     if each is None:
         return {}
-    # More than clients can be is as good as no limit, and the solver needs a queue that ends somewhere.
+    # A limit above the possible number of clients has no effect, and the solver needs a finite queue.
     sizes = {dc: min(each * cluster.alive[dc], MOST_CLIENTS) for dc in dcs}
     return {dc: Pool(f"{DRIVER}/dc{dc + 1}", size, MOST_CLIENTS) for dc, size in sizes.items()}
 
 
 def node_pools(scenario: CassandraScenario, cluster: Cluster) -> tuple[Pool, ...]:
-    """Return the native-transport threads of the nodes, and the space of their memtables; none without a limit."""
+    """Return the nodes' native-transport threads and memtable space as pools; none without a limit."""
     threads = limit_of_threads(scenario)
     if threads is None:
         return ()
@@ -111,7 +111,7 @@ def node_pools(scenario: CassandraScenario, cluster: Cluster) -> tuple[Pool, ...
 
 
 def limit_in_words(scenario: CassandraScenario) -> str:
-    """Return the limit of a layout in words; empty without one."""
+    """Return a layout's limit in words; empty without one."""
     each, threads = limit_of_drivers(scenario), limit_of_threads(scenario)
     if each is not None:
         return f"at most {each:,} request{'s' * (each > 1)} in flight per node"
@@ -119,11 +119,11 @@ def limit_in_words(scenario: CassandraScenario) -> str:
 
 
 class WaitingFigures(Figures):
-    """Figures of requests that wait for their turn however long it takes: none are dropped."""
+    """Figures of requests that wait as long as necessary: none is dropped."""
 
     @cached_property
     def point(self) -> OperatingPoint:
-        """The solved operating point; beyond the capacity, times have no bound."""
+        """The solved operating point; times are unbounded beyond the capacity."""
         found = super().point
         return replace(found, states=tuple(map(_unbounded, found.states)))
 
@@ -134,16 +134,16 @@ class WaitingFigures(Figures):
 
     @property
     def is_pushed_back(self) -> bool:
-        """Whether a station pushes back once its buffer is full; the queue of clients is never full."""
+        """Whether a station pushes back once its buffer is full; never, because the client queue cannot fill up."""
         return False
 
 
 class WaitingSolution(Solution):
-    """A layout whose requests wait for their turn however long it takes."""
+    """A layout whose requests wait as long as necessary."""
 
     @classmethod
     def of(cls, solution: Solution) -> WaitingSolution:
-        """Return an analysed layout as one of this kind."""
+        """Return an analysed layout as a `WaitingSolution`."""
         found = cls.__new__(cls)
         vars(found).update(vars(solution))
         return found
@@ -166,7 +166,7 @@ class WaitingSolution(Solution):
 
 
 def waiting(solution: Solution) -> Solution:
-    """Return a solution whose requests wait for their turn, if anything limits them."""
+    """Return a solution whose requests wait, if anything limits them."""
     return WaitingSolution.of(solution) if solution.network.pools else solution
 
 
@@ -201,7 +201,7 @@ SENT_BY_TIMER = "sent_by_timer"
 """The value that has the work of the timer, where a load generator sends by one."""
 _USUALLY_UNDER_WAY = 32.0  # near the capacity
 _STEPS = get_args(get_args(Step)[0])
-_MOST_VARIATION = 1.5  # beyond which quadrature is wrong, and no cluster is
+_MOST_VARIATION = 1.5  # beyond this the quadrature is wrong; no cluster goes this far
 
 WORK = ("coordinator_s", "mutation_s", "read_s", "cold_s")
 """Times of the nodes, which differ between clusters, and which clients that contend lengthen."""
@@ -261,7 +261,7 @@ def network(scenario: CassandraScenario, values: Values, rate_per_s: Number, dow
 
 
 def _to_dcs(scenario: CassandraScenario, shares: Mapping[int, float], steps: tuple[Step, ...]) -> Step:
-    """Return what clients do in each data centre as one step."""
+    """Return the clients' steps in each data centre as one step."""
     if len(steps) == 1:
         return steps[0]
     if scenario.client_share is None:
@@ -270,7 +270,7 @@ def _to_dcs(scenario: CassandraScenario, shares: Mapping[int, float], steps: tup
 
 
 def _shared_work(scenario: CassandraScenario, values: Values, operation: str) -> tuple[Step, ...]:
-    """Return the work of a request for wake-ups, and for other nodes that look for work on the same cores."""
+    """Return a request's work for wake-ups, and for other nodes that poll on the same cores."""
     others = _nodes_in_use(scenario, operation) - 1
     woken_s = (values["wake_s"] + values.get(SENT_BY_TIMER, 0.0)) / np.sqrt(values.get(UNDER_WAY, _USUALLY_UNDER_WAY))
     work_s = woken_s + values["neighbour_s"] * others
@@ -281,7 +281,7 @@ def _shared_work(scenario: CassandraScenario, values: Values, operation: str) ->
 
 
 def _nodes_in_use(scenario: CassandraScenario, operation: str) -> int:
-    """Return the nodes that work on requests: all for writes, those of the clients for reads that stay there."""
+    """Return the number of nodes that work on requests: all for writes, the clients' own for local reads."""
     nodes = scenario.nodes_by_dc()
     level = scenario.levels()[operation]
     if operation == "write" or not (level.startswith("LOCAL") or level == "ONE"):
@@ -290,7 +290,7 @@ def _nodes_in_use(scenario: CassandraScenario, operation: str) -> int:
 
 
 def _on_one_host(network: Network, cores: int) -> Network:
-    """Return a network whose work is all done by the cores of one machine; requests still pick their nodes."""
+    """Return a network whose work runs on the cores of one machine; requests still pick their nodes."""
     host = Station(HOST, HOST_LANES_PER_CORE * cores, "ps", assignment="random")
     stations = (host, *(each for each in network.stations if each.name != GENERATOR))
     classes = tuple(replace(each, flow=_at_host(each.flow)) for each in network.classes)
@@ -298,7 +298,7 @@ def _on_one_host(network: Network, cores: int) -> Network:
 
 
 def _at_host(step: Any) -> Any:
-    """Return a step with all visits at the host."""
+    """Return a step with all its visits moved to the host."""
     if isinstance(step, Visit):
         return replace(step, station=HOST, member=None)
     inside = {each.name: getattr(step, each.name) for each in fields(step)}
@@ -319,7 +319,7 @@ def values_of_cluster(layout: CassandraScenario, values: Values) -> Values:
 
 
 def served(scenario: CassandraScenario, cluster: Cluster) -> dict[int, float]:
-    """Return the share of the clients by data centre; the others take over those of one that has no live node."""
+    """Return the share of clients by data centre, after taking over those of data centres without live nodes."""
     return proportions(scenario.shares_by_dc(), cluster.living)
 
 
@@ -347,13 +347,13 @@ def build_cluster(scenario: CassandraScenario, values: Values, down: tuple[int, 
 
 
 def retried(scenario: CassandraScenario, cluster: Cluster) -> float:
-    """Return the share of the reads that are sent to one more replica."""
+    """Return the share of reads that go to one more replica."""
     retry = scenario.speculative_retry
     return 0.0 if retry is None else (1 - level_of(retry)) * _with_spare(scenario, cluster)
 
 
 def _with_spare(scenario: CassandraScenario, cluster: Cluster) -> float:
-    """Return the share of the reads whose coordinators have one more replica to ask."""
+    """Return the share of reads whose coordinators have a spare replica."""
     level, replicas = scenario.consistency_read, scenario.rf_by_dc()
     return sum(
         share
@@ -363,7 +363,7 @@ def _with_spare(scenario: CassandraScenario, cluster: Cluster) -> float:
 
 
 def build_costs(scenario: CassandraScenario, values: Values, retried: float = 0.0) -> Mapping[str, Costs]:
-    """Return the costs of reads and of writes at a node; a retry is work that no client waits for."""
+    """Return the costs of reads and writes at a node; retries are detached work."""
     size = 1 + values["kib_share"] * scenario.row_bytes / 1024
     size = size / (1 + values["kib_share"] * USUAL_ROW_BYTES / 1024)
     coordinator, unseen = values["coordinator_s"] * size, values["unseen_work"]
@@ -389,7 +389,7 @@ def build_costs(scenario: CassandraScenario, values: Values, retried: float = 0.
 
 
 def _data_share(scenario: CassandraScenario, level: str, digest: Number) -> Number:
-    """Return the mean cost of a replica's read over that of a read of data: one replica sends it, the others a hash."""
+    """Return a replica's mean read cost relative to a data read: one replica sends data, the others a digest."""
     count = answers(level, scenario.rf_by_dc(), 0)
     return (1 + (count - 1) * digest) / count
 
@@ -442,5 +442,5 @@ def pauses(
 
 
 def variation(values: Values, utilisation: FloatArray) -> FloatArray:
-    """Return how much the speed varies in a run, as the standard deviation of its logarithm; more on busy nodes."""
+    """Return how much node speed varies during a run, as a standard deviation of its log; busy nodes vary more."""
     return np.asarray(np.minimum(values["variation"] * utilisation, _MOST_VARIATION))

@@ -1,4 +1,4 @@
-"""Parameters of a Cassandra cluster, with the prior of each and where it comes from."""
+"""Parameters of a Cassandra cluster, with prior and source of each."""
 
 from __future__ import annotations
 

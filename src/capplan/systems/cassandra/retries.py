@@ -39,7 +39,7 @@ _LEAST = 50.0
 
 
 def read_retry(text: str) -> str | None:
-    """Return when reads are retried in one form, such as `99p`; None for never.
+    """Return a retry setting in normal form, such as `99p`; None for never.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def read_retry(text: str) -> str | None:
 
 
 def _meant(text: str) -> str:
-    """Return the percentile that a number without its `p` may mean; else the usual one."""
+    """Return the percentile that a number without `p` probably means; otherwise the default."""
     number = _NUMBER.fullmatch(text.strip())
     value = float(number[1]) if number else 0.0
     value *= 100 if value < 1 else 1
@@ -72,12 +72,12 @@ def _meant(text: str) -> str:
 
 
 def level_of(retry: str) -> float:
-    """Return the share of the reads that are not retried."""
+    """Return the share of reads that are not retried."""
     return float(retry.removesuffix("p")) / 100
 
 
 def has_spare(level: str, replicas: tuple[int, ...], dc: int, live: int) -> bool:
-    """Whether coordinators of a data centre have one more live replica there than a read needs.
+    """Whether coordinators in a data centre have one more live local replica than a read needs.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def has_spare(level: str, replicas: tuple[int, ...], dc: int, live: int) -> bool
 
 
 def longest_wait_s(analysis: Analysis, rate_per_s: FloatArray, retry: str) -> FloatArray:
-    """Return the time after which reads are retried, without pauses, seconds (..., draws).
+    """Return the time after which reads are retried, ignoring pauses, seconds (..., draws).
 
     Parameters
     ----------
@@ -111,5 +111,5 @@ def longest_wait_s(analysis: Analysis, rate_per_s: FloatArray, retry: str) -> Fl
 
 
 def cut_short(pause_s: Number, wait_s: FloatArray) -> FloatArray:
-    """Return the mean delay by exponential pauses with a mean of `pause_s` that end after `wait_s`, seconds."""
+    """Return the mean delay by exponential pauses of mean `pause_s`, cut off after `wait_s`, seconds."""
     return np.asarray(-pause_s * np.expm1(-wait_s / pause_s))

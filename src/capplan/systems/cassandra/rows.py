@@ -1,4 +1,4 @@
-"""Rows of a load-test table as layouts of a Cassandra cluster, their priors, and what they leave open about others."""
+"""Rows of a load-test table as layouts of a Cassandra cluster, their priors, and what they leave undetermined."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _REFUSED = {
     "counter": "counters, which read before they write, are not modelled",
 }
 USUAL_CORES = 8
-_ALIKE = 1.5  # ratio of data volumes within which a row counts as having as much: they grow in a run
+_ALIKE = 1.5  # data volumes within this ratio count as equal, because they grow during a run
 USUAL_LEVEL = "LOCAL_ONE"
 
 
@@ -95,13 +95,13 @@ def row_scenario(row: LoadTestRow) -> CassandraScenario:
 
 
 def data_centres(row: LoadTestRow) -> int:
-    """Return the number of data centres of a row, from its counts by data centre where it does not state it."""
+    """Return the number of data centres of a row: as stated, or from its counts by data centre."""
     each = (row.rf, row.cass_nodes, row.client_share)
     return row.dcs or max(len(value) if isinstance(value, tuple) else 1 for value in each)
 
 
 def in_proportion_to_nodes(nodes: int | tuple[int, ...]) -> tuple[float, ...] | None:
-    """Return where clients are taken to be: in each data centre, in proportion to its nodes; None if those are equal.
+    """Return the assumed client shares, in proportion to each data centre's nodes; None if these are equal.
 
     The parameter has the nodes of each data centre, all of which coordinate requests.
     """
@@ -111,7 +111,7 @@ def in_proportion_to_nodes(nodes: int | tuple[int, ...]) -> tuple[float, ...] | 
 
 
 def unstated(rows: Iterable[LoadTestRow]) -> tuple[str, ...]:
-    """Return what rows do not state and the model has to take for granted, in sentences."""
+    """Return what the rows do not state and the model has to assume, in sentences."""
     count = sum(data_centres(row) > 1 and row.client_share is None for row in rows)
     if not count:
         return ()
@@ -134,7 +134,7 @@ def _refuse(row: LoadTestRow, where: str) -> None:
 
 
 def request_class(row: LoadTestRow) -> str | None:
-    """Return the class of the network that a row is about; None for all requests."""
+    """Return the network class of a row; None if the row covers all requests."""
     name = (row.request_class or ALL).lower()
     return "read" if name in READS else "write" if name in WRITES else None
 
@@ -153,7 +153,7 @@ def _read_fraction(row: LoadTestRow, where: str) -> float:
 
 
 def _usual_nodes(rf: int | tuple[int, ...]) -> int | tuple[int, ...]:
-    """Return as many nodes as replicas, three at least, where the table does not say how many there were."""
+    """Return the assumed number of nodes if a table states none: as many as replicas, at least three."""
     return tuple(max(each, 3) if each else 0 for each in rf) if isinstance(rf, tuple) else max(rf, 3)
 
 
@@ -167,7 +167,7 @@ def _cluster(row: LoadTestRow) -> str | None:
 
 
 def excess(scenario: CassandraScenario, tests: Sequence[LoadTest[CassandraScenario]]) -> Sequence[Excess]:
-    """Return what a layout has that no row had: clients elsewhere, limits that may bind, and a full page cache.
+    """Return how a layout differs from all rows: client locations, limits that may bind, a page cache that overflows.
 
     The distances are 0, so bands stay as wide. With n requests under way, a cluster completes what n closed clients do,
     and the prior of what a miss takes is wide.
@@ -187,7 +187,7 @@ def excess(scenario: CassandraScenario, tests: Sequence[LoadTest[CassandraScenar
 
 
 def undecided(row: TableRow, trained: Sequence[TableRow]) -> str:
-    """Return what no fitted row tells of a row's layout, and which row would decide it; empty if nothing."""
+    """Return what the fitted rows leave undetermined about a row's layout, and which row would help; or empty."""
     layout, known = row.layout, [each.layout for each in trained]
     reading = [each for each in trained if each.layout.read_fraction > 0]
     found = unmixed(layout, known) or (_cache_undecided(row, reading) if layout.read_fraction > 0 else "")
@@ -215,7 +215,7 @@ def undecided(row: TableRow, trained: Sequence[TableRow]) -> str:
 
 
 def _cache_undecided(row: TableRow, trained: Sequence[TableRow]) -> str:
-    """Return what rows with reads leave open of how many reads miss the page cache, and how long those take."""
+    """Return what the read rows leave undetermined about page-cache misses: how many there are, or their duration."""
     state, states = row.layout.cache_state, {each.layout.cache_state for each in trained}
     if state not in states:
         return f"their page cache was never {state}; a row with cache_state {state} would decide it"
@@ -252,7 +252,7 @@ def _ends(numbers: Sequence[float]) -> str:
 
 
 def _waits_far(layout: CassandraScenario) -> bool:
-    """Whether requests of clients wait for another data centre than their own."""
+    """Whether some clients' requests wait for a remote data centre."""
     replicas = layout.rf_by_dc()
     for level in layout.levels().values():
         for dc, clients in enumerate(layout.shares_by_dc()):
@@ -269,7 +269,7 @@ def _all_links(layout: CassandraScenario) -> frozenset[str]:
 _GENERATOR_OVER, _GENERATOR_SHARE = 4.0, 0.1
 # The middle of the load generator's prior: its ceiling over the cluster's, or its work over an unloaded request,
 # whichever means less work.
-_FALLEN = 1.5  # times the scatter of a repeat by which throughput must fall with more clients, to be no chance
+_FALLEN = 1.5  # a fall of throughput with more clients counts from this multiple of a repeat's scatter
 # As shares of the shortest time, in the middle of the prior: guesses after what record 28 saw on a lab.
 _ON_ONE_HOST = {"wake_s": 0.5, "timer_s": 0.3, "neighbour_s": 0.3}
 TIMES = ("delay_s", "coordinator_s", "mutation_s", "read_s")
@@ -313,7 +313,7 @@ def priors(rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
 
 
 def _of_clusters(rows: Sequence[TableRow]) -> list[Parameter]:
-    """Return the parameters of each cluster or version but that with most rows."""
+    """Return the parameters of each cluster or version except the one with the most rows."""
     counts = Counter(row.layout.cluster for row in rows)
     first = max(counts, key=lambda name: (counts[name], str(name)))
     return [
@@ -328,7 +328,7 @@ def _named(name: str) -> Parameter:
 
 
 def _round_trip_s(row: TableRow) -> float:
-    """Return the round trip that a request of a row waits for: none where its data centre is enough."""
+    """Return the round trip that a row's requests wait for; 0 if the local data centre is enough."""
     layout = row.layout
     if layout.dcs == 1 or all(level.startswith("LOCAL") or level in ("ONE",) for level in layout.levels().values()):
         return 0.0
@@ -336,7 +336,7 @@ def _round_trip_s(row: TableRow) -> float:
 
 
 def _falls_at(rows: Sequence[TableRow]) -> int:
-    """Return the most clients of a layout whose throughput fell beyond its peak; 0 if none did."""
+    """Return the most clients of a layout whose throughput fell after its peak; 0 if none fell."""
     curves: dict[object, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         if row.load.kind == "closed" and THROUGHPUT in row.measured:

@@ -46,7 +46,7 @@ Gibibytes = Annotated[float, Field(gt=0, le=1e6)]
 
 
 def read_gib(text: str) -> float:
-    """Return GiB from a number of them, or from a size with its unit.
+    """Read GiB from a plain number or from a size with a unit.
 
     Raises
     ------
@@ -269,7 +269,7 @@ class CassandraScenario(ClusterScenario):
         return {operation: found[operation] for operation in self.mix()}
 
     def mix(self) -> dict[str, float]:
-        """Return the shares of reads and writes that are not 0."""
+        """Return the non-zero shares of reads and writes."""
         shares = {"read": self.read_fraction, "write": 1 - self.read_fraction}
         return {operation: share for operation, share in shares.items() if share > 0}
 
@@ -279,24 +279,24 @@ class CassandraScenario(ClusterScenario):
         return super().unequal or isinstance(self.rtt, tuple)
 
     def in_flight_at_node(self) -> int | None:
-        """Return the requests that drivers may have under way at each node on average; None without a limit."""
+        """Return the mean driver limit on requests in flight per node; None without a limit."""
         if self.connections is None and self.in_flight is None:
             return None
         return (self.connections or USUAL_CONNECTIONS) * (self.in_flight or USUAL_IN_FLIGHT)
 
     def cold_share(self) -> float:
-        """Return the share of the reads whose rows are not in the page cache, if all keys are equally likely."""
+        """Return the share of reads that miss the page cache if all keys are equally likely."""
         cold = {"warm": 0.0, "mixed": 0.5, "cold": 1.0}[self.cache_state]
         return cold + (1 - cold) * self.beyond_cache()
 
     def beyond_cache(self) -> float:
-        """Return the share of the data on a node that its page cache has no room for; 0 if either is not given."""
+        """Return the share of a node's data beyond its page cache; 0 if either size is not given."""
         if self.data_gib is None or self.cache_gib is None:
             return 0.0
         return max(1 - float(self.cache_gib) / float(self.data_gib), 0.0)
 
     def without_effect(self) -> tuple[str, ...]:
-        """Return a sentence for each field that was set and changes nothing."""
+        """Return a sentence for each field that was set but has no effect."""
         return (
             *self._idle_sizes(),
             *(["rtt has no effect: the layout has one data centre"] if self.dcs == 1 and self.rtt != "1ms" else []),
@@ -337,7 +337,7 @@ class CassandraScenario(ClusterScenario):
         yield f"speculative_retry has no effect: {words}"
 
     def retries_reads(self) -> bool:
-        """Return whether slow reads are sent to one more replica, and there is one."""
+        """Return whether slow reads are retried and a spare replica exists."""
         if self.speculative_retry is None or not self.read_fraction:
             return False
         replicas = self.rf_by_dc()
@@ -347,7 +347,7 @@ class CassandraScenario(ClusterScenario):
         )
 
     def given(self) -> dict[str, Any]:
-        """Return the fields that are set; a round trip only where there are two data centres."""
+        """Return the fields that are set; the round trip only if there are two or more data centres."""
         return {name: value for name, value in super().given().items() if self.dcs > 1 or name != "rtt"}
 
     def round_trips_s(self) -> tuple[tuple[float, ...], ...]:

@@ -44,32 +44,32 @@ class EncryptedLinks(System[S]):
     """
 
     def values(self, fitted: Fitted, scenario: S) -> dict[str, Number]:
-        """Return all parameter values of a layout, with the costs of encryption if links are encrypted."""
+        """Return all parameter values of a layout, including encryption costs if links are encrypted."""
         own = fitted.values(self.parameters)
         return {**own, **_costs(scenario, max(np.size(each) for each in own.values()))}
 
     def median_values(self, fitted: Fitted, scenario: S) -> dict[str, float]:
-        """Return one value of each parameter; costs of encryption are medians over their draws."""
+        """Return one value of each parameter; encryption costs are medians over their draws."""
         return {**fitted.median_values(self.parameters), **_medians(scenario, len(fitted.draws))}
 
     def prior_values(self, scenario: S) -> Values:
-        """Return the prior median of each parameter, with the median costs of encryption."""
+        """Return the prior median of each parameter, with median encryption costs."""
         return {**super().prior_values(scenario), **_medians(scenario, 1)}
 
     def upper_bound(self, scenario: S) -> S | None:
-        """Return an encrypted layout without its encryption, which completes at least as much."""
+        """Return an encrypted layout without encryption, whose throughput is at least as high."""
         return None if _encryption(scenario) is None else changed(scenario, **_PLAIN)
 
 
 def encryption_excess(scenario: Any) -> tuple[Excess, ...]:
-    """Return how far encrypted links are outside the load tests, none of which had any."""
+    """Return how far encrypted links lie outside the load tests, which had none."""
     if scenario.encryption is None:
         return ()
     return (Excess(_DOUBLINGS, f"{_LINKS[scenario.encryption]}: not load-tested, {_SOURCE} apart from this system"),)
 
 
 def encryption_notes(case: Case[Any]) -> list[str]:
-    """Return notes on the cost of encryption: what is known of it, and the capacity at both ends and without it."""
+    """Return notes on encryption: its cost, the capacity at either end of the cost and without it, and handshakes."""
     scenario = case.scenario
     if scenario.encryption is None:
         return []
@@ -140,12 +140,12 @@ def _in_kernel(scenario: Any) -> bool:
 
 
 def _costs(scenario: Any, count: int) -> dict[str, Number]:
-    """Return the costs of encryption by draw; none if no link is encrypted."""
+    """Return the costs of encryption by draw; empty if no link is encrypted."""
     return {} if _encryption(scenario) is None else _exchanges(scenario, _work(count, _in_kernel(scenario)))
 
 
 def _exchanges(scenario: Any, work: Work) -> dict[str, Number]:
-    """Return the costs of an exchange at one end; a client's has its share of handshakes."""
+    """Return the costs of an exchange at one end; a client's cost includes its share of handshakes."""
     client_s = work.exchange_s + (scenario.reconnects or 0.0) * work.handshake_s
     return {CLIENT_S: client_s, INTERNODE_S: work.exchange_s}
 

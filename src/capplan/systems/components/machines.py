@@ -1,4 +1,4 @@
-"""Fields of a scenario that say which machines a layout has: their cores, and how fast these are."""
+"""Scenario fields for machines: their cores and core speed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Speed = Annotated[float, Field(gt=0, le=100)]
 
 
 def machines_in_words(scenario: Scenario, **machines: str) -> list[str]:
-    """Return machines that differ from the load tests' in words, such as `nodes of 48 cores and 1.2 times as fast`.
+    """Return in words the machines that differ from the load tests', such as `nodes of 48 cores and 1.2 times as fast`.
 
     Parameters
     ----------

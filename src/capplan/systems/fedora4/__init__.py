@@ -27,7 +27,7 @@ _SITUATIONS = {
 
 
 class Fedora4(System[Fedora4Scenario]):
-    """Repository cluster with reads, creates and deletes from four regions."""
+    """A repository cluster with reads, creates and deletes from four regions."""
 
     name = "fedora4"
     summary = (

@@ -71,7 +71,7 @@ def round_trip_s(scenario: Fedora4Scenario, values: Values) -> Number:
 
 
 def delete_wait_s(nodes: int, values: Values) -> Number:
-    """Return the time that a delete waits without using a core, seconds.
+    """Return how long a delete waits without using a core, seconds.
 
     It was measured on one, three and four nodes. Two nodes are assumed to be like three; the time on more than four is
     that on four times a wide guess.
@@ -89,7 +89,7 @@ def _flow(scenario: Fedora4Scenario, values: Values, name: str) -> Step:
 
 
 def _at_node(scenario: Fedora4Scenario, values: Values, name: str) -> Step:
-    """Return the flow of a request at its node: its own work, the work of its peers, and the wait of a delete."""
+    """Return the flow of a request at its node: its own work, its peers' work, and the wait of a delete."""
     nodes = scenario.nodes
     own = values["read_s"] + (values["send_s"] if nodes > 1 else 0.0) + (0.0 if name == "read" else values["write_s"])
     steps: list[Step] = [Visit(NODE, Erlang(own / scenario.node_speed, _STAGES), name="work", member="node")]
@@ -101,7 +101,7 @@ def _at_node(scenario: Fedora4Scenario, values: Values, name: str) -> Step:
 
 
 def _announcement(scenario: Fedora4Scenario, values: Values) -> Step:
-    """Return the work of all nodes but the request's own, for which it does not wait."""
+    """Return the detached work of all nodes other than the request's own."""
     handled = Visit(NODE, Erlang(values["peer_s"] / scenario.node_speed, _STAGES), name="peer", member="peer")
     elsewhere = If("peer", "node", Sequence(()), handled)
     announced = FanOut("every", "peer", elsewhere, 0, name="announce")

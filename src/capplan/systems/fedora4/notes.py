@@ -1,4 +1,4 @@
-"""What a reader must know of a prediction of `fedora4`, and what an outage leaves."""
+"""Notes on a prediction of `fedora4`, and what remains after an outage."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FARTHEST = 3.0  # doublings, of a share of writes
 
 
 def excess_of_rates(scenario: Fedora4Scenario, tests: Sequence[LoadTest[Fedora4Scenario]]) -> Sequence[Excess]:
-    """Return how far the share of writes lies above that of the measured capacities."""
+    """Return how far the share of writes lies above that of the tested capacities."""
     measured = [t.scenario.write_share for t in tests if any(row.quantity == "capacity" for row in t.rows)]
     if not measured or scenario.write_share <= (known := max(measured)):
         return []
@@ -59,7 +59,7 @@ def _writes_notes(scenario: Fedora4Scenario) -> list[str]:
 
 
 def outages(case: Case[Fedora4Scenario], losses: Sequence[Loss]) -> tuple[Remainder, ...]:
-    """Return what is left without some nodes, by default one: each has all the data."""
+    """Return what remains without some nodes, by default one: each node has all the data."""
     return tuple(_without(case, loss.counts["node"]) for loss in losses or (Loss({"node": 1}),))
 
 
@@ -74,7 +74,7 @@ def _without(case: Case[Fedora4Scenario], count: int) -> Remainder:
 
 
 def offset(scenario: Fedora4Scenario, values: Values) -> Offset:
-    """Return the clients' round trip, which varies as in the document; the time in the cluster is less certain."""
+    """Return the clients' round trip with its documented variation; times in the cluster are less certain."""
     each = dict.fromkeys(STATISTICS, round_trip_s(scenario, values))
     return Offset(dict.fromkeys(REPORTED, each), ModelError(REPEATABILITY["region"]))
 
@@ -86,7 +86,7 @@ def workers(scenario: Fedora4Scenario) -> Mapping[str, Number]:
 
 
 class Fedora4Notes(Notes[Fedora4Scenario]):
-    """What a reader must know of `fedora4`."""
+    """Notes on predictions of `fedora4`."""
 
     assignment = (
         "The load tests cannot tell: all forms fit them alike, because no latency was measured between idle and "
@@ -103,7 +103,7 @@ class Fedora4Notes(Notes[Fedora4Scenario]):
     )
 
     def claims(self, scenario: Fedora4Scenario) -> tuple[str, ...]:
-        """Return what the document says without a measurement, to stand beside the prediction."""
+        """Return what the document states without a measurement, to show beside the prediction."""
         if scenario.nodes <= MEASURED_NODES or scenario.write_share > _FEW_WRITES:
             return ()
         share = _FEW_WRITES if scenario.write_share else 0.0

@@ -67,7 +67,7 @@ def _predicted(test: LoadTest[Fedora4Scenario], values: Values) -> dict[str, Flo
 
 
 def _throttled_s(row: Evidence, scenario: Fedora4Scenario, values: Values, unloaded_s: Number) -> Number:
-    """Return the mean time of a throttled run, from the unloaded time of clients in the scenario's region."""
+    """Return the mean time of a throttled run, from the unloaded time of the region's clients."""
     inside = unloaded_s - round_trip_s(scenario, values)
     first = values["first_request_s"] if starts_cold(row) else 0.0
     return throttled_mean_s(
@@ -84,7 +84,7 @@ def starts_cold(row: Evidence) -> bool:
 
 
 def throttled_mean_s(response_s: Number, first_s: Number, *, users: int, requests: int) -> Number:
-    """Return the mean response time of a paced run without queueing, in which first requests take longer, seconds.
+    """Return the mean response time of a paced run without queueing, including slower first requests, seconds.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ class Fedora4Observations(Observations[Fedora4Scenario]):
         return ""
 
     def scored(self, row: Evidence) -> Scored | None:
-        """Let rules learn times and capacities from the number of nodes.
+        """Compare times and capacities with rules over the number of nodes.
 
         Throttled runs of one length are a family: their times share the first requests. Reads by clients of the
         servers' own region, below the capacity, are like reads alone.

@@ -63,7 +63,7 @@ _SITUATIONS = {
 
 
 class Openprovider(EncryptedLinks[OpenproviderScenario]):
-    """AAA (RADIUS) policy server on one or more data centres."""
+    """An AAA (RADIUS) policy server in one or more data centres."""
 
     name = "openprovider"
     summary = (
@@ -101,7 +101,7 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
     round_trips_by_dc = staticmethod(round_trips_by_dc)
 
     def other_assignment(self, scenario: OpenproviderScenario, values: Values) -> Network:
-        """Return the network with cores in turn, the furthest form that the load tests do not rule out."""
+        """Return the network with round-robin assignment to cores, the most extreme form that the load tests allow."""
         return self.network(scenario, values, 1.0).with_assignment("round_robin")
 
     def layout(self, scenario: OpenproviderScenario, values: Values) -> str:
@@ -134,17 +134,17 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
         return ", ".join(parts)
 
     def values(self, fitted: Fitted, scenario: OpenproviderScenario) -> dict[str, Number]:
-        """Return all parameter values of a layout, with the data factor of production unless one is given."""
+        """Return all parameter values of a layout; without a given data factor, with that of production."""
         own = super().values(fitted, scenario)
         return own if scenario.data_factor is not None else {**own, DATA_FACTOR: data_factors(len(fitted.draws))}
 
     def median_values(self, fitted: Fitted, scenario: OpenproviderScenario) -> dict[str, float]:
-        """Return one value of each parameter, with the median data factor of production unless one is given."""
+        """Return one value of each parameter; without a given data factor, with the median of production."""
         own = super().median_values(fitted, scenario)
         return own if scenario.data_factor is not None else {**own, DATA_FACTOR: float(data_factors(1)[0])}
 
     def assumed_data(self, scenario: OpenproviderScenario) -> str:
-        """Return that a plan is for production data unless a data factor is given."""
+        """Return that the plan assumes production data unless a data factor is given."""
         return "production data" if scenario.data_factor is None else ""
 
     def resource_name(self, scenario: OpenproviderScenario, resource: str) -> str:
@@ -162,7 +162,7 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
         return tuple({"node": nodes, "front": fronts} for nodes, fronts in counts)
 
     def offered_per_s(self, scenario: OpenproviderScenario, values: Values) -> float | None:
-        """Return the offered peak rate; the median over draws where a mean rate is given."""
+        """Return the offered peak rate; if a mean rate is given, the median over draws."""
         if scenario.tps_mean is None:
             return super().offered_per_s(scenario, values)
         return float(np.median(burst_ratio(scenario, values))) * float(np.max(scenario.tps_mean))

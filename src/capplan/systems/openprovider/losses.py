@@ -1,4 +1,4 @@
-"""Outages of nodes and data centres, round trips between these, and what is left."""
+"""Outages of nodes and data centres, round trips between data centres, and what remains."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TIMES = {each.name for each in PARAMETERS if each.unit == "s"}
 
 
 def offset(scenario: OpenproviderScenario, values: Values, down: tuple[int, ...] = ()) -> Offset:
-    """Return the latencies of an idle system in which everything but the round trips takes no time.
+    """Return the latencies of an idle system in which only round trips take time.
 
     Their length is known where it is given. Where it follows from the distance, draws of the fibre's detour vary it.
     As many Cassandra nodes of each data centre as `down` says are lost.
@@ -66,14 +66,14 @@ def _alike(scenario: OpenproviderScenario, down: tuple[int, ...]) -> tuple[Openp
 def _idle_times_s(
     scenario: OpenproviderScenario, down: tuple[int, ...], middle: tuple[tuple[str, float], ...]
 ) -> dict[str, tuple[float, ...]]:
-    """Return mean and percentiles by request class where only round trips take time, at one value of each parameter."""
+    """Return mean and percentiles by request class if only round trips take time, at one value per parameter."""
     instant = {name: value * (_NOTHING if name in _TIMES else 1.0) for name, value in middle}
     figures = Solution(network(scenario, instant, 1.0, down), REPORTED).idle
     return {name: tuple(float(row[0]) for row in figures.latencies_s(name)) for name in figures.asked}
 
 
 def round_trips_by_dc(scenario: OpenproviderScenario, values: Values) -> tuple[tuple[float, ...], ...]:
-    """Return the round trips between data centres, seconds (dcs, dcs), medians over draws; empty with one."""
+    """Return the round trips between data centres, seconds (dcs, dcs), medians over draws; empty for a single one."""
     one_way_s, dcs = build_cluster(scenario, values).wan_s, range(scenario.dcs)
     if scenario.dcs == 1:
         return ()
@@ -81,7 +81,7 @@ def round_trips_by_dc(scenario: OpenproviderScenario, values: Values) -> tuple[t
 
 
 def round_trips_s(scenario: OpenproviderScenario, values: Values) -> tuple[float, float]:
-    """Return the shortest and the longest round trip between data centres, seconds, 0 in one; medians over draws."""
+    """Return the shortest and longest round trip between data centres, seconds, medians over draws; 0 for one DC."""
     rows = round_trips_by_dc(scenario, values)
     found = [each for a, row in enumerate(rows) for b, each in enumerate(row) if a != b]
     return min(found, default=0.0), max(found, default=0.0)

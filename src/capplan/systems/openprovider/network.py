@@ -88,7 +88,7 @@ def network(scenario: OpenproviderScenario, values: Values, rate_per_s: Number, 
 
 
 def burst_ratio(scenario: OpenproviderScenario, values: Values) -> Number:
-    """Return the peak rate over the mean rate: as given, or as the load tests had it."""
+    """Return the ratio of peak to mean rate: as given, or as in the load tests."""
     if scenario.burst_ratio is not None:
         return scenario.burst_ratio
     # Bursts alone can't exceed the mean rate; a fit may propose draws that far out, which explain no load test.
@@ -97,7 +97,7 @@ def burst_ratio(scenario: OpenproviderScenario, values: Values) -> Number:
 
 
 def served(scenario: OpenproviderScenario, cluster: Cluster) -> dict[int, float]:
-    """Return the share of the clients by data centre; those that have none left take their clients to the others.
+    """Return the share of clients by data centre, after taking over those of data centres that cannot serve.
 
     A data centre needs live Cassandra nodes and RADIUS servers. Standbys serve if no other data centre is left.
 
@@ -113,7 +113,7 @@ def served(scenario: OpenproviderScenario, cluster: Cluster) -> dict[int, float]
 
 
 def _classes(scenario: OpenproviderScenario, values: Values, cluster: Cluster) -> tuple[RequestClass, ...]:
-    """Return the request classes: each message goes to a data centre and to a RADIUS server there, which asks."""
+    """Return the request classes: each message goes to a RADIUS server in a data centre, which queries Cassandra."""
     shares, costs = served(scenario, cluster), build_costs(scenario, values)
 
     def by_dc(each: Costs, level: str, operation: str) -> dict[int, Step]:
@@ -135,7 +135,7 @@ def _classes(scenario: OpenproviderScenario, values: Values, cluster: Cluster) -
 
 
 def build_cluster(scenario: OpenproviderScenario, values: Values, down: tuple[int, ...] = ()) -> Cluster:
-    """Return the Cassandra cluster of a scenario, with some nodes of each data centre down."""
+    """Return a scenario's Cassandra cluster with some nodes down in each data centre."""
     return Cluster(
         nodes=scenario.nodes_by_dc(),
         rf=scenario.rf_by_dc(),
@@ -170,12 +170,12 @@ def build_costs(scenario: OpenproviderScenario, values: Values) -> Costs:
 
 
 def _data_factor(scenario: OpenproviderScenario, values: Values) -> Number:
-    """Return the given data factor, else that of the parameter values; values of a load test have none."""
+    """Return the given data factor, else that in the parameter values; values of a load test have factor 1."""
     return values.get(DATA_FACTOR, 1.0) if scenario.data_factor is None else scenario.data_factor
 
 
 def _links(scenario: OpenproviderScenario, values: Values, speed: float) -> dict[str, Exchanges]:
-    """Return the encryption costs of one exchange, by operation, at cores of some speed."""
+    """Return the encryption costs of one exchange by operation, at a given core speed."""
     return dict.fromkeys(("read", "write"), encrypted(scenario.encryption, values).times(1 / speed))
 
 
@@ -225,13 +225,13 @@ def pauses(
 
 
 def _weighted(parts: list[tuple[Number, Number]]) -> Number:
-    """Return the mean of values with their weights."""
+    """Return the weighted mean of values."""
     mean: Number = sum(weight * value for weight, value in parts) / sum(weight for weight, _ in parts)
     return mean
 
 
 def _front_s(scenario: OpenproviderScenario, values: Values, name: str) -> Number:
-    """Return the service demand of a message at a RADIUS server, with its end of encrypted links to Cassandra."""
+    """Return the service demand of a message at a RADIUS server, including its end of encrypted links to Cassandra."""
     links = _links(scenario, values, scenario.front_speed)
     exchanges = [links[operation].client for operation in OPERATIONS[name]]
     return values["front_s"] / scenario.front_speed + sum((each for each in exchanges if each is not None), 0.0)

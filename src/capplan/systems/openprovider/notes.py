@@ -1,4 +1,4 @@
-"""What a reader must know of a prediction of `openprovider`."""
+"""Notes on a prediction of `openprovider`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _BY_LINK = {
 
 
 def excess(scenario: OpenproviderScenario, tests: Sequence[LoadTest[OpenproviderScenario]]) -> Sequence[Excess]:
-    """Return how far the layout lies outside the documented tests in what has no measured range.
+    """Return how far the layout lies outside the documented tests on axes without a measured range.
 
     These are wide-area links, consistency levels, requests of a session, bursts, encryption, and clients that are
     spread unevenly: by how many doublings the busiest data centre has more than its even share.
@@ -66,7 +66,7 @@ def excess(scenario: OpenproviderScenario, tests: Sequence[LoadTest[Openprovider
 
 
 def _data(scenario: OpenproviderScenario) -> Sequence[Excess]:
-    """Return how far production data are from those of the tests, unless the scenario gives a factor."""
+    """Return how far production data are from the tests' data, unless the scenario gives a factor."""
     if scenario.data_factor is not None:
         return []
     words = "production data: the load tests ran on fresh data"
@@ -74,7 +74,7 @@ def _data(scenario: OpenproviderScenario) -> Sequence[Excess]:
 
 
 def _mix(scenario: OpenproviderScenario) -> Sequence[Excess]:
-    """Return how far the requests of a session lie from those of the tests, which had one kind of session."""
+    """Return how far a session's requests are from those of the tests, which had one kind of session."""
     if scenario.mix is None:
         return []
     mix = scenario.session_mix
@@ -85,7 +85,7 @@ def _mix(scenario: OpenproviderScenario) -> Sequence[Excess]:
 
 
 def _bursts(scenario: OpenproviderScenario) -> Sequence[Excess]:
-    """Return how far a given burst ratio lies from that of the tests, which the fit only infers."""
+    """Return how far a given burst ratio is from that of the tests, which is only inferred by the fit."""
     if scenario.burst_ratio is None:
         return []
     words = f"a burst ratio of {scenario.burst_ratio:g}: that of the tests was not measured"
@@ -112,7 +112,7 @@ def _wan(scenario: OpenproviderScenario, tests: Sequence[LoadTest[OpenproviderSc
 
 
 def _round_trips(longest_s: float, known_s: float, inside: OpenproviderScenario) -> Sequence[Excess]:
-    """Return how far given round trips lie from those of the test, which are known by their distance only."""
+    """Return how far given round trips are from those of the test, which are only known by distance."""
     words = f"round trips of up to {longest_s * 1e3:g} ms: the test's distance makes them about {known_s * 1e3:.1f} ms"
     return [Excess(max(_doublings(longest_s, known_s, _LEAST_ROUND_TRIP_S), _GIVEN), words, inside)]
 
@@ -132,7 +132,7 @@ def _levels_note(case: Case[OpenproviderScenario]) -> str:
 
 
 def _session_notes(case: Case[OpenproviderScenario], figures: Figures) -> list[str]:
-    """Return what a reader must know of sessions that are not found."""
+    """Return notes on sessions that are not found."""
     shown, heavy = compared(case, figures)
     if not shown:
         return []
@@ -155,7 +155,7 @@ def _session_notes(case: Case[OpenproviderScenario], figures: Figures) -> list[s
 
 
 def _elsewhere(scenario: OpenproviderScenario) -> str:
-    """Say how many messages go to another data centre than the start of their session."""
+    """Return in words how many messages go to another data centre than their session's start."""
     if scenario.client_share is None:
         return f"With {scenario.dcs} data centres in turn, {scenario.dcs - 1} of {scenario.dcs} messages"
     other = 1 - sum(share**2 for share in scenario.client_share)
@@ -167,7 +167,7 @@ def _levels(hypothesis: Hypothesis) -> tuple[str, str]:
 
 
 def _policing_tier(evidence: Sequence[Evidence], scenario: OpenproviderScenario) -> tuple[float, str]:
-    """Return the rate that the RADIUS servers sustain at least, and the test that shows it."""
+    """Return a lower bound of the rate that the RADIUS servers sustain, and the test that shows it."""
     seen = max(row.value for row in select(evidence, quantity="incoming_rate", scenario="TS1"))
     nodes, spread = sum(scenario.fronts_by_dc()), ""
     tier = seen * nodes
@@ -193,7 +193,7 @@ def _front_caution(evidence: Sequence[Evidence], scenario: OpenproviderScenario,
 
 
 def _production_caution(case: Case[OpenproviderScenario]) -> list[str]:
-    """Say that production data are assumed, and what the layout carries on the fresh data of the load tests."""
+    """Return a warning that production data are assumed, with the layout's capacity on the tests' fresh data."""
     if case.scenario.data_factor is not None:
         return []
     fresh = changed(case.scenario, data_factor=1.0, tps=None, tps_mean=None, slo=())
@@ -205,7 +205,7 @@ def _production_caution(case: Case[OpenproviderScenario]) -> list[str]:
 
 
 class OpenproviderNotes(Notes[OpenproviderScenario]):
-    """What a reader must know of `openprovider`."""
+    """Notes on predictions of `openprovider`."""
 
     assignment = (
         "The load tests report times at the highest rate only. There all forms must agree, so those that stretch more "
@@ -222,7 +222,7 @@ class OpenproviderNotes(Notes[OpenproviderScenario]):
     )
 
     def claims(self, scenario: OpenproviderScenario) -> tuple[str, ...]:
-        """Return what the document says without a measurement, to stand beside the prediction."""
+        """Return what the document states without a measurement, to show beside the prediction."""
         rows = select(self.evidence, quantity="incoming_rate", dcs=scenario.dcs, proxy=False, ldap=False)
         nodes = sum(scenario.nodes_by_dc())
         if not rows or nodes == 3 * scenario.dcs:
@@ -235,7 +235,7 @@ class OpenproviderNotes(Notes[OpenproviderScenario]):
         )
 
     def cautions(self, case: Case[OpenproviderScenario], capacity: Band, figures: Figures) -> list[str]:
-        """Return what older data, workers of unequal data centres and the RADIUS servers may change."""
+        """Return warnings about older data, workers of unequal data centres, and the RADIUS servers."""
         del figures
         cautions = _production_caution(case)
         if case.solution.bottleneck != "workers":
@@ -243,7 +243,7 @@ class OpenproviderNotes(Notes[OpenproviderScenario]):
         return cautions
 
     def notes(self, case: Case[OpenproviderScenario], capacity: Band, figures: Figures) -> list[str]:
-        """Return what else a reader must know of the bottleneck, consistency levels, sessions and production data."""
+        """Return further notes on the bottleneck, consistency levels, sessions and production data."""
         notes = []
         if case.solution.bottleneck == "cassandra-storage":
             notes.append(

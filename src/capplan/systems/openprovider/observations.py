@@ -130,7 +130,7 @@ class OpenproviderObservations(Observations[OpenproviderScenario]):
         return "rate" if row.quantity == "incoming_rate" else "time"
 
     def scored(self, row: Evidence) -> Scored | None:
-        """Let rules learn capacities and times from the number of Cassandra nodes."""
+        """Compare capacities and times with rules over the number of Cassandra nodes."""
         if row.ldap or row.quantity == "busy_workers" or row.dcs is None or row.cass_nodes is None:
             return None
         nodes = float(row.dcs * row.cass_nodes)

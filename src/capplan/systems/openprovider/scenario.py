@@ -63,7 +63,7 @@ class SessionMix(NamedTuple):
 
     @property
     def reads(self) -> float:
-        """Mean number of reads: every request but the start reads."""
+        """Mean number of reads: every request except the start reads."""
         return self.total - 1
 
     @property
@@ -73,7 +73,7 @@ class SessionMix(NamedTuple):
 
 
 class SentSession(NamedTuple):
-    """Requests that are sent one after another: their classes, and how many of these there are for each session."""
+    """Requests sent one after another: their classes, and the number of such sequences per session."""
 
     name: str
     classes: tuple[str, ...]
@@ -105,13 +105,13 @@ def read_mix(text: str) -> SessionMix:
 
 
 def normal_form(text: str | None) -> str | None:
-    """Return a mix as it is written here; None for that of the load tests."""
+    """Return a mix in normal form; None for that of the load tests."""
     mix = USUAL if text is None else read_mix(text)
     return None if mix == USUAL else mix_text(mix._asdict())
 
 
 def sent_sessions(mix: SessionMix) -> tuple[SentSession, ...]:
-    """Return what is sent as a session of the network, with the mean numbers of requests of the mix."""
+    """Return the network's sessions for a mix, with the same mean numbers of requests."""
     begins: defaultdict[tuple[int, int], float] = defaultdict(float)
     left = {"auth": 0.0, "update": 0.0}
     for weight, auth, updates in _whole(mix):
@@ -133,7 +133,7 @@ def sent_sessions(mix: SessionMix) -> tuple[SentSession, ...]:
 
 
 def _whole(mix: SessionMix) -> Iterator[tuple[float, int, int]]:
-    """Yield weights, and whole numbers of authorizations and updates; a session with more of one has more of both."""
+    """Yield weights with numbers of authorizations and updates; a session with more of one never has fewer of both."""
     numbers = mix.auth, mix.acct - 1
     ends = sorted({0.0, *(number % 1 for number in numbers), 1.0})
     for low, high in pairwise(ends):
@@ -396,7 +396,7 @@ class OpenproviderScenario(ClusterScenario):
         return USUAL if self.mix is None else read_mix(self.mix)
 
     def statements_per_request(self) -> float:
-        """Return the mean number of statements that a request makes."""
+        """Return the mean number of Cassandra statements per request."""
         mix = self.session_mix
         return (mix.reads + mix.writes) / mix.total
 
@@ -405,7 +405,7 @@ class OpenproviderScenario(ClusterScenario):
         return {name: value for name, value in super().given().items() if self.rtt is None or name != "distance"}
 
     def without_effect(self) -> tuple[str, ...]:
-        """Return what is said of the distance of a single data centre."""
+        """Return sentences on the distance and round trip of a single data centre, which have no effect."""
         if self.dcs > 1:
             return ()
         usual = defaults_of(type(self))
@@ -431,5 +431,5 @@ DOUBLINGS = math.log2(_PRODUCTION.median)
 
 
 def data_factors(count: int) -> FloatArray:
-    """Return the factor by draw (count,); the median if there is one."""
+    """Return the production data factor by draw (count,); the median for a single draw."""
     return _PRODUCTION.draws(count, _STREAM)

@@ -1,4 +1,4 @@
-"""Probability that an interim message finds no session, because it overtakes the row that the start has written.
+"""Probability that an interim message finds no session because it overtakes the row written by the start.
 
 The scenario's consistency levels come first, then others for comparison. A figure is the median over parameter draws of
 a sampled probability. Its band combines the spread of the parameters, the model error of times and the sampling error.
@@ -64,7 +64,7 @@ def sessions_not_found(case: Case[OpenproviderScenario], figures: Figures) -> tu
 
 
 def compared(case: Case[OpenproviderScenario], figures: Figures) -> tuple[tuple[Levels, ...], tuple[Levels, ...]]:
-    """Return the levels to compare, those of the scenario first, and the levels that would overload Cassandra."""
+    """Return the levels to compare, the scenario's first, and the levels that would overload Cassandra."""
     alone = sum(share > 0 for share in case.scenario.shares_by_dc()) == 1
     if alone or float(np.median(figures.point.drop_rate)) > MAX_DROP_RATE:
         return (), ()
@@ -76,7 +76,7 @@ def compared(case: Case[OpenproviderScenario], figures: Figures) -> tuple[tuple[
 
 @dataclass(frozen=True)
 class _Sampled:
-    """A layout at its offered rate, at a few draws of its parameters."""
+    """A layout at its offered rate, at a few parameter draws."""
 
     case: Case[OpenproviderScenario]
     figures: Figures
@@ -148,7 +148,7 @@ class _Sampled:
         return bool(np.max(np.median(self.load(read).utilisation[-1], axis=0)) >= 1)
 
     def load(self, read: str) -> Load:
-        """Return the utilisation of Cassandra's cores by phase, and by unequal DC, with reads at another level."""
+        """Return the utilisation of Cassandra's cores by phase, and by unequal DC, if reads use another level."""
         analysis, scenario = self.figures.analysis, self.scenario
         more = [
             self._replicas_read(read, dc) - self._replicas_read(scenario.consistency_read, dc)
@@ -179,7 +179,7 @@ class _Sampled:
         return np.asarray(np.average(loads, axis=0, weights=list(counts.values()))[self.chosen])
 
     def _read_s(self) -> Number:
-        """Return the service demand of one more replica per read, with the messages at both ends."""
+        """Return the service demand of one additional replica per read, including the messages at both ends."""
         return self.costs.read * (1 + self.costs.unseen) + 2 * self.costs.exchange_s("read")
 
     def _replicas_read(self, read: str, dc: int) -> FloatArray:
@@ -205,7 +205,7 @@ class _Sampled:
         ]
 
     def _chances(self, levels: Levels, factor: FloatArray) -> FloatArray:
-        """Return the probabilities (gaps, draws, samples), with times of machines multiplied by `factor`."""
+        """Return the probabilities (gaps, draws, samples), with machine times multiplied by `factor`."""
         costs = replace(
             self.costs,
             coordinator=self.costs.coordinator * factor,
@@ -223,7 +223,7 @@ class _Sampled:
         return chances_not_found(self.cluster, costs, load, question, self.gaps_s, self.sampling, numbers)
 
     def _drawn(self, read: str) -> tuple[Load, RandomNumbers]:
-        """Return the load with reads at a level, and the random numbers for it."""
+        """Return the load if reads use a level, and its random numbers."""
         if read not in self._known:
             load = self.load(read)
             self._known[read] = load, RandomNumbers(load, self.sampling, self.cluster.cores)

@@ -33,7 +33,7 @@ _SITUATIONS = {
 
 
 class RhinoShcm(EncryptedLinks[RhinoShcmScenario]):
-    """Cache microservice with Cassandra on dedicated servers or on the application's server."""
+    """A cache microservice with Cassandra on dedicated servers or on the application's server."""
 
     name = "rhino-shcm"
     summary = (
@@ -78,7 +78,7 @@ class RhinoShcm(EncryptedLinks[RhinoShcmScenario]):
         return {"server": "the application server", "cassandra": nodes}.get(resource, resource)
 
     def machine_counts(self, scenario: RhinoShcmScenario) -> Mapping[str, int]:
-        """Return the numbers of application servers and of Cassandra nodes with a server of their own."""
+        """Return the numbers of application servers and of Cassandra nodes on their own servers."""
         return {"server": 1, "node": scenario.nodes - scenario.colocated}
 
 

@@ -102,12 +102,12 @@ def other_assignment(scenario: RhinoShcmScenario, values: Values) -> Network:
 
 
 def _has_own_servers(scenario: RhinoShcmScenario) -> bool:
-    """Whether Cassandra nodes have stations: not if the only node is colocated."""
+    """Whether some Cassandra node has its own station; not if the only node is colocated."""
     return scenario.nodes > 1 or not scenario.colocated
 
 
 def left_without_cache(scenario: RhinoShcmScenario, values: Values) -> Number:
-    """Return the path and Cassandra's service demand relative to a layout with caches."""
+    """Return the factor on the path's and Cassandra's service demand, relative to a layout with caches."""
     return 1.0 if scenario.cache else values["uncached_share"]
 
 
@@ -117,7 +117,7 @@ def application_s(scenario: RhinoShcmScenario, values: Values) -> Number:
 
 
 def application_cores(scenario: RhinoShcmScenario, values: Values, rate_per_s: Number) -> Number:
-    """Return the mean number of busy cores of the application's JVM, without other processes on its server."""
+    """Return the mean number of busy cores of the application's JVM, excluding other processes on its server."""
     return application_s(scenario, values) * rate_per_s
 
 
@@ -132,19 +132,19 @@ def cassandra_s(scenario: RhinoShcmScenario, values: Values) -> Number:
 
 
 def saturation_per_s(scenario: RhinoShcmScenario, values: Values) -> Number:
-    """Return the rate at which the application's server always works or stalls, requests per second."""
+    """Return the rate at which the application's server is always working or stalled, requests per second."""
     short, long = _chances(scenario, values)
     stalled_s = short * values["short_stall_s"] + long * values["long_stall_s"]
     return 1 / (_server_s(scenario, values) + stalled_s)
 
 
 def disk_bytes() -> float:
-    """Return the highest disk usage of a Cassandra node, the same in all layouts: commit log at its limit, and data."""
+    """Return the highest disk usage of a Cassandra node, equal in all layouts: commit log at its limit, and data."""
     return COMMITLOG_BYTES + DATA_BYTES
 
 
 def remote_replicas(scenario: RhinoShcmScenario) -> float:
-    """Return the mean number of replicas of a row that are not its coordinator, which is a random node."""
+    """Return the mean number of a row's replicas other than its coordinator, which is a random node."""
     return scenario.replicas * (1 - 1 / scenario.nodes)
 
 
@@ -157,13 +157,13 @@ def _links_s(scenario: RhinoShcmScenario, values: Values) -> Number:
 
 
 def _server_s(scenario: RhinoShcmScenario, values: Values) -> Number:
-    """Return the mean service time of a request at the server without stalls, seconds, with all cores working on it."""
+    """Return the mean service time of a request at the server if all cores work on it without stalls, seconds."""
     colocated = node_share(scenario) * cassandra_s(scenario, values) if scenario.colocated else 0.0
     return (application_s(scenario, values) + colocated + _links_s(scenario, values)) / CORES
 
 
 def _chances(scenario: RhinoShcmScenario, values: Values) -> tuple[Number, Number]:
-    """Return the probabilities of a short and of a long stall at the server, with those of a colocated single node."""
+    """Return the probabilities of short and long stalls at the server, including a colocated single node's."""
     sources = 1.0 if _has_own_servers(scenario) else 1 + values["cassandra_stalls"]
     return 1 / values["short_stall_requests"], sources / values["long_stall_requests"]
 
@@ -210,17 +210,17 @@ def _quorum(scenario: RhinoShcmScenario, replica: Step) -> Step:
 
 
 def _beside_colocated(scenario: RhinoShcmScenario, step: Step) -> Step:
-    """Return a step in which the first node is called `colocated` if it runs on the application's server."""
+    """Return a step in which the first node has the name `colocated` if it runs on the application's server."""
     return Pick("colocated", CASSANDRA, "first", step) if scenario.colocated else step
 
 
 def _unless_colocated(scenario: RhinoShcmScenario, node: str, step: Step, colocated: Step) -> Step:
-    """Return a step at a node, or another one at the node that runs on the application's server."""
+    """Return a step at a node, with a different step for the node on the application's server."""
     return If(node, "colocated", colocated, step) if scenario.colocated else step
 
 
 def _replica(scenario: RhinoShcmScenario, values: Values, links_s: Number = 0.0) -> Step:
-    """Return a replica's service: a long stall, or its work, which is at the server if it is colocated."""
+    """Return a replica's service: a long stall, or its work, on the application's server if it is colocated."""
     long = values["cassandra_stalls"] / values["long_stall_requests"]
     own_s = cassandra_s(scenario, values) + links_s
 
@@ -264,7 +264,7 @@ def response_s(scenario: RhinoShcmScenario, values: Values, rate_per_s: Number, 
 
 
 def two_hour_maximum_s(scenario: RhinoShcmScenario, values: Values, rate_per_s: Number) -> FloatArray:
-    """Return the median of the longest response time in a run of two hours, in closed form, seconds (draws,).
+    """Return the median longest response time in a two-hour run, in closed form, seconds (draws,).
 
     It is infinite if the offered rate overloads the server.
     """
@@ -288,5 +288,5 @@ def _beside_saturation(
 
 
 def _drained(scenario: RhinoShcmScenario, values: Values, rate_per_s: FloatArray) -> tuple[WaitTail, FloatArray]:
-    """Return the distribution of the wait, and the share of the server that is not used by small services."""
+    """Return the distribution of the wait, and the share of the server that small services leave free."""
     return server_wait(scenario, values, rate_per_s), np.asarray(1 - rate_per_s * _server_s(scenario, values))

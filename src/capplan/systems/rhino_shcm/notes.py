@@ -1,4 +1,4 @@
-"""What a reader must know of a prediction of `rhino-shcm`, and what an outage leaves."""
+"""Notes on a prediction of `rhino-shcm`, and what remains after an outage."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _APART = 3  # nodes and replicas of the only cluster that was measured apart
 
 
 def excess(scenario: RhinoShcmScenario, tests: Sequence[LoadTest[RhinoShcmScenario]]) -> Sequence[Excess]:
-    """Return how far a layout lies from the two that were measured: one node beside the application, or three apart."""
+    """Return how far a layout is from the two tested ones: one node beside the application, or three separate nodes."""
     del tests
     found: list[Excess] = [*encryption_excess(scenario)]
     if scenario.colocated and scenario.nodes == 1:
@@ -56,7 +56,7 @@ def excess(scenario: RhinoShcmScenario, tests: Sequence[LoadTest[RhinoShcmScenar
 
 
 def highest_measured_rate(scenario: RhinoShcmScenario, tests: Sequence[LoadTest[RhinoShcmScenario]]) -> float:
-    """Return the highest rate that was measured with Cassandra in the same place and the same caches, if any."""
+    """Return the highest rate measured with Cassandra in the same place and the same caches; None if there is none."""
     same = [each.scenario for each in tests if each.scenario.colocated == scenario.colocated]
     alike = [each for each in same if each.cache == scenario.cache] or same
     return max(float(each.offered_per_s() or 0.0) for each in alike)
@@ -129,7 +129,7 @@ def _cassandra_full_per_s(figures: Figures) -> FloatArray:
 
 
 def outages(case: Case[RhinoShcmScenario], losses: Sequence[Loss]) -> tuple[Remainder, ...]:
-    """Return what is left without some Cassandra nodes, by default one: a quorum of each row's replicas, or nothing."""
+    """Return what remains without some Cassandra nodes, by default one: a quorum of each row's replicas, or nothing."""
     return tuple(_without(case, loss.counts["node"]) for loss in losses or (Loss({"node": 1}),))
 
 
@@ -148,7 +148,7 @@ def _without(case: Case[RhinoShcmScenario], count: int) -> Remainder:
 
 
 def _left(case: Case[RhinoShcmScenario], count: int, values: Values, place: Places | None) -> Solution:
-    """Analyse a layout whose last Cassandra nodes are down; the first may be on the application's server."""
+    """Analyse a layout with its last Cassandra nodes down; the first one may be on the application's server."""
     whole, nodes = case.system.solution(case.scenario, values, place), case.scenario.nodes
     down = tuple(Differs(number, down=True) for number in range(nodes - count + 1, nodes + 1))
     stations = tuple(
@@ -159,7 +159,7 @@ def _left(case: Case[RhinoShcmScenario], count: int, values: Values, place: Plac
 
 
 class RhinoShcmNotes(Notes[RhinoShcmScenario]):
-    """What a reader must know of `rhino-shcm`."""
+    """Notes on predictions of `rhino-shcm`."""
 
     assignment = (
         "The load tests speak for one queue: medians hardly rise with load, and a queue for each core fits far worse "
@@ -173,7 +173,7 @@ class RhinoShcmNotes(Notes[RhinoShcmScenario]):
     )
 
     def claims(self, scenario: RhinoShcmScenario) -> tuple[str, ...]:
-        """Return the conclusion of the document about the layout that it measured."""
+        """Return the document's conclusion about the tested layout."""
         if scenario.colocated or not scenario.cache or scenario.nodes != _APART:
             return ()
         rate = by_id(self.evidence)["t5.sustained_rate"].value
@@ -183,12 +183,12 @@ class RhinoShcmNotes(Notes[RhinoShcmScenario]):
         )
 
     def cautions(self, case: Case[RhinoShcmScenario], capacity: Band, figures: Figures) -> list[str]:
-        """Return that Cassandra is not the limit."""
+        """Return the warning that Cassandra is not the limit."""
         del case
         return _server_caution(capacity, figures)
 
     def notes(self, case: Case[RhinoShcmScenario], capacity: Band, figures: Figures) -> list[str]:
-        """Return what else a reader must know of cores, the longest response, disk, stalls and doubts."""
+        """Return further notes on cores, the longest response, disk, stalls and doubts."""
         del capacity
         scenario: RhinoShcmScenario = case.scenario
         values, offered = case.values, figures.peak_rate

@@ -81,7 +81,7 @@ def _scenario(row: Evidence) -> RhinoShcmScenario:
 
 
 def at_the_edge(row: Evidence) -> bool:
-    """Whether a figure's load test is at the edge of its capacity, by the reference parameters.
+    """Whether a figure's load test ran close to saturation, by the reference parameters.
 
     There one per cent of load changes latencies by a quarter or more, so they inform the capacity and not times.
     """
@@ -105,12 +105,12 @@ def _figure(
 
 
 def closed_s(scenario: RhinoShcmScenario, values: Values, statistic: str, rate_per_s: Number) -> FloatArray:
-    """Return a percentile, or one that represents the maximum, in closed form, seconds (draws,)."""
+    """Return a percentile, or a percentile that stands for the maximum, in closed form, seconds (draws,)."""
     return response_s(scenario, values, rate_per_s, PERCENTILES.get(statistic, FAR))
 
 
 def simulated_over_closed(test: LoadTest[RhinoShcmScenario]) -> dict[str, float]:
-    """Return the ratio of simulated latency to that in closed form, at the reference parameters, by statistic."""
+    """Return the ratio of simulated to closed-form latency at the reference parameters, by statistic."""
     simulated = {name: float(value[0]) for name, value in _at_reference(test.name, test.scenario).items()}
     return {
         name: value / float(closed_s(test.scenario, REFERENCE, name, _offered(test))[0])
@@ -124,7 +124,7 @@ def _at_reference(name: str, scenario: RhinoShcmScenario) -> dict[str, FloatArra
 
 
 def simulated_s(model: Network, length_s: float, runs: int, seed: int = SEED) -> dict[str, FloatArray]:
-    """Simulate a load test that starts empty, with random numbers common to all draws.
+    """Simulate a load test that starts empty, with common random numbers for all draws.
 
     Parameters
     ----------
@@ -158,12 +158,12 @@ def _read(run: Run) -> tuple[list[float], FloatArray]:
 
 
 def _scored_latency(evidence: Sequence[Evidence], row: Evidence) -> Evidence:
-    """Return the documented latency that scores the load of a row's test."""
+    """Return the documented latency that the load of a row's test is scored by."""
     return select(evidence, scenario=row.scenario, quantity="latency", statistic=_LOAD_LEVEL)[0]
 
 
 def load_at_latency(test: LoadTest[RhinoShcmScenario], row: Evidence, values: Values) -> FloatArray:
-    """Return the load at which the model has the documented latency, requests per second (draws,).
+    """Return the load at which the model reaches the documented latency, requests per second (draws,).
 
     Near saturation, one per cent of load changes latencies by twenty per cent or more, so the load is the better score.
 
@@ -191,7 +191,7 @@ def _rms(errors: Sequence[float]) -> float:
 
 
 def _place(colocated: bool) -> str:
-    """Return the group by Cassandra's server; its stalls are visible on the application's, and hardly on its own."""
+    """Return the group by Cassandra's server: its stalls matter on the application's server, hardly on its own."""
     return "colocated" if colocated else "dedicated"
 
 
@@ -236,7 +236,7 @@ class RhinoShcmObservations(Observations[RhinoShcmScenario]):
         return 0.2 if row.statistic == LONGEST or at_the_edge(row) else 0.1
 
     def bounds_of(self, row: Evidence) -> tuple[float, float] | None:
-        """Return the goal of the JVM's cores: within 10 %. Percentiles share goals."""
+        """Return the goal of the JVM's cores: within 10 %; percentiles have shared goals instead."""
         return (0.9 * row.value, 1.1 * row.value) if row.quantity == "cpu" else None
 
     def goals(self, medians: Mapping[str, float]) -> tuple[Goal, ...]:
@@ -268,7 +268,7 @@ class RhinoShcmObservations(Observations[RhinoShcmScenario]):
         return "time" if row.statistic in PERCENTILES and not at_the_edge(row) else None
 
     def scored(self, row: Evidence) -> Scored | None:
-        """Let rules learn latencies and cores from the load, and the load from the latency."""
+        """Compare latencies and cores with rules over the load, and the load with rules over the latency."""
         load_per_s = SESSION_REQUESTS * float(row.layout["sps"])
         if row.quantity == "cpu":
             return Scored("cores", load_per_s, "cores")

@@ -1,4 +1,4 @@
-"""Parameters of the Sh cache microservice, with the prior of each and where it comes from."""
+"""Parameters of the Sh cache microservice, with prior and source of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`two-tier`: stateless front nodes over a replicated store, to be calibrated by load-test tables."""
+"""`two-tier`: stateless front nodes over a replicated store, calibrated to load-test tables."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class TwoTier(TableSystem[TwoTierScenario]):
     undecided = staticmethod(undecided)
 
     def copies(self, layout: TwoTierScenario) -> int:
-        """Return how often the store has a row."""
+        """Return how many copies of a row the store has."""
         return layout.rf
 
     def traffic_mix(self, scenario: TwoTierScenario) -> Mapping[str, float]:

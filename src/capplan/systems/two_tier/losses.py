@@ -1,4 +1,4 @@
-"""Outages of front nodes and store nodes of two tiers: whether requests still succeed, and what is left."""
+"""Outages of front and store nodes: whether requests still succeed, and what remains."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAMES = {NODE: "store node", FRONT_NODE: "front node"}
 
 
 def outages(case: Case[TwoTierScenario], losses: Sequence[Loss]) -> tuple[Remainder, ...]:
-    """Return what each loss leaves: the survivors take over, with the work that the load tests show of the whole.
+    """Return what each loss leaves: the survivors take over, with service demands from the load tests of the whole.
 
     Elections, and the copying of rows to further nodes, are not modelled.
 
@@ -63,7 +63,7 @@ def _remainder(scenario: TwoTierScenario, loss: Loss) -> Remainder:
 
 
 def _why_unavailable(scenario: TwoTierScenario, nodes: int, fronts: int) -> str:
-    """Return why requests fail after a loss; empty if they succeed. It is about the row that has lost most copies."""
+    """Return why requests for the row that has lost the most copies fail after a loss; empty if they succeed."""
     if fronts and fronts >= scenario.front_nodes:
         return "no front node is left"
     alive = max(scenario.rf - nodes, 0)
@@ -82,6 +82,6 @@ def _in_words(scenario: TwoTierScenario, nodes: int) -> str:
 
 
 def _left(scenario: TwoTierScenario, nodes: int, fronts: int, values: Values, place: Places | None) -> Solution:
-    """Analyse what is left of a layout."""
+    """Analyse what remains of a layout."""
     left = changed(scenario, front_nodes=scenario.front_nodes - fronts) if fronts else scenario
     return Solution(network(left, values, 1.0, nodes), REPORTED, place=place)

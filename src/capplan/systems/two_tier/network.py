@@ -98,7 +98,7 @@ def _stations(scenario: TwoTierScenario, down: int) -> list[Station]:
 
 
 def _flow(scenario: TwoTierScenario, values: Values, name: str) -> Step:
-    """Return the flow of a request: over the network to a front node, which asks the store."""
+    """Return the flow of a request: over the network to a front node, which queries the store."""
     tier = FRONT if scenario.front_nodes else STORE
     rounds = _rounds(values)
     cores = scenario.front_cores if scenario.front_nodes else scenario.node_cores
@@ -143,7 +143,7 @@ def _stored(scenario: TwoTierScenario, values: Values, name: str) -> Step:
 
 
 def _commit(scenario: TwoTierScenario, values: Values, member: str) -> Step:
-    """Return a commit at a copy: what it takes of the log beyond the time of the write is unseen."""
+    """Return a commit at a copy: log time beyond the write's own time is detached."""
     append = values["append_s"] * _sent_on(scenario, values)
     seen, lane_s = values["commit_s"] + append, append * LOG_LANES
     left = np.maximum(lane_s - seen, _LEAST_LEFT * lane_s)
@@ -152,7 +152,7 @@ def _commit(scenario: TwoTierScenario, values: Values, member: str) -> Step:
 
 
 def _slower(cores: int, values: Values) -> Number:
-    """Return how much longer work takes on a node of so many cores than on the usual one."""
+    """Return the factor on work at a node with this number of cores, relative to the usual one."""
     return np.asarray((cores / USUAL_CORES) ** np.minimum(values["core_loss"], _MOST_LOSS))
 
 
@@ -161,7 +161,7 @@ def _unseen(values: Values) -> Number:
 
 
 def _sent_on(scenario: TwoTierScenario, values: Values) -> Number:
-    """Return how much longer work takes in a store of so many nodes than in the usual one."""
+    """Return the factor on work in a store with this number of nodes, relative to the usual one."""
     return np.asarray((scenario.store_nodes / USUAL_NODES) ** np.minimum(values["node_loss"], _MOST_NODE_LOSS))
 
 
@@ -170,11 +170,11 @@ def _rounds(values: Values) -> int:
 
 
 def _visits(station: str, work: Number, rounds: int, name: str, member: str) -> tuple[Step, ...]:
-    """Return the rounds of a request at a tier."""
+    """Return the visits of a request's rounds at a tier."""
     service = Erlang(work / rounds, _STAGES)
     return tuple(Visit(station, service, name=f"{name}-{number + 1}", member=member) for number in range(rounds))
 
 
 def _beside(station: str, demand_s: Number, member: str) -> Step:
-    """Return work that keeps a lane and that no request waits for."""
+    """Return detached work that occupies a lane."""
     return ForkJoin((Visit(station, Erlang(demand_s, _STAGES), name=f"{member}-unseen", member=member),), 0)

@@ -1,4 +1,4 @@
-"""Parameters of servers in front of Cassandra, with the prior of each and where it comes from."""
+"""Parameters of servers in front of Cassandra, with prior and source of each."""
 
 from __future__ import annotations
 

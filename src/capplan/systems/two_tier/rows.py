@@ -1,4 +1,4 @@
-"""Rows of a load-test table as layouts of two tiers, their priors, and what they leave open about others."""
+"""Rows of a load-test table as layouts of two tiers, their priors, and what they leave undetermined."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _read_fraction(row: LoadTestRow, where: str) -> float:
 
 
 def group(row: LoadTestRow) -> str:
-    """Return what was tested: rows of other software, versions or workloads say nothing of a row.
+    """Return what a row tested: rows of other software, versions or workloads do not inform it.
 
     The classes `read`, `write` and `all` are one workload; any other name is one of its own.
     """
@@ -90,14 +90,14 @@ def group(row: LoadTestRow) -> str:
 
 
 def undecided(row: TableRow, trained: Sequence[TableRow]) -> str:
-    """Return what no fitted row tells of a row's layout, and which row would decide it; empty if nothing."""
+    """Return what the fitted rows leave undetermined about a row's layout, and which row would help; or empty."""
     layouts = [each.layout for each in trained]
     found = unmixed(row.layout, layouts) or next(_open_questions(row.layout, layouts), "")
     return found or unwaited(trained, 2 * LAN_S) or _idle(row, trained)
 
 
 def _idle(row: TableRow, trained: Sequence[TableRow]) -> str:
-    """Return that every fitted row was much busier than this one, so that none shows a request without queueing."""
+    """Return a reason if every fitted row was much busier than this one, so that none shows an unqueued request."""
     rates = [rate_per_s(each) for each in trained if rate_per_s(each)]
     own = row.load.rate_per_s
     if row.load.kind == "closed" or not rates or own >= _BUSIER * min(rates):
@@ -177,7 +177,7 @@ PARAMETER = {each.name: each.value for each in PARAMETERS}
 
 
 def _shortest(rows: Sequence[TableRow], name: str) -> tuple[TableRow, float] | None:
-    """Return the row with the shortest response of a class, and that response in seconds."""
+    """Return the row with a class's shortest response, and this response in seconds."""
     share = {"read": 1.0, "write": 0.0}[name]
     own = [row for row in rows if row.request_class == name or (row.layout.read_fraction == share)]
     mixed = own or [row for row in rows if 0 < row.layout.read_fraction < 1]
@@ -186,13 +186,13 @@ def _shortest(rows: Sequence[TableRow], name: str) -> tuple[TableRow, float] | N
 
 
 def _per_log(row: TableRow, rate: float) -> float:
-    """Return the writes per second that each log of a layout takes."""
+    """Return the write rate per log of a layout, per second."""
     layout: TwoTierScenario = row.layout
     return rate * (1 - layout.read_fraction) * layout.rf / layout.store_nodes
 
 
 def _of_one_load(rows: Sequence[TableRow]) -> bool:
-    """Whether no layout was measured at two loads, so that even the shortest response may be mostly queueing."""
+    """Whether every layout was measured at one load only, so that even the shortest response may be mostly queueing."""
     loads = defaultdict(set)
     for row in rows:
         loads[row.layout].add(row.load)
@@ -200,7 +200,7 @@ def _of_one_load(rows: Sequence[TableRow]) -> bool:
 
 
 def _unloaded_s(row: TableRow, name: str) -> float:
-    """Return the time of an unloaded request of a class by the medians of the priors."""
+    """Return the unloaded request time of a class, at the prior medians."""
     share = row.layout.read_fraction
     layout = row.layout if 0 < share < 1 else changed(row.layout, read_fraction={"read": 1.0, "write": 0.0}[name])
     return median_unloaded_s(PARAMETERS, sum(TIMES.values(), ()), lambda values: network(layout, values, 1.0))

@@ -98,13 +98,13 @@ class TwoTierScenario(Scenario):
         return {"one": 1, "majority": self.rf // 2 + 1, "all": self.rf}[self.write_waits]
 
     def answering(self) -> int:
-        """Return the number of live copies of a row without which a request fails.
+        """Return the number of live copies that a row needs for requests to succeed.
 
         A majority decides together who leads, so reads fail with writes. Only writes wait for all copies.
         """
         return self.needed() if self.write_waits != "all" or self.read_fraction < 1 else 1
 
     def mix(self) -> dict[str, float]:
-        """Return the shares of reads and writes that are not 0."""
+        """Return the non-zero shares of reads and writes."""
         shares = {"read": self.read_fraction, "write": 1 - self.read_fraction}
         return {operation: share for operation, share in shares.items() if share > 0}

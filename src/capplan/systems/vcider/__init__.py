@@ -1,4 +1,4 @@
-"""`vcider`: four Cassandra nodes on an encrypted virtual network, beside the same on native interfaces."""
+"""`vcider`: four Cassandra nodes on an encrypted virtual network, compared with native interfaces."""
 
 from __future__ import annotations
 

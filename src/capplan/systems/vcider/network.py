@@ -80,7 +80,7 @@ def _reference(encryption: str) -> str:
 
 
 def ratio(scenario: VciderScenario, values: Values, encryption: str) -> FloatArray:
-    """Return the ratio to the throughput of the native reference that encrypts the links `encryption` (draws,)."""
+    """Return the throughput ratio to the native reference that encrypts the links `encryption` (draws,)."""
     reference = demand(scenario, values, native(scenario, values, encryption))
     return np.atleast_1d(reference / demand(scenario, values, virtual(scenario, values, encryption)))
 
@@ -92,7 +92,7 @@ def demand(scenario: VciderScenario, values: Values, links: Ends) -> Number:
 
 
 def remote_replicas(scenario: VciderScenario) -> float:
-    """Return the mean number of replicas of a row that are not its coordinator.
+    """Return the mean number of a row's replicas other than its coordinator.
 
     An operation contacts all replicas at every consistency level: a write always does, and a read did so for read
     repair, because `read_repair_chance` was 1 by default in Cassandra 0.6 to 0.8.
@@ -122,7 +122,7 @@ def user_space(values: Values, data_bytes: float) -> Ends:
 
 
 def in_kernel(values: Values, data_bytes: float) -> Ends:
-    """Return the cost of an encrypted virtual network in the kernel, including that of the network itself."""
+    """Return the cost of an encrypted virtual network in the kernel, including the network's own cost."""
     message = values["kernel_message"] + values["kernel_cipher_message"]
     each = End(message, values["cipher_byte"]).exchange(data_bytes)
     return Ends(each, each)
@@ -144,7 +144,7 @@ def virtual(scenario: VciderScenario, values: Values, encryption: str) -> Ends:
 
 
 def network(scenario: VciderScenario, values: Values, rate_per_s: Number) -> Network:
-    """Compose the cluster on the virtual network at a nominal speed; only ratios of its throughput are meaningful.
+    """Compose the cluster on the virtual network at a nominal speed; only throughput ratios are meaningful.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def network(scenario: VciderScenario, values: Values, rate_per_s: Number) -> Net
 
 
 def cluster(scenario: VciderScenario, values: Values, rate_per_s: Number, links: Ends) -> Network:
-    """Compose a cluster whose links cost `links`."""
+    """Compose a cluster with link costs `links`."""
     return Network(
         name=scenario.system,
         stations=(Station(_NODE, 1, discipline="ps", count=NODES),),

@@ -1,4 +1,4 @@
-"""What a reader must know of a prediction of `vcider`."""
+"""Notes on a prediction of `vcider`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _BY_REPLICAS = {
 
 
 def excess(scenario: VciderScenario, tests: Sequence[LoadTest[VciderScenario]]) -> Sequence[Excess]:
-    """Return how far another reading of the document is from the one that the parameters were fitted under."""
+    """Return how far a different reading of the document is from the reading behind the fitted parameters."""
     del tests
     if scenario.virtual_encrypts == _FITTED:
         return ()
@@ -62,7 +62,7 @@ def _links(choice: Mapping[str, str]) -> str:
 
 
 class VciderNotes(Notes[VciderScenario]):
-    """What a reader must know of `vcider`."""
+    """Notes on predictions of `vcider`."""
 
     rates = (
         "These are ratios of machines of 2011, assumed to lack AES instructions. Encryption costs less today, so the "
@@ -71,7 +71,7 @@ class VciderNotes(Notes[VciderScenario]):
     )
 
     def claims(self, scenario: VciderScenario) -> tuple[str, ...]:
-        """Return what the document says without a measurement, to stand beside the prediction."""
+        """Return what the document states without a measurement, to show beside the prediction."""
         del scenario
         return (
             "The document, by the vendor of the virtual network, expects much the same across regions. It did not "
@@ -79,7 +79,7 @@ class VciderNotes(Notes[VciderScenario]):
         )
 
     def cautions_on_ratios(self, case: Case[VciderScenario]) -> list[str]:
-        """Return what the ratios do not say."""
+        """Return what the ratios leave open."""
         del case
         return [
             "No rate, time or machine is documented, so no capacity, latency or outage is predicted.",

@@ -1,4 +1,4 @@
-"""Observations of `vcider`: documented ratios, predictions of them, and what a good fit is.
+"""Observations of `vcider`: documented ratios, their predictions, and the goals of a good fit.
 
 A cell of the document's tables is the mean of ten trials with one replication factor, one native reference and one
 column width. Cells seem to be independent, but they show no trend over column widths. An independent scenario is
@@ -41,13 +41,13 @@ AVERAGE, CELL = 0.02, {1: 0.04, 3: 0.02}
 
 
 def _layout(row: Evidence) -> VciderScenario:
-    """Return the layout of a row; an average has the middle width, which makes no difference."""
+    """Return the layout of a row; for an average with the middle width, which makes no difference."""
     width = int(row.layout["column_bytes"]) if is_cell(row) else WIDTHS[len(WIDTHS) // 2]
     return VciderScenario(rf=int(row.layout["rf"]), column_bytes=width, encryption=row.layout["encryption"])
 
 
 def is_cell(row: Evidence) -> bool:
-    """Whether a ratio is a cell of a table, not an average of cells."""
+    """Whether a ratio is a table cell rather than an average of cells."""
     return "column_bytes" in row.layout
 
 
@@ -122,7 +122,7 @@ class VciderObservations(Observations[VciderScenario]):
         return "rate" if is_cell(row) else None
 
     def scored(self, row: Evidence) -> Scored | None:
-        """Let rules learn a cell from the same reference at the other replication factor."""
+        """Compare a cell with rules over the replication factor, for the same reference."""
         if not is_cell(row):
             return None
         encryption = row.layout["encryption"]
@@ -210,7 +210,7 @@ def deviation_around_lines(cells: Group) -> float:
 
 
 def deviation_if_as(others: Group, cells: Group) -> Interval:
-    """Return the standard deviation that `cells` would have if they repeated as well as `others` (F distribution)."""
+    """Return the standard deviation that `cells` would have with the repeatability of `others` (F distribution)."""
     reference, compared = scatter(others), scatter(cells)
     bound = float(fdtri(compared.freedom, reference.freedom, 1 - TAIL)) ** 0.5
     return Interval(reference.deviation, reference.deviation / bound, reference.deviation * bound)
@@ -233,7 +233,7 @@ def slope_by_chance(cells: Group) -> Interval:
 
 
 def mean_of(cells: Group, comparison: Group) -> Interval:
-    """Return the mean of the five cells of one comparison, with the interval that the scatter of all cells allows."""
+    """Return the mean of a comparison's five cells, with the interval that the scatter of all cells implies."""
     spread = scatter(cells)
     return spread.around(float(np.mean([cell.value for cell in comparison])), spread.deviation / len(comparison) ** 0.5)
 

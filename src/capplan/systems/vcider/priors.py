@@ -1,4 +1,4 @@
-"""Parameters of Cassandra on an encrypted virtual network, with the prior of each and where it comes from."""
+"""Parameters of Cassandra on an encrypted virtual network, with prior and source of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The layout of `vcider`: replicas, width of columns, and what the native reference encrypts."""
+"""The layout of `vcider`: replicas, column width, and the links that the native reference encrypts."""
 
 from __future__ import annotations
 

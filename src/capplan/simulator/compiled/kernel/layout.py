@@ -1,4 +1,4 @@
-"""What the arrays of the kernel hold: the numpy types of the C records in `layout.h`, and the names of its numbers.
+"""The layout of the kernel's arrays: numpy types of the C records in `layout.h`, and the names of its constants.
 
 `Program` is a network, lowered, and never changes. `State` is a run in progress. Times are ticks. Records that are
 allocated and freed begin with the number of the next free one; the header counts those left.

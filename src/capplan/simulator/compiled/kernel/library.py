@@ -25,7 +25,7 @@ OTHER = "the compiled engine was made from other files than these: run `uv sync 
 
 
 class Described(ctypes.Structure):
-    """A record, field or number as the library describes it."""
+    """A record, field or constant in the library's own description."""
 
     _fields_ = (("name", ctypes.c_char_p), ("offset", ctypes.c_int64), ("size", ctypes.c_int64))
 
@@ -70,7 +70,7 @@ def library() -> Library:
 
 
 def is_compiled() -> bool:
-    """Tell whether the kernel was compiled when capplan was installed."""
+    """Return whether the kernel was compiled when capplan was installed."""
     return LIBRARY.exists()
 
 
@@ -95,11 +95,11 @@ class Kernel:
         self._checked(self.library.begin(self._address))
 
     def settle(self, tick: int) -> None:
-        """Update sums to a tick, and speeds from there."""
+        """Update the sums up to a tick, and the speeds from there."""
         self._checked(self.library.settle(self._address, tick))
 
     def advance(self, tick: int, rank: int) -> int:
-        """Run all events before a key; return why the kernel stopped."""
+        """Run all events before a key; return the kernel's reason for stopping."""
         return self._checked(self.library.advance(self._address, tick, rank))
 
     def quantile(self, distribution: int, word: int) -> int:
@@ -120,7 +120,7 @@ def _entry(library: ctypes.CDLL, name: str, numbers: int) -> ctypes._NamedFuncPo
 
 
 def describe(path: Path) -> dict[str, tuple[int, int]]:
-    """Return what a library says of its records, numbers and source: offset (or value) and size by name."""
+    """Return a library's description of its records, constants and source: offset (or value) and size by name."""
     library = ctypes.CDLL(str(path))
     library.capplan_description.restype = ctypes.POINTER(Described)
     found = {}
@@ -138,7 +138,7 @@ def digest() -> str:
 
 
 def expected() -> dict[str, tuple[int, int]]:
-    """Return offsets and sizes of all records and their fields, as `layout` has them."""
+    """Return the offsets and sizes of all records and fields according to `layout`."""
     found: dict[str, tuple[int, int]] = {}
     for name, dtype in at.TYPES.items():
         found[name] = 0, dtype.itemsize

@@ -1,1 +1,1 @@
-"""What TLS costs today: a floor from a microbenchmark, and how much more a loaded server pays, from public pairs."""
+"""The cost of TLS: a floor from a microbenchmark, and the additional cost on loaded servers, from public pairs."""

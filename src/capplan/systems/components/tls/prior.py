@@ -1,4 +1,4 @@
-"""What TLS costs: the prior of its work from measured pairs, and the least that a cipher takes."""
+"""The cost of TLS: the prior of its work from measured pairs, and the minimum cost of a cipher."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Floor:
 
 
 def table(name: str) -> pd.DataFrame:
-    """Return a table of evidence beside this file."""
+    """Return an evidence table from this folder."""
     with (files(__package__) / f"{name}.csv").open(encoding="utf-8") as file:
         return pd.read_csv(file, keep_default_na=False, na_values=[""])
 
@@ -77,7 +77,7 @@ def floor(provider: str) -> Floor:
 
 
 def handshake_s(provider: str, certificate: str | None = None, protocol: str | None = None) -> pd.Series[float]:
-    """Return the measured CPU times of a handshake at one side, seconds; of a certificate and a protocol, or of all."""
+    """Return the measured CPU times of a handshake at one side, seconds; for one certificate and protocol, or all."""
     measured = table("handshakes")
     chosen = measured.provider == provider
     for column, wanted in (("certificate", certificate), ("protocol", protocol)):
@@ -111,7 +111,7 @@ class Spread(NamedTuple):
 
 @dataclass(frozen=True)
 class Backtest:
-    """One pair, predicted by the load factors of the other systems.
+    """One pair, predicted from the load factors of the other systems.
 
     Attributes
     ----------
@@ -146,13 +146,13 @@ class Backtest:
 
     @property
     def inside(self) -> bool:
-        """Whether the measured time is in the predicted band."""
+        """Whether the measured time lies in the predicted band."""
         return self.predicted_s[0] <= self.measured_s <= self.predicted_s[2]
 
 
 @lru_cache
 def load_factor(kind: Kind, without: str | None = None) -> Spread:
-    """Return the load factor of messages or handshakes, without that of one system if it is named.
+    """Return the load factor of messages or handshakes, excluding one system if it is named.
 
     The width is such that 90 % of the lognormal lie in the band of a further system by Student's t.
     """
@@ -162,7 +162,7 @@ def load_factor(kind: Kind, without: str | None = None) -> Spread:
 
 
 def spread(factors: Sequence[float]) -> Spread:
-    """Return the lognormal that predicts one more of some factors, given at least two."""
+    """Return the lognormal prediction for one more factor, given at least two factors."""
     logs, count = np.log(factors), len(factors)
     width = np.std(logs, ddof=1) * np.sqrt(1 + 1 / count)
     return Spread(float(np.exp(logs.mean())), float(width * t.ppf(TAIL, count - 1) / norm.ppf(TAIL)))
@@ -193,7 +193,7 @@ def _predicted(row: pd.Series) -> Backtest:
 
 @lru_cache(maxsize=1)
 def _pairs() -> pd.DataFrame:
-    """Return the readings with the pairs that they are about, and their times per request."""
+    """Return the readings with their pairs and times per request."""
     rows = table("readings").merge(table("pairs"), on=["system", "axis"], validate="one_to_one")
     plain_s = (row_cores := rows.cores) / rows.plain
     rows["measured_s"] = row_cores / rows.encrypted - plain_s.fillna(0.0)
@@ -284,7 +284,7 @@ def parameters() -> Mapping[str, Parameter]:
 
 
 def draws(count: int, *, kernel: bool = False) -> Work:
-    """Draw the work of TLS, stratified in every dimension, the same for every system.
+    """Draw the work of TLS, stratified in every dimension; the draws are the same for every system.
 
     Parameters
     ----------
@@ -304,7 +304,7 @@ def draws(count: int, *, kernel: bool = False) -> Work:
 
 
 def bounds(*, kernel: bool = False) -> tuple[Work, Work]:
-    """Return BoringSSL's floor as measured, and JDK's cost with the load and core factors at their 95th percentile."""
+    """Return BoringSSL's measured floor, and JDK's cost with load and core factors at their 95th percentile."""
     of = parameters()
 
     def most(name: str) -> float:
