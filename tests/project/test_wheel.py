@@ -31,9 +31,11 @@ def uv(*arguments: str | Path) -> None:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the sdist, and the wheel from it, into a folder of their own."""
-    folder = tmp_path_factory.mktemp("dist")
-    uv("build", "--quiet", "--out-dir", folder)
+    """Build the sdist, and the wheel from it, from a copy: two workers that build in one folder disturb each other."""
+    source, folder = tmp_path_factory.mktemp("source") / "capplan", tmp_path_factory.mktemp("dist")
+    left_out = shutil.ignore_patterns(".*", "dist", "__pycache__", "*.egg-info", LIBRARY.name)
+    shutil.copytree(ROOT, source, symlinks=True, ignore=left_out)
+    uv("build", "--quiet", "--out-dir", folder, source)
     return folder
 
 
