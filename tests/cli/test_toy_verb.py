@@ -12,7 +12,7 @@ import pytest
 import typer
 
 from capplan.cli.main import main
-from capplan.cli.shell.groups import VERBS, Verb
+from capplan.cli.shell.groups import TOPICS, Verb
 from capplan.cli.shell.target import DEFAULT_TARGET, TargetText, read_target
 from capplan.cli.shell.terminal import Json, exit_by, print_answer
 from capplan.models.language.scenario import Scenario
@@ -64,11 +64,13 @@ def quorum_(
 
 @pytest.fixture(autouse=True)
 def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(VERBS, "quorum", Verb("Say whether a quorum of nodes is left."))
+    monkeypatch.setitem(TOPICS["What a layout does"], "quorum", Verb("Say whether a quorum of nodes is left."))
     monkeypatch.setitem(sys.modules, "capplan.cli.quorum", SimpleNamespace(quorum_=quorum_))
 
 
-def test_it_answers_in_text_and_json_that_follows_its_schema(capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_is_listed_and_answers_in_text_and_json_that_follows_its_schema(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    assert "quorum" in capsys.readouterr().out
     assert main(["quorum"]) == 0
     assert "yes, of 9 nodes" in capsys.readouterr().out
     assert main(["quorum", "--json"]) == 0

@@ -37,7 +37,6 @@ from capplan.models.errors import InputError, nearest
 from capplan.planner.audit import audit, is_table
 from capplan.reports import evidence
 from capplan.reports.screen import show as display
-from capplan.reports.screen import show as show_on_screen
 from capplan.systems.registry import DEFAULT, names, system
 
 COLUMNS = tuple(field.name for field in fields(Evidence))
@@ -126,10 +125,16 @@ def audit_(
 
     Exit code 1 if something must not be believed.
     """
-    from capplan.cli.evidence import print_audit  # slow to import
-
     refuse_both(as_json, as_csv)
-    print_audit(target, as_json, as_csv)
+    found = audit(target)
+    if as_json:
+        write_json(found.to_json())
+    elif as_csv:
+        write_csv(AUDITED, [_finding_cells(each) for each in found.findings])
+    else:
+        display((evidence.audit if is_table(target) else evidence.documents)(found), Screen())
+    if found.refused:
+        raise typer.Exit(REFUSED)
 
 
 @evidence_.command("import")
@@ -160,9 +165,23 @@ def import_(
     as_json: Json = False,
 ) -> None:
     """Import outputs of load generators, and documented load tests, into one table."""
-    from capplan.cli.evidence import import_tables  # slow to import
-
-    import_tables(files, out, map_, set_ or [], as_json)
+    if as_json and out is None:
+        raise InputError("--json prints the report of an import: say by -o where the table goes")
+    check_output(out, TABLE_ENDINGS)
+    mapping, constants = None if map_ is None else read_mapping(map_), _constants(set_ or [])
+    sources, documented = _sources(files)
+    with counting("importing files") as progress:
+        found = import_files(sources, mapping, constants, progress, documented)
+    if out is None:
+        display(evidence.imported(found, {}), Screen(stderr=True))
+        write_frame(found.load_tests)
+        return
+    written = write_tables(found.load_tests, found.microbenchmarks, out)
+    if as_json:
+        paths = {name: str(path) for name, path in written.items()}
+        write_json(ImportReport(paths.get("load_tests"), paths.get("microbenchmarks"), found.files).to_json())
+    else:
+        display(evidence.imported(found, written), Screen())
 
 
 @evidence_.command()
@@ -177,9 +196,11 @@ def plot(
 
     A series is a layout and a request class.
     """
-    from capplan.cli.evidence import plot_table  # slow to import
-
-    plot_table(table, plot_file, statistic)
+    check_plot(plot_file)
+    if statistic and statistic not in evidence.STATISTICS:
+        raise InputError(f"--statistic {statistic!r} is unknown{nearest(statistic, evidence.STATISTICS)}")
+    evidence.write_plot(LOAD_TESTS.read(table), table.name, plot_file, statistic or None)
+    sys.stdout.write(f"{plot_file}\n")
 
 
 @evidence_.command()
@@ -189,9 +210,9 @@ def schema(
     ] = "load-tests",
 ) -> None:
     """Print the JSON schema of a table of measurements."""
-    from capplan.cli.evidence import print_schema  # slow to import
-
-    print_schema(table)
+    if table not in SCHEMAS:
+        raise InputError(f"{table!r} is not a table{nearest(table, SCHEMAS)}")
+    write_json(SCHEMAS[table]())
 
 
 def _cells(row: Evidence) -> list[Any]:
@@ -208,25 +229,6 @@ SCHEMAS = {"load-tests": load_tests_schema, "microbench": microbench_schema}
 REFUSED = 1  # exit code: a figure must not be believed
 
 
-def print_audit(target: str, as_json: bool, as_csv: bool) -> None:
-    """Print the audit of a table or of a documented system.
-
-    Raises
-    ------
-    typer.Exit
-        With 1 if something must not be believed.
-    """
-    found = audit(target)
-    if as_json:
-        write_json(found.to_json())
-    elif as_csv:
-        write_csv(AUDITED, [_finding_cells(each) for each in found.findings])
-    else:
-        show_on_screen((evidence.audit if is_table(target) else evidence.documents)(found), Screen())
-    if found.refused:
-        raise typer.Exit(REFUSED)
-
-
 def _finding_cells(finding: Finding) -> list[Any]:
     """Return a finding as a row of CSV."""
     cells = {**vars(finding), "figures": " ".join(finding.figures)}
@@ -235,29 +237,6 @@ def _finding_cells(finding: Finding) -> list[Any]:
         for end, number in (("", "value"), ("_low", "low"), ("_high", "high")):
             cells[f"{name}{end}"] = getattr(interval, number, None)
     return [cells[name] for name in AUDITED]
-
-
-def import_tables(
-    files: Sequence[Path], out: Path | None, map_: Path | None, set_: Sequence[str], as_json: bool
-) -> None:
-    """Import files, write the tables, and print what each file contributed."""
-    if as_json and out is None:
-        raise InputError("--json prints the report of an import: say by -o where the table goes")
-    check_output(out, TABLE_ENDINGS)
-    mapping, constants = None if map_ is None else read_mapping(map_), _constants(set_)
-    sources, documented = _sources(files)
-    with counting("importing files") as progress:
-        found = import_files(sources, mapping, constants, progress, documented)
-    if out is None:
-        show_on_screen(evidence.imported(found, {}), Screen(stderr=True))
-        write_frame(found.load_tests)
-        return
-    written = write_tables(found.load_tests, found.microbenchmarks, out)
-    if as_json:
-        paths = {name: str(path) for name, path in written.items()}
-        write_json(ImportReport(paths.get("load_tests"), paths.get("microbenchmarks"), found.files).to_json())
-    else:
-        show_on_screen(evidence.imported(found, written), Screen())
 
 
 def _sources(files: Sequence[Path]) -> tuple[list[Path], dict[str, tuple[Evidence, ...]]]:
@@ -290,19 +269,3 @@ def _constants(options: Sequence[str]) -> dict[str, str]:
             raise InputError(f"--set gives {name.strip()!r} twice: give it once")
         found[name.strip()] = value.strip()
     return found
-
-
-def plot_table(table: Path, plot_file: Path, statistic: str) -> None:
-    """Write the plot of a table, and print its path."""
-    check_plot(plot_file)
-    if statistic and statistic not in evidence.STATISTICS:
-        raise InputError(f"--statistic {statistic!r} is unknown{nearest(statistic, evidence.STATISTICS)}")
-    evidence.write_plot(LOAD_TESTS.read(table), table.name, plot_file, statistic or None)
-    sys.stdout.write(f"{plot_file}\n")
-
-
-def print_schema(table: str) -> None:
-    """Print the JSON schema of a table."""
-    if table not in SCHEMAS:
-        raise InputError(f"{table!r} is not a table{nearest(table, SCHEMAS)}")
-    write_json(SCHEMAS[table]())

@@ -19,13 +19,9 @@ from capplan.cli.shell.messages import say
 from capplan.cli.shell.progress import stages, working
 from capplan.cli.shell.target import DEFAULT_TARGET, read_target
 from capplan.cli.shell.terminal import Csv, Json, Screen, refuse_both, write_json
-from capplan.lab.packages import check_installed
 from capplan.layout.fitted_file import Fitted
 from capplan.models.errors import InputError
 from capplan.models.files import user_cache
-from capplan.planner.live import protocol, run
-from capplan.planner.live.clusters import Clusters, Existing, Labs, read_hosts
-from capplan.planner.live.folder import Folder
 from capplan.systems.registry import documented_names, system
 
 ALL = "all"
@@ -70,8 +66,6 @@ def validate_(
     if live:
         if target != DEFAULT_TARGET or refit or as_csv:
             raise InputError("--live has no target, no --refit and no --csv: leave them out, or leave --live out")
-        from capplan.cli.validate import run_live  # slow to import: it needs a solver and a lab
-
         run_live(quick=quick, hosts=hosts, report=folder, as_json=as_json)
         return
     reports = [_validated(fitted, refit) for fitted in _chosen(target)]
@@ -135,9 +129,6 @@ def _show(reports: Sequence[Validation]) -> None:
     Screen().print(TerminalMarkdown(page(reports, terminal=True)))
 
 
-_TITLE = ("load", "quantity", "predicted (band)", "measured", "error", "right")
-
-
 def run_live(*, quick: bool, hosts: Path | None, report: Path | None, as_json: bool) -> None:
     """Run the protocol and print its verdicts.
 
@@ -146,6 +137,11 @@ def run_live(*, quick: bool, hosts: Path | None, report: Path | None, as_json: b
     typer.Exit
         With 1 if a figure is off.
     """
+    from capplan.lab.packages import check_installed  # these are slow to import: they need a solver and a lab
+    from capplan.planner.live import protocol, run
+    from capplan.planner.live.clusters import Clusters, Existing, Labs, read_hosts
+    from capplan.planner.live.folder import Folder
+
     check_installed()
     asked = protocol.QUICK if quick else protocol.FULL
     if hosts is None:

@@ -24,7 +24,7 @@ from capplan.systems.openprovider.scenario import OpenproviderScenario
         ({"rtt": "3parsecs"}, "'parsecs'"),
         ({"rtt": "-1ms"}, "not a round trip"),
         ({"rtt": "11s"}, "11s.*10s"),
-        ({"dcs": 2, "rtt": (("0ms", "1ms"),)}, "1 rows.*2"),
+        ({"dcs": 2, "rtt": (("0ms", "1ms"),)}, "needs 2 rows.*has 1"),
         ({"dcs": 2, "rtt": (("0ms", "1ms"), ("1ms",))}, "row 2.*1"),
         ({"dcs": 2, "rtt": (("0ms", "1ms"), ("2ms", "0ms"))}, "same in both directions"),
         ({"distance": "40000km"}, "40000km"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import ChainMap
 from collections.abc import Collection
 from importlib import import_module
 from typing import Any, Literal, NamedTuple
@@ -71,7 +72,8 @@ TOPICS = {
 }
 """The commands under the headings of `capplan --help`."""
 
-VERBS = {name: verb for verbs in TOPICS.values() for name, verb in verbs.items()}
+VERBS = ChainMap(*reversed(TOPICS.values()))
+"""The commands of all headings by name, in the order of `--help`."""
 
 
 INTERRUPTED = 130

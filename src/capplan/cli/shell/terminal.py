@@ -66,13 +66,13 @@ def print_answer(answer: Any, described: Callable[[], Iterable[Block]], as_json:
     as_json, as_csv : bool
         The formats that were asked for; text if none was.
     """
-    from capplan.reports.screen import show  # JSON and CSV need no tables of rich
-
     if as_json:
         write_json(answer.to_json())
     elif as_csv:
         write_frame(answer.to_frame())
     else:
+        from capplan.reports.screen import show  # JSON and CSV need no tables of rich
+
         show(described(), Screen())
 
 

@@ -61,6 +61,8 @@ class Verification(VerbAnswer):
 
     Attributes
     ----------
+    verified
+        Whether the file is intact and its version, evidence and figures match.
     intact
         Whether the file is as it was written: its digest matches its content.
     origins
@@ -73,19 +75,11 @@ class Verification(VerbAnswer):
 
     SCHEMA = "capplan.verification/1"
 
+    verified: bool
     intact: bool
     origins: tuple[Change, ...]
     changes: tuple[Change, ...]
     figures: int
-
-    @property
-    def verified(self) -> bool:
-        """Whether the file is intact and its version, evidence and figures match."""
-        return self.intact and not self.origins and not self.changes
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the value as JSON types."""
-        return {**super().to_json(), "verified": self.verified}
 
 
 def read_proposal(path: Path) -> dict[str, Any]:
@@ -128,11 +122,17 @@ def compared(content: Mapping[str, Any], again: Mapping[str, Any]) -> Verificati
     stored, computed = (
         {name: value for name, value in each.items() if name not in _NOT_FIGURES} for each in (content, again)
     )
-    origins = _differences(content.get("provenance", {}), again["provenance"], "")
+    intact = content.get("digest") == digest(content)
+    origins = tuple(
+        Change(_WORDS.get(each.figure, each.figure), each.stored, each.computed)
+        for each in _differences(content.get("provenance", {}), again["provenance"], "")
+    )
+    changes = tuple(_differences(stored, computed, ""))
     return Verification(
-        intact=content.get("digest") == digest(content),
-        origins=tuple(Change(_WORDS.get(each.figure, each.figure), each.stored, each.computed) for each in origins),
-        changes=tuple(_differences(stored, computed, "")),
+        verified=intact and not origins and not changes,
+        intact=intact,
+        origins=origins,
+        changes=changes,
         figures=sum(1 for _ in _leaves(computed)),
     )
 

@@ -128,7 +128,8 @@ class CassandraScenario(ClusterScenario):
     Raises
     ------
     InputError
-        If a field is out of range, there are fewer nodes than replicas, or a consistency level cannot be met.
+        If a field is out of range, there are fewer nodes than replicas, a consistency level cannot be met, or `rtt`
+        does not match the data centres or differs by direction.
     """
 
     system: Literal["cassandra"] = "cassandra"

@@ -127,10 +127,7 @@ class ClusterScenario(Scenario):
                 need(level, self.rf_by_dc(), dc)
         if isinstance(self.rtt, str) and names_pairs(self.rtt):
             self._set(rtt=parse_pairs(self.rtt, self.dcs, "rtt"))
-        rows = self.given_rtt_s() or ()
-        others = {cell for a, row in enumerate(rows) for b, cell in enumerate(row) if a != b}
-        if isinstance(self.rtt, tuple) and len(others) == 1:
-            self._set(rtt=self.rtt[0][1])
+        self.given_rtt_s()
 
     def _check_counts(self) -> None:
         for name in self.COUNTS:
@@ -179,9 +176,7 @@ class ClusterScenario(Scenario):
             seconds = _round_trip_s(self.rtt)
             return tuple(tuple(0.0 if a == b else seconds for b in range(self.dcs)) for a in range(self.dcs))
         if len(self.rtt) != self.dcs:
-            raise InputError(
-                f"rtt has {len(self.rtt)} rows and there are {self.dcs} data centres: give one row for each"
-            )
+            raise InputError(f"rtt needs {self.dcs} rows, one for each data centre, and has {len(self.rtt)}")
         for number, row in enumerate(self.rtt, 1):
             if len(row) != self.dcs:
                 raise InputError(

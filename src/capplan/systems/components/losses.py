@@ -33,7 +33,7 @@ class Lost:
     dcs
         The lost data centres, from 0.
     counts
-        Machines that each other data centre loses, by kind, and data centres, as it was asked.
+        How many machines of each kind every other data centre loses, and how many data centres, as asked.
     named
         Whether it matters which data centres they are.
     """
@@ -90,7 +90,7 @@ class ClusterLosses(ABC, Generic[C]):
     def remainders(self, losses: Sequence[Loss]) -> tuple[Remainder, ...]:
         """Return what each loss leaves, and once more with lower levels if the given levels fail.
 
-        If there are no losses: one machine of each kind, one data centre, and two where three or more stand.
+        If there are no losses: one machine of each kind, one data centre, and two of three or more data centres.
         """
         usual = [Loss({kind: 1}) for kind in self.words if max(self.machines_by_dc(kind)) > 1]
         usual += [Loss({DC: count}) for count in (1, 2) if count < self.scenario.dcs]
@@ -170,13 +170,16 @@ class ClusterLosses(ABC, Generic[C]):
             yield self._remainder(lost, words, survived, self._cost(lost, survived, list(lowered)))
 
     def _remainder(self, lost: Lost, assumed: str, survived: C | None, cost: str = "") -> Remainder:
-        every = self.case.system.values(self.case.fitted, self.scenario)
+        solved = None
+        if survived is not None:
+            every = self.case.system.values(self.case.fitted, self.scenario)
+            solved = partial(self.left, survived, lost, every)
         return Remainder(
             name=self._in_words(lost),
             lost={**lost.counts, **({DC: len(lost.dcs)} if lost.dcs else {})},
             lost_dcs=lost.names,
             assumed=assumed,
-            solved=None if survived is None else partial(self.left, survived, lost, every),
+            solved=solved,
             offset=None if survived is None else self.offset(survived, lost),
             lowered={} if survived is None else self._lowered(survived),
             cost=cost,

@@ -133,7 +133,7 @@ def sent_sessions(mix: SessionMix) -> tuple[SentSession, ...]:
 
 
 def _whole(mix: SessionMix) -> Iterator[tuple[float, int, int]]:
-    """Yield weights with numbers of authorizations and updates; a session with more of one never has fewer of both."""
+    """Yield weights with numbers of authorizations and updates; more of one never come with fewer of the other."""
     numbers = mix.auth, mix.acct - 1
     ends = sorted({0.0, *(number % 1 for number in numbers), 1.0})
     for low, high in pairwise(ends):
@@ -372,6 +372,10 @@ class OpenproviderScenario(ClusterScenario):
                 f"tps = {self.tps:g} and tps_mean = {self.tps_mean:g} both give the offered rate: give one of them"
             )
         self._check_data_centres()
+        rows = self.given_rtt_s() or ()
+        others = {cell for a, row in enumerate(rows) for b, cell in enumerate(row) if a != b}
+        if isinstance(self.rtt, tuple) and len(others) == 1:  # one form for equal pairs
+            self._set(rtt=self.rtt[0][1])
         self._check_fronts()
         self.distance_m()
         self._set(encryption=check_encryption(self.encryption, self.vpn, sum(self.nodes_by_dc())))
