@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import math
-import os
 import re
 import signal
 import traceback
@@ -14,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from tests.planner.valid_questions import PLACE, Asked, Words, folder
@@ -98,7 +98,7 @@ def answer(line: Words) -> Answer:
         return Answer(line, None, None, (), "endless")
     except Exception as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
-        frame = f"{os.path.basename(where.filename)}:{where.name}"  # noqa: PTH119
+        frame = f"{Path(where.filename).name}:{where.name}"
         return Answer(line, None, None, (), f"{type(error).__name__} in {frame}: {error}"[:200])
     text = out.getvalue()
     found = json.loads(text, parse_constant=_refused) if text and "--json" in line else None
