@@ -37,10 +37,9 @@ def main() -> None:
     """Write the snapshot of every system."""
     FOLDER.mkdir(exist_ok=True)
     for system in documented_names():
+        rows = [COLUMNS, *snapshot(audit(system))]
         with (FOLDER / f"{system}.csv").open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(COLUMNS)
-            writer.writerows(snapshot(audit(system)))
+            csv.writer(file, lineterminator="\n").writerows(rows)
 
 
 if __name__ == "__main__":
