@@ -7,11 +7,13 @@ changed number needs a reason in the evidence, the checks or the evaluator.
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterator
 from pathlib import Path
 
 from capplan.evidence.audit.audit import Audit
 from capplan.evidence.interval import Interval
+from capplan.models.files import replace_file
 from capplan.planner.audit import audit
 from capplan.systems.registry import documented_names
 
@@ -37,9 +39,9 @@ def main() -> None:
     """Write the snapshot of every system."""
     FOLDER.mkdir(exist_ok=True)
     for system in documented_names():
-        rows = [COLUMNS, *snapshot(audit(system))]
-        with (FOLDER / f"{system}.csv").open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows(rows)
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([COLUMNS, *snapshot(audit(system))])
+        replace_file(FOLDER / f"{system}.csv", text.getvalue())
 
 
 if __name__ == "__main__":
