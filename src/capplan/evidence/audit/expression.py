@@ -106,9 +106,9 @@ def evaluate(text: str, scope: Names) -> Figure | Group:
         tree = ast.parse(plain.strip(), mode="eval")
         found = {f"_{number}": _rows(each, scope.rows) for number, each in enumerate(references)}
         return _value(tree.body, replace(scope, values={**scope.values, **found}))
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, RecursionError):
         raise InputError(f"{text!r} is not an expression that an audit can compute") from None
-    except (ZeroDivisionError, OverflowError) as error:
+    except (ValueError, ZeroDivisionError, OverflowError) as error:
         raise InputError(f"{text!r} has no value: {error}") from None
 
 
