@@ -53,6 +53,7 @@ docs:
     uv run python docs/generate/outputs.py
     uv run python docs/generate/examples.py
     uv run python docs/generate/tls.py
+    uv run python docs/generate/pauses.py
     uv run python docs/generate/validation.py
     uv run python docs/generate/priors.py --page
     uv run python docs/generate/accuracy.py

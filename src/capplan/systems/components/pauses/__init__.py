@@ -1,0 +1,1 @@
+"""Garbage-collection pauses of Cassandra nodes: measured runs, and the prior that follows from them."""
