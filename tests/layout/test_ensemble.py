@@ -7,15 +7,17 @@ from hypothesis import strategies as st
 
 from capplan.layout.ensemble import evenly_along, representatives, thinned
 from capplan.models.cassandra.encryption import INTERNODE_S
+from capplan.models.cassandra.pauses import OF_PAUSES
 from capplan.systems.registry import resolve, scenario, system
 
 FITTED = system("openprovider").fitted()
 
 
 def test_representatives_stand_for_their_neighbours() -> None:
+    """Of all parameters but those of pauses, which each draw has of its own."""
     values = FITTED.values(system("openprovider").parameters)
     few, fewer = representatives(values, 40), representatives(values, 10)
-    logs = np.log(np.array(FITTED.draws))
+    logs = np.log(np.array(FITTED.draws)[:, [name not in OF_PAUSES for name in FITTED.names]])
     points = logs / logs.std(axis=0)
     distance = np.linalg.norm(points[:, None] - points[few.chosen][None], axis=-1)
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from capplan.layout.fitted_file import DRAWS, SCHEMA, rounded, to_json, write
+from capplan.models.cassandra.pauses import OF_PAUSES
 from capplan.models.errors import InputError
 from capplan.models.language.parameter import defaults
 from capplan.systems.registry import documented_names, read_calibration, system
@@ -86,9 +87,14 @@ def test_values_are_all_parameters_and_the_free_ones_are_draws() -> None:
 
 
 def test_one_value_of_each_is_a_draw_that_keeps_the_correlation() -> None:
-    values = FITTED.median_values(PARAMETERS)
+    """But pauses are at their medians: they are wide, and correlated with nothing."""
+    values, draws = FITTED.median_values(PARAMETERS), np.array(FITTED.draws)
+    places = [place for place, name in enumerate(FITTED.names) if name not in OF_PAUSES]
 
-    assert tuple(values[name] for name in FITTED.names) in FITTED.draws
+    assert tuple(values[FITTED.names[place]] for place in places) in map(tuple, draws[:, places])
+    assert 0 < len(places) < len(FITTED.names)
+    for place, name in enumerate(FITTED.names):
+        assert name not in OF_PAUSES or values[name] == np.median(draws[:, place])
     assert all(isinstance(value, float) for value in values.values())
 
 

@@ -16,7 +16,6 @@ class Analytic:
     """Analytic figures of 100 draws; the last of them cannot carry the load where `unbounded`."""
 
     asked = ("read",)
-    pausing = None
 
     @property
     def without_pauses(self) -> "Analytic":
@@ -25,6 +24,13 @@ class Analytic:
     def __init__(self, unbounded: int) -> None:
         self.figures = np.linspace(1e-3, 2e-3, 100)
         self.figures[100 - unbounded :] = np.inf
+
+    def corrected_s(self, name: str, statistic: str, corrected: Any) -> Any:
+        del name, statistic
+        return corrected(self.figures)
+
+    def latency_s(self, name: str, statistic: str) -> Any:
+        return self.latencies_s(name)[STATISTICS.index(statistic)]
 
     def latencies_s(self, name: str) -> Any:
         del name

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capplan.models.cassandra.encryption import CLIENT_S, INTERNODE_S
+from capplan.models.cassandra.pauses import OF_PAUSES
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import FloatArray, Number
 
@@ -98,7 +99,7 @@ def representatives(values: Values, count: int) -> Representatives:
     Each step adds the draw that reduces the total distance to the nearest chosen draw most (greedy k-medians;
     Cornuejols, Fisher & Nemhauser 1977). Distances are between logarithms of values, divided by their standard
     deviation. Costs of encryption are compared without the logarithm, because only the high ones matter. The choice is
-    deterministic.
+    deterministic. Parameters of pauses are left out: each draw has its own pauses, whichever draw represents it.
 
     Parameters
     ----------
@@ -112,7 +113,7 @@ def representatives(values: Values, count: int) -> Representatives:
     Representatives
         The chosen draws.
     """
-    varied = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+    varied = {name: each for name, each in values.items() if isinstance(each, np.ndarray) and name not in OF_PAUSES}
     return _representatives(tuple((name, value.tobytes()) for name, value in varied.items()), count)
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from capplan.models.cassandra.pauses import OF_PAUSES
 from capplan.models.errors import InputError
 from capplan.models.files import read_file, replace_file
 from capplan.models.language.parameter import Parameter, defaults
@@ -241,7 +242,8 @@ class Fitted:
     def median_values(self, parameters: tuple[Parameter, ...]) -> dict[str, float]:
         """Return one value of each parameter, SI: the draw nearest to the centre of the ensemble.
 
-        A draw keeps the correlations between parameters, which medians of single parameters would not.
+        A draw keeps the correlations between parameters, which medians of single parameters would not. Parameters of
+        pauses are wide and correlated with nothing, so they are at their medians.
 
         Parameters
         ----------
@@ -253,12 +255,12 @@ class Fitted:
 
     def middle(self) -> dict[str, float]:
         """Return the free parameters at the draw nearest to the ensemble's centre, SI."""
-        return dict(zip(self.names, self.draws[self._nearest()], strict=True))
-
-    def _nearest(self) -> int:
-        logs = np.log(np.array(self.draws))
-        spread = np.maximum(logs.std(axis=0), 1e-12)
-        return int(np.argmin((((logs - np.median(logs, axis=0)) / spread) ** 2).sum(axis=1)))
+        draws = np.array(self.draws)
+        logs, of_pauses = np.log(draws), np.array([name in OF_PAUSES for name in self.names])
+        centre, spread = np.median(logs, axis=0), np.maximum(logs.std(axis=0), 1e-12)
+        nearest = int(np.argmin((((logs - centre) / spread)[:, ~of_pauses] ** 2).sum(axis=1)))
+        middle = np.where(of_pauses, np.median(draws, axis=0), draws[nearest])
+        return dict(zip(self.names, map(float, middle), strict=True))
 
     def check(self, where: str, expected: Expected) -> None:
         """Check that the calibration matches a system.

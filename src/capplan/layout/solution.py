@@ -13,6 +13,7 @@ from capplan.layout.ensemble import Places
 from capplan.models.language.network import Network
 from capplan.models.language.units import FloatArray
 from capplan.models.objective import Metric
+from capplan.models.results import STATISTICS
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import (
     MAX_DROP_RATE,
@@ -154,6 +155,31 @@ class Figures:
         """
         return self.time_s(self.reported[name], None if statistic == "mean" else LEVELS[statistic])
 
+    def corrected_s(self, name: str, statistic: str, corrected: Callable[[FloatArray], FloatArray]) -> FloatArray:
+        """Return a response time with pauses; its part without them is replaced, such as by a simulated one.
+
+        The percentile is that of requests whose times without pauses are all longer by the same factor. Seconds
+        (..., draws). A delay that ends at a retry ends when it did.
+
+        Parameters
+        ----------
+        name, statistic : str
+            As for `latency_s`.
+        corrected : function
+            Returns the right response times without pauses (..., draws) for those of the solver.
+        """
+        solved = self.without_pauses.latencies_s(name)[STATISTICS.index(statistic)]
+        right = corrected(solved)
+        if self.closed is not None or statistic == "mean" or (self.varying is None and self.pausing is None):
+            return right
+        factor = np.divide(right, solved, out=np.ones_like(right), where=np.isfinite(right) & np.isfinite(solved))
+        delays = (
+            None
+            if self._delays is None
+            else {each: [delay.over(factor) for delay in of] for each, of in self._delays.items()}
+        )
+        return np.asarray(factor * self._quantiles_s((LEVELS[statistic],), self.reported[name], delays)[0])
+
     def time_s(self, classes: Sequence[str], level: float | None) -> FloatArray:
         """Return the response time over some network classes, seconds (..., draws).
 
@@ -168,7 +194,7 @@ class Figures:
             return self._every(self._closed_s(self.closed, level))
         if level is None:
             return self._every(self.point.response_s(*classes))
-        return np.asarray(self._quantiles_s((level,), classes)[0])
+        return np.asarray(self._quantiles_s((level,), classes, self._delays)[0])
 
     def latencies_s(self, name: str) -> FloatArray:
         """Return the mean and the percentiles of `LEVELS` of a reported class, seconds (statistics, ..., draws)."""
@@ -185,13 +211,15 @@ class Figures:
             return self._every(np.stack([self._closed_s(self.closed, level) for level in (None, *LEVELS.values())]))
         classes = self.reported[name]
         mean = self._every(self.point.response_s(*classes))
-        return np.concatenate([mean[None], self._quantiles_s(tuple(LEVELS.values()), classes)])
+        return np.concatenate([mean[None], self._quantiles_s(tuple(LEVELS.values()), classes, self._delays)])
 
-    def _quantiles_s(self, levels: Sequence[float], classes: Sequence[str]) -> FloatArray:
+    def _quantiles_s(
+        self, levels: Sequence[float], classes: Sequence[str], delays: Mapping[str, Sequence[RareDelay]] | None
+    ) -> FloatArray:
         """Return percentiles (levels, ..., draws); each draw has its own pauses, even if another draw represents it."""
-        if self.pausing is None:
+        if delays is None:
             return self._every(self._varied_point.quantiles_s(levels, *classes))
-        return self._varied_point.quantiles_s(levels, *classes, delays=self._delays, place=self.place)
+        return self._varied_point.quantiles_s(levels, *classes, delays=delays, place=self.place)
 
     @cached_property
     def _varied_point(self) -> OperatingPoint:

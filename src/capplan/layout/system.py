@@ -342,12 +342,26 @@ class System(ABC, Generic[S]):
         del values, utilisation
         return None
 
+    def paused_network(self, scenario: S, values: Values, rate_per_s: float) -> Network:
+        """Compose the network for a simulation, whose nodes pause; the plain network unless overridden.
+
+        Parameters
+        ----------
+        scenario, values, rate_per_s
+            As for `network`; numbers.
+
+        Returns
+        -------
+        Network
+        """
+        return self.network(scenario, values, rate_per_s)
+
     def pauses(
         self, scenario: S, values: Values, analysis: Analysis, rate_per_s: FloatArray, place: Places | None
     ) -> Mapping[str, Sequence[RareDelay]]:
         """Return the delays caused by pauses of nodes, such as garbage collection; none unless overridden.
 
-        They are added to percentiles, simulated or not. Means stay as they are, because load tests that a system is
+        Percentiles contain them, simulated or not. Means stay as they are, because load tests that a system is
         fitted to report means with pauses.
 
         Parameters

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from capplan.models.verdict import Answer
 
 STATISTICS = ("mean", "p50", "p90", "p95", "p99", "p999")
+STATISTIC_NAMES = {"p999": "p99.9"}  # as people write them, where that differs
 SIGNIFICANT = 4  # significant digits of a figure in JSON; no load test is more precise
 
 Basis = Literal["measured", "interpolated", "extrapolated", "model only"]

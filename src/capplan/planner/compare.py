@@ -183,13 +183,11 @@ def _figures_of(
     yield CAPACITY, _Figure("1/s", band, *(np.minimum(each, most) for each in highest))
     figures, uncertainty = found.figures, replace(found.case.uncertainty_beside(other.case), layout=number)
     for name, latency in found.latency_ms.items():
-        paused, plain_s = figures.latencies_s(name), figures.without_pauses.latencies_s(name)
-        for place, statistic in enumerate(STATISTICS):
+        for statistic, solved_s in zip(STATISTICS, figures.latencies_s(name), strict=True):
             shown: Band | None = getattr(latency, statistic)
             if statistic in _SHOWN and shown is not None:
-                relation, draws = found.relations.get((name, statistic)), paused[place]
-                if relation is not None:
-                    draws = relation.at(plain_s[place]) + (draws - plain_s[place])  # pauses are not simulated
+                relation = found.relations.get((name, statistic))
+                draws = solved_s if relation is None else figures.corrected_s(name, statistic, relation.at)
                 repeated = uncertainty.repeated_time(draws * 1e3, name, statistic)
                 yield f"{name}.{statistic}", _Figure("ms", shown, draws * 1e3, repeated)
     for resource, busy in utilisation(found.case, figures, float(np.max(figures.peak_rate))).items():

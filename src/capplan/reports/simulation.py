@@ -276,8 +276,6 @@ def notes(simulation: Simulation) -> Iterator[str]:
             + " of the requests were dropped or timed out; latencies are of the rest. A"
             " failed request ends its session, whose remaining requests never arrive."
         )
-    if simulation.left_out:
-        yield f"Without {', '.join(simulation.left_out)}: `capplan predict` adds them to percentiles."
     if simulation.controls:
         yield _controls_note(simulation)
     if simulation.precision is not None:

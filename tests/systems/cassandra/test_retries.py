@@ -5,26 +5,23 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import integrate
 
 from capplan.models.errors import InputError
-from capplan.models.language.distribution import Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.scenario import changed
-from capplan.models.language.station import Pauses
 from capplan.models.language.step import FanOut, Hedge
 from capplan.models.solver.analytic import Analysis
 from capplan.simulator.compiled.engine import simulate
 from capplan.systems.cassandra import SYSTEM
-from capplan.systems.cassandra.network import network, pauses
+from capplan.systems.cassandra.network import network, paused_network, pauses
 from capplan.systems.cassandra.priors import PARAMETERS
-from capplan.systems.cassandra.retries import cut_short, longest_wait_s
+from capplan.systems.cassandra.retries import longest_wait_s
 from capplan.systems.cassandra.rows import excess
 from capplan.systems.cassandra.scenario import CassandraScenario
 
-VALUES: Values = {**defaults(PARAMETERS), "generator_s": 1e-7, "pause_share": 0.05, "pause_s": 0.01}
-READS = CassandraScenario(cass_nodes=6, read_fraction=1.0, token_aware=False)
+VALUES: Values = {**defaults(PARAMETERS), "generator_s": 1e-7}
+READS = CassandraScenario(cass_nodes=6, read_fraction=1.0, token_aware=False, gc="1.5%@10ms sd=10ms")
 RETRIED = changed(READS, speculative_retry="99p")
 
 
@@ -92,12 +89,6 @@ def test_where_no_replica_is_left_nothing_is_retried(fields_: dict[str, Any]) ->
     assert pauses(retried, VALUES, analysis, rate, None) == pauses(plain, VALUES, analysis, rate, None)
 
 
-def test_a_pause_that_is_cut_short_has_the_mean_of_the_shorter_one() -> None:
-    """Of an exponential time and a constant: the integral of the survival function up to the constant."""
-    expected, _ = integrate.quad(lambda wait: np.exp(-wait / 0.03), 0, 0.004)
-    assert cut_short(0.03, np.array([0.004, np.inf])) == pytest.approx([expected, 0.03])
-
-
 def test_percentiles_of_reads_fall_and_their_means_stay() -> None:
     """Those that pauses make; writes are as before."""
     mixed = changed(READS, read_fraction=0.5)
@@ -138,15 +129,7 @@ def test_retries_spare_as_much_of_the_delay_by_pauses_as_in_a_simulation() -> No
     analysis = Analysis(network(READS, VALUES, 1.0))
     rate = 0.3 * float(analysis.drift_per_s[0])
     after_s = float(longest_wait_s(analysis, np.array([rate]), "99p")[0])
-    share, length_s = 0.3 * VALUES["pause_share"], VALUES["pause_s"]
-    every = Pauses(Exponential(length_s * (1 - share) / share), Exponential(length_s))
-    plain = network(READS, VALUES, rate)
-    paused = replace(
-        plain,
-        stations=tuple(
-            replace(each, pauses=(every,)) if each.name.startswith("cassandra/") else each for each in plain.stations
-        ),
-    )
+    plain, paused = network(READS, VALUES, rate), paused_network(READS, VALUES, rate)
     hedged = replace(
         paused, classes=tuple(replace(each, flow=_simulated(each.flow, after_s)) for each in paused.classes)
     )

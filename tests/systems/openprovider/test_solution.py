@@ -114,9 +114,9 @@ def test_beyond_capacity_pauses_add_no_more_than_they_last() -> None:
 
 
 def test_each_draw_has_its_own_pauses_also_where_another_represents_it() -> None:
-    shares = np.array([0.002, 0.01, 0.05])
-    every: Values = {**OF_THREE, "pause_share": shares, "mutation_s": np.full(3, OF_THREE["mutation_s"])}
-    one: Values = {**OF_THREE, "pause_share": shares[:1]}
+    garbage = np.array([2e3, 2e4, 2e5])
+    every: Values = {**OF_THREE, "garbage_bytes": garbage, "mutation_s": np.full(3, OF_THREE["mutation_s"])}
+    one: Values = {**OF_THREE, "garbage_bytes": garbage[:1]}
     few = OPENPROVIDER.solution(THREE_DCS, one, np.zeros(3, dtype=np.intp), every).at(5000.0)
     whole = OPENPROVIDER.solution(THREE_DCS, every).at(5000.0)
     assert few.latencies_s("acct") == pytest.approx(np.broadcast_to(whole.latencies_s("acct"), (6, 3)), rel=1e-5)

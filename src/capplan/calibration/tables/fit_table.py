@@ -61,6 +61,8 @@ from capplan.models.language.parameter import Parameter, Values, defaults
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.results import Band, Basis, Parts
+from capplan.models.solver.analytic import Analysis
+from capplan.models.solver.pauses import RareDelay
 
 S = TypeVar("S", bound=Scenario)
 NOT_PROMISED = (
@@ -164,6 +166,21 @@ class TableSystem(System[S]):
     def may_fall(self, values: Values) -> bool:
         """Whether throughput may fall with more clients."""
         return self.contends(values)
+
+    def closed_pauses(
+        self, scenario: S, values: Values, analysis: Analysis, rate_per_s: FloatArray, cycle_s: FloatArray
+    ) -> Mapping[str, Sequence[RareDelay]]:
+        """Return the delays that pauses of nodes cause to closed clients, who hide them; see `System.pauses`.
+
+        Parameters
+        ----------
+        scenario, values, analysis, rate_per_s
+            As for `System.pauses`.
+        cycle_s : array (..., draws)
+            Mean time from one request of a client to its next, in seconds.
+        """
+        del scenario, values, analysis, rate_per_s, cycle_s
+        return {}
 
     def at_clients(self, values: Values, clients: FloatArray, *, on_timer: bool = False) -> dict[str, Number]:
         """Return the values at a number of clients, or of open requests in flight, for each draw."""

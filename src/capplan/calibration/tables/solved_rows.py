@@ -109,9 +109,8 @@ def _of_one_layout(
     def at(number: int) -> Any:
         return (number, slice(number * draws, (number + 1) * draws)) if slowed else (number, slice(None))
 
-    return _solved(
-        system, rows, quantities, analysis, point, values, [at(counts.index(row.load.clients)) for row in rows], draws
-    )
+    places = [at(counts.index(row.load.clients)) for row in rows]
+    return _solved(system, rows, quantities, analysis, point, values, places, draws, counts)
 
 
 def _open(
@@ -154,13 +153,18 @@ def _solved(  # noqa: PLR0913, PLR0917  # one call site a kind of traffic
     values: Values,
     places: Sequence[Any],
     draws: int,
+    clients: Sequence[int] | None = None,
 ) -> list[Solved]:
     """Return the figures of each row; `places` are the row's indices in each result."""
     layout = rows[0].layout
     delays = None
     levels = sorted({LEVELS[name] for names in quantities for name in names if name in LEVELS})
     if levels:
-        delays = system.pauses(layout, values, analysis, point.rate_per_s, None) or None
+        if clients is None:
+            delays = system.pauses(layout, values, analysis, point.rate_per_s, None) or None
+        else:
+            cycle_s = np.array(clients)[:, None] / point.rate_per_s
+            delays = system.closed_pauses(layout, values, analysis, point.rate_per_s, cycle_s) or None
         point = varied(point, system.variation(values, _busiest(analysis, point)))
     by_classes: dict[tuple[str, ...], tuple[FloatArray, FloatArray]] = {}
     found = []

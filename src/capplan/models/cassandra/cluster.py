@@ -150,6 +150,14 @@ class Cluster:
         """Return the mean number of live replicas of a row in `dc`."""
         return self.rf[dc] * self.alive[dc] / self.nodes[dc]
 
+    def taking_part(self, dc: int, level: str, operation: str) -> float:
+        """Return the mean number of nodes at which a statement of a coordinator in `dc` has work as a replica."""
+        if operation == "write":
+            return sum(self.mean_replicas(each) for each in self.living)
+        wanted = self.need(level, dc)
+        count = wanted.total or sum(wanted.by_dc.values())
+        return count + self.read_repair * max(self.mean_replicas(dc) - count, 0.0)
+
     def nearest_first(self, dc: int) -> list[int]:
         """Return the other data centres, nearest first; ties rotate with `dc` to spread the reads."""
         count = len(self.nodes)
@@ -240,8 +248,7 @@ def statement(cluster: Cluster, costs: Costs, dc: int, level: str, operation: st
     links = costs.links.get(operation, Exchanges())
     builder = _Statement(cluster, costs, dc, wanted, links.internode)
     messages = builder.coordinator_messages(operation)
-    parse_s = costs.coordinator + costs.message * min(messages, MESSAGES)
-    parse_s = parse_s if links.client is None else parse_s + links.client
+    parse_s = _parse_s(costs, messages, links)
     replicated = builder.read() if operation == "read" else builder.write()
     found = ReplicaSet(_LOCAL, _cores(dc), cluster.rf[dc], replicated, first=_COORDINATOR)
     parse = Visit(_cores(dc), _work(parse_s), name="parse", member=_COORDINATOR)
@@ -257,20 +264,51 @@ def statement(cluster: Cluster, costs: Costs, dc: int, level: str, operation: st
     return ReplicaSet(_LOCAL, _cores(dc), cluster.rf[dc], to_replica)
 
 
+def _parse_s(costs: Costs, messages: float, links: Exchanges) -> Number:
+    """Return the coordinator's work before it asks replicas, in seconds."""
+    parse_s = costs.coordinator + costs.message * min(messages, MESSAGES)
+    return parse_s if links.client is None else parse_s + links.client
+
+
 def needed_nodes(cluster: Cluster, dc: int, level: str, operation: str) -> float:
     """Return the mean number of nodes that delay a statement when any one of them pauses.
 
     The coordinator does. A replica does if the statement waits for all that it contacts.
     """
+    replicas, own = _needed_replicas(cluster, dc, level, operation)
+    return 1 + replicas - own
+
+
+def work_at_needed_nodes_s(cluster: Cluster, costs: Costs, dc: int, level: str, operation: str) -> Number:
+    """Return what a statement waits for at all nodes of `needed_nodes`, in core-seconds."""
+    replicas, own = _needed_replicas(cluster, dc, level, operation)
+    links = costs.links.get(operation, Exchanges())
+    builder = _Statement(cluster, costs, dc, cluster.need(level, dc), links.internode)
+    alone_s = costs.read if operation == "read" else costs.mutation
+    parse_s = _parse_s(costs, builder.coordinator_messages(operation), links)
+    return parse_s + replicas * alone_s + (replicas - own) * costs.exchange_s(operation)
+
+
+def _needed_replicas(cluster: Cluster, dc: int, level: str, operation: str) -> tuple[float, float]:
+    """Return the mean number of replicas of which each alone delays a statement, and how many are the coordinator."""
     wanted, own = cluster.need(level, dc), cluster.own_share(dc)
     if operation == "read":
-        count = wanted.total or wanted.by_dc[dc]
-        repaired = cluster.read_repair if count < cluster.most_replicas(dc) else 0.0
-        return 1 + (1 - repaired) * (count - own)
-    slack = [cluster.rf[each] - count for each, count in wanted.by_dc.items()]
+        count = wanted.total or sum(wanted.by_dc.values())
+        repaired = cluster.read_repair if len(wanted.by_dc) < 2 and count < cluster.most_replicas(dc) else 0.0
+        return (1 - repaired) * count, (1 - repaired) * own
     if wanted.total:
-        slack = [sum(cluster.rf) - wanted.total]
-    return 1 if min(slack) > 0 else 1 + max(wanted.total, sum(wanted.by_dc.values())) - own
+        every = cluster.living
+        spare = sum(map(cluster.mean_replicas, every)) - wanted.total
+        short = sum(map(cluster.fewest_replicas, every)) <= wanted.total
+        exact = max(1 - spare, 0.0) if short else 0.0
+        return exact * wanted.total, exact * own
+    exact_in = {each: _without_spare(cluster, each, count) for each, count in wanted.by_dc.items()}
+    return sum(exact_in[each] * count for each, count in wanted.by_dc.items()), exact_in.get(dc, 0.0) * own
+
+
+def _without_spare(cluster: Cluster, dc: int, count: int) -> float:
+    """Return the share of rows that have no more than `count` live replicas in a data centre."""
+    return min(max(1 - (cluster.mean_replicas(dc) - count), 0.0), 1.0)
 
 
 def _check_living(cluster: Cluster, wanted: Need, dc: int, level: str) -> None:

@@ -178,7 +178,7 @@ def _of_draws(parts: Parts, which: NDArray[np.intp] | slice) -> Parts:
 def _with_delay(parts: Parts, delays: Sequence[RareDelay]) -> list[Parts]:
     """Split a mixture (weight, mean, variance) into requests without a delay and requests with each delay.
 
-    A delay is exponential and mostly longer than anything else, so the delayed requests are one part.
+    A delay is gamma-distributed and mostly longer than anything else, so the delayed requests are one part.
     """
     if not delays:
         return [parts]
@@ -190,8 +190,8 @@ def _with_delay(parts: Parts, delays: Sequence[RareDelay]) -> list[Parts]:
         spread = np.vecdot(of, variance + (mean - middle) ** 2)[..., None]
     found, left = [], np.ones(1)
     for delay in delays:
-        chance, more = (np.asarray(each)[..., None] for each in delay)
-        found.append((chance * share, middle + more, spread + more**2))
+        chance, more, scatter = (np.asarray(each)[..., None] for each in delay)
+        found.append((chance * share, middle + more, spread + scatter))
         left = left - chance
     return [(left * weight, mean, variance), *found]
 

@@ -1,112 +1,226 @@
 """Pauses of whole nodes, such as garbage collection, and the percentiles of response times with them.
 
-Nodes pause rarely and independently. A request that needs a paused node waits for the end of the pause and for the
-requests before it. Sessions that wait send nothing more, so less work than usual may arrive during a pause: the share
-i of it. The node drains its work at a constant rate, at the utilisation u without pauses. Then the wait w falls at the
-rate 1 - a in a pause, where a = u i, and at 1 - u after it, from a times the length of the pause. If lengths are
-exponential with the mean L, a request that arrives at random waits longer than w with the probability
+Nodes pause rarely and independently. A request that needs a paused node waits for the end of the pause, and then shares
+the node with those that have waited, too. Sessions that wait send nothing more, so less work than usual may arrive
+during a pause: the share i of it. At the utilisation u without pauses, a pause of the length X leaves the work a X,
+where a = u i, and the node has done it after a X / (1 - u). While it works on it, each request gets its part of the
+node. Visits in the queue need c on average until they end. A request that needs an exponential time with the mean s c
+waits for about the share s of the work in front of it, and as the queue falls, with z = (1 - u) / a,
 
-    share (exp(-w / L) / (1 - a) + a (1 / (1 - u) - 1 / (1 - a)) exp(-w / (a L))).
+    P(wait > y after the pause) = (1 - z y / X) ^ (1 / (s (1 - u))).
 
-Pauses that begin in a delay lengthen it. With i = 1 the second part is 0, and the wait is that of an M/G/1 queue whose
-services are the pauses. Where a part of the work follows only when requests have been served, a counts the rest of it
-in a pause, and all of it after the pause.
+What is left of a visit is E[S²] / (2 E[S]) in a shared node. At the end of a pause, the visits in the queue have not
+begun, and with what follows them they need more, so s is smaller for those who waited in the pause: they leave before
+the queue has changed much.
+
+A request that arrives at random meets the pause itself with the probability that the node pauses, and waits for what is
+left of it besides; it meets the rest of the work with a / (1 - u) times this probability. A longer pause meets more
+requests, so its X has the density x f(x) / L, where lengths have the density f and the mean L. Lengths are
+gamma-distributed, and so is nearly each part of the wait; the parts have the exact means and variances. The mean over
+all requests is that of any order of service.
+
+Pauses that begin in a delay lengthen it.
 
 References
 ----------
-L. Kleinrock, *Queueing Systems*, vol. 1, Wiley, 1975, section 5.7; H. White and L. S. Christie, "Queuing with
-preemptive priorities or with breakdown", *Operations Research* 6, 1958.
+L. Kleinrock, *Queueing Systems*, vol. 1, Wiley, 1975, sections 5.2 and 5.7; H. White and L. S. Christie, "Queuing with
+preemptive priorities or with breakdown", *Operations Research* 6, 1958. The wait in a shared node is that of a fluid.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import gammainc, gammaincc
 
 from capplan.models.language.units import FloatArray, Number
 
+_ENDLESS_S, _CONSTANT = 1e6, 1e6  # a wait without bound; the shape of a constant delay
 _MOST = 0.9  # of the time: beyond that a node has hardly any steady state
+_SLICES = (0.0, 0.5, 1.0)  # bounds of the parts of a wait in a pause; twice as many move no percentile by 2 %
 
 
 class RareDelay(NamedTuple):
-    """An exponential delay that some requests have: its probability and its mean (s), arrays (..., draws)."""
+    """A gamma-distributed delay that some requests have: its probability, mean (s), variance (s²), (..., draws)."""
 
     chance: FloatArray
     mean_s: FloatArray
+    variance_s2: FloatArray
+
+    def at_most(self, longest_s: FloatArray) -> RareDelay:
+        """Return the delay, cut off after some time (s)."""
+        mean_s, until_s = np.maximum(self.mean_s, 1e-12), np.minimum(longest_s, _ENDLESS_S)
+        shape = np.minimum(mean_s**2 / np.maximum(self.variance_s2, 1e-300), _CONSTANT)
+        scaled, scale_s = shape * until_s / mean_s, mean_s / shape
+        longer = 1 - gammainc(shape, scaled)
+        mean = mean_s * gammainc(shape + 1, scaled) + until_s * longer
+        square = shape * (shape + 1) * scale_s**2 * gammainc(shape + 2, scaled) + until_s**2 * longer
+        return RareDelay(self.chance, mean, np.maximum(square - mean**2, 0.0))
+
+    def over(self, factor: FloatArray) -> RareDelay:
+        """Return the delay divided by a factor."""
+        return RareDelay(self.chance, self.mean_s / factor, self.variance_s2 / factor**2)
 
 
-def sent_in_pauses(needs: Sequence[Number], between_s: Number, mean_s: Number) -> tuple[Number, ...]:
+class NodePauses(NamedTuple):
+    """Pauses of a node; numbers or arrays (..., draws).
+
+    Attributes
+    ----------
+    share
+        Share of the time in which the node pauses.
+    mean_s
+        Mean length, seconds.
+    scatter
+        Standard deviation of the lengths over their mean; 1 if they are exponential.
+    """
+
+    share: Number
+    mean_s: Number
+    scatter: Number
+
+
+def sent_in_pauses(needs: Sequence[Number], between_s: Number, pauses: NodePauses) -> tuple[Number, ...]:
     """Return the relative number of a session's requests sent while a node pauses, by position in the session.
 
-    A request is sent if none of those before it in its session has met the pause. How many of them fell into the time
-    since the pause began is geometric, up to the first.
+    A request is sent if none of those before it in its session has met the pause: none that was sent since it began.
 
     Parameters
     ----------
     needs : sequence of number or array (draws,)
         Probability that each request of a session needs the node, in their order.
     between_s : number or array (..., draws)
-        Mean time from one request of a session to the next without pauses, in seconds.
-    mean_s : number or array (draws,)
-        Mean length of a pause, in seconds; lengths are exponential.
+        Mean time from one request of a session to the next without pauses, in seconds; taken as constant.
+    pauses : NodePauses
+        The pauses.
 
     Returns
     -------
     tuple of number or array (..., draws)
         The share of each request.
     """
-    longer = mean_s / (mean_s + between_s)  # probability that the pause began before the request before
-    found: list[Number] = [1.0]
-    for need in needs[:-1]:
-        found.append(1 - longer + longer * (1 - need) * found[-1])
+    begun = [_lasts(pauses, turns * between_s) for turns in range(len(needs))]  # before the request so many before
+    found: list[Number] = []
+    for place in range(len(needs)):
+        share: Number = 1.0
+        spared: Number = 1.0
+        for back in range(1, place + 1):
+            need = needs[place - back]
+            share = share - begun[back] * need * spared
+            spared = spared * (1 - need)
+        found.append(share)
     return tuple(found)
 
 
+def _lasts(pauses: NodePauses, time_s: Number) -> Number:
+    """Return the probability that a pause has lasted longer than some time (s), when a request arrives in it."""
+    shape = 1 / np.square(np.maximum(pauses.scatter, 1e-3))
+    scaled = shape * time_s / pauses.mean_s
+    found: Number = gammaincc(shape + 1, scaled) - time_s / pauses.mean_s * gammaincc(shape, scaled)
+    return found
+
+
+def sent_by_clients(cycle_s: Number, pauses: NodePauses) -> Number:
+    """Return the requests that closed clients send while a node pauses, as a share of the usual.
+
+    Each client meets a pause once, so their percentiles hide pauses.
+
+    Parameters
+    ----------
+    cycle_s : number or array (..., draws)
+        Mean time after which a client next needs the node, in seconds; exponential.
+    pauses : NodePauses
+        The pauses.
+    """
+    turns = np.maximum(pauses.mean_s / np.maximum(cycle_s, 1e-12), 1e-9)
+    return -np.expm1(-turns) / turns
+
+
 def pause_delays(
-    share: Number,
-    mean_s: Number,
+    pauses: NodePauses,
     utilisation: FloatArray,
     nodes: Number,
     work: Number = 1.0,
-    seen: Number = 1.0,
     sent: Number = 1.0,
-) -> tuple[RareDelay, RareDelay]:
+    seen: tuple[Number, Number] = (1.0, 1.0),
+) -> tuple[RareDelay, ...]:
     """Return the delays that node pauses cause; a request has at most one of them.
 
     Parameters
     ----------
-    share : number or array (..., draws)
-        Share of the time in which a node pauses.
-    mean_s : number or array (draws,)
-        Mean length of a pause, in seconds; lengths are exponential.
+    pauses : NodePauses
+        Pauses of a node.
     utilisation : array (..., draws)
         Utilisation of a node without pauses.
     nodes : number or array
         Number of nodes of which each alone delays the request.
     work : number or array (..., draws)
         Work that arrives at a node in its pauses, as a share of the usual.
-    seen : number or array (draws,)
-        Share of this work that is in the queue before the pause ends. The rest follows when requests have been served.
     sent : number or array (..., draws)
         Requests of this kind that are sent in the pauses of a node, as a share of the usual.
+    seen : two numbers or arrays (draws,)
+        What a request waits for at the node, divided by what a visit in the queue needs: at the end of a pause, and
+        later.
 
     Returns
     -------
     tuple of RareDelay
+
+    Notes
+    -----
+    Where few requests are sent into a pause, they are sent early in it. If senders stop at a constant rate, so that the
+    share s of the usual is sent, the mean of the time that has passed is nearly s (1 - s / 2) of the pause, with errors
+    below 0.01, and waits are taken as uniform from (1 - s)² of it.
     """
-    arrived, left = utilisation * work, np.maximum(1 - utilisation, 1e-9)
-    queued = arrived * seen
-    in_pause = sent / (1 - queued)
-    after = np.maximum(arrived / left - queued * in_pause, 0.0)
-    longer = 1 / (1 - np.minimum(share * (1 + arrived / left), _MOST))  # by pauses that begin in a delay
-    chances = [np.minimum(share * part, _MOST / 2) for part in (in_pause, after)]
-    total = chances[0] + chances[1]
-    any_node = (1 - (1 - total) ** nodes) / np.maximum(total, 1e-300)
-    lengths = mean_s * longer, mean_s * np.maximum(arrived, 1e-9) * longer
-    in_any, after_any = (
-        RareDelay(np.asarray(chance * any_node), np.asarray(length))
-        for chance, length in zip(chances, lengths, strict=True)
-    )
-    return in_any, after_any
+    left = np.maximum(1 - utilisation, 1e-9)
+    backlog = utilisation * work / left  # time to work it off, over the length of the pause
+    longer = 1 / (1 - np.minimum(pauses.share * (1 + backlog), _MOST))  # by pauses that begin in a delay
+    mean, square = _after(backlog, seen[1] * left)
+    waits: list[tuple[FloatArray, Number, FloatArray, FloatArray]]  # how often, bias, moments over the pause
+    waits = [(backlog, 1.0, mean / 2, square / 3)]
+    mean, square = _after(backlog, seen[0] * left)
+    least = np.square(1 - sent)  # few are sent: early in the pause
+    often = sent / (len(_SLICES) - 1) + np.zeros_like(backlog)
+    for low, high in pairwise(least + (1 - least) * each for each in _SLICES):
+        middle, inside = (low + high) / 2, (low**2 + low * high + high**2) / 3
+        waits.append((often, sent, middle + mean, inside + 2 * middle * mean + square))
+    chances = [np.minimum(pauses.share * often, _MOST / len(waits)) for often, *_ in waits]
+    total = np.asarray(sum(chances))
+    any_node = 1 - (1 - total) ** nodes
+    twice = np.maximum(any_node - nodes * total * (1 - total) ** (nodes - 1), 0.0)
+    each = (any_node - twice) / np.maximum(total, 1e-300)
+    lengths = pauses._replace(mean_s=pauses.mean_s * longer)
+    once = [
+        _delay(lengths, chance * each, bias, first, second)
+        for chance, (_, bias, first, second) in zip(chances, waits, strict=True)
+    ]
+    return (*once, _sum_of_two(once, twice))
+
+
+def _after(backlog: FloatArray, inverse: Number) -> tuple[FloatArray, FloatArray]:
+    """Return mean and mean square of a wait after a pause over its length; its survival has the power 1 / `inverse`."""
+    mean = backlog * inverse / (1 + inverse)
+    return mean, 2 * mean**2 * (1 + inverse) / (1 + 2 * inverse)
+
+
+def _delay(pauses: NodePauses, chance: FloatArray, bias: Number, mean: Number, square: Number) -> RareDelay:
+    """Return the delay of requests whose wait, over the pause that they meet, has some mean and mean square.
+
+    A longer pause meets more requests in proportion to its length, if `bias` is 1, and as many as a short one, if it
+    is 0: few requests are sent into a pause because all who send wait after its begin.
+    """
+    scatter = np.square(pauses.scatter)
+    mean_s = pauses.mean_s * np.maximum((1 + scatter * bias) * mean, 1e-9)
+    second = np.square(pauses.mean_s) * (1 + scatter) * (1 + 2 * scatter * bias) * square
+    return RareDelay(np.asarray(chance), np.asarray(mean_s), np.asarray(np.maximum(second - mean_s**2, 0.0)))
+
+
+def _sum_of_two(delays: Sequence[RareDelay], chance: FloatArray) -> RareDelay:
+    """Return the sum of two independent delays: of requests that meet pauses of two nodes, one after the other."""
+    total = np.maximum(sum(each.chance for each in delays), 1e-300)
+    mean_s = sum(each.chance * each.mean_s for each in delays) / total
+    square = sum(each.chance * (each.variance_s2 + each.mean_s**2) for each in delays) / total
+    return RareDelay(np.asarray(chance), np.asarray(2 * mean_s), np.asarray(2 * np.maximum(square - mean_s**2, 0.0)))

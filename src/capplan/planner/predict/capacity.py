@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from capplan.calibration.tables.fit_table import TableSystem, band_of
 from capplan.calibration.tables.rows import LEVELS, MEAN, QUANTITIES, THROUGHPUT, Load, TableRow, rows_of
 from capplan.calibration.tables.solved_rows import Solved, solved_rows
-from capplan.layout.solution import Solution
+from capplan.layout.solution import Figures, Solution
 from capplan.layout.system import Case
 from capplan.layout.uncertainty import HIGH, LOW, Uncertainty
 from capplan.models.errors import InputError, RefusedError
@@ -151,11 +151,7 @@ def held_at_rate(
     figures = solution.at(np.minimum(share, 1.0) * plain)
 
     def repeated(metric: Metric) -> FloatArray:
-        found = np.clip(figures.value(metric), _TINY, _HUGE)
-        relation = relations.get((metric.subject, metric.statistic))
-        if relation is not None:
-            solved = np.clip(figures.without_pauses.value(metric), _TINY, _HUGE)
-            found = relation.at(solved) + (found - solved)
+        found = _value(figures, metric, relations.get((metric.subject, metric.statistic)))
         if metric.kind != "duration":
             return found
         return uncertainty.repeated_time(found * 1e3, metric.subject, metric.statistic) / 1e3
@@ -175,21 +171,17 @@ class _Curves:
         shares: tuple[float, ...],
         asked: Sequence[Metric] = (),
     ) -> None:
-        self.objectives, self.relations, self.uncertainty = objectives, relations, uncertainty
+        self.objectives, self.uncertainty = objectives, uncertainty
         self.shares, self.draws = np.array(shares), solution.capacity.shape[-1]
         metrics = {*asked, *(metric for objective in objectives for metric in objective.metrics())}
-        related = [metric for metric in metrics if (metric.subject, metric.statistic) in relations]
-        self.values = {metric: _logs_at_shares(solution, metric, True, shares) for metric in metrics}
-        self.plain = {metric: _logs_at_shares(solution, metric, False, shares) for metric in related}
+        self.values = {
+            metric: _logs_at_shares(solution, metric, relations.get((metric.subject, metric.statistic)), shares)
+            for metric in metrics
+        }
 
     def predicted(self, metric: Metric, share: FloatArray) -> FloatArray:
         """Return a figure at shares of the capacity (draws,)."""
-        relation = self.relations.get((metric.subject, metric.statistic))
-        found = self._interpolated(self.values[metric], share)
-        if relation is None:
-            return found
-        plain = self._interpolated(self.plain[metric], share)
-        return relation.at(plain) + (found - plain)  # pauses are not simulated
+        return self._interpolated(self.values[metric], share)
 
     def repeated(self, metric: Metric, share: FloatArray) -> FloatArray:
         """Return simulated repeats of a figure at shares of the capacity (draws,)."""
@@ -219,11 +211,25 @@ class _Curves:
 
 
 @lru_cache(maxsize=8)  # a prediction needs the same curves several times
-def _logs_at_shares(solution: Solution, metric: Metric, paused: bool, shares: tuple[float, ...]) -> FloatArray:
-    """Return logarithms of a figure at shares of the capacity (shares, draws), with or without node pauses."""
-    figures = solution.at_shares(np.array(shares))
-    logs = np.log(np.clip((figures if paused else figures.without_pauses).value(metric), _TINY, _HUGE))
+def _logs_at_shares(
+    solution: Solution, metric: Metric, relation: Relation | None, shares: tuple[float, ...]
+) -> FloatArray:
+    """Return logarithms of a figure at shares of the capacity (shares, draws); see `_value`."""
+    logs = np.log(_value(_at_shares(solution, shares), metric, relation))
     return np.broadcast_to(logs, (len(shares), logs.shape[-1]))
+
+
+@lru_cache(maxsize=8)
+def _at_shares(solution: Solution, shares: tuple[float, ...]) -> Figures:
+    return solution.at_shares(np.array(shares))
+
+
+def _value(figures: Figures, metric: Metric, relation: Relation | None) -> FloatArray:
+    """Return a figure with pauses (..., draws). A relation corrects its part without them, which is simulated."""
+    if relation is None:
+        return np.asarray(np.clip(figures.value(metric), _TINY, _HUGE))
+    found = figures.corrected_s(metric.subject, metric.statistic, relation.at)
+    return np.asarray(np.clip(found, _TINY, _HUGE))
 
 
 DEFAULT_SHARE = 0.8  # of the capacity, where no rate is given
@@ -422,7 +428,7 @@ def predict_closed(case: Case[Any], lose: Sequence[str] = (), confidence: float 
         limits=tuple(Limit(name, system.resource_name(scenario, name), False, band) for name, band in busy.items()),
         offered=None,
         latency_ms=latency,
-        tails_guessed=("GC pauses",),
+        tails_guessed=() if getattr(scenario, "gc", None) is not None else ("GC pauses",),
         tails_not_modelled=system.tails_left_out(scenario),
         utilisation=busy,
         busy_workers={},

@@ -457,18 +457,15 @@ def extended_to_all(
     found: dict[str, Latency] = {}
     for name in figures.asked:
         bands: dict[str, Band | None] = {}
-        paused = figures.latencies_s(name)
-        plain = paused if figures.pausing is None else figures.without_pauses.latencies_s(name)
-        more = np.subtract(paused, plain, out=np.zeros_like(plain), where=np.isfinite(plain))
-        for statistic, analytic, longer in zip(STATISTICS, plain, more, strict=True):
+        for statistic, plain in zip(STATISTICS, figures.without_pauses.latencies_s(name), strict=True):
             if (name, statistic) not in relations:
                 continue
-            relation = relations[name, statistic]
-            bands[statistic] = (
-                uncertainty.of_time((analytic + longer) * 1e3, name, statistic)
-                if relation is None
-                else extended_band(relation, analytic, uncertainty, (name, statistic), longer)
-            )
+            relation, of = relations[name, statistic], (name, statistic)
+            if relation is None:
+                bands[statistic] = uncertainty.of_time(figures.latency_s(*of) * 1e3, *of)
+            else:
+                longer_s = figures.corrected_s(*of, relation.at) - relation.at(plain)
+                bands[statistic] = extended_band(relation, plain, uncertainty, of, longer_s)
         found[name] = in_order(Latency(**bands))
     return found
 

@@ -18,6 +18,8 @@ from capplan.models.language.network import Network
 from capplan.models.language.scenario import Scenario
 from capplan.models.language.traffic import Closed, Throttled
 from capplan.models.language.units import check_number
+from capplan.models.solver.analytic import Analysis
+from capplan.models.solver.closed_clients import solve_clients
 from capplan.planner.predict.capacity import default_rate
 from capplan.planner.simulate.simulation import (
     EVERY_CLASS,
@@ -72,8 +74,6 @@ class Subject:
         As in `Simulation`.
     reported
         The request classes of the result, each with its classes of the network; None: those of the network.
-    left_out
-        What predictions of the layout add to percentiles, and the network does not have.
     """
 
     network: Network
@@ -81,7 +81,6 @@ class Subject:
     offered_tps: float | None
     offered_source: OfferedSource
     reported: Reported | None = None
-    left_out: tuple[str, ...] = ()
 
     @property
     def classes(self) -> Reported:
@@ -110,17 +109,12 @@ def of_scenario(scenario: Scenario, fitted: Fitted | None = None) -> Subject:
         return _of_closed_clients(case)
     given = case.given_per_s
     offered = default_rate(case) if given is None else given
-    network = case.system.network(scenario, case.system.median_values(case.fitted, scenario), offered)
+    network = case.system.paused_network(scenario, case.system.median_values(case.fitted, scenario), offered)
     clients = case.system.clients(scenario)
     if clients is not None and offered > float(np.median(case.solution.capacity)):
         network = replace(network, traffic=Throttled(clients, offered, network.traffic.mix))
     source: OfferedSource = "default" if given is None else "given"
-    return Subject(network, scenario.given(), offered, source, _made(case.system, network), _left_out(case))
-
-
-def _left_out(case: Case[Any]) -> tuple[str, ...]:
-    """Return what predicted percentiles include but simulated ones leave out."""
-    return () if case.middle.pausing is None else ("GC pauses",)
+    return Subject(network, scenario.given(), offered, source, _made(case.system, network))
 
 
 def _made(its: System[Any], network: Network) -> Reported:
@@ -137,8 +131,10 @@ def _of_closed_clients(case: Case[Any]) -> Subject:
         slower = its.at_clients(values, np.array(float(scenario.clients)))
         values = {name: float(np.asarray(value)) for name, value in slower.items()}
     network = its.network(scenario, values, 1.0)
-    network = replace(network, traffic=closed(scenario.clients, 0.0, values, network.traffic.mix))
-    return Subject(network, scenario.given(), None, "network", _made(its, network), _left_out(case))
+    traffic = closed(scenario.clients, 0.0, values, network.traffic.mix)
+    point = solve_clients(Analysis(replace(network, traffic=traffic)), [scenario.clients], clock="actual")
+    network = replace(its.paused_network(scenario, values, float(point.rate_per_s.squeeze())), traffic=traffic)
+    return Subject(network, scenario.given(), None, "network", _made(its, network))
 
 
 def of_network(network: Network, rate_per_s: float | None = None) -> Subject:
@@ -341,7 +337,6 @@ def summed_up(
         pools={name: figures.of_pool(name) for name in together.pools},
         pool_kinds=figures.pool_kinds(),
         controls=figures.controls.names if figures.controls else (),
-        left_out=subject.left_out,
         version=version("capplan"),
     )
 

@@ -408,8 +408,6 @@ class Simulation(VerbAnswer):
         What pools of a kind did, the most used one first.
     controls
         Control variates that narrow the intervals of latencies: quantities whose means are known exactly.
-    left_out
-        What `predict` adds to the percentiles of the same layout, and the network does not have.
     version
         The version of capplan.
     """
@@ -439,7 +437,6 @@ class Simulation(VerbAnswer):
     pools: Mapping[str, PoolFigures]
     pool_kinds: Mapping[str, PoolKind]
     controls: tuple[str, ...]
-    left_out: tuple[str, ...]
     version: str
 
     def to_frame(self) -> DataFrame:

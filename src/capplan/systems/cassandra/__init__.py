@@ -26,8 +26,10 @@ from capplan.systems.cassandra.network import (
     SENT_BY_TIMER,
     UNDER_WAY,
     WORK,
+    closed_pauses,
     limit_in_words,
     network,
+    paused_network,
     pauses,
     values_of_cluster,
     variation,
@@ -74,6 +76,8 @@ class Cassandra(TableSystem[CassandraScenario]):
 
     network = staticmethod(network)
     pauses = staticmethod(pauses)
+    closed_pauses = staticmethod(closed_pauses)
+    paused_network = staticmethod(paused_network)
     outages = staticmethod(outages)
     row_scenario = staticmethod(row_scenario)
     priors = staticmethod(priors)

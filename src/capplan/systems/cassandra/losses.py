@@ -38,7 +38,7 @@ class _Losses(ClusterLosses[CassandraScenario]):
         def pausing(
             analysis: Analysis, rate_per_s: FloatArray, place: Places | None
         ) -> dict[str, tuple[RareDelay, ...]]:
-            return pauses(survived, values if place is None else every, analysis, rate_per_s, place, down)
+            return pauses(survived, values if place is None else every, analysis, rate_per_s, place, down=down)
 
         left = network(survived, values, 1.0, down)
         return waiting(Solution(left, REPORTED, place=place, pausing=pausing, varying=partial(variation, values)))

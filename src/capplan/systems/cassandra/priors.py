@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from capplan.calibration.tables import priors as overhead
 from capplan.models.language.parameter import Parameter
+from capplan.systems.components.pauses.parameters import PAUSES
 
 PARAMETERS: tuple[Parameter, ...] = (
     Parameter(
@@ -70,8 +71,7 @@ PARAMETERS: tuple[Parameter, ...] = (
         "wide prior: how much the speed of a full cluster varies in a run, as the standard deviation of its logarithm: "
         "flushes, compactions, neighbours",
     ),
-    Parameter("pause_share", 0.01, "1", "prior", 1.0, "share of the time in GC pauses of a fully utilised node"),
-    Parameter("pause_s", 0.03, "s", "prior", 0.8, "mean GC pause: 8 to 110 ms"),
+    *PAUSES,
     Parameter("cluster_work", 1.0, "1", "prior", 0.0, "work of a cluster or version over that of the first"),
     Parameter("cluster_delay", 1.0, "1", "prior", 0.0, "the same of its delay"),
     Parameter(

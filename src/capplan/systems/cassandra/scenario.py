@@ -34,6 +34,7 @@ from capplan.systems.components.data_centres import (
     Replicas,
 )
 from capplan.systems.components.machines import Cores
+from capplan.systems.components.pauses.option import Collector, Heap, ReportedGc
 
 USUAL_ROW_BYTES = 1024.0
 USUAL_CONNECTIONS, USUAL_IN_FLIGHT = 1, 1024
@@ -217,6 +218,9 @@ class CassandraScenario(ClusterScenario):
         ),
     ] = None
     rtt: Annotated[str | tuple[tuple[str, ...], ...], MILLISECONDS_TEXT, ROUND_TRIP] = "1ms"
+    gc: ReportedGc = None
+    heap: Heap = None
+    collector: Collector = None
     encryption: Annotated[
         str | None, Option("TLS links: client, internode, client+internode or none.", "encrypted links", "LINKS")
     ] = None
@@ -274,6 +278,10 @@ class CassandraScenario(ClusterScenario):
         shares = {"read": self.read_fraction, "write": 1 - self.read_fraction}
         return {operation: share for operation, share in shares.items() if share > 0}
 
+    def statements(self) -> dict[str, float]:
+        """Return the mean number of statements that a request makes, by operation: it makes one."""
+        return self.mix()
+
     @property
     def unequal(self) -> bool:
         """Whether data centres differ in nodes, replicas, round trips or share of clients."""
@@ -303,6 +311,7 @@ class CassandraScenario(ClusterScenario):
             *(["rtt has no effect: the layout has one data centre"] if self.dcs == 1 and self.rtt != "1ms" else []),
             *self._idle_limits(),
             *self._idle_retries(),
+            *self._idle_heap(),
         )
 
     def _idle_sizes(self) -> Iterator[str]:

@@ -9,6 +9,7 @@ from pydantic import model_validator
 from pydantic_core import ArgsKwargs
 
 from capplan.models.cassandra.consistency import check_level, need
+from capplan.models.cassandra.pauses import check_collector, parse_pauses, young_bytes
 from capplan.models.errors import InputError
 from capplan.models.language.per_dc import (
     PerDc,
@@ -21,8 +22,10 @@ from capplan.models.language.per_dc import (
     same_or_each,
 )
 from capplan.models.language.scenario import Option, Scenario
-from capplan.models.language.units import AtLeastOne, parse_duration_s
+from capplan.models.language.units import AtLeastOne, parse_duration_s, parse_size_bytes
 
+_LEAST_HEAP = 256 * 2**20
+_MANY_CORES = 1024  # where their number is not known, they do not limit the young generation
 LARGEST_DC = 1000  # nodes of one kind in a data centre; a larger number is a typing error
 
 DataCentres = Annotated[AtLeastOne, Option("Data centres.", "data centres", measured=True)]
@@ -73,6 +76,10 @@ class ClusterScenario(Scenario):
         Consistency levels.
     rtt
         Round trip between data centres: one duration, a matrix of them, or one for each pair.
+    gc
+        Garbage-collection pauses of a node under this load, such as `0.6%@45ms`; estimated by default.
+    heap, collector
+        Heap of a node and its garbage collector, from which pauses are estimated; a guess by default.
     """
 
     COUNTS: ClassVar[tuple[str, ...]] = ("cass_nodes", "rf")
@@ -85,6 +92,10 @@ class ClusterScenario(Scenario):
     consistency_read: str
     consistency_write: str
     rtt: str | tuple[tuple[str, ...], ...] | None
+    gc: str | None
+    heap: str | None
+    collector: str | None
+    node_cores: Any
 
     @model_validator(mode="before")
     @classmethod
@@ -122,12 +133,37 @@ class ClusterScenario(Scenario):
             consistency_read=check_level(self.consistency_read, "read"),
             consistency_write=check_level(self.consistency_write, "write"),
         )
+        self._check_pauses()
         for level in self.levels().values():
             for dc in range(self.dcs):
                 need(level, self.rf_by_dc(), dc)
         if isinstance(self.rtt, str) and names_pairs(self.rtt):
             self._set(rtt=parse_pairs(self.rtt, self.dcs, "rtt"))
         self.given_rtt_s()
+
+    def _check_pauses(self) -> None:
+        if self.gc is not None:
+            self._set(gc=str(parse_pauses(self.gc)))
+        if self.collector is not None and self.gc is None:
+            self._set(collector=check_collector(self.collector))
+            if self.heap is None:
+                raise InputError(f"collector = {self.collector!r} says nothing without the heap: give heap, too")
+        if self.heap is not None and parse_size_bytes(self.heap) < _LEAST_HEAP:
+            raise InputError(f"heap = {self.heap!r} is none of a Cassandra node: give at least 256 MiB, such as 8GiB")
+
+    def _idle_heap(self) -> tuple[str, ...]:
+        """Return a sentence for a heap or a collector beside reported pauses."""
+        given = [name for name in ("heap", "collector") if getattr(self, name) is not None]
+        if self.gc is None or not given:
+            return ()
+        return (f"{' and '.join(given)} {'has' if len(given) == 1 else 'have'} no effect: gc says how nodes pause",)
+
+    def young_bytes(self) -> float | None:
+        """Return the size of the young generation of a node; None if its heap is not given."""
+        if self.heap is None:
+            return None
+        cores = int(self.node_cores or _MANY_CORES)
+        return young_bytes(parse_size_bytes(self.heap), self.collector or "CMS", cores)
 
     def _check_counts(self) -> None:
         for name in self.COUNTS:
@@ -151,6 +187,10 @@ class ClusterScenario(Scenario):
     def levels(self) -> dict[str, str]:
         """Return the consistency level of each operation in the traffic."""
         return {"read": self.consistency_read, "write": self.consistency_write}
+
+    def statements(self) -> dict[str, float]:
+        """Return the mean number of statements that a request makes, by operation."""
+        raise NotImplementedError
 
     def nodes_by_dc(self) -> tuple[int, ...]:
         """Return the number of Cassandra nodes in each data centre (dcs,)."""

@@ -18,7 +18,15 @@ from capplan.models.number_words import as_given
 from capplan.systems.components.encrypted_links import EncryptedLinks
 from capplan.systems.components.machines import machines_in_words
 from capplan.systems.openprovider.losses import offset, outages, round_trips_by_dc, round_trips_s
-from capplan.systems.openprovider.network import REPORTED, SETTLES_ROUND_TRIPS, SETTLES_S, burst_ratio, network, pauses
+from capplan.systems.openprovider.network import (
+    REPORTED,
+    SETTLES_ROUND_TRIPS,
+    SETTLES_S,
+    burst_ratio,
+    network,
+    paused_network,
+    pauses,
+)
 from capplan.systems.openprovider.notes import OpenproviderNotes, excess
 from capplan.systems.openprovider.observations import OpenproviderObservations
 from capplan.systems.openprovider.priors import PARAMETERS
@@ -42,7 +50,7 @@ _SITUATIONS = {
     "gc": Situation(
         name="GC-heavy hour",
         meaning="collections take three times their share, and each twice as long",
-        factors={"pause_share": Factor(3.0, 0.4), "pause_s": Factor(2.0, 0.4)},
+        factors={"garbage_bytes": Factor(1.5, 0.4), "pause_s": Factor(2.0, 0.4), "pause_error": Factor(3.0, 0.4)},
     ),
     "cold": Situation(
         name="cold caches",
@@ -92,6 +100,7 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
 
     network = staticmethod(network)
     pauses = staticmethod(pauses)
+    paused_network = staticmethod(paused_network)
     observations = cached_property(OpenproviderObservations)
     notes = cached_property(lambda self: OpenproviderNotes(self.evidence))
     outages = staticmethod(outages)

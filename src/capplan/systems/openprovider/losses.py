@@ -113,7 +113,7 @@ class _Losses(ClusterLosses[OpenproviderScenario]):
         def pausing(
             analysis: Analysis, rate_per_s: FloatArray, place: Places | None
         ) -> dict[str, tuple[RareDelay, ...]]:
-            return pauses(left, values if place is None else every, analysis, rate_per_s, place, down)
+            return pauses(left, values if place is None else every, analysis, rate_per_s, place, down=down)
 
         return Solution(network(left, values, 1.0, down), REPORTED, place=place, pausing=pausing)
 

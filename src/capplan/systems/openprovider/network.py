@@ -15,7 +15,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from capplan.models.cassandra.cluster import Cluster, Costs, needed_nodes, pools, round_trip_s, statement, stations
+from capplan.models.cassandra.cluster import (
+    Cluster,
+    Costs,
+    pools,
+    round_trip_s,
+    statement,
+    stations,
+)
 from capplan.models.cassandra.encryption import Exchanges, encrypted
 from capplan.models.errors import InputError
 from capplan.models.language.distribution import Exponential
@@ -28,6 +35,7 @@ from capplan.models.language.traffic import Bursty, Open, RequestClass, Session
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.pauses import RareDelay, pause_delays, sent_in_pauses
+from capplan.systems.components.pauses.nodes import needed_by_operation, paused, pauses_of, seen_of
 from capplan.systems.openprovider.scenario import DATA_FACTOR, OpenproviderScenario, sent_sessions
 
 ASSIGNMENT: Assignment = "pooled"  # of requests to cores: decision record 0019
@@ -193,35 +201,39 @@ def pauses(
     """
     cluster = build_cluster(scenario, values, down)
     shares = served(scenario, cluster)
-    loads = [analysis.load(f"cassandra/dc{dc + 1}") for dc in shares]
-    utilisation = np.minimum(rate_per_s * np.average(loads, axis=0), 1.0)
-    levels = {"read": scenario.consistency_read, "write": scenario.consistency_write}
-    needed = {
-        operation: sum(share * needed_nodes(cluster, dc, level, operation) for dc, share in shares.items())
-        for operation, level in levels.items()
-    }
+    stations = [f"cassandra/dc{dc + 1}" for dc in shares]
+    utilisation = np.minimum(rate_per_s * np.average([analysis.load(each) for each in stations], axis=0), 1.0)
+    needed = needed_by_operation(scenario, cluster, shares)
     period_s, nodes = analysis.averaged(analysis.unloaded), sum(cluster.alive)
     if place is not None:
-        utilisation, period_s = utilisation[..., place], period_s[..., place]
-    asked = {name: sum(needed[operation] for operation in operations) for name, operations in OPERATIONS.items()}
-    length_s, share = values["pause_s"], values["pause_share"] * utilisation
-    sent: list[tuple[str, Number, Number]] = [
-        (name, each.weight, here)
-        for each in sent_sessions(scenario.session_mix)
-        for name, here in zip(
-            each.classes,
-            sent_in_pauses([asked[name] / nodes for name in each.classes], period_s + values["gap_s"], length_s),
-            strict=True,
-        )
-    ]
-    work = _weighted([(weight * (asked[name] / nodes), here) for name, weight, here in sent])
-    seen = 1 / (1 + values["unseen_work"])  # the rest begins when a request has been served
-    own = {name: [(weight, here) for kind, weight, here in sent if kind == name] for name in asked}
-    return {
-        name: pause_delays(share, length_s, utilisation, asked[name], work, seen, _weighted(parts))
-        for name, parts in own.items()
-        if parts
+        rate_per_s, utilisation, period_s = rate_per_s[..., place], utilisation[..., place], period_s[..., place]
+    stops = pauses_of(scenario, cluster, shares, values, rate_per_s)
+    found: list[tuple[str, Number, Number]] = []
+    for each in sent_sessions(scenario.session_mix):  # each waits at its first statement that meets one
+        met = [(name, needed[operation]) for name in each.classes for operation in OPERATIONS[name]]
+        between_s = (period_s + values["gap_s"]) * len(each.classes) / len(met)
+        sent = sent_in_pauses([need / nodes for _, need in met], between_s, stops)
+        found += [(name, each.weight * need, here) for (name, need), here in zip(met, sent, strict=True)]
+    work = _weighted([(weight, here) for _, weight, here in found])
+    own: dict[str, list[tuple[Number, Number]]] = {
+        each: [(weight, here) for name, weight, here in found if name == each] for each in OPERATIONS
     }
+    nodes_of = {name: sum(needed[each] for each in OPERATIONS[name]) for name, parts in own.items() if parts}
+    costs = build_costs(scenario, values)
+    asked = {name: dict.fromkeys(OPERATIONS[name], costs) for name in nodes_of}
+    seen = seen_of(scenario, cluster, shares, asked, analysis, "cassandra", place)
+    return {
+        name: pause_delays(stops, utilisation, count, work, _weighted(own[name]), seen[name])
+        for name, count in nodes_of.items()
+    }
+
+
+def paused_network(scenario: OpenproviderScenario, values: Values, rate_per_s: float) -> Network:
+    """Compose the network for a simulation, with the pauses of Cassandra nodes; `rate_per_s` is that in bursts."""
+    cluster, shares = build_cluster(scenario, values), served(scenario, build_cluster(scenario, values))
+    mean_per_s = rate_per_s / burst_ratio(scenario, values)
+    stops = pauses_of(scenario, cluster, shares, values, mean_per_s)
+    return paused(network(scenario, values, rate_per_s), "cassandra", stops)
 
 
 def _weighted(parts: list[tuple[Number, Number]]) -> Number:

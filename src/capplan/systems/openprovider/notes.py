@@ -29,11 +29,11 @@ _LEVELS = 0.3  # of consistency levels other than those of the calibration
 _LEAST_DISTANCE_M, _LEAST_ROUND_TRIP_S = 1e3, 1e-5  # what is shorter takes no time in either case
 
 _PAUSES = (
-    "Percentiles contain garbage-collection pauses of Cassandra nodes, which no load test measured: 0.2 to 5 % of the "
-    "time of a fully utilised node, 8 to 110 ms each (guesses). From p95 or p99 on they rest on these guesses. Hints, "
+    "Percentiles contain garbage-collection pauses of Cassandra nodes, which no load test measured. They come from "
+    "runs of other clusters unless --gc gives those of a node; from p95 or p99 on, percentiles rest on them. Hints, "
     "speculative retries, which would shorten some reads, and the slowdown by a running compaction are not in them. "
-    "Means contain what the load tests had of all that; `capplan simulate` has none of it. Beside simulations of "
-    "pauses, the formula is 40 % too low to 60 % too high at p99, and within 20 % at p99.9."
+    "Means and capacities contain what the load tests had of all that, and nothing of --gc. Beside simulations with "
+    "pauses, p99.9 is within 15 %, and 0.6 to 1.2 % of the requests are beyond p99."
 )
 _BY_LINK = {
     "client": "Encryption of client links delays the answer to the start, and with it the next message. The row has "

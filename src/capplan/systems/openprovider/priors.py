@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from capplan.models.language.parameter import Parameter
+from capplan.systems.components.pauses.parameters import PAUSES
 
 PARAMETERS: tuple[Parameter, ...] = (
     Parameter("replica_read_s", 1.1e-3, "s", "fitted", 1.0, "wide prior: a read of one replica takes 0.1 to 10 ms"),
@@ -24,22 +25,7 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter(
         "profile_excess", 0.15, "1", "guess", 0.5, "extra cost of reading a session row that holds the LDAP profile"
     ),
-    Parameter(
-        "pause_share",
-        0.01,
-        "1",
-        "guess",
-        1.0,
-        "share of the time in garbage-collection pauses of a fully utilised node: 0.2 to 5 %",
-    ),
-    Parameter(
-        "pause_s",
-        0.03,
-        "s",
-        "guess",
-        0.8,
-        "mean garbage-collection pause: 8 to 110 ms; collectors aim at 200 to 500 ms at most (MaxGCPauseMillis)",
-    ),
+    *PAUSES,
     Parameter("front_s", 0.1e-3, "s", "guess", 0.0, "a RADIUS server's own work on one message"),
     Parameter("lan_s", 0.1e-3, "s", "guess", 0.0, "one way between two machines of a data centre"),
     Parameter(

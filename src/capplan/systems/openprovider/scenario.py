@@ -45,6 +45,7 @@ from capplan.systems.components.data_centres import (
     Replicas,
 )
 from capplan.systems.components.machines import Cores, Speed
+from capplan.systems.components.pauses.option import Collector, Heap, ReportedGc
 
 TRAIN = 8  # requests of a session in the load tests: more are not sent one after another
 MOST = 10_000  # requests of one kind in a session: more is a typing error
@@ -293,6 +294,9 @@ class OpenproviderScenario(ClusterScenario):
         ),
     ] = "150km"
     rtt: Annotated[str | tuple[tuple[str, ...], ...] | None, MILLISECONDS_TEXT, ROUND_TRIP] = None
+    gc: ReportedGc = None
+    heap: Heap = None
+    collector: Collector = None
     proxy: Annotated[bool, Option("Forward accounting requests to another server.", "accounting proxy")] = False
     ldap: Annotated[bool, Option("Query LDAP on each authorization.", "LDAP")] = False
     data_factor: Annotated[
@@ -401,20 +405,22 @@ class OpenproviderScenario(ClusterScenario):
 
     def statements_per_request(self) -> float:
         """Return the mean number of Cassandra statements per request."""
+        return sum(self.statements().values())
+
+    def statements(self) -> dict[str, float]:
+        """Return the mean number of statements that a request makes, by operation."""
         mix = self.session_mix
-        return (mix.reads + mix.writes) / mix.total
+        return {"read": mix.reads / mix.total, "write": mix.writes / mix.total}
 
     def given(self) -> dict[str, Any]:
         """Return the fields that are set; of distance and round trip, only the one in effect."""
         return {name: value for name, value in super().given().items() if self.rtt is None or name != "distance"}
 
     def without_effect(self) -> tuple[str, ...]:
-        """Return sentences on the distance and round trip of a single data centre, which have no effect."""
-        if self.dcs > 1:
-            return ()
+        """Return sentences on what has no effect: the round trip of one data centre, a heap beside given pauses."""
         usual = defaults_of(type(self))
-        given = [name for name in ("distance", "rtt") if getattr(self, name) != usual[name]]
-        return tuple(f"{name} has no effect: the layout has one data centre" for name in given)
+        given = [name for name in ("distance", "rtt") if self.dcs == 1 and getattr(self, name) != usual[name]]
+        return (*(f"{name} has no effect: the layout has one data centre" for name in given), *self._idle_heap())
 
     def distance_m(self) -> float:
         """Return the distance between data centres, metres."""
