@@ -16,6 +16,7 @@ from capplan.evidence.audit.audit import audit_load_tests
 from capplan.evidence.audit.checks import parse_checks
 from capplan.evidence.import_files import import_files
 from capplan.evidence.importers.mapped_table import read_mapping
+from capplan.evidence.importers.pause_records import read_pauses
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.microbenchmarks import MICROBENCHMARKS
 from capplan.evidence.row_choice import chosen_rows
@@ -53,6 +54,7 @@ from capplan.systems.registry import system
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES, SAMPLES, CORPUS = ROOT / "docs" / "examples", ROOT / "tests" / "samples", Path(__file__).parent / "corpus"
+GC_LOGS = ROOT / "tests" / "gc_logs"
 OWN = EXAMPLES / "own-measurements"
 SYSTEMS = ROOT / "src" / "capplan" / "systems"
 LARGEST = 200_000  # bytes of an input to begin from
@@ -159,6 +161,7 @@ FILES = {
     "list of jars": FileTarget(packages.downloaded, (CORPUS / "jars.json",)),
     "load tests": FileTarget(lambda path: audit_load_tests(LOAD_TESTS.read(path)), (EXAMPLES / "measured-later.csv",)),
     "output of a tool": FileTarget(lambda path: import_files([path]), tuple(_samples())),
+    "record of pauses": FileTarget(read_pauses, (*sorted(GC_LOGS.glob("*.*")), SAMPLES / "nodetool-gcstats.txt")),
     "evidence": FileTarget(
         lambda path: parse_evidence(path.read_bytes().decode("utf-8", "replace"), path.name),
         (SYSTEMS / "vcider" / "evidence.csv", SYSTEMS / "arion" / "evidence.csv"),

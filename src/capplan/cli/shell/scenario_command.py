@@ -212,7 +212,19 @@ def _taken(scenario: type[Scenario], parameters: dict[str, Any]) -> dict[str, An
             if taken[other] is not None:
                 raise InputError(f"{flag(key)} and {flag(other)} exclude each other: give one of them")
         taken[field] = _in_unit(text, unit)
-    return {field: value for field, value in taken.items() if value is not None and value != ()}
+    return {field: _recorded(field, value) for field, value in taken.items() if value is not None and value != ()}
+
+
+def _recorded(field: str, value: Any) -> Any:
+    """Return what a record of a node says, if a file is given for its pauses, and say what was read of it."""
+    if field != "gc" or not Path(value).is_file():
+        return value
+    from capplan.evidence.importers.pause_records import read_pauses  # most commands need none
+
+    found, remarks = read_pauses(Path(value))
+    for each in (f"{value}: {found}", *remarks):
+        say(each)
+    return str(found)
 
 
 def _in_unit(text: str, unit: str) -> str:

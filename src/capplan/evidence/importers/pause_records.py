@@ -1,0 +1,459 @@
+"""Pauses of a node, from the records that collectors and tools leave: gc.log, gcstats, metrics, cassandra-stress."""
+
+from __future__ import annotations
+
+import math
+import re
+from array import array
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+
+from capplan.evidence.importers.importer import number, plain_line, read_json
+from capplan.evidence.text_file import TextFile
+from capplan.models.cassandra.pauses import ReportedPauses, parse_pauses
+from capplan.models.errors import InputError
+
+_Read = tuple[ReportedPauses, tuple[str, ...]]
+_TYPED = "or type share and mean length, such as --gc 0.6%@45ms"
+_FEW = 100  # pauses, below which the figures are uncertain
+_HOUR_S = 3600.0
+
+
+def read_pauses(path: Path) -> _Read:
+    """Read the pauses of a node from a record of any known format.
+
+    Known are gc.log of JDK 8 and later, `nodetool gcstats` as text or JSON, metrics of the JVM in the text format of
+    Prometheus, and what cassandra-stress prints on the console. Large logs are read line by line.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    pauses : ReportedPauses
+        Share of the time, mean length and what else the record says. Of a log of more than an hour, those of its
+        busiest hour, because a layout is sized for that.
+    remarks : tuple of str
+        The collector, the time span, and what was left out, in sentences.
+
+    Raises
+    ------
+    InputError
+        If the file is of another format, is damaged, or has no pause.
+    """
+    file = TextFile(path)
+    read = next((read for recognises, read in _FORMATS if recognises(file.head)), None)
+    if read is None:
+        raise InputError(
+            f"{path} is no record of pauses: give a gc.log, the output of nodetool gcstats, metrics of the JVM or the "
+            f"console output of cassandra-stress, {_TYPED}"
+        )
+    found, remarks = read(file)
+    try:
+        parse_pauses(str(found))
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    if found.count is not None and found.count < _FEW:
+        remarks += (f"Only {found.count} pauses: the figures are uncertain, and no band counts that.",)
+    if found.rate_per_s is None:
+        remarks += (
+            f"The load is not in it, so the share is taken at any rate: '{found} rate=3000/s' lets it follow the "
+            "operations of clients per second and node.",
+        )
+    return found, remarks
+
+
+def _pauses(
+    file: TextFile, total_s: float, count: float, span_s: float, sd_s: float | None = None, rate: float | None = None
+) -> ReportedPauses:
+    """Return the pauses of a tool that counts them and adds their lengths."""
+    if not 0 < count < 2**53:
+        raise InputError(f"{file.path} counts no pause: take it again under load, over a longer time, {_TYPED}")
+    if not 0 < span_s < math.inf:
+        raise InputError(f"{file.path} covers {span_s:g} s: pauses must be counted over a longer time, {_TYPED}")
+    known = sd_s is not None and 0 <= sd_s < math.inf
+    return ReportedPauses(total_s / span_s, total_s / count, sd_s if known else None, int(count), rate)
+
+
+def _time(seconds: float) -> str:
+    for unit, size in (("h", 3600.0), ("min", 60.0)):
+        if seconds >= 1.5 * size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.3g} s"
+
+
+# ---- gc.log. The reader of JDK 9 and later was written from real logs of JDK 11, 17, 21 and 25 with all their
+# collectors; the lines of JDK 8 were written from documentation and from logs in public, not from own output.
+#
+# A line "threads were stopped" or "Safepoint" (-XX:+PrintGCApplicationStoppedTime, -Xlog:safepoint) tells a whole stop,
+# for whatever reason and with the time until all threads have stopped. Collections are inside such stops. So where
+# there are such lines, nothing else is counted.
+
+_WALL = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:?\d\d)?"
+_DECORATIONS = re.compile(r"(?:\[[^\]]*\])+")
+_UNIFIED = re.compile(rf"\[(?:(?P<wall>{_WALL})|(?P<up>\d{{1,18}}(?:[.,]\d{{1,9}})?)(?P<unit>s|ms|ns))\]")
+_JDK8 = re.compile(rf"(?:(?P<wall>{_WALL}): )?(?:(?P<up>\d{{1,18}}[.,]\d{{1,9}}): )?")
+_STOPPED = re.compile(
+    r'threads were stopped: (?P<s>\d{1,9}[.,]\d{1,9}) seconds|Safepoint ".*?\bTotal:\s+(?P<ns>\d{1,18}) ns'
+)
+_PAUSE = re.compile(r"GC\((?P<id>\d{1,18})\) (?:[YyOo]: )?Pause (?P<kind>\w+).*?\b(?P<ms>\d{1,9}[.,]\d{1,9})ms\s*$")
+_EVENT = re.compile(r"(?:#\d+: )?\[(?:Full )?GC(?! ?concurrent)")
+_EVENT_END = re.compile(r", (\d{1,9}[.,]\d{1,9}) secs\]\s*(?:\[Times: .*)?$")
+_COLLECTOR = re.compile(
+    r"(?P<G1>Using G1|UseG1GC|G1 Evacuation Pause|\[GC pause)|(?P<ZGC>The Z Garbage|UseZGC|Pause Mark Start|\"ZMark)"
+    r"|(?P<Shenandoah>Using Shenandoah|UseShenandoahGC|Pause Init Mark)"
+    r"|(?P<CMS>Using Concurrent Mark|UseConcMark|ParNew)|(?P<Parallel>Using Parallel|UseParallelGC|PSYoungGen)"
+    r"|(?P<Serial>Using Serial|UseSerialGC|DefNew)"
+)
+_GC_LOG = re.compile(
+    rf"^\[(?:{_WALL}|\d+(?:[.,]\d+)?(?:s|ms|ns))\]|GC\(\d+\) |threads were stopped: "
+    rf"|^(?:{_WALL}: )?(?:\d+[.,]\d+: )?(?:#\d+: )?\[(?:Full )?GC|^CommandLine flags: -",
+    re.MULTILINE,
+)
+_SECONDS = {"s": 1.0, "ms": 1e-3, "ns": 1e-9, None: 1.0}
+_LONGEST = 4096  # characters of a line; those of stops have a few hundred
+_BACK_S = 1.0  # lines of several threads may change places by less
+
+
+@dataclass
+class _Clock:
+    """The time of a log's lines: uptime if the first line with a time has it, otherwise the time of day."""
+
+    kind: str = ""
+    first_s: float = 0.0
+    now_s: float = 0.0
+    offset_s: float = 0.0
+    restarts: int = 0
+
+    def read(self, line: str) -> str:
+        """Move to the time of a line, if it has one, and return what follows the time."""
+        if head := _DECORATIONS.match(line) if line.startswith("[") else None:
+            stamps = list(_UNIFIED.finditer(head[0]))
+            rest = line[head.end() :]
+        else:
+            stamp = _JDK8.match(line)
+            stamps, rest = ([stamp], line[stamp.end() :]) if stamp else ([], line)
+        for kind in (self.kind,) if self.kind else ("up", "wall"):
+            for each in stamps:
+                if each[kind] and (time_s := _seconds(each, kind)) is not None:
+                    self._move(kind, time_s)
+                    return rest
+        return rest
+
+    def _move(self, kind: str, time_s: float) -> None:
+        if not self.kind:
+            self.kind, self.first_s, self.now_s = kind, time_s, time_s
+        elif time_s + self.offset_s < self.now_s - _BACK_S:
+            self.offset_s, self.restarts = self.now_s - time_s, self.restarts + 1
+        self.now_s = max(self.now_s, time_s + self.offset_s)
+
+
+def _seconds(stamp: re.Match[str], kind: str) -> float | None:
+    if kind == "up":
+        return _decimal(stamp["up"]) * _SECONDS[stamp.groupdict().get("unit")]
+    try:
+        return datetime.fromisoformat(stamp["wall"]).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _decimal(text: str) -> float:
+    """Read a number of a log, of which some locales' have a decimal comma."""
+    return float(text.replace(",", "."))
+
+
+@dataclass
+class _Stops:
+    """When stops began, and how long they took, both in seconds; not as tuples, for there may be millions."""
+
+    starts_s: array[float] = field(default_factory=lambda: array("d"))
+    lengths_s: array[float] = field(default_factory=lambda: array("d"))
+
+    def add(self, start_s: float, length_s: float) -> None:
+        self.starts_s.append(start_s)
+        self.lengths_s.append(length_s)
+
+    def drop_last(self) -> None:
+        self.starts_s.pop()
+        self.lengths_s.pop()
+
+
+@dataclass
+class _Log:
+    """What the lines read so far have told."""
+
+    clock: _Clock = field(default_factory=_Clock)
+    stops: _Stops = field(default_factory=_Stops)
+    collections: _Stops = field(default_factory=_Stops)
+    collector: str | None = None
+    stalls: int = 0
+    full: int | None = None  # the number of the last collection, if it was a full one
+    began_s: float | None = None  # of a collection of JDK 8, whose end is on a later line
+
+    def take(self, line: str) -> None:
+        """Take a line."""
+        rest = self.clock.read(line)
+        if self.collector is None and (named := _COLLECTOR.search(rest)):
+            self.collector = named.lastgroup
+        if found := _STOPPED.search(rest):
+            length_s = _decimal(found["s"]) if found["s"] else float(found["ns"]) * 1e-9
+            self.stops.add(self.clock.now_s - length_s, length_s)
+        elif found := _PAUSE.search(rest):
+            self._collection(int(found["id"]), found["kind"], _decimal(found["ms"]) * 1e-3)
+        elif "Allocation Stall (" in rest and rest.rstrip().endswith("ms"):
+            self.stalls += 1
+        else:
+            self._jdk8(rest)
+
+    def _collection(self, identity: int, kind: str, length_s: float) -> None:
+        if kind == "Young" and self.full == identity + 1:
+            self.collections.drop_last()  # a young collection that became a full one ends after it, and contains it
+        self.full = identity if kind == "Full" else None
+        self.collections.add(self.clock.now_s - length_s, length_s)
+
+    def _jdk8(self, rest: str) -> None:
+        if _EVENT.match(rest):
+            self.began_s = self.clock.now_s
+        if self.began_s is not None and (found := _EVENT_END.search(rest)):
+            self.collections.add(self.began_s, _decimal(found[1]))
+            self.began_s = None
+
+
+def _read_log(file: TextFile) -> _Read:
+    log = _Log()
+    for _, line in file.lines():
+        log.take(line[:_LONGEST])
+    kept = log.stops if log.stops.starts_s else log.collections
+    if not kept.starts_s:
+        raise InputError(
+            f"{file.path} has no line of a stop: log with -Xlog:gc,safepoint, or on JDK 8 with -XX:+PrintGCDetails and "
+            f"-XX:+PrintGCApplicationStoppedTime, for longer, {_TYPED}"
+        )
+    if not log.clock.kind:
+        raise InputError(
+            f"{file.path} has stops without times: log with the decoration uptime or time, or on JDK 8 with "
+            f"-XX:+PrintGCTimeStamps, {_TYPED}"
+        )
+    starts_s, lengths_s = np.array(kept.starts_s), np.array(kept.lengths_s)
+    begin_s = min(log.clock.first_s, float(starts_s.min()))
+    end_s = max(log.clock.now_s, float((starts_s + lengths_s).max()))
+    remarks = list(_log_remarks(log, end_s - begin_s))
+    if end_s - begin_s > _HOUR_S:
+        order = np.argsort(starts_s, kind="stable")
+        starts_s, lengths_s = starts_s[order], lengths_s[order]
+        from_s, hour = _busiest(starts_s, lengths_s, end_s)
+        remarks.append(
+            f"The figures are those of its busiest hour, which begins {_time(from_s - begin_s)} after its start."
+        )
+        begin_s, end_s, lengths_s = from_s, from_s + _HOUR_S, lengths_s[hour]
+    sd_s = float(lengths_s.std(ddof=1)) if len(lengths_s) > 1 else None
+    return _pauses(file, float(lengths_s.sum()), len(lengths_s), end_s - begin_s, sd_s), tuple(remarks)
+
+
+def _busiest(
+    starts_s: np.ndarray[tuple[int], np.dtype[np.float64]],
+    lengths_s: np.ndarray[tuple[int], np.dtype[np.float64]],
+    end_s: float,
+) -> tuple[float, slice]:
+    """Return when the hour with the most time in stops begins, and which stops it has.
+
+    An hour may be moved on until it begins with a stop or ends with the log: it loses none by that.
+    """
+    from_s = np.minimum(starts_s, end_s - _HOUR_S)
+    first, after = np.searchsorted(starts_s, from_s), np.searchsorted(starts_s, from_s + _HOUR_S)
+    before_s = np.concatenate([[0.0], np.cumsum(lengths_s)])
+    best = int(np.argmax(before_s[after] - before_s[first]))
+    return float(from_s[best]), slice(int(first[best]), int(after[best]))
+
+
+def _log_remarks(log: _Log, span_s: float) -> Iterator[str]:
+    whose = f"a log of {log.collector}" if log.collector else "a log that does not name its collector"
+    yield f"From {whose} over {_time(span_s)}."
+    if not log.stops.starts_s:
+        yield "Counted are the collector's pauses: the log has no safepoint lines, which hold all stops of threads."
+    elif inside := len(log.collections.starts_s):
+        yield f"Counted are all stops of threads; the collector's {inside} pauses are among them."
+    if log.stalls:
+        yield f"Allocation stalls are left out ({log.stalls}): each stops one thread only."
+    if log.clock.restarts:
+        yield f"The time goes back (restarts: {log.clock.restarts}): the parts are put one after the other."
+
+
+# ---- nodetool gcstats: since the last call. The text was written from real output of Cassandra 4.0 and 5.0, the JSON
+# from its source.
+
+_GCSTATS = "Total GC Elapsed (ms)"
+_GCSTATS_KEYS = ("interval_ms", "total_gc_elapsed_ms", "stdev_gc_elapsed_ms", "collections")
+
+
+def _read_gcstats(file: TextFile) -> _Read:
+    rows = list(_gcstats_json(file) if file.head.lstrip().startswith("{") else _gcstats_text(file))
+    if not rows:
+        raise InputError(f"{file.path} has no line of figures: nodetool gcstats prints one, the file may be cut off")
+    span_s, total_s, count = (sum(row[place] for row in rows) for place in (0, 1, 3))
+    squares = sum(n * (sd**2 + (all_s / n) ** 2) for _, all_s, sd, n in rows if n > 0)
+    variance = squares / count - (total_s / count) ** 2 if count > 0 else math.nan
+    intervals = "one interval" if len(rows) == 1 else f"{len(rows)} intervals, added,"
+    return _pauses(file, total_s, count, span_s, math.sqrt(variance) if variance >= 0 else None), (
+        f"From nodetool gcstats: {intervals} of {_time(span_s)}.",
+        "gcstats names no collector: under ZGC and Shenandoah it counts concurrent cycles, so give a gc.log there.",
+    )
+
+
+def _gcstats_text(file: TextFile) -> Iterator[tuple[float, float, float, float]]:
+    for line_number, line in file.lines():
+        if _GCSTATS in line or not line.strip():
+            continue
+        where, words = f"{file.path}, line {line_number}", line.split()
+        if len(words) < 6:
+            raise InputError(f"{where} has {len(words)} figures, and gcstats prints 7: the file is cut off")
+        interval, _, total, deviation, _, count = (number(each, where, "a figure of gcstats") for each in words[:6])
+        yield interval / 1e3, total / 1e3, deviation / 1e3, count
+
+
+def _gcstats_json(file: TextFile) -> Iterator[tuple[float, float, float, float]]:
+    found = read_json(file)
+    interval, total, deviation, count = (number(str(found.get(key)), str(file.path), key) for key in _GCSTATS_KEYS)
+    yield interval / 1e3, total / 1e3, deviation / 1e3, count
+
+
+# ---- Metrics of the JVM in the text format of Prometheus. Written from real scrapes of the JMX exporter 0.20 and 1.0,
+# and for Micrometer from its documentation. Counters run since the process started, so its age is needed.
+
+_METRIC = re.compile(
+    r"^(?P<name>jvm_gc_(?:collection|pause)_seconds_(?:count|sum)|process_(?:start_time|uptime)_seconds)"
+    r"(?:\{(?P<labels>.*)\})?\s+(?P<value>\S+)(?:\s+(?P<time>\d{1,18}(?:\.\d{1,9})?))?\s*(?:#.*)?$"
+)
+_BEAN = re.compile(r'\bgc="([^"]*)"')
+_MILLISECONDS = 1e11  # a time above is in ms, as Prometheus's format has it; OpenMetrics has seconds
+
+
+def _read_metrics(file: TextFile) -> _Read:
+    found: dict[str, dict[str, float]] = {}
+    scraped_s = 0.0
+    for line_number, line in file.lines():
+        if match := _METRIC.match(line):
+            value = number(match["value"], f"{file.path}, line {line_number}", "the value of a sample")
+            found.setdefault(match["name"], {})[match["labels"] or ""] = value
+            time = float(match["time"] or 0)
+            scraped_s = max(scraped_s, time / 1e3 if time > _MILLISECONDS else time)
+    family = next((each for each in ("collection", "pause") if f"jvm_gc_{each}_seconds_count" in found), "collection")
+    beans = {bean[1] for labels in found.get(f"jvm_gc_{family}_seconds_count", {}) if (bean := _BEAN.search(labels))}
+    concurrent = sorted(bean for bean in beans if bean.endswith("Cycles") or bean == "ZGC")
+    count, total_s = (
+        sum(
+            value
+            for labels, value in found.get(f"jvm_gc_{family}_seconds_{part}", {}).items()
+            if not ((bean := _BEAN.search(labels)) and bean[1] in concurrent)
+        )
+        for part in ("count", "sum")
+    )
+    named = f"From the metrics of {', '.join(sorted(beans - set(concurrent))) or 'a JVM'}"
+    age_s = _age(file, found, scraped_s, count, total_s)
+    remarks = [f"{named} over {_time(age_s)}, since the process started: a busy hour may have more."]
+    if concurrent:
+        remarks.append(
+            f"Left out are {', '.join(concurrent)}: concurrent work is no stop. Metrics cut each pause to whole "
+            "milliseconds, so the share is too small: a gc.log has it."
+        )
+    return _pauses(file, total_s, count, age_s), tuple(remarks)
+
+
+def _age(file: TextFile, found: dict[str, dict[str, float]], scraped_s: float, count: float, total_s: float) -> float:
+    """Return the age of the process at the scrape in seconds."""
+    starts, ages = (found.get(f"process_{each}_seconds", {}) for each in ("start_time", "uptime"))
+    if max(len(starts), len(ages)) > 1:
+        raise InputError(f"{file.path} has the metrics of {max(len(starts), len(ages))} processes: give those of one")
+    if ages:
+        return next(iter(ages.values()))
+    if starts and scraped_s:
+        return scraped_s - next(iter(starts.values()))
+    missing = "the samples' times are" if starts else "process_start_time_seconds or process_uptime_seconds is"
+    mean = f"{1e3 * total_s / count:.4g}" if count > 0 else "45"
+    raise InputError(
+        f"{file.path} has pauses of {total_s:.4g} s in all, but not over which time, for {missing} missing: type "
+        f"share and mean length, such as --gc 0.6%@{mean}ms, where the share is {total_s:.4g} s / the process's age"
+    )
+
+
+# ---- cassandra-stress: its console. Written from real output of the tool of Cassandra 4.0 (JMX connected); names in
+# lower case and units in brackets, as 3.x prints them, from its source. It adds the pauses of all nodes that its driver
+# finds, or of those of a white list; if one does not answer over JMX, it counts none.
+
+_STRESS = re.compile(
+    r"^(?P<name>op rate|total gc count|avg gc time|stdd?ev gc time|total operation time) {0,40}"
+    r"(?:\(\w+\) {0,40})?: {0,40}(?P<value>[\d,.:]+|NaN)",
+    re.IGNORECASE,
+)
+_STRESS_RATE = re.compile(r"^op rate\s*:", re.IGNORECASE | re.MULTILINE)
+_STRESS_HOST = re.compile(r"^Datacenter: .*?; Host: ([^;]+);")
+
+
+@dataclass
+class _StressConsole:
+    """The runs of a console by figure, and the nodes whose pauses each of them adds, as far as that is certain."""
+
+    runs: list[dict[str, float]] = field(default_factory=list)
+    hosts: set[str] = field(default_factory=set)
+    asks_all: bool = False
+
+    @property
+    def nodes(self) -> int | None:
+        return len(self.hosts) if len(self.hosts) == 1 or (self.hosts and self.asks_all) else None
+
+
+def _stress_console(file: TextFile) -> _StressConsole:
+    console = _StressConsole()
+    run: dict[str, float] = {}
+    for line_number, text in file.lines():
+        line, where = plain_line(text), f"{file.path}, line {line_number}"
+        if line.strip() == "Is White List: false":
+            console.asks_all = True
+        elif host := _STRESS_HOST.match(line):
+            console.hosts.add(host[1])
+        elif line.startswith("total,"):
+            run["span"] = number((line.split(",") + [""] * 11)[11], where, "the time of an interval")
+        elif (found := _STRESS.match(line)) and (name := found["name"].lower()) == "total operation time":
+            console.runs.append(run)
+            run = {}
+        elif found:
+            run[name.split()[0].replace("stdev", "stddev")] = number(found["value"], where, name)
+    return console
+
+
+def _read_stress(file: TextFile) -> _Read:
+    console = _stress_console(file)
+    counted = [each for each in console.runs if each.get("total", 0) > 0]
+    if not counted:
+        raise InputError(
+            f"{file.path} counts no pause: cassandra-stress must end, and reach each node over JMX (-port jmx=7199), "
+            f"{_TYPED}"
+        )
+    run = max(counted, key=lambda each: each.get("op", 0.0))
+    mean_ms, span_s, rate = (run.get(each, math.nan) for each in ("avg", "span", "op"))
+    if not (rate > 0 and mean_ms > 0 and span_s > 0):
+        raise InputError(f"{file.path} must have 'Op rate', 'Avg GC time' and intervals: the file may be cut off")
+    remarks = [f"From cassandra-stress at {rate:,.0f}/s over {_time(span_s)}."]
+    if len(console.runs) > 1:
+        remarks.append(f"Of {len(console.runs)} runs, that with the highest rate of those that count pauses.")
+    if console.nodes is None:
+        remarks.append("It adds the pauses of all nodes that it asks over JMX: of several, divide share and rate.")
+    elif console.nodes > 1:
+        remarks.append(f"It adds the pauses of {console.nodes} nodes: the share is the mean of one of them.")
+    nodes = console.nodes or 1
+    total_s, deviation_s = run["total"] * mean_ms / 1e3, run.get("stddev", math.nan) / 1e3
+    return _pauses(file, total_s, run["total"], span_s * nodes, deviation_s, rate / nodes), tuple(remarks)
+
+
+_FORMATS: tuple[tuple[Callable[[str], bool], Callable[[TextFile], _Read]], ...] = (
+    (lambda head: _GCSTATS in head or '"total_gc_elapsed_ms"' in head, _read_gcstats),
+    (lambda head: "Stress Settings" in head or "sdv ms" in head or bool(_STRESS_RATE.search(head)), _read_stress),
+    (lambda head: bool(re.search(r"^(?:# (?:TYPE|HELP) |jvm_gc_\w+|process_start_time_s)", head, re.M)), _read_metrics),
+    (lambda head: bool(_GC_LOG.search(head)), _read_log),
+)
