@@ -18,7 +18,9 @@ from capplan.planner.size.search import Candidate, Family, Search, SizingTarget
 from capplan.planner.size.size import SizingQuestion, size
 from capplan.planner.size.sizing import Sizing
 from capplan.planner.sustained import at_confidence, read_conditions
+from capplan.reports.sizing import sentences
 from capplan.simulator.workers import in_process, processes
+from capplan.systems.openprovider.scenario import OpenproviderScenario
 from capplan.systems.registry import scenario, system
 
 
@@ -152,7 +154,8 @@ def test_a_printed_risk_counts_all_draws(name: str, survive: str, rate: float, f
     )
     answer = sized(name, question, tps=rate)
     (layout,) = [each for each in (answer.chosen, *answer.near_misses) if each is not None][:1]
-    every = target(name, survive, rate).strains(changed(target(name, survive, rate).base, **fields))
+    its = target(name, survive, rate)
+    every = its.strains(changed(its.base, **layout.fields))
     for safety in layout.safety:
         assert safety.risk == pytest.approx(np.mean(every[safety.conditions].sustained_rates() < rate), abs=0.01)
 
@@ -163,7 +166,7 @@ def test_a_printed_risk_counts_all_draws(name: str, survive: str, rate: float, f
         pytest.param({"rtt": "20ms"}, "dc", {}, (3,), 48.0, marks=pytest.mark.slow),
         ({"rtt": "20ms"}, "dc", {"cass_nodes": (12, 12), "front_nodes": (1, 24)}, (3,), 51.0),
         pytest.param({"rtt": "15ms"}, "dc", {}, (3,), 48.0, marks=pytest.mark.slow),
-        pytest.param({"rtt": "20ms", "data_factor": 2.5}, "dc", {}, (1, 2, 3, 4), 102.0, marks=pytest.mark.slow),
+        pytest.param({"rtt": "20ms", "data_factor": 2.5}, "dc", {}, (1, 2, 3, 4), 105.0, marks=pytest.mark.slow),
         pytest.param({"rtt": "20ms"}, "dc", {}, (1, 2, 3, 4), 48.0, marks=pytest.mark.slow),
         pytest.param(
             {
@@ -273,3 +276,36 @@ def test_a_question_with_an_error_is_refused(
 ) -> None:
     with pytest.raises(InputError, match=found):
         sized(name, question, **fields)
+
+
+def sized_for_p99(gc: str | None = None) -> Sizing:
+    """One data centre, 9,000 TPS on fresh data, p99 of accounting below 11 ms."""
+    base = OpenproviderScenario(tps=9000.0, slo=("acct.p99<11ms",), data_factor=1.0, gc=gc)
+    question = SizingQuestion(
+        sized={"cass_nodes": (3, 12), "front_nodes": (2, 2)}, families={"dcs": [1]}, engine="analytic"
+    )
+    return size(base, question)
+
+
+@pytest.mark.slow
+def test_a_guess_does_not_buy_machines_silently() -> None:
+    """The guessed pauses cost more than a quarter: both layouts are in the answer, which is uncertain."""
+    guessed, calm = sized_for_p99(), sized_for_p99("none")
+
+    assert guessed.answer == "uncertain"
+    assert guessed.pauses is not None
+    assert guessed.chosen is not None
+    assert calm.chosen is not None
+    assert guessed.pauses.carries.machines == calm.chosen.machines
+    assert guessed.pauses.worth == guessed.chosen.cost - calm.chosen.cost
+    assert guessed.pauses.worth > 0.25 * calm.chosen.cost
+    assert 0.5 < guessed.pauses.chance < 0.9
+    assert "GC pauses, which nobody measured" in sentences(guessed)[0]
+
+
+@pytest.mark.slow
+def test_a_measured_node_decides() -> None:
+    measured = sized_for_p99("0.02%@10ms sd=4ms n=5000")
+
+    assert (measured.answer, measured.pauses) == ("yes", None)
+    assert "GC pauses in percentiles" not in measured.guesses

@@ -117,6 +117,9 @@ TEXTS: Mapping[str, Callable[[Random, int], str]] = {
     "region": _of("us-east", "us-west", "eu", "asia"),
     "speculative_retry": _of("99p", "p95", "none"),
     "cluster": _of("cassandra v4", "cassandra v5"),
+    "gc": _of("0.6%@45ms", "2%@80ms sd=30ms n=400 rate=3000/s", "none"),
+    "heap": _of("8GiB", "31GiB"),
+    "collector": _of("cms", "G1"),
 }
 """Texts of options whose type is any text."""
 WHOLE = {
@@ -164,6 +167,8 @@ def drawn(kind: type[Scenario], random: Random, given: float = GIVEN) -> dict[st
         if any(other in found for other in options_of(kind)[name].replaces):
             continue
         found[name] = value_of(name, hints[name], random, dcs)
+    if "collector" in found and "gc" not in found:
+        found.setdefault("heap", TEXTS["heap"](random, dcs))
     return found
 
 

@@ -71,7 +71,8 @@ def proposal_(
     """Size a layout and write the answer as a proposal, which a customer can read, check and compute again.
 
     The options of the layout are those of `capplan size`. All files hold the same figures. The .json holds the whole
-    question, too: `capplan verify` computes it again. Exit code 1 if no layout is safe enough; nothing is written then.
+    question, too: `capplan verify` computes it again. Exit code 1 if no layout is safe enough, and nothing is written
+    then; also if guessed GC pauses decide what to buy.
     """
     if not out:
         raise InputError("a proposal is written to a file: add -o proposal.html, .pdf, .xlsx or .json")
@@ -99,6 +100,9 @@ def proposal_(
     for path in out:
         replace_file(path, render_proposal(made, path.suffix.lower(), logo))
         say(f"wrote {path}")
+    if made.sizing.answer != "yes":
+        say("GC pauses, which nobody measured, decide what to buy: the proposal says so first")
+        raise typer.Exit(1)
 
 
 def _in_currency(prices: Prices, currency: str) -> Prices:

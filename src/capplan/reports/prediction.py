@@ -18,6 +18,7 @@ from capplan.models.number_words import as_given, rate, share, significant
 from capplan.models.objective import Comparison, chance_of_less
 from capplan.models.results import (
     LEAST_PROBABILITY,
+    STATISTIC_NAMES,
     STATISTICS,
     Band,
     Capacity,
@@ -31,6 +32,7 @@ from capplan.models.verdict import CONFIDENCE
 from capplan.models.verdict import Answer as VerdictWord
 from capplan.models.verdict import answer as answer_at
 from capplan.planner.predict.prediction import Limit, Offered, Prediction, statistics
+from capplan.planner.predict.promises import Promise
 from capplan.planner.sweep import AnalyticPoints, rate_fields
 from capplan.reports import Later
 from capplan.reports.document import Block, Fact, Line, Paragraph, Table, more, table, title
@@ -57,7 +59,6 @@ NARROW_ROW = 42  # characters of a row's label that fit beside the axis on a tel
 _RATIO_ROW = 56  # pixels
 _BESIDE = 1.05  # times the farthest end of a band, where the x axis ends
 
-STATISTIC_NAMES = {"p999": "p99.9"}
 FEW_STATISTICS = ("mean", "p50", "p99", "p999")  # what a screen of 80 columns holds
 _UNITS = {"1": "", "1/s": " TPS", "ms": " ms"}
 _SPOKEN_GAP_MS = 5.0  # the document says "a few milliseconds"
@@ -105,7 +106,8 @@ def describe(prediction: Prediction, wanted: Sequence[str] = (), data: str = "")
     figures = prediction.latency_ms or prediction.throughput_ratios
     files = ["--plot FILE"] if figures and prediction.evidence.basis != "model only" else []
     hidden = [f"--{name}" for name in MORE if name not in wanted and there[name]]
-    yield more([*hidden, *files, "--json", "--csv"])
+    own = ["--gc FILE"] if "GC pauses" in prediction.tails_guessed else []
+    yield more([*own, *hidden, *files, "--json", "--csv"])
 
 
 def _facts(prediction: Prediction, data: str) -> Iterator[Block]:
@@ -232,6 +234,7 @@ def _latency(prediction: Prediction) -> Iterator[Block]:
     yield Line()
     few = _latency_table(latencies, FEW_STATISTICS, _latency_by_statistic(latencies))
     yield _latency_table(latencies, STATISTICS, few)
+    yield from _promises(prediction)
     guessed, missing = (", ".join(each) for each in (prediction.tails_guessed, prediction.tails_not_modelled))
     if guessed and missing:
         yield Fact("  tails", f"{guessed} guessed; without {missing}")
@@ -246,6 +249,31 @@ def _latency(prediction: Prediction) -> Iterator[Block]:
             f"{name} within {figure * 100:.0f} %" for name, figure in worst.items() if figure is not None
         )
         yield Fact("  solver", f"nine of ten such layouts: {within} ({', '.join(each.where for each in errors)})")
+
+
+def _promises(prediction: Prediction) -> Iterator[Block]:
+    """Yield a line for p99, and for each percentile of an objective: what can be promised, and what is likely."""
+    by_statistic: dict[str, dict[str, Promise]] = {}
+    for each in prediction.promises:
+        name, statistic = each.metric.split(".", 1)
+        by_statistic.setdefault(statistic, {})[name] = each
+    asked = {each.text.partition("<")[0].partition(".")[2] for each in prediction.objectives}
+    for statistic, its in by_statistic.items():
+        if statistic != "p99" and statistic not in asked:
+            continue
+        confidence = next(iter(its.values())).confidence
+        promised = ", ".join(f"{name} {two_digits(each.promise_ms)}" for name, each in its.items())
+        likely, calm = (
+            ", ".join(two_digits(getattr(each, name)) for each in its.values())
+            for name in ("likely_ms", "promise_without_pauses_ms")
+        )
+        decided = [name for name, each in its.items() if each.decided_by_pauses]
+        whose = f" {', '.join(decided)}" if len(decided) < len(its) else ""
+        words = f"promise {promised}; likely {likely}; " + (
+            f"GC decides{whose}: {calm} without" if decided else f"{calm} without GC"
+        )
+        label = f"  {statistic}, {confidence * 100:g} %"
+        yield Fact(label if len(label) < LABEL else label.replace(",", ""), words)
 
 
 def _latency_table(latencies: Mapping[str, Latency], names: Sequence[str], narrow: Block) -> Table:

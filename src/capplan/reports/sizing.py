@@ -21,7 +21,15 @@ from capplan.models.verdict import NORMAL, OVERLOAD
 from capplan.planner.rule_names import statistic
 from capplan.planner.size.machines import MACHINES
 from capplan.planner.size.search import DATA
-from capplan.planner.size.sizing import Safety, SizedLayout, Sizing, chosen_scenario, none_holds, nothing_found
+from capplan.planner.size.sizing import (
+    GuessedPauses,
+    Safety,
+    SizedLayout,
+    Sizing,
+    chosen_scenario,
+    none_holds,
+    nothing_found,
+)
 from capplan.planner.sweep import rate_fields
 from capplan.reports import Later
 from capplan.reports.demand import until
@@ -203,15 +211,28 @@ def sentences(sizing: Sizing, basis: Basis | None = None) -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        Three sentences, or one.
+        Three sentences, or one; before them one that says what guessed pauses decide, if they do.
     """
     chosen = sizing.chosen
     if chosen is None:
         return (nothing_found(sizing),)
     its: System[Any] = system(sizing.system)
+    open_ = () if sizing.pauses is None else (_what_pauses_decide(sizing, sizing.pauses, chosen, its),)
     if basis is None and its.name in documented_names():
         basis = resolve(_scenario(sizing, chosen)).at(sizing.planned_tps / chosen.cells).extrapolation.basis
-    return _what_to_buy(sizing, chosen, its), _what_it_does(sizing, its), _how_sure(sizing, chosen, its, basis)
+    bought, done = _what_to_buy(sizing, chosen, its), _what_it_does(sizing, its)
+    return (*open_, bought, done, _how_sure(sizing, chosen, its, basis))
+
+
+def _what_pauses_decide(sizing: Sizing, found: GuessedPauses, chosen: SizedLayout, its: System[Any]) -> str:
+    carries = found.carries
+    return (
+        "GC pauses, which nobody measured, decide what to buy: "
+        f"{counted(carries.machines, its, carries.shapes)}{_price(carries, sizing)} carry the load and meet the "
+        f"objectives in {found.chance * 100:.0f} % of the cases, "
+        f"{counted(chosen.machines, its, chosen.shapes)}{_price(chosen, sizing)} in {share(sizing.confidence)}. "
+        f"Measure the {found.measurement} before either is bought."
+    )
 
 
 def layouts(sizing: Sizing) -> pd.DataFrame:
@@ -317,6 +338,8 @@ def describe(sizing: Sizing, its: System[Any], explain: bool = False) -> Iterato
     """
     yield title(f"{sizing.system}: {_question(sizing)}")
     yield Line()
+    if sizing.pauses is not None:
+        yield from _guessed_pauses(sizing, sizing.pauses, its)
     yield from _nothing(sizing, its) if sizing.chosen is None else _chosen(sizing, sizing.chosen, its)
     yield from _others(sizing, its)
     for each in (*sizing.alternatives, *sizing.near_misses) if explain else ():
@@ -325,6 +348,32 @@ def describe(sizing: Sizing, its: System[Any], explain: bool = False) -> Iterato
     yield Line()
     yield from _remarks(sizing, its)
     yield more([*([] if explain else ["--explain"]), "--plot FILE", "--json"])
+
+
+def _guessed_pauses(sizing: Sizing, found: GuessedPauses, its: System[Any]) -> Iterator[Block]:
+    """Yield both answers where a guess decides: with the guessed pauses, and if nodes never paused."""
+    yield Fact("Answer", "uncertain: GC pauses, which nobody measured, decide what to buy")
+    carries = found.carries
+    yield Fact(
+        "No pauses",
+        f"{counted(carries.machines, its, carries.shapes)}{_price(carries, sizing)}; with the guessed pauses its "
+        f"objectives hold in {found.chance * 100:.0f} %",
+    )
+    chosen = sizing.chosen
+    yield Fact(
+        "Guessed",
+        f"no layout that was searched holds at {share(sizing.confidence)} confidence, whatever is bought beyond"
+        if chosen is None
+        else f"{counted(chosen.machines, its, chosen.shapes)}{_price(chosen, sizing)}, described below",
+    )
+    worth = "" if found.worth is None else f": decides on {cost_in_words(found.worth, sizing.currency)}"
+    worth += " machines" * bool(worth and sizing.currency == MACHINES)
+    yield Fact("Measure", f"{found.measurement}{worth}")
+    yield Line()
+
+
+def _price(layout: SizedLayout, sizing: Sizing) -> str:
+    return "" if sizing.currency == MACHINES else f" for {cost_in_words(layout.cost, sizing.currency)}"
 
 
 def _question(sizing: Sizing) -> str:

@@ -40,6 +40,7 @@ from capplan.planner.predict.prediction import (
     model_only,
     with_basis,
 )
+from capplan.planner.predict.promises import promises
 from capplan.planner.predict.simulated_latency import check_budget, solved_latency
 from capplan.planner.sustained import Conditions, Judged, Strained, conditions_of
 from capplan.simulator.replications import RunsDone
@@ -249,7 +250,8 @@ def _predicted(case: Case[Any], question: Question) -> Prediction:
         limits=_limits(case),
         offered=_offered(case, figures),
         latency_ms=latencies_with_basis(latency, case.basis, rate),
-        tails_guessed=() if figures.pausing is None else ("GC pauses",),
+        promises=promises(figures, relations, case.uncertainty, question.confidence),
+        tails_guessed=() if figures.pausing is None or _reported(case) else ("GC pauses",),
         tails_not_modelled=_tails_left_out(case),
         solver_errors=_solver_errors(case, figures) if question.engine == "analytic" else (),
         utilisation=utilisation(case, figures, rate),
@@ -289,6 +291,11 @@ def _outages(whole: Whole, losses: Sequence[Loss], judged: Judged) -> tuple[Outa
         its = judged.situation(strain)
         found += [replace(first, risk=its.risk, answer=its.answer), *lowered]
     return tuple(found)
+
+
+def _reported(case: Case[Any]) -> bool:
+    """Whether the pauses are those of a node of the user."""
+    return getattr(case.scenario, "gc", None) is not None
 
 
 def _tails_left_out(case: Case[Any]) -> tuple[str, ...]:

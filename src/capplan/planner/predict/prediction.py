@@ -31,6 +31,7 @@ from capplan.models.results import (
 from capplan.models.solver.known_errors import KnownError
 from capplan.models.verb_answer import UNBOUNDED_BANDS, VerbAnswer
 from capplan.models.verdict import CONFIDENCE, NORMAL, OVERLOAD, JudgedSituation, Verdict, answer, verdict
+from capplan.planner.predict.promises import Promise
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -145,6 +146,8 @@ class Prediction(VerbAnswer):
         The offered rate; null when no capacity is modelled, and for closed traffic, which has no rate.
     latency_ms
         Response times by request class, at the offered rate.
+    promises
+        What can be promised of each percentile at the asked confidence; empty for systems whose nodes do not pause.
     tails_guessed
         Mechanisms that make tails and are in the percentiles as guesses.
     tails_not_modelled
@@ -187,6 +190,7 @@ class Prediction(VerbAnswer):
     limits: tuple[Limit, ...] = ()
     offered: Offered | None
     latency_ms: Mapping[str, Latency]
+    promises: tuple[Promise, ...] = ()
     tails_guessed: tuple[str, ...] = ()
     tails_not_modelled: tuple[str, ...] = ()
     solver_errors: tuple[KnownError, ...] = ()

@@ -20,6 +20,7 @@ import numpy as np
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.situations import DC
 from capplan.layout.system import System
+from capplan.models.cassandra.pauses import NO_PAUSES
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.results import Band
@@ -36,9 +37,10 @@ from capplan.planner.size.search import (
     SizingTarget,
     best_of,
     disks_of,
+    sized,
     would_help,
 )
-from capplan.planner.size.sizing import SizedLayout, Sizing, steady
+from capplan.planner.size.sizing import GuessedPauses, SizedLayout, Sizing, steady
 from capplan.planner.sustained import read_conditions
 from capplan.simulator.workers import Workers, run_all
 from capplan.systems.registry import resolve, system
@@ -46,6 +48,7 @@ from capplan.systems.registry import resolve, system
 Progress = Callable[[int, int], None]
 """Told how many of how many families have been searched."""
 MOST_LAYOUTS = 1_000_000
+_DECIDES = 0.25  # of the cost: a guess that changes it by more decides what to buy
 
 
 @dataclass(frozen=True)
@@ -137,13 +140,57 @@ def size_families(
     its = system(base.system)
     chosen_from = [_redundant(target, question, family) for family in families(its, question)]
     _check_space(chosen_from)
+    guessed = _guesses_pauses(target)
+    targets = [target, *([replace(target, base=changed(target.base, gc=NO_PAUSES))] if guessed else [])]
     done = count(1)
     results = run_all(
         workers,
-        [partial(best_of, target, family, question.engine) for family in chosen_from],
-        lambda _: progress(next(done), len(chosen_from)),
+        [
+            partial(best_of, each, family, question.engine if each is target else "analytic")
+            for each in targets
+            for family in chosen_from
+        ],
+        lambda _: progress(next(done), len(targets) * len(chosen_from)),
     )
-    return _answer(target, question, results), results
+    results, calm = results[: len(chosen_from)], results[len(chosen_from) :]
+    found = _answer(target, question, results)
+    return (_with_guess(found, targets, calm, question.engine) if guessed else found), results
+
+
+def _guesses_pauses(target: SizingTarget) -> bool:
+    """Whether objectives depend on GC pauses that nobody measured."""
+    if getattr(target.base, "gc", None) is not None:
+        return False
+    case = target.case(target.base)
+    timed = [m for each in case.objectives for m in each.metrics() if m.kind == "duration" and m.statistic != "mean"]
+    return bool(timed) and case.solution.at(target.offered_per_s).pausing is not None
+
+
+def _with_guess(
+    found: Sizing, targets: Sequence[SizingTarget], calm: Sequence[FamilyResult], engine: SizingEngine
+) -> Sizing:
+    """Return a sizing that says what guessed pauses decide, if they change its cost by more than a quarter.
+
+    `targets` are those with the guess and without pauses, and `calm` the solved results of the second. Its cheapest
+    family is searched again with the engine of the question, so that both costs come from the same one.
+    """
+    solved = min((each for each in calm if each.best is not None), key=_cost, default=None)
+    if solved is None:
+        return found
+    family = solved.family
+    least = best_of(targets[1], family, engine)
+    if least.best is None or (found.chosen is not None and found.chosen.cost <= (1 + _DECIDES) * least.best.cost):
+        return found
+    numbers = tuple(least.best.fields[name] for name in family.sized)
+    carries = sized(targets[0].in_cells(family.cells), family, numbers, least.relations)
+    if carries is None:
+        return found
+    worth = None if found.chosen is None else found.chosen.cost - carries.cost
+    return replace(found, answer="uncertain", pauses=GuessedPauses(carries, 1 - carries.binding.risk, worth))
+
+
+def _cost(result: FamilyResult) -> float:
+    return math.inf if result.best is None else result.best.cost
 
 
 def families(its: System[Any], question: SizingQuestion) -> list[Family]:
@@ -320,9 +367,7 @@ def _guesses(target: SizingTarget) -> tuple[str, ...]:
     """Return the situations without a source, and the parts of objectives' percentiles that are guesses."""
     situations = [each for conditions in target.conditions for each in conditions.situations]
     guessed = dict.fromkeys(each.name for each in situations if each.guessed)
-    case = target.case(target.base)
-    timed = [m for each in case.objectives for m in each.metrics() if m.kind == "duration" and m.statistic != "mean"]
-    paused = bool(timed) and case.solution.at(target.offered_per_s).pausing is not None
+    paused = _guesses_pauses(target)
     return (*(["GC pauses in percentiles"] if paused else []), *guessed)
 
 

@@ -136,6 +136,28 @@ class Refusal:
     reason: str
 
 
+@dataclass(frozen=True)
+class GuessedPauses:
+    """What GC pauses that nobody measured decide about a sizing.
+
+    Attributes
+    ----------
+    carries
+        The cheapest layout that would be safe if nodes never paused; how safe it is with the guessed pauses.
+    chance
+        Probability that the objectives hold on it with the guessed pauses, in the worst situation.
+    worth
+        What the layout costs more that is safe with them, in the currency of the answer; null if there is none.
+    measurement
+        The measurement that decides.
+    """
+
+    carries: SizedLayout
+    chance: float
+    worth: float | None
+    measurement: str = "GC pauses of one node under this load (--gc)"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Sizing(VerbAnswer):
     """The answer of `size`.
@@ -147,7 +169,8 @@ class Sizing(VerbAnswer):
     scenario
         The fields that are not sized, as they were given.
     answer
-        `yes` where a layout was found; else the verdict on the evaluated layout with the lowest risk.
+        `yes` where a layout was found; else the verdict on the evaluated layout with the lowest risk. `uncertain` where
+        guessed pauses decide what to buy.
     offered_tps
         Offered peak rate today, requests per second over all data centres.
     planned_tps
@@ -166,6 +189,9 @@ class Sizing(VerbAnswer):
         Losses of the system that nobody asked about.
     currency
         Of costs; `machines` where no price list is given.
+    pauses
+        What guessed GC pauses decide; null where they change the cost by a quarter at most, or objectives do not depend
+        on them.
     chosen
         The cheapest layout that is safe under all conditions; null if there is none.
     capacity_remaining
@@ -216,6 +242,7 @@ class Sizing(VerbAnswer):
     conditions: tuple[str, ...]
     not_asked: tuple[str, ...]
     currency: str
+    pauses: GuessedPauses | None = None
     chosen: SizedLayout | None
     capacity_remaining: float | None
     years_remaining: float | None
@@ -252,7 +279,17 @@ def chosen_scenario(base: Scenario, sizing: Sizing, layout: SizedLayout) -> Scen
 
 
 def nothing_found(sizing: Sizing) -> str:
-    """Return why there is no layout, and the nearest one."""
+    """Return why there is no layout, and the nearest one; and which there would be if nodes never paused."""
+    text = _no_layout(sizing)
+    if sizing.pauses is None:
+        return text
+    return (
+        f"{text} If nodes never paused, {sizing.pauses.carries.layout} would hold; with the guessed pauses its "
+        f"objectives hold in {sizing.pauses.chance * 100:.0f} %: measure the {sizing.pauses.measurement}."
+    )
+
+
+def _no_layout(sizing: Sizing) -> str:
     nearest = max(sizing.near_misses, key=lambda each: each.held_tps, default=None)
     text = f"{none_holds(sizing)} for {rate(sizing.planned_tps)} TPS"
     if nearest is None:

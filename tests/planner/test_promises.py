@@ -1,0 +1,61 @@
+"""What percentiles can be promised, and whether guessed pauses decide it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from capplan.planner.predict.predict import predict
+from capplan.planner.predict.prediction import Prediction
+from capplan.planner.predict.promises import Promise
+from capplan.systems.registry import scenario
+
+
+def promised(confidence: float = 0.9, **fields: Any) -> tuple[Prediction, dict[str, Promise]]:
+    layout = scenario("openprovider", dcs=3, cass_nodes=6, tps=5000.0, **fields)
+    found = predict(layout, engine="analytic", confidence=confidence)
+    return found, {each.metric: each for each in found.promises}
+
+
+def test_without_a_measurement_pauses_decide_high_percentiles() -> None:
+    _, guessed = promised()
+
+    assert set(guessed) == {"auth.p99", "auth.p99.9", "acct.p99", "acct.p99.9"}
+    for each in guessed.values():
+        assert each.promise_ms > each.likely_ms >= each.without_pauses_ms
+        assert each.decided_by_pauses == (each.promise_without_pauses_ms < 0.75 * each.promise_ms)
+    assert guessed["auth.p99.9"].decided_by_pauses
+    assert guessed["auth.p99.9"].without_pauses_ms < 0.2 * guessed["auth.p99.9"].promise_ms
+
+
+def test_nodes_that_never_pause_leave_nothing_to_decide() -> None:
+    prediction, promises = promised(gc="none")
+
+    assert not any(each.decided_by_pauses for each in promises.values())
+    assert all(each.promise_ms == pytest.approx(each.promise_without_pauses_ms) for each in promises.values())
+    assert not prediction.tails_guessed
+
+
+def test_a_node_of_the_user_narrows_the_promise() -> None:
+    """0.1 % of the time in pauses of 20 ms: less than the guess allows for."""
+    _, guessed = promised()
+    measured, promises = promised(gc="0.1%@20ms sd=8ms n=5000")
+
+    assert promises["acct.p99.9"].promise_ms < 0.5 * guessed["acct.p99.9"].promise_ms
+    assert not measured.tails_guessed
+
+
+def test_a_promise_at_95_percent_is_the_upper_end_of_the_band() -> None:
+    prediction, promises = promised(0.95)
+    lower = promised(0.8)[1]
+
+    for name in ("auth", "acct"):
+        band = prediction.latency_ms[name].p99
+        assert band is not None
+        assert promises[f"{name}.p99"].promise_ms == pytest.approx(band.high, rel=0.02)
+        assert promises[f"{name}.p99"].promise_ms > lower[f"{name}.p99"].promise_ms
+
+
+def test_systems_whose_nodes_do_not_pause_promise_nothing() -> None:
+    assert not predict(scenario("fedora4", tps=50.0), engine="analytic").promises
