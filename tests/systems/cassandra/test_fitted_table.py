@@ -325,7 +325,18 @@ def test_a_comparison_shows_which_time_is_unbounded(
 def test_a_proposal_and_a_check_take_the_file(file: Path, tmp_path: Path) -> None:
     """And the proposal is verified with it."""
     proposal = tmp_path / "proposal.json"
-    asked_for = ["--tps", "20000", "--slo", "write.p99<50ms", "--customer", "A", "--engine", "analytic"]
+    asked_for = [
+        "--tps",
+        "20000",
+        "--slo",
+        "write.p99<50ms",
+        "--customer",
+        "A",
+        "--gc",
+        "0.1%@20ms",
+        "--engine",
+        "analytic",
+    ]
     assert main(["proposal", str(file), *asked_for, "-o", str(proposal)]) == 0
     assert main(["verify", str(proposal), "--fitted", str(file)]) == 0
     objectives = tmp_path / "objectives.toml"
