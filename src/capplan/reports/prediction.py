@@ -252,7 +252,7 @@ def _latency(prediction: Prediction) -> Iterator[Block]:
 
 
 def _promises(prediction: Prediction) -> Iterator[Block]:
-    """Yield a line for p99, and for each percentile of an objective: what can be promised, and what is likely."""
+    """Yield a line for p99, and for each percentile of an objective: what can be promised, with pauses and without."""
     by_statistic: dict[str, dict[str, Promise]] = {}
     for each in prediction.promises:
         name, statistic = each.metric.split(".", 1)
@@ -263,17 +263,12 @@ def _promises(prediction: Prediction) -> Iterator[Block]:
             continue
         confidence = next(iter(its.values())).confidence
         promised = ", ".join(f"{name} {two_digits(each.promise_ms)}" for name, each in its.items())
-        likely, calm = (
-            ", ".join(two_digits(getattr(each, name)) for each in its.values())
-            for name in ("likely_ms", "promise_without_pauses_ms")
-        )
-        decided = [name for name, each in its.items() if each.decided_by_pauses]
-        whose = f" {', '.join(decided)}" if len(decided) < len(its) else ""
-        words = f"promise {promised}; likely {likely}; " + (
-            f"GC decides{whose}: {calm} without" if decided else f"{calm} without GC"
-        )
+        calm = ", ".join(two_digits(each.promise_without_pauses_ms) for each in its.values())
+        pauses = "the guessed GC pauses" if prediction.tails_guessed else "GC pauses"
         label = f"  {statistic}, {confidence * 100:g} %"
-        yield Fact(label if len(label) < LABEL else label.replace(",", ""), words)
+        yield Fact(
+            label if len(label) < LABEL else label.replace(",", ""), f"promise {promised}; without {pauses} {calm}"
+        )
 
 
 def _latency_table(latencies: Mapping[str, Latency], names: Sequence[str], narrow: Block) -> Table:

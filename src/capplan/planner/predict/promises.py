@@ -30,10 +30,10 @@ class Promise:
         Probability that a repeat of the load measures at most the promise.
     promise_ms
         The promise; null where latency may grow without bound.
-    likely_ms
-        The median.
-    without_pauses_ms, promise_without_pauses_ms
-        The same if nodes never paused for garbage collection.
+    without_pauses_ms
+        The median over the uncertainty, if nodes never paused for garbage collection.
+    promise_without_pauses_ms
+        The promise in that case.
     decided_by_pauses
         Whether the promise would fall by a quarter or more without pauses.
     """
@@ -41,7 +41,6 @@ class Promise:
     metric: str
     confidence: float
     promise_ms: float
-    likely_ms: float
     without_pauses_ms: float
     promise_without_pauses_ms: float
     decided_by_pauses: bool
@@ -93,8 +92,8 @@ def _promise(
         float(np.quantile(uncertainty.repeated_time(each, *of), confidence, method="inverted_cdf"))
         for each in (paused, plain)
     )
-    likely, without = (float(np.quantile(each, 0.5, method="inverted_cdf")) for each in (paused, plain))
+    without = float(np.quantile(plain, 0.5, method="inverted_cdf"))
     metric = f"{of[0]}.{STATISTIC_NAMES.get(of[1], of[1])}"
     decided = bool(kept < _DECIDES * promise)
-    promise, likely, without, kept = (float(f"{each:.{SIGNIFICANT}g}") for each in (promise, likely, without, kept))
-    return Promise(metric, confidence, promise, likely, without, kept, decided)
+    promise, without, kept = (float(f"{each:.{SIGNIFICANT}g}") for each in (promise, without, kept))
+    return Promise(metric, confidence, promise, without, kept, decided)
