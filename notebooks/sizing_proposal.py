@@ -79,9 +79,9 @@ def _(conditions, mo):
         {
             "dcs": mo.ui.slider(1, 4, value=3, label="data centres", show_value=True, debounce=True),
             "latency": mo.ui.dropdown(
-                ["acct.p99", "acct.mean", "auth.p99", "auth.mean"], value="acct.p99", label="latency"
+                ["acct.p99", "acct.mean", "auth.p99", "auth.mean"], value="acct.mean", label="latency"
             ),
-            "objective_ms": mo.ui.number(1, 1000, value=50, label="its limit, ms"),
+            "objective_ms": mo.ui.number(1, 1000, value=20, label="its limit, ms"),
             "survive": mo.ui.multiselect(
                 list(conditions),
                 value=[next(word for word, name in conditions.items() if name == "node")],

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 
 ENGINES: tuple[PredictionEngine, ...] = ("compiled", "analytic", "simpy")
+_MOST_GROWTH = 10.0  # a year; beyond that a percent sign is missing
 
 
 def predict_(
@@ -74,6 +75,10 @@ def predict_(
             help="What is lost at once, such as node,dc2,front: an outage of your own, and no other; may be repeated.",
         ),
     ] = None,
+    growth: Annotated[
+        str | None,
+        typer.Option(metavar="PERCENT", help="Growth of --tps in a year, such as 20%: for how long the layout lasts."),
+    ] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show all figures, parts of their bands, assumptions and notes, too.")
     ] = False,
@@ -102,7 +107,7 @@ def predict_(
         name for name, shown in {"explain": explain, "sources": sources, "staleness": staleness}.items() if shown
     ]
     if isinstance(chosen, Network):
-        _refuse_for_network(target, plot, lose)
+        _refuse_for_network(target, plot, lose, growth)
         with counting("simulating rates") as progress:
             from capplan.planner.predict_network import predict_network  # slow to import
 
@@ -133,6 +138,7 @@ def predict_(
             fitted=chosen.fitted,
             confidence=sure,
             lose=tuple(lose or ()),
+            growth=_growth(growth),
         )
     say_what_has_no_effect([scenario])
     if plot is not None:
@@ -149,7 +155,20 @@ def _of_demand(demand: Demand | None, scenario: Scenario) -> str:
     return data_in_words(demand, scenario)
 
 
-def _refuse_for_network(target: str, plot: Path | None, lose: list[str] | None) -> None:
+def _growth(text: str | None) -> float | None:
+    if text is None:
+        return None
+    from capplan.planner.demand.demand import parse_growth  # slow to import
+
+    growth = parse_growth(text)
+    if not 0 < growth <= _MOST_GROWTH:
+        raise InputError(f"--growth {text} must be above 0 and at most {_MOST_GROWTH:.0%} a year")
+    return growth
+
+
+def _refuse_for_network(target: str, plot: Path | None, lose: list[str] | None, growth: str | None) -> None:
+    if growth is not None:
+        raise InputError(f"--growth {growth} is for systems, and {target} is a network: leave it out")
     if lose:
         raise InputError(
             f"--lose {lose[0]} is for systems, and {target} is a network: give its timeline an event with action "

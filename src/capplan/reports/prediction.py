@@ -123,6 +123,7 @@ def _facts(prediction: Prediction, data: str) -> Iterator[Block]:
             yield Fact("Bottleneck", _limits(prediction.limits))
     if offered is not None:
         yield Fact("Offered", _offered(offered, capacity), f"overload risk {share(offered.overload_risk)}")
+        yield from _lasts(prediction.lasts_months)
     if data:
         yield Fact("Data", data)
     if capacity is not None:
@@ -167,6 +168,11 @@ def _offered(offered: Offered, capacity: Capacity | None) -> str:
     if offered.source == "default":
         words += " (default: 80 %)"
     return words
+
+
+def _lasts(months: Band | None) -> Iterator[Fact]:
+    if months is not None:
+        yield Fact("Lasts", f"{months.value:.0f} months ({months.low:.0f} to {months.high:.0f}) of this growth")
 
 
 def _offered_rate(offered: Offered) -> str:

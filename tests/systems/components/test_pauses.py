@@ -19,7 +19,7 @@ from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.scenario import changed
 from capplan.simulator.compiled.engine import simulate
 from capplan.systems.cassandra.scenario import CassandraScenario
-from capplan.systems.components.pauses.nodes import seen_of
+from capplan.systems.components.pauses.nodes import relative_needs
 from capplan.systems.components.pauses.parameters import PAUSES
 from capplan.systems.components.pauses.prior import QUANTITIES, left_out, runs, spread
 from capplan.systems.openprovider.network import build_cluster, build_costs, served
@@ -169,7 +169,7 @@ def test_data_centres_without_clients_have_queues_too() -> None:
         cluster = build_cluster(layout, values)
         asked = {"auth": {"read": build_costs(layout, values)}}
         analysis = its.solution(layout, values).at(2000.0).analysis
-        found.append(seen_of(layout, cluster, served(layout, cluster), asked, analysis, "cassandra", None)["auth"])
+        found.append(relative_needs(layout, cluster, served(layout, cluster), asked, analysis, "cassandra", None)["auth"])
 
     assert found[1] == pytest.approx(found[0], rel=0.05)
 

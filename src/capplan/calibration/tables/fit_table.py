@@ -40,6 +40,7 @@ from capplan.calibration.tables.rows import (
     figures_of,
     load_of,
     measured_of,
+    node_cpu_of,
     row_of,
     rows_of,
     scatter_of,
@@ -187,6 +188,27 @@ class TableSystem(System[S]):
         del clients, on_timer
         return dict(values)
 
+    metered: Sequence[str] = ()
+    """Kinds of stations whose CPU is an observation, the column `node_cpu_percent`; see the method."""
+
+    def node_cpu_percent(
+        self, layout: S, values: Values, busy: Mapping[str, FloatArray], under_way: FloatArray
+    ) -> FloatArray:
+        """Return the CPU of nodes, percent (draws,).
+
+        Parameters
+        ----------
+        layout : Scenario
+            The layout.
+        values : mapping
+            Parameter values by name.
+        busy : mapping of arrays (draws,)
+            Utilisation of each kind of station.
+        under_way : array (draws,)
+            Requests under way.
+        """
+        raise NotImplementedError(f"{self.name} has no model of its nodes' CPU")
+
     def undecided(self, row: TableRow, trained: Sequence[TableRow]) -> str:
         """Return why the trained rows do not identify a row, and which row would help; empty if they do.
 
@@ -214,6 +236,7 @@ class TableSystem(System[S]):
             As for `row_scenario`.
         """
         found = []
+        metered: set[tuple[str, int | None]] = set()  # runs whose CPU has been read; rows of other classes repeat it
         for number, row in enumerate(with_mix(rows)):
             scenario = self.row_scenario(row)
             layout = unloaded(scenario)
@@ -226,7 +249,11 @@ class TableSystem(System[S]):
                     f"run {run!r} has request_class {name} and read_fraction {row.read_fraction}, which leaves no "
                     f"{name}s: correct one of the two"
                 )
-            found.append(steady(TableRow(run, name, layout, load_of(row), measured_of(row), row.data_gib)))
+            measured = measured_of(row)
+            if self.metered and (run, row.repeat) not in metered:
+                metered.add((run, row.repeat))
+                measured |= node_cpu_of(row, sum(self.machine_counts(layout).values()))
+            found.append(steady(TableRow(run, name, layout, load_of(row), measured, row.data_gib)))
         return tuple(found)
 
     def tails_left_out(self, scenario: S) -> tuple[str, ...]:

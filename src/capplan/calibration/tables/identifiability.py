@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from capplan.calibration.tables.errors import mix_errors, share_sd
-from capplan.calibration.tables.rows import TableRow, rows_of
+from capplan.calibration.tables.rows import NODE_CPU, TableRow, rows_of
 from capplan.calibration.tables.solved_rows import Solved, solved_rows
 from capplan.models.language.parameter import defaults
 from capplan.models.language.units import Number
@@ -62,6 +62,11 @@ class Judge:
         return found
 
     @cached_property
+    def _metered(self) -> Sequence[str]:
+        """The kinds of stations whose CPU a fitted row states."""
+        return self.system.metered if any(NODE_CPU in row.measured for row in self.trained) else ()
+
+    @cached_property
     def _prior(self) -> dict[str, Number]:
         random = np.random.default_rng(self.fitted.seed)
         return {
@@ -95,6 +100,8 @@ class Judge:
         busy = np.stack(np.broadcast_arrays(*(solved.busy[name] for name in names)))
         first = np.argmax(busy, axis=0)
         for at, name in enumerate(names):
+            if name in self._metered:
+                continue  # its CPU says how far its limit is, and `_ceiling` how well
             limits, most = float(np.mean((first == at) & (busy[at] > _NEAR))), self._busiest.get(name, 0.0)
             if limits > _LIKELY and most < _BOUND and len(names) > 1:
                 return (

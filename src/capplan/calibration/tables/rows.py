@@ -19,9 +19,12 @@ LEVELS: Mapping[str, float] = {name: level for name, level in PERCENTILES.items(
 """The percentiles that are predicted, as shares of the requests; those beyond the 99th are not."""
 QUANTITIES = (THROUGHPUT, MEAN, *LEVELS)
 """The columns that are fitted and predicted."""
+NODE_CPU = "node_cpu_percent"
+"""A column that is fitted, if the system has a model of it, and not predicted."""
 ON_CURVES, ACROSS_LAYOUTS = 0.05, 0.12
 """Scatter of a repeat, as a standard deviation of the logarithm, where no layout was measured twice: guesses."""
 _TAILS = {"latency_p90_ms": 1.5, "latency_p95_ms": 1.5, "latency_p99_ms": 2.0}  # times the scatter of a mean
+_FULL = 100.0  # percent
 _FEW = 3  # degrees of freedom from repeats below which a guess is better
 
 Kind = Literal["open", "closed", "throttled"]
@@ -121,6 +124,22 @@ def measured_of(row: LoadTestRow) -> dict[str, float]:
     return {name: float(value) for name, value in found.items() if value is not None and value > 0}
 
 
+def node_cpu_of(row: LoadTestRow, nodes: int) -> dict[str, float]:
+    """Return the CPU of a row's nodes, percent by column; none if it is unknown or impossible.
+
+    Parameters
+    ----------
+    row : LoadTestRow
+        The row.
+    nodes : int
+        Nodes of all data centres. On one host they share the cores with the load generator, so the CPU is the sum.
+    """
+    used: float | None = row.node_cpu_percent
+    if row.one_host and used is not None:
+        used = None if row.client_cpu_percent is None else nodes * used + row.client_cpu_percent
+    return {NODE_CPU: float(used)} if used is not None and 0 < used <= _FULL else {}
+
+
 def with_mix(rows: Sequence[LoadTestRow]) -> list[LoadTestRow]:
     """Return the rows with their run's share of reads, where the request classes of the run determine it."""
     runs: dict[tuple[str | None, int | None], list[LoadTestRow]] = defaultdict(list)
@@ -169,7 +188,7 @@ def figures_of(rows: Sequence[TableRow], scatter: Mapping[str, float]) -> list[F
 def precision_of(rows: Sequence[TableRow]) -> dict[str, float]:
     """Return the rounding step of each column: that of its most precise number."""
     found = {}
-    for name in QUANTITIES:
+    for name in (*QUANTITIES, NODE_CPU):
         values = [row.measured[name] for row in rows if name in row.measured]
         if values:
             found[name] = next((step for step in (1.0, 0.1, 0.01) if _all_multiples(values, step)), 0.0)
@@ -201,7 +220,7 @@ def scatter_of(rows: Sequence[TableRow], usual: float | None = None) -> dict[str
         for name, value in row.measured.items():
             groups[name, row.layout, row.load, row.request_class].append(math.log(value))
     found = {}
-    for name in QUANTITIES:
+    for name in (*QUANTITIES, *({NODE_CPU} & {key[0] for key in groups})):
         own = [np.array(logs) for key, logs in groups.items() if key[0] == name and len(logs) > 1]
         freedom = sum(len(each) - 1 for each in own)
         if freedom >= _FEW:
@@ -217,7 +236,7 @@ def response_s(row: TableRow) -> float:
         return row.load.clients / row.measured[THROUGHPUT] - row.load.think_s
     if MEAN in row.measured:
         return row.measured[MEAN] * 1e-3
-    return min((value for name, value in row.measured.items() if name != THROUGHPUT), default=0.0) * 1e-3
+    return min((value for name, value in row.measured.items() if name in LEVELS), default=0.0) * 1e-3
 
 
 def share_of(row: TableRow) -> float:
@@ -294,7 +313,8 @@ def steady(row: TableRow) -> TableRow:
     share = 1.0 if row.request_class is None else row.layout.mix().get(row.request_class, 0.0)
     if load.kind != "open" or not share or not 0 < done / share < _KEPT_UP * load.rate_per_s:
         return row
-    return replace(row, load=replace(load, rate_per_s=done / share), measured={THROUGHPUT: done})
+    kept = {name: value for name, value in row.measured.items() if name in {THROUGHPUT, NODE_CPU}}
+    return replace(row, load=replace(load, rate_per_s=done / share), measured=kept)
 
 
 def unmixed(layout: Any, known: Sequence[Any]) -> str:

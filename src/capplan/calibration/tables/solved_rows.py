@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from capplan.calibration.tables.priors import closed
-from capplan.calibration.tables.rows import LEVELS, MEAN, THROUGHPUT, TableRow
+from capplan.calibration.tables.rows import LEVELS, MEAN, NODE_CPU, THROUGHPUT, TableRow
 from capplan.layout.solution import kind_of, varied
 from capplan.models.language.parameter import Values
 from capplan.models.language.traffic import Throttled
-from capplan.models.language.units import FloatArray
+from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.closed_clients import solve_clients
 from capplan.models.solver.operating_point import OperatingPoint, solve
@@ -176,21 +176,25 @@ def _solved(  # noqa: PLR0913, PLR0917  # one call site a kind of traffic
         mean, quantiles = by_classes[classes]
         share = sum((np.asarray(analysis.share[name]) for name in classes), np.zeros(()))
         rate = point.rate_per_s[number, own]
-        figures = {}
-        for name in names:
-            if name == THROUGHPUT:
-                figure = rate * share
-            elif name == MEAN:
-                figure = mean[number, own] * 1e3
-            else:
-                figure = quantiles[levels.index(LEVELS[name])][number, own] * 1e3
-            figures[name] = np.broadcast_to(figure, (draws,))
         busy: dict[str, FloatArray] = {}
         for name in analysis.demands:
             load = np.broadcast_to(analysis.load(name), (analysis.draws,))
             load = load[own] if load.shape[0] > 1 else load
             kind = kind_of(name)
             busy[kind] = np.maximum(busy.get(kind, np.zeros(1)), np.minimum(rate * load, 1.0))
+        figures = {}
+        for name in names:
+            if name == THROUGHPUT:
+                figure = rate * share
+            elif name == MEAN:
+                figure = mean[number, own] * 1e3
+            elif name == NODE_CPU:
+                under_way = rate * point.response_s(*analysis.share)[number, own]  # Little's law
+                own_values = {key: _of_place(value, own) for key, value in values.items()}
+                figure = system.node_cpu_percent(layout, own_values, busy, under_way)
+            else:
+                figure = quantiles[levels.index(LEVELS[name])][number, own] * 1e3
+            figures[name] = np.broadcast_to(figure, (draws,))
         capacity = np.broadcast_to(analysis.drift_per_s, (analysis.draws,))
         capacity = capacity[own] if capacity.shape[0] > 1 else capacity
         units = 0 if analysis.pool is None else analysis.pool[0]
@@ -199,6 +203,11 @@ def _solved(  # noqa: PLR0913, PLR0917  # one call site a kind of traffic
         uneven = analysis.outer_pool_count > 1 and row.load.clients > units
         found.append(Solved(figures, capacity, busy, held, uneven))
     return found
+
+
+def _of_place(value: Number, own: slice) -> Number:
+    """Return the draws of one row, where a value has draws of all rows."""
+    return value[own] if isinstance(value, np.ndarray) and value.shape[:1] != (1,) else value
 
 
 def _busiest(analysis: Analysis, point: OperatingPoint) -> FloatArray:

@@ -8,9 +8,10 @@ import re
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -21,7 +22,7 @@ from capplan.evidence.microbenchmarks import MicrobenchRow
 from capplan.evidence.text_file import TextFile
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.document import read_toml
-from capplan.models.language.units import DURATIONS_S
+from capplan.models.language.units import DURATIONS_S, parse_duration_s
 
 # ---- OpenMetrics and Prometheus text: the histograms and summaries of a server. Written from the specification.
 #
@@ -189,9 +190,13 @@ OPENMETRICS = Importer("OpenMetrics text", _is_openmetrics, _read_openmetrics)
 #     [columns]                             # anything else, in PromQL; $run is the length of the run
 #     node_cpu_percent = '100 * (1 - avg(rate(node_cpu_seconds_total{mode="idle"}[$run])))'
 #
+#     [drop]                                # intervals in which a query finds something other than 0, by reason
+#     restart = 'sum(resets(api_request_seconds_count[$run]))'
+#
 #     [[runs]]
 #     start = 2026-11-20T18:00:00Z
 #     end = 2026-11-20T18:05:00Z
+#     every = "10m"                         # cuts the time into intervals; one run without it
 #     run_id = "r1000"                      # and any other column of the table
 #     offered_tps = 1000
 #
@@ -199,13 +204,14 @@ OPENMETRICS = Importer("OpenMetrics text", _is_openmetrics, _read_openmetrics)
 # every bucket is refused, as in OpenMetrics text.
 
 
-_PROMETHEUS_TABLES = ("prometheus", "histogram", "columns", "runs")
+_PROMETHEUS_TABLES = ("prometheus", "histogram", "columns", "drop", "runs")
 _TIMEOUT_S = 30.0
 _LARGEST = 2**24  # bytes of an answer
 _METRIC = re.compile(r"[a-zA-Z_:][\w:]*")
 _HISTOGRAM = re.compile(r"(?:(?P<class>[\w.-]+)=)?(?P<metric>[a-zA-Z_:][\w:]*)(?:\{(?P<selector>.*)\})?")
 _TIME_UNITS = {"seconds": "s", "milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
 _NAMED = 6  # histograms in a message
+_MOST_INTERVALS = 10_000  # of one run
 
 
 @dataclass(frozen=True)
@@ -258,40 +264,96 @@ def _is_prometheus(file: TextFile) -> bool:
     return bool(re.search(r"^\s*\[prometheus\]\s*$", file.head, re.MULTILINE))
 
 
-def _read_prometheus(file: TextFile) -> Imported:
+def _prometheus_content(file: TextFile) -> dict[str, Any]:
     content = read_toml(file.path)
     for name in content:
         if name not in _PROMETHEUS_TABLES:
             raise InputError(f"{file.path}: table {name!r} is unknown{nearest(name, _PROMETHEUS_TABLES)}")
-    server = _server(str(content["prometheus"].get("url", "")), str(file.path))
-    columns = content.get("columns", {})
-    for name in columns:
+    for name in content.get("columns", {}):
         if name not in LOAD_TESTS.columns:
             raise InputError(
                 f"{file.path}: {name!r} is no column of a load-test table{nearest(name, LOAD_TESTS.columns)}"
             )
     if not isinstance(content.get("runs"), list) or not content["runs"]:
         raise InputError(f"{file.path} has no [[runs]]: each must have a start and an end")
-    rows, remarks = [], []
+    return content
+
+
+def _read_prometheus(file: TextFile) -> Imported:
+    content = _prometheus_content(file)
+    server = _server(str(content["prometheus"].get("url", "")), str(file.path))
+    rows: list[LoadTestRow] = []
+    remarks, left_out = [], Counter[str]()
     for place, run in enumerate(content["runs"], start=1):
-        row, defect = _prometheus_run(server, content, run, place, file)
-        rows.append(row)
-        if defect:
-            remarks.append(f"{row.run_id}: the histogram {defect}, and is refused")
+        for row, reason in _prometheus_intervals(server, content, run, place, file):
+            if row is None:
+                left_out[reason] += 1
+                continue
+            rows.append(row)
+            if reason:
+                remarks.append(f"{row.run_id}: the histogram {reason}, and is refused")
+    reasons = ", ".join(f"{reason} ({count})" for reason, count in left_out.most_common())
+    if not rows:
+        raise InputError(f"{file.path} leaves out all of its intervals: {reasons}; look at its queries")
+    if reasons:
+        remarks.append(f"{left_out.total()} of {left_out.total() + len(rows)} intervals are left out: {reasons}")
     return Imported(tuple(rows), remarks=tuple(remarks))
 
 
-def _prometheus_run(
+def _prometheus_intervals(
     server: _Server, content: Mapping[str, Any], run: Mapping[str, Any], place: int, file: TextFile
-) -> tuple[LoadTestRow, str]:
-    """Return the row of a run, and what is wrong with its histogram."""
-    where = f"{server.asker}: run {place}"
+) -> Iterator[tuple[LoadTestRow | None, str]]:
+    """Yield the row of each interval, or None, and what is wrong with it."""
+    cut = "every" in run
+    for interval in _intervals(run, f"{server.asker}: run {place}"):
+        if reason := _dropped(server, content.get("drop", {}), interval):
+            yield None, reason
+            continue
+        row, defect = _prometheus_run(server, content, interval, place, file, cut=cut)
+        yield (None, "no requests") if cut and not row.throughput_tps else (row, defect)
+
+
+def _intervals(run: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
+    """Yield a run, or its intervals if it is cut into some; what is left at its end is too short to be one."""
     given = dict(run)
-    start, end = given.pop("start", None), given.pop("end", None)
+    start, end, every = given.get("start"), given.get("end"), given.pop("every", None)
     if not isinstance(start, datetime) or not isinstance(end, datetime) or start.tzinfo is None or end.tzinfo is None:
         raise InputError(f"{where} must have a start and an end with a time zone, such as 2026-11-20T18:00:00Z")
     if end <= start:
         raise InputError(f"{where} ends before it starts: end must be after start")
+    if every is None:
+        yield given
+        return
+    length = timedelta(seconds=parse_duration_s(str(every), "s"))
+    count = (end - start) // length if length else 0
+    if not 1 <= count <= _MOST_INTERVALS:
+        raise InputError(
+            f"{where}: every = {every!r} must cut its time into 1 to {_MOST_INTERVALS:,} intervals: {count:,}"
+        )
+    name = given.pop("run_id", "run")
+    for each in range(count):
+        began = start + each * length
+        own = {"run_id": f"{name} {began:%Y-%m-%d %H:%M:%S}", "start": began, "end": began + length}
+        yield {**given, **own}
+
+
+def _dropped(server: _Server, queries: Mapping[str, Any], run: Mapping[str, Any]) -> str:
+    """Return the reason why an interval must not be used; empty if there is none."""
+    length_s = (run["end"] - run["start"]).total_seconds()
+    for reason, query in queries.items():
+        found = server.ask(str(query).replace("$run", f"{length_s:.0f}s"), run["end"])
+        if any(value for _, value in found):
+            return str(reason)
+    return ""
+
+
+def _prometheus_run(
+    server: _Server, content: Mapping[str, Any], run: Mapping[str, Any], place: int, file: TextFile, *, cut: bool
+) -> tuple[LoadTestRow, str]:
+    """Return the row of a run, and what is wrong with its histogram."""
+    where = f"{server.asker}: run {place}"
+    given = dict(run)
+    start, end = given.pop("start"), given.pop("end")
     length_s = (end - start).total_seconds()
     cells: dict[str, Any] = {
         "run_id": f"{run_id(file)}-{place}",
@@ -301,7 +363,7 @@ def _prometheus_run(
     }
     defect = ""
     if "histogram" in content:
-        measured, defect = _measured(server, content["histogram"], end, length_s)
+        measured, defect = _measured(server, content["histogram"], end, length_s, cut=cut)
         cells |= measured
     for name, query in content.get("columns", {}).items():
         found = server.ask(str(query).replace("$run", f"{length_s:.0f}s"), end)
@@ -315,9 +377,12 @@ def _prometheus_run(
 
 
 def _measured(
-    server: _Server, described: Mapping[str, Any], end: datetime, length_s: float
+    server: _Server, described: Mapping[str, Any], end: datetime, length_s: float, *, cut: bool = False
 ) -> tuple[dict[str, Any], str]:
-    """Return throughput and latencies of a histogram over a run, and what is wrong with it."""
+    """Return throughput and latencies of a histogram over a run, and what is wrong with it.
+
+    An interval of a longer time, which was cut, may have no observations.
+    """
     metric, selector, unit = (str(described.get(name, "")) for name in ("metric", "selector", "unit"))
     if not _METRIC.fullmatch(metric):
         raise InputError(f"{server.asker}: metric is {metric!r}: it must be the name of a histogram without _bucket")
@@ -326,6 +391,8 @@ def _measured(
     chosen = f"{{{selector}}}[{length_s:.0f}s]"
     buckets = server.ask(f"sum by (le) (increase({metric}_bucket{chosen}))", end)
     sums, counts = (server.ask(f"sum(increase({metric}_{part}{chosen}))", end) for part in ("sum", "count"))
+    if cut and not counts:
+        return {}, ""
     if not buckets or not counts:
         raise InputError(f"{server.asker}: {metric} has no observations until {end:%Y-%m-%dT%H:%M:%S%z}")
     histogram = Histogram({float(labels["le"]): value for labels, value in buckets}, {}, sums[0][1], counts[0][1])

@@ -145,7 +145,7 @@ def pause_delays(
     nodes: Number,
     work: Number = 1.0,
     sent: Number = 1.0,
-    seen: tuple[Number, Number] = (1.0, 1.0),
+    relative_need: tuple[Number, Number] = (1.0, 1.0),
 ) -> tuple[RareDelay, ...]:
     """Return the delays that node pauses cause; a request has at most one of them.
 
@@ -161,7 +161,7 @@ def pause_delays(
         Work that arrives at a node in its pauses, as a share of the usual.
     sent : number or array (..., draws)
         Requests of this kind that are sent in the pauses of a node, as a share of the usual.
-    seen : two numbers or arrays (draws,)
+    relative_need : two numbers or arrays (draws,)
         What a request waits for at the node, divided by what a visit in the queue needs: at the end of a pause, and
         later.
 
@@ -178,10 +178,10 @@ def pause_delays(
     left = np.maximum(1 - utilisation, 1e-9)
     backlog = utilisation * work / left  # time to work it off, over the length of the pause
     longer = 1 / (1 - np.minimum(pauses.share * (1 + backlog), _MOST))  # by pauses that begin in a delay
-    mean, square = _after(backlog, seen[1] * left)
+    mean, square = _after(backlog, relative_need[1] * left)
     waits: list[tuple[FloatArray, Number, FloatArray, FloatArray]]  # how often, bias, moments over the pause
     waits = [(backlog, 1.0, mean / 2, square / 3)]
-    mean, square = _after(backlog, seen[0] * left)
+    mean, square = _after(backlog, relative_need[0] * left)
     least = np.square(1 - sent)  # few are sent: early in the pause
     often = sent / (len(_SLICES) - 1) + np.zeros_like(backlog)
     for low, high in pairwise(least + (1 - least) * each for each in _SLICES):

@@ -80,7 +80,14 @@ def band_of(draws: FloatArray) -> Band:
     return Band(value, low, high, Parts(parameter=half))
 
 
-def _growth(text: str) -> float:
+def parse_growth(text: str) -> float:
+    """Parse a growth per year, such as `20%`, and return it as a share.
+
+    Raises
+    ------
+    InputError
+        If it is something else.
+    """
     number = text.strip().removesuffix("%").strip()
     try:
         return float(number) / (100 if text.strip().endswith("%") else 1)
@@ -113,7 +120,7 @@ def _between(what: str, parse: Callable[[str], float] | None, above: float | Non
 Sizes = Annotated[Between, *_between("size in bytes", parse_size_bytes, 0.0, np.inf)]
 Shares = Annotated[Between, *_between("share above 0", parse_share, 0.0, 1.0)]
 Counts = Annotated[Between, *_between("number above 0", None, 0.0, np.inf)]
-Growth = Annotated[Between, *_between("growth per year", _growth, -1.0, 10.0)]
+Growth = Annotated[Between, *_between("growth per year", parse_growth, -1.0, 10.0)]
 
 
 def growth_factors(growth: Between, seed: int, number: int) -> FloatArray:

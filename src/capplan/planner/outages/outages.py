@@ -17,6 +17,7 @@ from capplan.layout.situations import DC, Loss, Remainder, losses_of
 from capplan.layout.solution import Solution
 from capplan.layout.system import Case, System
 from capplan.models.cassandra.consistency import READ_LEVELS
+from capplan.models.cassandra.pauses import NO_PAUSES
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values
@@ -232,7 +233,7 @@ def outages_of_scenario(
         clients=clients,
         transients=tuple(transients),
         metastability=found,
-        not_modelled=(*its.tails_not_modelled, *_not_simulated(its)),
+        not_modelled=(*its.tails_not_modelled, *_not_simulated(its, scenario)),
         seed=question.effort.seed,
         version=version("capplan"),
     )
@@ -244,9 +245,10 @@ def _left(remainders: Sequence[Remainder], name: str, values: Values) -> Network
     return next((each(values, None).network for each in solved), None)
 
 
-def _not_simulated(its: System[Any]) -> tuple[str, ...]:
+def _not_simulated(its: System[Any], scenario: Scenario) -> tuple[str, ...]:
     """Return what percentiles over time leave out but long-run percentiles include."""
-    return () if type(its).pauses is System.pauses else ("GC pauses over time",)
+    never = type(its).pauses is System.pauses or getattr(scenario, "gc", None) == NO_PAUSES
+    return () if never else ("GC pauses over time",)
 
 
 def _asking_enough(network: Network, left: Remainder, values: Values) -> Network:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -13,6 +14,7 @@ from capplan.layout.fitted_file import Fitted
 from capplan.layout.situations import Loss, losses_of
 from capplan.layout.solution import Figures
 from capplan.layout.system import Case
+from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario
 from capplan.models.language.units import FloatArray
 from capplan.models.number_words import rate, share, signed
@@ -121,6 +123,8 @@ class Question:
         Confidence of the verdict, above 0 and below 1.
     lose : tuple of str
         What is lost at once, such as `node,dc2`, one for each outage; empty: what the system proposes.
+    growth : float or None
+        Growth of the offered rate in a year, as a share.
     """
 
     engine: PredictionEngine = "compiled"
@@ -128,6 +132,7 @@ class Question:
     progress: RunsDone | None = None
     confidence: float = CONFIDENCE
     lose: tuple[str, ...] = ()
+    growth: float | None = None
 
 
 def predict(  # noqa: PLR0913  # all but the scenario are named, and have a default
@@ -140,6 +145,7 @@ def predict(  # noqa: PLR0913  # all but the scenario are named, and have a defa
     fitted: Fitted | None = None,
     confidence: float = CONFIDENCE,
     lose: Sequence[str] = (),
+    growth: float | None = None,
 ) -> Prediction:
     """Predict capacity, latency, utilisation and outages of a layout.
 
@@ -166,6 +172,8 @@ def predict(  # noqa: PLR0913  # all but the scenario are named, and have a defa
     lose : sequence of str
         What is lost at once, such as `node,dc2`, one for each outage, which counts for the verdict; by default what the
         system proposes, which does not.
+    growth : float, optional
+        Growth of the offered rate in a year, as a share: asks for how long the layout lasts.
 
     Returns
     -------
@@ -175,10 +183,10 @@ def predict(  # noqa: PLR0913  # all but the scenario are named, and have a defa
     Raises
     ------
     InputError
-        When an objective, a loss or the confidence cannot be read, the system is not calibrated, or the budget is not
-        above 0 and at most 1 h.
+        When an objective, a loss or the confidence cannot be read, the system is not calibrated, the budget is not
+        above 0 and at most 1 h, or growth is asked about without a rate.
     """
-    question = Question(engine, budget_s, progress, confidence, tuple(lose))
+    question = Question(engine, budget_s, progress, confidence, tuple(lose), growth)
     return predict_case(resolve(scenario, fitted, seed), question)
 
 
@@ -189,6 +197,8 @@ def predict_case(case: Case[Any], question: Question | None = None) -> Predictio
     question = replace(question, budget_s=budget_s, lose=tuple(dict.fromkeys(question.lose)))
     check_budget(question.budget_s or 0.0)
     check_confidence(question.confidence)
+    if question.growth is not None and case.given_per_s is None:
+        raise InputError("growth starts from the rate of today: add it, such as --tps 5000")
     if case.system.ratios_only:
         losses_of(question.lose, case.system.losses, 1)
         return predicted_ratio(case)
@@ -249,6 +259,7 @@ def _predicted(case: Case[Any], question: Question) -> Prediction:
         capacity=_based(case, capacity),
         limits=_limits(case),
         offered=_offered(case, figures),
+        lasts_months=None if question.growth is None else _lasts(capacity.peak_tps, rate, question.growth),
         latency_ms=latencies_with_basis(latency, case.basis, rate),
         promises=promises(figures, relations, case.uncertainty, question.confidence),
         tails_guessed=() if figures.pausing is None or _reported(case) else ("GC pauses",),
@@ -266,6 +277,13 @@ def _predicted(case: Case[Any], question: Question) -> Prediction:
         version=version("capplan"),
     )
     return _with_objectives(prediction, judged, figures)
+
+
+def _lasts(capacity: Band, rate_per_s: float, growth: float) -> Band:
+    """Return the months until a growing rate reaches the capacity; 0 where it is above that today."""
+    factors = (each / rate_per_s for each in (capacity.value, capacity.low, capacity.high))
+    value, low, high = (12 * math.log(max(each, 1.0)) / math.log1p(growth) for each in factors)
+    return Band(value, low, high)
 
 
 def _with_objectives(prediction: Prediction, judged: Judged, figures: Figures) -> Prediction:

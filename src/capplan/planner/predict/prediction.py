@@ -144,6 +144,8 @@ class Prediction(VerbAnswer):
         The resources in the order in which they saturate, the bottleneck first; empty when no capacity is modelled.
     offered
         The offered rate; null when no capacity is modelled, and for closed traffic, which has no rate.
+    lasts_months
+        Months until the offered rate reaches the capacity if it grows as asked; null if no growth is asked about.
     latency_ms
         Response times by request class, at the offered rate.
     promises
@@ -189,6 +191,7 @@ class Prediction(VerbAnswer):
     capacity: Capacity | None
     limits: tuple[Limit, ...] = ()
     offered: Offered | None
+    lasts_months: Band | None = None
     latency_ms: Mapping[str, Latency]
     promises: tuple[Promise, ...] = ()
     tails_guessed: tuple[str, ...] = ()

@@ -9,6 +9,7 @@ from types import MappingProxyType
 import numpy as np
 
 from capplan.calibration.tables.fit_table import TableSystem
+from capplan.calibration.tables.node_cpu import cpu_percent
 from capplan.calibration.tables.priors import COMMON_LOG_SD
 from capplan.calibration.tables.rows import TableRow
 from capplan.layout.ensemble import Places
@@ -21,7 +22,9 @@ from capplan.models.language.units import FloatArray, Number
 from capplan.systems.cassandra.losses import LOSSES, outages
 from capplan.systems.cassandra.network import (
     DRIVER,
+    HOST,
     NATIVE,
+    NODES,
     REPORTED,
     SENT_BY_TIMER,
     UNDER_WAY,
@@ -69,6 +72,7 @@ class Cassandra(TableSystem[CassandraScenario]):
     tails_not_modelled = (RETRIES, "compaction stalls", "hints")
     machines = MappingProxyType({NODE: Machine("Cassandra node", "node_cores", holds_data=True)})
     effects = MappingProxyType({"work": 0.08, "delay": 0.1})
+    metered = (NODES, HOST)
     times = (*TIMES, "generator_s")
     unseen = "unseen_work"
     shared = (dict.fromkeys(TIMES, COMMON_LOG_SD),)
@@ -131,6 +135,15 @@ class Cassandra(TableSystem[CassandraScenario]):
         slower = 1 + (0.0 if on_timer else np.asarray(values["contention"]) * clients)
         found = {name: value * slower if name in WORK else value for name, value in values.items()}
         return {**found, UNDER_WAY: clients, **({SENT_BY_TIMER: values["timer_s"]} if on_timer else {})}
+
+    def node_cpu_percent(
+        self, layout: CassandraScenario, values: Values, busy: Mapping[str, FloatArray], under_way: FloatArray
+    ) -> FloatArray:
+        """Return the CPU of nodes; on one host, that of the machine."""
+        if layout.one_host:
+            cores = layout.node_cores / sum(layout.nodes_by_dc())
+            return cpu_percent(values, busy[HOST], under_way, cores, woken=False)
+        return cpu_percent(values, busy[NODES], under_way, layout.node_cores, woken=True)
 
     def layout(self, scenario: CassandraScenario, values: Values) -> str:
         """Return nodes, replication and levels in a few words."""

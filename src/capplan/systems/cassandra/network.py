@@ -28,7 +28,7 @@ from capplan.models.solver.operating_point import MAX_DROP_RATE, OperatingPoint,
 from capplan.models.solver.pauses import RareDelay, pause_delays, sent_by_clients
 from capplan.systems.cassandra.retries import has_spare, level_of, longest_wait_s
 from capplan.systems.cassandra.scenario import USUAL_ROW_BYTES, CassandraScenario
-from capplan.systems.components.pauses.nodes import needed_by_operation, paused, pauses_of, seen_of
+from capplan.systems.components.pauses.nodes import needed_by_operation, paused, pauses_of, relative_needs
 
 DRIVER, NATIVE = "driver", "native-transport"
 _ENDLESS = 1.01 * MAX_DROP_RATE  # the queue grows without bound from this share of requests that never get a turn
@@ -175,6 +175,8 @@ LAN_S = 0.02e-3
 """One way between two nodes of a data centre."""
 REPORTED = {"read": ("read",), "write": ("write",)}
 GENERATOR = "generator"
+NODES = "cassandra"
+"""The kind of station that the nodes are."""
 HOST = "host"
 """The one machine of a layout on one host."""
 UNDER_WAY = "under_way"
@@ -410,16 +412,16 @@ def pauses(
         rate_per_s, utilisation = rate_per_s[..., place], utilisation[..., place]
         wait_s = None if wait_s is None else wait_s[..., place]
     stops = pauses_of(scenario, cluster, shares, values, rate_per_s)
-    needed, kind = needed_by_operation(scenario, cluster, shares), HOST if scenario.one_host else "cassandra"
+    needed, kind = needed_by_operation(scenario, cluster, shares), HOST if scenario.one_host else NODES
     costs = build_costs(scenario, values)
     asked = {operation: {operation: costs[operation]} for operation in needed}
-    seen = seen_of(scenario, cluster, shares, asked, analysis, kind, place)
+    relative_need = relative_needs(scenario, cluster, shares, asked, analysis, kind, place)
     found: dict[str, tuple[RareDelay, ...]] = {}
     for operation, nodes in needed.items():
         # Replicas whose reads can go elsewhere; the coordinator is one of the nodes that are needed.
         spared = (nodes - 1) * spare if operation == "read" else 0.0
         sent = 1.0 if cycle_s is None else sent_by_clients(cycle_s * sum(cluster.alive) / nodes, stops)
-        delays = partial(pause_delays, stops, utilisation, work=sent, sent=sent, seen=seen[operation])
+        delays = partial(pause_delays, stops, utilisation, work=sent, sent=sent, relative_need=relative_need[operation])
         found[operation] = delays(nodes - spared)
         if wait_s is not None and spared:
             found[operation] += tuple(each.at_most(wait_s) for each in delays(spared))
@@ -437,7 +439,7 @@ def paused_network(scenario: CassandraScenario, values: Values, rate_per_s: floa
     """Compose the network for a simulation, with the pauses of nodes."""
     cluster = build_cluster(scenario, values)
     stops = pauses_of(scenario, cluster, served(scenario, cluster), values, rate_per_s)
-    return paused(network(scenario, values, rate_per_s), HOST if scenario.one_host else "cassandra", stops)
+    return paused(network(scenario, values, rate_per_s), HOST if scenario.one_host else NODES, stops)
 
 
 def variation(values: Values, utilisation: FloatArray) -> FloatArray:

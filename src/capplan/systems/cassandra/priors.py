@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from capplan.calibration.tables import node_cpu
 from capplan.calibration.tables import priors as overhead
 from capplan.models.language.parameter import Parameter
 from capplan.systems.components.pauses.parameters import PAUSES
@@ -108,4 +109,5 @@ PARAMETERS: tuple[Parameter, ...] = (
         "one host only: work that each further node in use adds to a request. Cassandra's idle threads look for work "
         "before they sleep (SEPWorker), and so take cores from other nodes: 0.2 ms on a lab of 2 cores",
     ),
+    *node_cpu.PARAMETERS,
 )

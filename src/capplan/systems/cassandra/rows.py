@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from capplan.calibration.tables.node_cpu import observed
 from capplan.calibration.tables.priors import OVERHEAD, ceiling_over, median_unloaded_s, overhead
 from capplan.calibration.tables.rows import (
     THROUGHPUT,
@@ -309,6 +310,7 @@ def priors(rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
     for name, value in _ON_ONE_HOST.items():
         if any(each.layout.one_host for each in rows):
             found[name] = replace(found[name], value=value * shortest[0], log_sd=0.7)
+    found.update({each.name: each for each in observed(rows)})
     return (*found.values(), *_of_clusters(rows))
 
 

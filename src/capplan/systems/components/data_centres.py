@@ -30,13 +30,10 @@ LARGEST_DC = 1000  # nodes of one kind in a data centre; a larger number is a ty
 
 DataCentres = Annotated[AtLeastOne, Option("Data centres.", "data centres", measured=True)]
 CassNodes = Annotated[
-    PerDc,
-    Option(
-        "Cassandra nodes per data centre, such as 6 or 6/6/3.", "Cassandra nodes per data centre", "N", measured=True
-    ),
+    PerDc, Option("Cassandra nodes per data centre, such as 6 or 6/6/3.", "Cassandra nodes per DC", "N", measured=True)
 ]
 Replicas = Annotated[
-    PerDc, Option("Replicas per data centre, such as 3 or 3/3/2.", "replicas per data centre", "N", measured=True)
+    PerDc, Option("Replicas per data centre, such as 3 or 3/3/2.", "replicas per DC", "N", measured=True)
 ]
 ClientShare = Annotated[
     SharesByDc | None,

@@ -35,7 +35,7 @@ from capplan.models.language.traffic import Bursty, Open, RequestClass, Session
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.pauses import RareDelay, pause_delays, sent_in_pauses
-from capplan.systems.components.pauses.nodes import needed_by_operation, paused, pauses_of, seen_of
+from capplan.systems.components.pauses.nodes import needed_by_operation, paused, pauses_of, relative_needs
 from capplan.systems.openprovider.scenario import DATA_FACTOR, OpenproviderScenario, sent_sessions
 
 ASSIGNMENT: Assignment = "pooled"  # of requests to cores: decision record 0019
@@ -221,9 +221,9 @@ def pauses(
     nodes_of = {name: sum(needed[each] for each in OPERATIONS[name]) for name, parts in own.items() if parts}
     costs = build_costs(scenario, values)
     asked = {name: dict.fromkeys(OPERATIONS[name], costs) for name in nodes_of}
-    seen = seen_of(scenario, cluster, shares, asked, analysis, "cassandra", place)
+    relative_need = relative_needs(scenario, cluster, shares, asked, analysis, "cassandra", place)
     return {
-        name: pause_delays(stops, utilisation, count, work, _weighted(own[name]), seen[name])
+        name: pause_delays(stops, utilisation, count, work, _weighted(own[name]), relative_need[name])
         for name, count in nodes_of.items()
     }
 

@@ -69,7 +69,7 @@ def _data(scenario: OpenproviderScenario) -> Sequence[Excess]:
     """Return how far production data are from the tests' data, unless the scenario gives a factor."""
     if scenario.data_factor is not None:
         return []
-    words = "production data: the load tests ran on fresh data"
+    words = "production data"
     return [Excess(DOUBLINGS, words, changed(scenario, data_factor=1.0), "data_factor >")]
 
 

@@ -246,9 +246,7 @@ class OpenproviderScenario(ClusterScenario):
     rf: Replicas = 3
     front_nodes: Annotated[
         PerDcOrNone,
-        Option(
-            "RADIUS servers per data centre, such as 2 or 2/2/1.", "RADIUS servers per data centre", "N", measured=True
-        ),
+        Option("RADIUS servers per data centre, such as 2 or 2/2/1.", "RADIUS servers per DC", "N", measured=True),
     ] = 2
     client_share: ClientShare = None
     front_workers: Annotated[

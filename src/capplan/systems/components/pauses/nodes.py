@@ -64,7 +64,7 @@ def needed_by_operation(scenario: ClusterScenario, cluster: Cluster, shares: Map
     }
 
 
-def seen_of(
+def relative_needs(
     scenario: ClusterScenario,
     cluster: Cluster,
     shares: Mapping[int, float],
