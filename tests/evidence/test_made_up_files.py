@@ -257,6 +257,9 @@ end = 2026-01-01T00:10:00Z
         ("[[runs]]", "[[run]]", "did you mean 'runs'?"),
         ("00:10:00Z", "00:00:00Z", "ends before it starts"),
         ("00:10:00Z", "00:10:00", "with a time zone"),
+        ("00:10:00Z", '00:10:00Z\nevery = "1h"', "must cut its time into 1 to 10,000 intervals"),
+        ("00:10:00Z", '00:10:00Z\nevery = "1us"', "must cut its time into 1 to 10,000 intervals"),
+        ("00:10:00Z", '00:10:00Z\nevery = "soon"', "run 1: 'soon'"),
     ],
 )
 def test_a_wrong_question_to_prometheus_is_refused(old: str, new: str, sentence: str, tmp_path: Path) -> None:

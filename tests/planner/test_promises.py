@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from capplan.planner.predict.predict import predict
+from capplan.planner.predict.predict import PredictionEngine, predict
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.predict.promises import Promise
 from capplan.systems.registry import scenario
@@ -27,6 +27,16 @@ def test_without_a_measurement_pauses_decide_high_percentiles() -> None:
         assert each.decided_by_pauses == (each.promise_without_pauses_ms < 0.75 * each.promise_ms)
     assert guessed["auth.p99.9"].decided_by_pauses
     assert guessed["auth.p99.9"].without_pauses_ms < 0.2 * guessed["auth.p99.9"].promise_ms
+
+
+@pytest.mark.parametrize("engine", ["analytic", "compiled"])
+def test_a_promise_lies_between_the_median_and_the_end_of_the_band(engine: PredictionEngine) -> None:
+    found = predict(scenario("openprovider", dcs=3, cass_nodes=6, tps=5000.0), engine=engine, budget_s=0.1)
+
+    for each in found.promises:
+        name, _, statistic = each.metric.partition(".")
+        band = getattr(found.latency_ms[name], statistic.replace(".", ""))
+        assert band.value < each.promise_ms < band.high
 
 
 def test_nodes_that_never_pause_leave_nothing_to_decide() -> None:

@@ -116,6 +116,25 @@ def test_a_bad_query_is_refused_in_one_sentence(columns: str, sentence: str, url
         import_files([question(tmp_path, url, columns=columns)])
 
 
+def test_a_long_time_is_cut_into_intervals_and_some_are_left_out(url: str, tmp_path: Path) -> None:
+    """The history ends after ten minutes, so the last two of six intervals of two and a half minutes have no requests.
+
+    The counters grow for as long as it lasts, so a query that asks how far they are picks an interval.
+    """
+    path = question(tmp_path, url)
+    end, later = (START + timedelta(seconds=each) for each in (RUN_S, 1.5 * RUN_S))
+    early = "sum(api_seconds_count) < bool 40 * 151"
+    cut = path.read_text().replace(f"end = {end.isoformat()}", f'end = {later.isoformat()}\nevery = "150s"')
+    path.write_text(cut.replace("[[runs]]", f"[drop]\n\"too early\" = '{early}'\n[[runs]]"))
+    found = import_files([path])
+    rows = LOAD_TESTS.rows(found.load_tests)
+
+    assert [row.duration_s for row in rows] == [150.0] * len(rows)
+    assert all(row.throughput_tps == pytest.approx(20.0, rel=0.11) for row in rows)
+    assert str(rows[0].run_id).startswith("r20 ")
+    assert any("too early" in each and "no requests" in each for each in found.files[0].remarks)
+
+
 def test_the_recent_time_is_asked_without_a_file(url: str, tmp_path: Path) -> None:
     end = START + timedelta(seconds=RUN_S)
     (row,) = recent(url, ['read=api_seconds{instance=~"a|b"}'], end, RUN_S)

@@ -239,7 +239,8 @@ def test_rows_of_which_half_have_lost_their_spare_replica() -> None:
 
 def test_a_short_request_waits_less_for_a_paused_node() -> None:
     long, short = (
-        pause_delays(NodePauses(0.01, 0.04, 0.4), np.array([0.6]), 1, relative_need=(share, share)) for share in (1.0, 0.1)
+        pause_delays(NodePauses(0.01, 0.04, 0.4), np.array([0.6]), 1, relative_need=(share, share))
+        for share in (1.0, 0.1)
     )
     for slow, fast in zip(long, short, strict=True):
         assert fast.mean_s < slow.mean_s

@@ -169,7 +169,9 @@ def test_data_centres_without_clients_have_queues_too() -> None:
         cluster = build_cluster(layout, values)
         asked = {"auth": {"read": build_costs(layout, values)}}
         analysis = its.solution(layout, values).at(2000.0).analysis
-        found.append(relative_needs(layout, cluster, served(layout, cluster), asked, analysis, "cassandra", None)["auth"])
+        found.append(
+            relative_needs(layout, cluster, served(layout, cluster), asked, analysis, "cassandra", None)["auth"]
+        )
 
     assert found[1] == pytest.approx(found[0], rel=0.05)
 

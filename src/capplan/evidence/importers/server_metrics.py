@@ -324,7 +324,10 @@ def _intervals(run: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
     if every is None:
         yield given
         return
-    length = timedelta(seconds=parse_duration_s(str(every), "s"))
+    try:
+        length = timedelta(seconds=parse_duration_s(str(every), "m"))
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
     count = (end - start) // length if length else 0
     if not 1 <= count <= _MOST_INTERVALS:
         raise InputError(

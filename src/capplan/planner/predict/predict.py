@@ -261,7 +261,7 @@ def _predicted(case: Case[Any], question: Question) -> Prediction:
         offered=_offered(case, figures),
         lasts_months=None if question.growth is None else _lasts(capacity.peak_tps, rate, question.growth),
         latency_ms=latencies_with_basis(latency, case.basis, rate),
-        promises=promises(figures, relations, case.uncertainty, question.confidence),
+        promises=promises(figures, at_rate, case.uncertainty, question.confidence),
         tails_guessed=() if figures.pausing is None or _reported(case) else ("GC pauses",),
         tails_not_modelled=_tails_left_out(case),
         solver_errors=_solver_errors(case, figures) if question.engine == "analytic" else (),
