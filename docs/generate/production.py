@@ -139,13 +139,14 @@ def serving(text: str) -> Iterator[str]:
             f"--web.listen-address=127.0.0.1:{port}",
         ]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:  # noqa: S603  # the same
-            assert running.stderr is not None
+            said = running.stderr or ()
             try:
-                assert any("Server is ready" in line for line in running.stderr)
+                if not any("Server is ready" in line for line in said):
+                    raise RuntimeError("Prometheus does not start")
                 yield f"http://127.0.0.1:{port}"
             finally:
                 running.terminate()
-                running.stderr.read()
+                running.communicate()
 
 
 def printed_in_turn() -> tuple[str, ...]:

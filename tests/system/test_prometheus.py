@@ -127,7 +127,7 @@ def test_a_long_time_is_cut_into_intervals_and_some_are_left_out(url: str, tmp_p
     cut = path.read_text().replace(f"end = {end.isoformat()}", f'end = {later.isoformat()}\nevery = "150s"')
     path.write_text(cut.replace("[[runs]]", f"[drop]\n\"too early\" = '{early}'\n[[runs]]"))
     found = import_files([path])
-    rows = LOAD_TESTS.rows(found.load_tests)
+    rows = list(LOAD_TESTS.rows(found.load_tests))
 
     assert [row.duration_s for row in rows] == [150.0] * len(rows)
     assert all(row.throughput_tps == pytest.approx(20.0, rel=0.11) for row in rows)
