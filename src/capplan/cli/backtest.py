@@ -13,9 +13,6 @@ from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.reports.backtest import describe, write_plot
 from capplan.systems.registry import table_system
 
-_WORST = 3  # figures that the screen shows
-_LEAST = 5e-5  # errors below are those of floating-point numbers
-
 
 def backtest_(
     system: Annotated[str, typer.Argument(metavar="SYSTEM", help="A system that is fitted to load-test tables.")],

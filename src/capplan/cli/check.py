@@ -12,11 +12,9 @@ import typer
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import HELP, say_what_has_no_effect, with_demand_of
 from capplan.cli.shell.terminal import (
-    PLOT_HELP,
     Json,
     NoSolvingLimit,
     check_output,
-    check_plot,
     chosen_engine,
     exit_by,
     print_answer,
@@ -24,7 +22,7 @@ from capplan.cli.shell.terminal import (
 from capplan.models.files import replace_file
 from capplan.planner.check import CheckEngine, check, read_specification
 from capplan.planner.time_limits import check_layout
-from capplan.reports.check import describe, write_plot
+from capplan.reports.check import describe
 
 ENGINES: tuple[CheckEngine, ...] = ("compiled", "analytic")
 
@@ -37,7 +35,6 @@ def check_(
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 1,
     demand: Annotated[Path | None, typer.Option(metavar="FILE", help=HELP)] = None,
     junit: Annotated[Path | None, typer.Option(help="Write the verdicts to this JUnit file (.xml), too.")] = None,
-    plot: Annotated[Path | None, typer.Option(help=PLOT_HELP)] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print what fails, and nothing else.")] = False,
     no_limits: NoSolvingLimit = False,
     as_json: Json = False,
@@ -48,7 +45,6 @@ def check_(
     confidence = "90%". Exit code 1 unless the answer is yes.
     """
     check_output(junit, (".xml",))
-    check_plot(plot)
     wanted = chosen_engine(engine, ENGINES, "does not check")
     with counting("checking situations"):
         asked = read_specification(file)
@@ -57,8 +53,6 @@ def check_(
         found = check(replace(asked, scenario=with_demand_of(demand, asked.scenario)), engine=wanted, seed=seed)
     if junit is not None:
         replace_file(junit, found.to_junit())
-    if plot is not None:
-        write_plot(found, plot)
     say_what_has_no_effect([asked.scenario])
     print_answer(found, lambda: describe(found, quiet), as_json)
     sys.stdout.flush()

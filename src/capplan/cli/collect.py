@@ -22,11 +22,6 @@ _SHORTEST_S, _LONGEST_S = 0.2, 600.0
 _MOST_CLIENTS = 1024
 _MOST_ROW_BYTES = 1 << 20
 _MOST_REPEATS = 100
-_FACTORS = {"s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))}
-_MOST_PARTS = 24
-_CLOCK = "cpu clock"
-_SERVERS = ("nodes", "server")  # all of them together
-_OF_RUNS = (*_SERVERS, "load generator")  # parts whose figures stand beside each run
 
 
 def collect_(

@@ -136,8 +136,6 @@ class Shape(Construct):
         Instructions per cycle relative to the load test's processor.
     disk_gib
         Disk for data, GiB; any amount of data fits if left out.
-    ram_gib, nic_gbit, watts
-        Memory, network interface and power; the answer adds up the power, and the models do not use them.
     """
 
     cores: AtLeastOne
@@ -146,9 +144,6 @@ class Shape(Construct):
     clock_ghz: Positive | None = None
     ipc: Positive = 1.0
     disk_gib: Positive | None = None
-    ram_gib: Positive | None = None
-    nic_gbit: Positive | None = None
-    watts: Positive | None = None
 
     def __post_init__(self) -> None:
         if self.vcpus is not None and self.vcpus not in (self.cores, _THREADS * self.cores):
