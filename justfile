@@ -52,12 +52,17 @@ docs:
     uv run python docs/generate/schemas.py
     uv run python docs/generate/outputs.py
     uv run python docs/generate/examples.py
+    uv run python docs/generate/production.py
     uv run python docs/generate/tls.py
     uv run python docs/generate/pauses.py
     uv run python docs/generate/validation.py
     uv run python docs/generate/priors.py --page
     uv run python docs/generate/accuracy.py
     uv run python docs/generate/reliability.py
+
+# Measure what the CPU of nodes is worth in a fit, for the page of backtests (ten minutes)
+partly-busy:
+    uv run python docs/generate/partly_busy.py
 
 # Regenerate the snapshots that tests compare the audits of the evidence with; review the difference
 audit-snapshots:

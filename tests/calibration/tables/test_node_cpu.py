@@ -96,3 +96,12 @@ def test_cpu_of_rows_far_below_the_ceiling_narrows_it() -> None:
     assert low < 1 < high
     assert value == pytest.approx(1.0, abs=0.15)
     assert high / low < 0.7 * wide_high / wide_low
+
+
+def test_rate_and_cpu_alone_hold_the_ceiling() -> None:
+    rows, ceiling = partly_busy()
+    fitted = fit_table(SYSTEM, [replace(row, latency_mean_ms=None) for row in rows])
+    layout = SYSTEM.read(rows)[0].layout
+    found = Analysis(SYSTEM.network(layout, SYSTEM.values_in(layout, draws_of(SYSTEM, fitted)), 1.0)).drift_per_s
+    low, high = np.quantile(found / ceiling, [0.05, 0.95])
+    assert 0.25 < low < 1 < high < 2

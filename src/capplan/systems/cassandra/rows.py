@@ -283,10 +283,10 @@ def priors(rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
     The times are scaled so that an unloaded request takes as long as the shortest one measured. Clients contend only
     where throughput fell. On one host a part of the shortest time is that of wake-ups.
     """
-    found = {each.name: each for each in PARAMETERS}
+    found = {each.name: each for each in (*PARAMETERS, *observed(rows))}
     shortest = min(((response_s(row), row) for row in rows if response_s(row)), key=lambda each: each[0], default=None)
     if shortest is None:
-        return PARAMETERS
+        return tuple(found.values())
     unloaded, row = shortest
     if row.layout.one_host:
         unloaded *= 1 - _ON_ONE_HOST["wake_s"]
@@ -310,7 +310,6 @@ def priors(rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
     for name, value in _ON_ONE_HOST.items():
         if any(each.layout.one_host for each in rows):
             found[name] = replace(found[name], value=value * shortest[0], log_sd=0.7)
-    found.update({each.name: each for each in observed(rows)})
     return (*found.values(), *_of_clusters(rows))
 
 
