@@ -98,6 +98,7 @@ FAULTS: Mapping[str, Sequence[LoadTestRow]] = {
     "backlogged": [louder(OPEN, 1.0, duration_s=1000.0, throughput_tps=970.0, latency_mean_ms=9000.0,
                           latency_max_ms=30000.0, **dict.fromkeys(LATENCIES[1:-1], 9000.0))],
     "generator-ceiling": [altered(OPEN, client_cpu_percent=97.0)],
+    "cpu-per-request": runs(altered(louder(OPEN, 0.5), node_cpu_percent=20.0), altered(OPEN, node_cpu_percent=24.0)),
     "idle-clients": [altered(CLOSED, throughput_tps=900.0)],
     "scattered-repeats": runs(CLOSED, altered(CLOSED, throughput_tps=1400.0, latency_mean_ms=5.7)),
     "copied-run": runs(OPEN, OPEN),

@@ -207,7 +207,7 @@ def _solved(  # noqa: PLR0913, PLR0917  # one call site a kind of traffic
 
 def _of_place(value: Number, own: slice) -> Number:
     """Return the draws of one row, where a value has draws of all rows."""
-    return value[own] if isinstance(value, np.ndarray) and value.shape[:1] != (1,) else value
+    return value[own] if isinstance(value, np.ndarray) and value.size > 1 else value
 
 
 def _busiest(analysis: Analysis, point: OperatingPoint) -> FloatArray:

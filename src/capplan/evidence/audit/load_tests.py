@@ -48,6 +48,7 @@ _GROWTH = 0.1  # of the data
 _COLD = 1.5  # times the mean of the other repeats
 _FLAT_LOAD = 0.03  # by which the throughput of twice the clients may differ, where something is saturated
 _NOT_BUSY_PERCENT = 60.0
+_FALLS = 1.5  # the CPU of a request at the lowest load over that at the highest
 
 
 @dataclass(frozen=True)
@@ -146,6 +147,11 @@ RULES = {
         "caution",
         "The load generator may have been the bottleneck, not the system under test.",
         "Repeat with a second client machine: if the throughput rises, the first was the limit.",
+    ),
+    "cpu-per-request": Rule(
+        "caution",
+        "The nodes use less CPU for each request as the load grows: wake-ups and polling are in it.",
+        "Draw no line through CPU to 100 %: it ends below the true ceiling. A fit allows for it.",
     ),
     "idle-clients": Rule(
         "caution",
@@ -577,6 +583,7 @@ def series_findings(rows: Sequence[MeasuredRow]) -> Iterator[Finding]:
         yield from _caches(series)
         yield from _growth(series)
         yield from _generator_ceiling(series)
+        yield from _cpu_per_request(series)
         for repeats in _grouped(series, lambda each: each.load):
             yield from _repeats(repeats)
     for each in rows:
@@ -691,6 +698,21 @@ def _generator_ceiling(series: Sequence[MeasuredRow]) -> Iterator[Finding]:
                 f"{rate(high.row.throughput_tps or 0.0)} with {name} {getattr(low.row, name):,g} and "
                 f"{getattr(high.row, name):,g}, and no server above {busiest:.0f} % CPU",
             )
+
+
+def _cpu_per_request(series: Sequence[MeasuredRow]) -> Iterator[Finding]:
+    """Look for a cost of a request that falls with the load, so that the utilisation law overstates it at low load."""
+    known = [each for each in series if each.row.throughput_tps and each.row.node_cpu_percent]
+    if len(known) < 2:
+        return
+    low, high = (pick(known, key=lambda each: each.row.throughput_tps or 0.0) for pick in (min, max))
+    before, after = ((each.row.node_cpu_percent or 0.0) / (each.row.throughput_tps or 1.0) for each in (low, high))
+    if before > _FALLS * after:
+        yield low.finding(
+            "cpu-per-request",
+            f"1,000/s take {1e3 * before:.3g} % of the nodes' CPU at {rate(low.row.throughput_tps or 0.0)}, and "
+            f"{1e3 * after:.3g} % at {rate(high.row.throughput_tps or 0.0)}",
+        )
 
 
 def _busy(measured: MeasuredRow) -> bool:
