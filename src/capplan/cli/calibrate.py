@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from pandas import DataFrame
 
 from capplan.calibration.fit.calibrate import calibrate, stages_of
 from capplan.calibration.tables.fit_table import TableSystem, fit_table
@@ -15,13 +16,16 @@ from capplan.cli.shell.terminal import Json, Screen, check_output, write_json
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.row_choice import chosen_rows
-from capplan.layout.fitted_file import to_json, write
+from capplan.layout.fitted_file import Fitted, to_json, write
 from capplan.models.errors import InputError
 from capplan.models.files import writable_cache
+from capplan.reports.document import Paragraph
 from capplan.reports.fit import of_documents, of_table
 from capplan.reports.screen import show
 from capplan.systems.registry import DEFAULT
 from capplan.systems.registry import system as find_system
+
+_TABLES = (".csv", ".parquet")
 
 
 def calibrate_(
@@ -30,7 +34,8 @@ def calibrate_(
     evidence: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="A table of your load tests (CSV or Parquet), for systems such as cassandra."
+            metavar="FILE",
+            help="Your load tests, for systems such as cassandra: a table, or what 'capplan evidence import' reads.",
         ),
     ] = None,
     train: Annotated[
@@ -48,7 +53,12 @@ def calibrate_(
     """
     its = find_system(read_target(system).scenario.system)
     if isinstance(its, TableSystem):
-        _from_table(its, _rows(its, evidence, train), output, seed, as_json)
+        rows, remarks = _rows(its, evidence, train)
+        fitted = _from_table(its, rows, output, seed)
+        if as_json:
+            write_json(to_json(fitted))
+        else:
+            show((*remarks, *of_table(its, fitted, output.name if output else "")), Screen())
         return
     if evidence is not None or train is not None:
         raise InputError(
@@ -66,16 +76,29 @@ def calibrate_(
         show(of_documents(fitted, path.name), Screen())
 
 
-def _rows(system: TableSystem[Any], evidence: Path | None, train: str | None) -> list[LoadTestRow]:
+def _rows(
+    system: TableSystem[Any], evidence: Path | None, train: str | None
+) -> tuple[list[LoadTestRow], list[Paragraph]]:
+    """Return the rows to fit, and what their importer said."""
     if evidence is None:
         raise _needs_table(system)
-    frame = LOAD_TESTS.read(evidence)
+    frame, remarks = (LOAD_TESTS.read(evidence), []) if evidence.suffix in _TABLES else _imported(evidence)
     if train is not None:
         kept = chosen_rows(frame, train)
         if not kept.any():
             raise InputError(f"--train {train!r} keeps none of the {len(frame)} rows of {evidence}")
         frame = frame[kept]
-    return list(LOAD_TESTS.rows(frame))
+    return list(LOAD_TESTS.rows(frame)), remarks
+
+
+def _imported(path: Path) -> tuple[DataFrame, list[Paragraph]]:
+    from capplan.evidence.import_files import import_files  # slow to import
+
+    found = import_files([path])
+    if found.load_tests.empty:
+        raise InputError(f"{path} has no load test: a fit needs rows with rates and latencies")
+    remarks = [Paragraph(f"{path.name}: {each}", hanging=2) for file in found.files for each in file.remarks]
+    return found.load_tests, remarks
 
 
 def _needs_table(system: TableSystem[Any]) -> InputError:
@@ -85,18 +108,13 @@ def _needs_table(system: TableSystem[Any]) -> InputError:
     )
 
 
-def _from_table(
-    system: TableSystem[Any], rows: list[LoadTestRow], output: Path | None, seed: int, as_json: bool
-) -> None:
+def _from_table(system: TableSystem[Any], rows: list[LoadTestRow], output: Path | None, seed: int) -> Fitted:
     if output is None:
         raise _needs_table(system)
     check_output(output)
     fitted = fit_table(system, rows, seed=seed)
     write(fitted, output)
-    if as_json:
-        write_json(to_json(fitted))
-    else:
-        show(of_table(system, fitted, output.name), Screen())
+    return fitted
 
 
 def _in_cache(system: str) -> Path | None:
