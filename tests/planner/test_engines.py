@@ -57,9 +57,9 @@ def test_the_solver_s_means_are_inside_the_simulated_bands(name: str) -> None:
         assert band.parts.simulation is not None
         assert mean.parts.simulation is None
     assert simulated.solver_errors == ()
-    assert replace(solved, latency_ms={}, solver_errors=(), engine="", evidence=simulated.evidence) == replace(
-        simulated, latency_ms={}, engine=""
-    )  # capacity, utilisation and outages are the solver's in any case
+    assert replace(
+        solved, latency_ms={}, promises=(), solver_errors=(), engine="", evidence=simulated.evidence
+    ) == replace(simulated, latency_ms={}, promises=(), engine="")  # the rest is the solver's in any case
 
 
 @pytest.mark.parametrize("engine", ["analytic", "compiled", "simpy"])

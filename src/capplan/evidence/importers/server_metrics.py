@@ -296,7 +296,8 @@ def _read_prometheus(file: TextFile) -> Imported:
     if not rows:
         raise InputError(f"{file.path} leaves out all of its intervals: {reasons}; look at its queries")
     if reasons:
-        remarks.append(f"{left_out.total()} of {left_out.total() + len(rows)} intervals are left out: {reasons}")
+        total, all_of_them = left_out.total(), left_out.total() + len(rows)
+        remarks.append(f"{total} of {all_of_them} intervals {'is' if total == 1 else 'are'} left out: {reasons}")
     return Imported(tuple(rows), remarks=tuple(remarks))
 
 
