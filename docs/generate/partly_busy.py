@@ -82,7 +82,7 @@ def with_cpu(truth: Truth, ceiling: float) -> list[LoadTestRow]:
         load, under_way = rate / ceiling, rate * each.exact[MEAN] / 1e3
         fewest = fewest or under_way / load
         polls = LOW / (1 - LOW) * (1 - load) / load
-        at_top = (fewest / (fewest * LOW)) ** -0.5
+        at_top = LOW**0.5
         wakes = ((under_way / (fewest * LOW)) ** -0.5 - at_top) / (1 - at_top)
         cpu = full * load * (1 + (falls - 1) * (polled * polls + (1 - polled) * wakes))
         cpu *= math.exp(NOISE * random.standard_normal())

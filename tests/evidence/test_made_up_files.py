@@ -257,8 +257,10 @@ end = 2026-01-01T00:10:00Z
         ("[[runs]]", "[[run]]", "did you mean 'runs'?"),
         ("00:10:00Z", "00:00:00Z", "ends before it starts"),
         ("00:10:00Z", "00:10:00", "with a time zone"),
-        ("00:10:00Z", '00:10:00Z\nevery = "1h"', "must cut its time into 1 to 10,000 intervals"),
-        ("00:10:00Z", '00:10:00Z\nevery = "1us"', "must cut its time into 1 to 10,000 intervals"),
+        ("00:10:00Z", '00:10:00Z\nevery = "1h"', "must be whole seconds that cut its time"),
+        ("00:10:00Z", '00:10:00Z\nevery = "1us"', "must be whole seconds that cut its time"),
+        ("00:10:00Z", '00:10:00Z\nevery = "4m"', "equal intervals"),
+        ("[histogram]", "[drop]\na = 5\n[histogram]", "must be a table of queries"),
         ("00:10:00Z", '00:10:00Z\nevery = "soon"', "run 1: 'soon'"),
     ],
 )

@@ -14,7 +14,7 @@ from scipy.special import ndtr, ndtri
 
 from capplan.calibration.tables.errors import name_of
 from capplan.calibration.tables.fit_table import TableSystem, draws_of
-from capplan.calibration.tables.rows import QUANTITIES, Load, TableRow, rows_of
+from capplan.calibration.tables.rows import NODE_CPU, QUANTITIES, Load, TableRow, rows_of
 from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.solution import LEVELS
@@ -79,6 +79,14 @@ def measured(case: Case[Any]) -> Measured:
     return _of_case(case)
 
 
+def _of_rate(test: Measured, fields: Mapping[str, Any]) -> Measured:
+    """Return a test's figures, without the capacity if the test is of a rate that most draws carry."""
+    rate = fields.get("tps")
+    if rate is None or CAPACITY not in test.draws or float(np.max(rate)) >= np.median(test.draws[CAPACITY]):
+        return test
+    return replace(test, draws={name: each for name, each in test.draws.items() if name != CAPACITY})
+
+
 def clients_of(case: Case[Any]) -> int | None:
     """Return the number of closed clients if it determines the rate."""
     return getattr(case.scenario, "clients", None) if isinstance(case.system, TableSystem) else None
@@ -100,8 +108,12 @@ def _of_table(system: TableSystem[Any], fitted: Fitted, scenario: Scenario) -> M
     asked = [None, *(classes if len(classes) > 1 else ())]
     rows = [TableRow("", name, layout, load, {}) for name in asked]
     columns = [name for name in QUANTITIES if load.kind == "closed" or name != QUANTITIES[0]]
-    solved = solved_rows(system, rows, values, [columns] * len(rows))
+    known = {} if fitted.table is None else fitted.table.scatter
+    metered = [NODE_CPU] if NODE_CPU in known else []
+    solved = solved_rows(system, rows, values, [[*columns, *metered], *([columns] * (len(rows) - 1))])
     draws: dict[str, FloatArray] = {} if clients is not None else {CAPACITY: solved[0].capacity_per_s}
+    if metered:
+        draws[NODE_CPU] = solved[0].figures[NODE_CPU]
     for name, each in zip(asked, solved, strict=True):
         for short, column in _COLUMNS.items():
             if column in each.figures:
@@ -109,8 +121,9 @@ def _of_table(system: TableSystem[Any], fitted: Fitted, scenario: Scenario) -> M
     only = classes[0] if len(classes) == 1 else None
     if only is not None:
         draws.update({f"{only}.{name}": draws[name] for name in STATISTICS if name in draws})
-    known = {} if fitted.table is None else fitted.table.scatter
     scatter = {name: known.get(_COLUMNS.get(_statistic(name), QUANTITIES[0]), 0.05) for name in draws}
+    if metered:
+        scatter[NODE_CPU] = known[NODE_CPU]
     return Measured({name: np.broadcast_to(each, (len(fitted.draws),)) for name, each in draws.items()}, scatter)
 
 
@@ -396,7 +409,7 @@ def next_test(
     for fields in candidates:
         try:
             its = replace(case, scenario=_with(case.scenario, fields), offered_per_s=None)
-            test = measured(_without_objectives(its))
+            test = _of_rate(measured(_without_objectives(its)), fields)
         except InputError as error:
             refused.append(f"{_in_words(fields)}: {error}")
             continue

@@ -13,6 +13,7 @@ from capplan.calibration.tables.node_cpu import PARAMETERS, cpu_percent, observe
 from capplan.calibration.tables.rows import MEAN, NODE_CPU, THROUGHPUT
 from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.evidence.load_test_row import LoadTestRow
+from capplan.models.errors import InputError
 from capplan.models.language.parameter import defaults
 from capplan.models.solver.analytic import Analysis
 from capplan.systems.cassandra import SYSTEM
@@ -57,6 +58,10 @@ def test_the_column_is_read_once_for_a_run_and_frees_its_parameters() -> None:
     both = SYSTEM.read([replace(ROW, request_class=name, throughput_tps=10_000.0) for name in ("read", "write")])
     assert [NODE_CPU in each.measured for each in both] == [True, False]
     assert [each.free for each in observed(both)] == [True] * 3
+    stated_later = [replace(ROW, request_class="read", node_cpu_percent=None), replace(ROW, request_class="write")]
+    assert [NODE_CPU in each.measured for each in SYSTEM.read(stated_later)] == [False, True]
+    loads = SYSTEM.read([replace(ROW, offered_tps=each) for each in (1e4, 2e4)])
+    assert all(NODE_CPU in each.measured for each in loads)
     without = SYSTEM.read([replace(ROW, node_cpu_percent=None)])
     assert observed(without) == PARAMETERS
     assert not any(each.free for each in PARAMETERS)
@@ -68,6 +73,11 @@ def test_the_column_is_read_once_for_a_run_and_frees_its_parameters() -> None:
 def test_on_one_host_all_processes_share_the_cores(nodes: int, client: float | None, expected: float | None) -> None:
     row = replace(ROW, one_host=True, cass_nodes=nodes, rf=1, client_cpu_percent=client)
     assert SYSTEM.read([row])[0].measured.get(NODE_CPU) == expected
+
+
+def test_a_share_in_place_of_percent_is_refused() -> None:
+    with pytest.raises(InputError, match="give percent"):
+        fit_table(SYSTEM, [replace(ROW, node_cpu_percent=0.3)])
 
 
 def partly_busy() -> tuple[list[LoadTestRow], float]:

@@ -65,6 +65,15 @@ def test_an_objective_ranks_tests_by_another_answer(fitted: Fitted) -> None:
     assert found.tests[0].changes["clients"] == 2000
 
 
+def test_a_rate_far_below_the_ceiling_does_not_measure_it(fitted: Fitted) -> None:
+    ceiling = ranked(fitted, "clients=512", clients=None, tps=1000.0).figure.value
+    little, much = (
+        ranked(fitted, f"tps={share * ceiling:.0f}", clients=None, tps=1000.0).tests[0].narrowing
+        for share in (0.01, 1.5)
+    )
+    assert little < 0.5 * much
+
+
 def test_a_candidate_that_cannot_be_tested_is_left_out_with_the_reason(fitted: Fitted) -> None:
     found = ranked(fitted, "rf=3,9 clients=64")
     assert len(found.tests) == 1

@@ -31,6 +31,7 @@ from capplan.calibration.tables.identifiability import Judge
 from capplan.calibration.tables.rows import (
     ACROSS_LAYOUTS,
     LEVELS,
+    NODE_CPU,
     ON_CURVES,
     QUANTITIES,
     Figure,
@@ -236,7 +237,7 @@ class TableSystem(System[S]):
             As for `row_scenario`.
         """
         found = []
-        metered: set[tuple[str, int | None]] = set()  # runs whose CPU has been read; rows of other classes repeat it
+        metered: set[tuple[Any, ...]] = set()  # runs whose CPU has been read; rows of other classes repeat it
         for number, row in enumerate(with_mix(rows)):
             scenario = self.row_scenario(row)
             layout = unloaded(scenario)
@@ -250,10 +251,13 @@ class TableSystem(System[S]):
                     f"{name}s: correct one of the two"
                 )
             measured = measured_of(row)
-            if self.metered and (run, row.repeat) not in metered:
-                metered.add((run, row.repeat))
-                measured |= node_cpu_of(row, sum(self.machine_counts(layout).values()))
-            found.append(steady(TableRow(run, name, layout, load_of(row), measured, row.data_gib)))
+            load = load_of(row)
+            key = (run, row.repeat, layout, load.clients, load.rate_per_s if row.offered_tps else None)
+            if self.metered and key not in metered:
+                used = node_cpu_of(row, sum(self.machine_counts(layout).values()))
+                measured |= used
+                metered.update({key} if used else ())
+            found.append(steady(TableRow(run, name, layout, load, measured, row.data_gib)))
         return tuple(found)
 
     def tails_left_out(self, scenario: S) -> tuple[str, ...]:
@@ -656,10 +660,15 @@ def fit_table(system: TableSystem[Any], rows: Sequence[LoadTestRow], *, seed: in
     check_requests(rows)
     _check_groups(system, rows)
     read = system.read(rows)
+    most = max((row.measured[NODE_CPU] for row in read if NODE_CPU in row.measured), default=100.0)
+    if most <= 1:
+        raise InputError(f"node_cpu_percent is at most {most:g}: give percent, such as 30, and no share")
     scatter = scatter_of(read)
     figures = figures_of(read, scatter)
     if not figures:
-        raise InputError(f"the table has no figure to fit: fill one of the columns {', '.join(QUANTITIES)}")
+        raise InputError(
+            f"the table has no figure to fit: fill one of the columns {', '.join((*QUANTITIES, NODE_CPU))}"
+        )
     parameters = system.priors(read)
     first = _Problem(system, read, figures, parameters)
     found = _with_structure(_with_effects(first, *_searched(first, system.starts(read, parameters)), _REFINED))

@@ -63,8 +63,8 @@ class Judge:
 
     @cached_property
     def _metered(self) -> Sequence[str]:
-        """The kinds of stations whose CPU a fitted row states."""
-        return self.system.metered if any(NODE_CPU in row.measured for row in self.trained) else ()
+        """The kinds of stations whose CPU was fitted."""
+        return self.system.metered if NODE_CPU in self.fitted.its_table.scatter else ()
 
     @cached_property
     def _prior(self) -> dict[str, Number]:

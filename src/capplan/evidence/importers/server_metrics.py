@@ -269,6 +269,9 @@ def _prometheus_content(file: TextFile) -> dict[str, Any]:
     for name in content:
         if name not in _PROMETHEUS_TABLES:
             raise InputError(f"{file.path}: table {name!r} is unknown{nearest(name, _PROMETHEUS_TABLES)}")
+    drop = content.get("drop", {})
+    if not isinstance(drop, dict) or not all(isinstance(each, str) for each in drop.values()):
+        raise InputError(f"{file.path}: [drop] must be a table of queries, each with its reason as the name")
     for name in content.get("columns", {}):
         if name not in LOAD_TESTS.columns:
             raise InputError(
@@ -306,16 +309,15 @@ def _prometheus_intervals(
 ) -> Iterator[tuple[LoadTestRow | None, str]]:
     """Yield the row of each interval, or None, and what is wrong with it."""
     cut = "every" in run
-    for interval in _intervals(run, f"{server.asker}: run {place}"):
+    for interval in _intervals({"run_id": f"{run_id(file)}-{place}", **run}, f"{server.asker}: run {place}"):
         if reason := _dropped(server, content.get("drop", {}), interval):
             yield None, reason
             continue
-        row, defect = _prometheus_run(server, content, interval, place, file, cut=cut)
-        yield (None, "no requests") if cut and not row.throughput_tps else (row, defect)
+        yield _prometheus_run(server, content, interval, place, file, cut=cut)
 
 
 def _intervals(run: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
-    """Yield a run, or its intervals if it is cut into some; what is left at its end is too short to be one."""
+    """Yield a run, or its equal intervals if it is cut into some."""
     given = dict(run)
     start, end, every = given.get("start"), given.get("end"), given.pop("every", None)
     if not isinstance(start, datetime) or not isinstance(end, datetime) or start.tzinfo is None or end.tzinfo is None:
@@ -329,12 +331,15 @@ def _intervals(run: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
         length = timedelta(seconds=parse_duration_s(str(every), "m"))
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
-    count = (end - start) // length if length else 0
-    if not 1 <= count <= _MOST_INTERVALS:
+    except (OverflowError, ValueError):
+        length = timedelta(0)
+    whole = length >= timedelta(seconds=1) and not length % timedelta(seconds=1)
+    if not whole or (end - start) % length or (count := (end - start) // length) > _MOST_INTERVALS:
         raise InputError(
-            f"{where}: every = {every!r} must cut its time into 1 to {_MOST_INTERVALS:,} intervals: {count:,}"
+            f"{where}: every = {every!r} must be whole seconds that cut its time into at most {_MOST_INTERVALS:,} "
+            "equal intervals, such as '1h' of a day"
         )
-    name = given.pop("run_id", "run")
+    name = given.pop("run_id")
     for each in range(count):
         began = start + each * length
         own = {"run_id": f"{name} {began:%Y-%m-%d %H:%M:%S}", "start": began, "end": began + length}
@@ -346,15 +351,15 @@ def _dropped(server: _Server, queries: Mapping[str, Any], run: Mapping[str, Any]
     length_s = (run["end"] - run["start"]).total_seconds()
     for reason, query in queries.items():
         found = server.ask(str(query).replace("$run", f"{length_s:.0f}s"), run["end"])
-        if any(value for _, value in found):
+        if any(value and not math.isnan(value) for _, value in found):
             return str(reason)
     return ""
 
 
 def _prometheus_run(
     server: _Server, content: Mapping[str, Any], run: Mapping[str, Any], place: int, file: TextFile, *, cut: bool
-) -> tuple[LoadTestRow, str]:
-    """Return the row of a run, and what is wrong with its histogram."""
+) -> tuple[LoadTestRow | None, str]:
+    """Return the row of a run, and what is wrong with its histogram; None for an interval without requests."""
     where = f"{server.asker}: run {place}"
     given = dict(run)
     start, end = given.pop("start"), given.pop("end")
@@ -369,8 +374,12 @@ def _prometheus_run(
     if "histogram" in content:
         measured, defect = _measured(server, content["histogram"], end, length_s, cut=cut)
         cells |= measured
+        if cut and not measured.get("throughput_tps"):
+            return None, "no requests"
     for name, query in content.get("columns", {}).items():
         found = server.ask(str(query).replace("$run", f"{length_s:.0f}s"), end)
+        if cut and not found:
+            continue
         if len(found) != 1:
             raise InputError(f"{where}: {name} must be one number, and its query gives {len(found)} series: use sum()")
         if math.isfinite(found[0][1]):

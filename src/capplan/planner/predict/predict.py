@@ -101,6 +101,8 @@ def assignment_note(case: Case[Any]) -> tuple[str, ...]:
 
 
 _MOST_ROUNDS = 4
+LEAST_GROWTH, MOST_GROWTH = 0.001, 10.0
+"""Growth of a rate in a year; with more, a percent sign is missing."""
 _SETTLED = 0.003  # change of the capacity, as a share, below which it is settled
 _TRICKLE = 0.02  # share of the capacity at which latencies are simulated if objectives hold at no rate
 
@@ -197,8 +199,8 @@ def predict_case(case: Case[Any], question: Question | None = None) -> Predictio
     question = replace(question, budget_s=budget_s, lose=tuple(dict.fromkeys(question.lose)))
     check_budget(question.budget_s or 0.0)
     check_confidence(question.confidence)
-    if question.growth is not None and case.given_per_s is None:
-        raise InputError("growth starts from the rate of today: add it, such as --tps 5000")
+    if question.growth is not None:
+        _check_growth(case, question.growth)
     if case.system.ratios_only:
         losses_of(question.lose, case.system.losses, 1)
         return predicted_ratio(case)
@@ -207,6 +209,15 @@ def predict_case(case: Case[Any], question: Question | None = None) -> Predictio
 
         return predict_closed(case, question.lose, question.confidence)
     return _predicted(case, question)
+
+
+def _check_growth(case: Case[Any], growth: float) -> None:
+    if not LEAST_GROWTH <= growth <= MOST_GROWTH:
+        raise InputError(f"growth = {growth:.4g} must be from {LEAST_GROWTH:.1%} to {MOST_GROWTH:.0%} a year")
+    if case.system.ratios_only:
+        raise InputError(f"growth is of a rate, and {case.system.name} is documented as ratios only: leave it out")
+    if case.given_per_s is None:
+        raise InputError("growth starts from the rate of today, an open one: add it, such as --tps 5000")
 
 
 def predicted_ratio(case: Case[Any]) -> Prediction:

@@ -145,7 +145,8 @@ class Prediction(VerbAnswer):
     offered
         The offered rate; null when no capacity is modelled, and for closed traffic, which has no rate.
     lasts_months
-        Months until the offered rate reaches the capacity if it grows as asked; null if no growth is asked about.
+        Months until the offered rate reaches the capacity with nothing lost, if it grows as asked; null if no growth
+        is asked about.
     latency_ms
         Response times by request class, at the offered rate.
     promises
