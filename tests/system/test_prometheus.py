@@ -12,7 +12,6 @@ import pytest
 
 from capplan.cli.main import main
 from capplan.evidence.import_files import import_files
-from capplan.evidence.importers.server_metrics import recent
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.models.errors import InputError
 
@@ -135,27 +134,13 @@ def test_a_long_time_is_cut_into_intervals_and_some_are_left_out(url: str, tmp_p
     assert any("too early" in each and "no requests" in each for each in found.files[0].remarks)
 
 
-def test_the_recent_time_is_asked_without_a_file(url: str, tmp_path: Path) -> None:
-    end = START + timedelta(seconds=RUN_S)
-    (row,) = recent(url, ['read=api_seconds{instance=~"a|b"}'], end, RUN_S)
-    (same,) = LOAD_TESTS.rows(import_files([question(tmp_path, url)]).load_tests)
-
-    assert (row.request_class, row.duration_s) == ("read", RUN_S)
-    assert (row.throughput_tps, row.latency_p95_ms) == (same.throughput_tps, same.latency_p95_ms)
-    with pytest.raises(InputError, match="it has api_seconds, flat_seconds"):
-        recent(url, [], end, RUN_S)
-    with pytest.raises(InputError, match="flat_seconds"):
-        recent(url, ["flat_seconds"], end, RUN_S)
-
-
 def test_drift_asks_the_server(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of the last four hours ten minutes had 20 requests a second, so that the mean rate is 20 x 600 / 14,400."""
-    rate = 20 * RUN_S / (4 * 3600)
     band = {"value": 20.0, "low": 15.0, "high": 24.0}
     answer = {"schema": "capplan.prediction/4", "system": "api", "layout": "2 instances", "scenario": {}}
-    claims = {"offered": {"peak_tps": rate}, "latency_ms": {"read": {"mean": band}}}
-    path = tmp_path / "answer.json"
+    claims = {"offered": {"peak_tps": 20}, "latency_ms": {"read": {"mean": band}}}
+    path, asked = tmp_path / "answer.json", question(tmp_path, url)
     path.write_text(json.dumps(answer | claims))
+    asked.write_text(asked.read_text() + 'request_class = "read"\n')
 
-    assert main(["drift", str(path), "--prometheus", url, "--histogram", "read=api_seconds", "--last", "4h"]) == 1
+    assert main(["drift", str(path), str(asked)]) == 1
     assert "WORSE   read.mean" in capsys.readouterr().out

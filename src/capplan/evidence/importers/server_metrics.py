@@ -9,7 +9,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -208,15 +208,12 @@ _PROMETHEUS_TABLES = ("prometheus", "histogram", "columns", "drop", "runs")
 _TIMEOUT_S = 30.0
 _LARGEST = 2**24  # bytes of an answer
 _METRIC = re.compile(r"[a-zA-Z_:][\w:]*")
-_HISTOGRAM = re.compile(r"(?:(?P<class>[\w.-]+)=)?(?P<metric>[a-zA-Z_:][\w:]*)(?:\{(?P<selector>.*)\})?")
-_TIME_UNITS = {"seconds": "s", "milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
-_NAMED = 6  # histograms in a message
 _MOST_INTERVALS = 10_000  # of one run
 
 
 @dataclass(frozen=True)
 class _Server:
-    """A server's address, and the name of the file or option that refers to it."""
+    """A server's address, and the name of the file that refers to it."""
 
     url: str
     asker: str
@@ -418,71 +415,6 @@ def _measured(
         return mean, defect
     found = {name: histogram.percentile(share) for name, share in PERCENTILES.items()}
     return {**mean, **{name: value * per_ms for name, value in found.items() if value is not None}}, ""
-
-
-def recent(url: str, histograms: Sequence[str], end: datetime, length_s: float) -> tuple[LoadTestRow, ...]:
-    """Return one row for each histogram of a server, for the period that ends at `end`.
-
-    Parameters
-    ----------
-    url : str
-        Address of the server.
-    histograms : sequence of str
-        As `CLASS=METRIC{SELECTOR}`, such as `read=api_seconds{job="api"}`. Class and selector may be missing. None:
-        the only histogram of durations that the server has.
-    end : datetime
-        With a time zone.
-    length_s : float
-        Length of the time, s.
-
-    Raises
-    ------
-    InputError
-        If the server does not answer, or a histogram is unknown, ambiguous, without a unit in its name, or broken.
-    """
-    server = _server(url, "--prometheus")
-    if not histograms:
-        metrics = _durations(server, end, length_s)
-        if len(metrics) != 1:
-            known = ", ".join(metrics[:_NAMED]) if metrics else "none with observations in that time"
-            raise InputError(f"--prometheus: name a histogram by --histogram, such as read=api_seconds; it has {known}")
-        histograms = metrics
-    return tuple(_recent(server, each, end, length_s) for each in histograms)
-
-
-def _durations(server: _Server, end: datetime, length_s: float) -> list[str]:
-    """Return the histograms with a unit of time in their name and observations in the period."""
-    query = (
-        f'count by (__name__) (last_over_time({{__name__=~".+_({"|".join(_TIME_UNITS)})_bucket"}}[{length_s:.0f}s]))'
-    )
-    return sorted(labels["__name__"].removesuffix("_bucket") for labels, _ in server.ask(query, end))
-
-
-def _recent(server: _Server, histogram: str, end: datetime, length_s: float) -> LoadTestRow:
-    told = _HISTOGRAM.fullmatch(histogram.strip())
-    if told is None:
-        raise InputError(
-            f"--histogram {histogram!r} must be METRIC, or CLASS=METRIC{{SELECTOR}} such as read=api_seconds"
-        )
-    metric = told["metric"].removesuffix("_bucket")
-    unit = _TIME_UNITS.get(metric.rpartition("_")[2])
-    if unit is None:
-        raise InputError(
-            f"--histogram {metric!r} must end with its unit, _seconds or _milliseconds: describe others in a file of "
-            "'capplan evidence import'"
-        )
-    found, defect = _measured(
-        server, {"metric": metric, "selector": told["selector"] or "", "unit": unit}, end, length_s
-    )
-    if defect:
-        raise InputError(f"--histogram {metric!r} {defect}: measure the latency at the clients")
-    return LoadTestRow(
-        run_id=f"until {end:%Y-%m-%d %H:%M}",
-        request_class=told["class"] or ALL,
-        duration_s=length_s,
-        source=f"{metric}: Prometheus",
-        **found,
-    )
 
 
 PROMETHEUS = Importer("Prometheus", _is_prometheus, _read_prometheus)
