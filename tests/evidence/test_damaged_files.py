@@ -40,7 +40,6 @@ def test_a_file_that_is_cut_off_is_refused_or_gives_rows(sample: Path, tmp_path:
     "name",
     [
         "cstress-mixed-closed.txt",
-        "latte-mixed-r15000.txt",
         "latte-mixed-r3000.json",
         "ghz-rps500.json",
         "ycsb-mongodb-run.txt",
@@ -55,6 +54,22 @@ def test_a_report_without_its_end_is_refused(name: str, tmp_path: Path) -> None:
     path.write_bytes(content[: int(0.5 * len(content))])
 
     assert "cut off" in refusal(path) or "must be" in refusal(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "instead"),
+    [
+        ("CONFIG ════\nSUMMARY STATS ════\n", "JSON report"),
+        ('{"metrics": {"http_req_duration": {"avg": 5.5}}}', "--out json=FILE"),
+        ("RUN\tdemo.Orders\torders\t1601482440000\nREQUEST\t1\t\tread\t10\t15\tOK\n", "js/global_stats.json"),
+    ],
+    ids=["latte", "k6", "Gatling"],
+)
+def test_another_output_of_a_known_tool_names_the_one_to_import(content: str, instead: str, tmp_path: Path) -> None:
+    path = tmp_path / "run.txt"
+    path.write_text(content)
+
+    assert instead in refusal(path)
 
 
 @settings(max_examples=60)

@@ -10,7 +10,7 @@ from hdrh.histogram import HdrHistogram
 
 from capplan.evidence.import_files import import_files
 from capplan.evidence.importers.mapped_table import read_mapping
-from capplan.evidence.load_test_row import LATENCIES, PERCENTILES, LoadTestRow
+from capplan.evidence.load_test_row import PERCENTILES, LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.models.errors import InputError
 
@@ -95,22 +95,6 @@ def test_k6_has_every_point(tmp_path: Path) -> None:
     assert row.duration_s == pytest.approx(19.99)
 
 
-@pytest.mark.parametrize("nested", [False, True])
-def test_the_summary_of_k6(nested: bool, tmp_path: Path) -> None:
-    metrics = {
-        "http_req_duration": {"avg": 5.5, "med": 4.0, "max": 90.0, "p(90)": 9.0, "p(95)": 12.0, "min": 1.0},
-        "http_reqs": {"count": 3000, "rate": 100.0},
-        "vus_max": {"max": 20},
-        "dropped_iterations": {"count": 4},
-    }
-    path = tmp_path / "summary.json"
-    path.write_text(json.dumps({"metrics": {k: {"values": v} if nested else v for k, v in metrics.items()}}))
-    row = only(path)
-
-    assert [getattr(row, name) for name in LATENCIES] == [5.5, 4.0, None, 9.0, 12.0, None, None, 90.0]
-    assert (row.throughput_tps, row.duration_s, row.clients, row.drops) == (100, 30, 20, 4)
-
-
 def test_wrk2_counts_from_the_intended_start(tmp_path: Path) -> None:
     path = tmp_path / "run.txt"
     path.write_text(
@@ -125,50 +109,6 @@ def test_wrk2_counts_from_the_intended_start(tmp_path: Path) -> None:
 
     assert (row.load_kind, row.latency_p50_ms, row.latency_p999_ms) == ("open", 1.37, 5.72)
     assert (row.latency_mean_ms, row.latency_max_ms, row.duration_s, row.errors) == (1.44, 12.92, 60, 12)
-
-
-def gatling_log(form: str, milliseconds: list[int]) -> str:
-    """A log with one request each 10 ms; every tenth fails."""
-    lines = ["ASSERTION\tAAECAA", "RUN\tdemo.Orders\torders\t1601482440000\t \t3.3.1", "USER\tbuyers\t1\tSTART\t0\t0"]
-    for place, value in enumerate(milliseconds):
-        name, start = ("read" if place % 2 else "write, all"), 1601482441000 + 10 * place
-        status = "OK\t " if place % 10 else "KO\tstatus.find.is(200), but actually found OK"
-        lines.append(form.format(name=name, times=f"{start}\t{start + value}", status=status))
-    return "\n".join([*lines, "GROUP\t1\tg\t1601482441000\t1601482442000\t12\tOK", "ERROR\tno more\t1601482441000", ""])
-
-
-@pytest.mark.parametrize(
-    "form",
-    [
-        "REQUEST\tbuyers\t1\t\t{name}\t{times}\t{status}",
-        "REQUEST\tbuyers\t1\tg\t{name}\t{times}\t{status}\textra\t17",
-        "REQUEST\t1\t\t{name}\t{times}\t{status}",
-        "REQUEST\tg,h\t{name}\t{times}\t{status}",
-    ],
-    ids=["2.2", "2.2 with more", "3.0", "3.4"],
-)
-def test_a_log_of_gatling_has_every_request(form: str, tmp_path: Path) -> None:
-    milliseconds = [*map(int, np.ceil(REQUESTS[:2000]))]
-    path = tmp_path / "simulation.log"
-    path.write_text(gatling_log(form, milliseconds))
-    rows = {row.request_class: row for row in LOAD_TESTS.rows(import_files([path]).load_tests)}
-
-    assert set(rows) == {"all", "read", "write, all"}
-    expected = np.quantile(milliseconds, list(PERCENTILES.values()), method="inverted_cdf")
-    assert [getattr(rows["all"], name) for name in PERCENTILES] == expected.tolist()
-    assert rows["read"].latency_max_ms == max(milliseconds[1::2])
-    assert (rows["all"].errors, rows["read"].errors) == (200, 0)
-    duration_s = max(10 * place + value for place, value in enumerate(milliseconds)) / 1000
-    assert rows["all"].throughput_tps == pytest.approx(2000 / duration_s)
-
-
-def test_a_log_of_gatling_that_is_cut_off_names_the_line(tmp_path: Path) -> None:
-    path = tmp_path / "simulation.log"
-    whole = gatling_log("REQUEST\t\t{name}\t{times}\t{status}", [5, 6, 7])
-    path.write_text(whole[: whole.index("\tOK\t ")])
-
-    with pytest.raises(InputError, match="line 5 is no request with start, end and status"):
-        import_files([path])
 
 
 def test_gatling(tmp_path: Path) -> None:

@@ -34,18 +34,20 @@ IMPORTERS: tuple[Importer, ...] = (
     database_load_generators.HDR_LOG,
     database_load_generators.YCSB,
     database_load_generators.LATTE_REPORT,
-    database_load_generators.LATTE_CONSOLE,
     web_load_generators.GHZ,
     server_metrics.NODETOOL,
     web_load_generators.JMETER,
     web_load_generators.K6_POINTS,
     web_load_generators.GATLING_REPORT,
-    web_load_generators.GATLING_LOG,
-    web_load_generators.K6_SUMMARY,
     web_load_generators.WRK,
     server_metrics.OPENMETRICS,
     server_metrics.PROMETHEUS,
 )
+_UNREAD = {  # by what the first 64 KiB contain
+    "SUMMARY STATS ═": "what latte prints: import its JSON report (-o) or its HDR log",
+    '"http_req_duration"': "a summary of k6: import its points (--out json=FILE)",
+    "\nREQUEST\t": "a log of Gatling: import js/global_stats.json of its report",
+}
 TABLE, MAPPED, DOCUMENTS = "load-test table", "CSV by --map", "documents"
 _TEXTS = ("source", "note")
 _MOST_TABLES = 10
@@ -240,6 +242,9 @@ def _imported(path: Path, mapping: ColumnMap | None) -> tuple[str, int, Imported
         return MAPPED, 1, _with_mapped_constants(read_mapped(file, mapping), mapping)
     if len(header & LOAD_TESTS.columns.keys()) > 1:
         return TABLE, _MOST_TABLES, Imported(tuple(LOAD_TESTS.rows(LOAD_TESTS.read(path))))
+    for part, what in _UNREAD.items():
+        if part in file.head:
+            raise InputError(f"{path} is {what}")
     raise InputError(f"{path} is of no known tool; known: {_known()}; a CSV file needs --map")
 
 

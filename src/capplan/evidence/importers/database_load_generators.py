@@ -330,7 +330,7 @@ def _stress_layout(settings: dict[str, str]) -> dict[str, Any]:
 CASSANDRA_STRESS = Importer("cassandra-stress console", _is_stress, _read_stress)
 
 
-# ---- latte: its report in JSON, and what it prints. Written from real output of latte 0.29.
+# ---- latte: its report in JSON. Written from real output of latte 0.29.
 #
 # A cycle is one call of a function of the workload. Its latency excludes the wait of cycles that find no free slot:
 # at 15,000/s offered, a real run completed 35 % less in ten seconds with a mean of 79 ms. So an overloaded run
@@ -423,92 +423,7 @@ def _latte_remarks(
             yield f"the queue grew from {first:.3g} to {last:.3g} requests during the run"
 
 
-_LATTE_LABEL = re.compile(
-    r"^\s*(?P<name>[A-Za-z][\w .()]*?|└─|├─|[\d.]+)\s{2,}(?:\[(?P<unit>[^\]]+)\])?\s*(?P<value>\S.*?)\s*$"
-)
-_LATTE_CLASS = re.compile(r"^CYCLE LATENCY(?: for (?P<name>\w+))?\s+\[ms\]")
-
-
-def _is_latte_console(file: TextFile) -> bool:
-    head = plain_line(file.head)
-    return "CONFIG ═══" in head or "SUMMARY STATS ═══" in head or "info: Loading workload script" in head
-
-
-def _read_latte_console(file: TextFile) -> Imported:
-    facts: dict[str, str] = {}
-    classes: dict[str, dict[str, float]] = {}
-    current, section = "", ""
-    for line_number, text in file.lines():
-        line = plain_line(text)
-        if found := _LATTE_CLASS.match(line):
-            current = (found["name"] or ALL).lower()
-            classes[current], section = {}, "latency"
-        elif "═══" in line:
-            section = line.split("═")[0].strip()
-        elif section == "latency" and (words := line.split()) and "─" not in line:
-            if line.startswith("info:"):
-                section = ""
-            else:
-                where = f"{file.path}, line {line_number}"
-                if len(words) < 2:
-                    raise InputError(f"{where} ends in the middle of a percentile: the file is cut off")
-                classes[current][words[0]] = number(words[1], where, "a latency in ms")
-        elif section in ("CONFIG", "SUMMARY STATS") and (found := _LATTE_LABEL.match(line)):
-            facts.setdefault(f"{found['name']} [{found['unit']}]" if found["unit"] else found["name"], found["value"])
-    if "Throughput [op/s]" not in facts or not classes:
-        raise InputError(f"{file.path} ends before 'SUMMARY STATS': the run was interrupted or the file is cut off")
-    return Imported(tuple(_latte_console_rows(facts, classes, file)))
-
-
-def _latte_console_rows(
-    facts: Mapping[str, str], classes: Mapping[str, Mapping[str, float]], file: TextFile
-) -> Iterator[LoadTestRow]:
-    def figure(name: str) -> float | None:
-        words = facts.get(name, "").split()
-        return number(words[0], str(file.path), name) if words else None
-
-    rate = figure("Max rate [op/s]")
-    throughput, threads = figure("Throughput [op/s]"), figure("Threads") or 1.0
-    concurrency, cpu = figure("Concurrency [req]"), figure("CPU utilisation [%]")
-    weights = {name: float(weight) for name, weight in re.findall(r"(\w+):([\d.]+)", facts.get("Function(s)", ""))}
-    shared: dict[str, Any] = {
-        "run_id": run_id(file),
-        "version": facts.get("Cass. version"),
-        **_latte_levels(facts.get("Consistency", "")),
-        "load_kind": "open" if rate else "closed",
-        "clients": int(concurrency * threads) if concurrency else None,
-        "duration_s": figure("Elapsed time [s]"),
-        "client_cpu_percent": cpu / threads if cpu is not None else None,
-        "source": f"{file.path.name}: latte console",
-    }
-    failed, mean = figure("Errors [op]"), figure("Cycle latency [ms]")
-    alone = len(classes) == 1
-    if not alone:
-        yield LoadTestRow(
-            **shared,
-            request_class=ALL,
-            throughput_tps=throughput,
-            offered_tps=rate,
-            errors=None if failed is None else int(failed),
-            latency_mean_ms=mean,
-        )
-    for name, printed in classes.items():
-        columns = percentile_columns({float(key): value for key, value in printed.items() if key[0].isdigit()})
-        share = weights.get(name, 0.0) / sum(weights.values()) if weights else 0.0
-        yield LoadTestRow(
-            **shared,
-            request_class=name,
-            throughput_tps=throughput if alone else None,
-            offered_tps=rate if alone else (rate * share if rate and share else None),
-            errors=int(failed) if alone and failed is not None else None,
-            latency_mean_ms=mean if alone else None,
-            latency_max_ms=printed.get("Max"),
-            **columns,
-        )
-
-
 LATTE_REPORT = Importer("latte report", _is_latte_report, _read_latte_report, exactness=3)
-LATTE_CONSOLE = Importer("latte console", _is_latte_console, _read_latte_console)
 
 
 # ---- YCSB: what it prints at the end of a run. Written from a published run of YCSB 0.17.

@@ -167,10 +167,10 @@ def _read_ghz(file: TextFile) -> Imported:
 GHZ = Importer("ghz", _is_ghz, _read_ghz)
 
 
-# ---- k6: its points (`--out json=FILE`) and its summary (`--summary-export FILE`). Written from real output.
+# ---- k6: its points (`--out json=FILE`). Written from real output.
 #
 # With an arrival-rate executor, k6 skips iterations for which no virtual user is free: these are `drops`. Only their
-# number shows in the files that the load was open.
+# number shows in the file that the load was open.
 
 
 _K6_LATENCIES = ("http_req_duration", "grpc_req_duration")
@@ -242,58 +242,13 @@ def _go_time(text: str, file: TextFile) -> datetime:
         raise InputError(f"{file.path}: {text!r} must be a time such as 2026-05-09T14:34:45.625+02:00") from None
 
 
-def _is_k6_summary(file: TextFile) -> bool:
-    head = file.head.lstrip()
-    return head.startswith("{") and '"metrics"' in head and any(f'"{name}"' in file.text() for name in _K6_LATENCIES)
-
-
-def _read_k6_summary(file: TextFile) -> Imported:
-    report = read_json(file)
-    metrics = at(report, file, "metrics")
-    name = next((each for each in _K6_LATENCIES if each in metrics), _K6_LATENCIES[0])
-    latency = _k6_values(at(metrics, file, name))
-    percentiles = {float(key[2:-1]): real(latency, file, key) for key in latency if key.startswith("p(")}
-    requests, dropped = _k6_values(metrics.get("http_reqs", {})), _k6_values(metrics.get("dropped_iterations", {}))
-    failed, users = _k6_values(metrics.get("http_req_failed", {})), _k6_values(metrics.get("vus_max", {}))
-    count, rate = requests.get("count"), requests.get("rate")
-    row = LoadTestRow(
-        run_id=run_id(file),
-        request_class=ALL,
-        clients=int(users["max"]) if "max" in users else None,
-        load_kind="open" if dropped.get("count") else None,
-        duration_s=count / rate if count and rate else None,
-        throughput_tps=rate,
-        latency_mean_ms=latency.get("avg"),
-        latency_max_ms=latency.get("max"),
-        errors=int(failed["passes"]) if "passes" in failed else None,
-        drops=int(dropped["count"]) if "count" in dropped else None,
-        source=f"{file.path.name}: k6 summary",
-        **{"latency_p50_ms": latency.get("med"), **percentile_columns(percentiles)},
-    )
-    return Imported((row,))
-
-
-def _k6_values(metric: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the values of a metric: `handleSummary` has them one level deeper than `--summary-export`."""
-    found: Mapping[str, Any] = metric.get("values", metric)
-    return found
-
-
 K6_POINTS = Importer("k6 points", _is_k6_points, _read_k6_points, exactness=2)
-K6_SUMMARY = Importer("k6 summary", _is_k6_summary, _read_k6_summary)
 
 
-# ---- Gatling: `js/global_stats.json` and `js/stats.json` of its HTML report, and `simulation.log` while it was text.
+# ---- Gatling: `js/global_stats.json` and `js/stats.json` of its HTML report.
 #
 # This was written from public reports. Their four percentiles have no ranks; they are taken for Gatling's defaults 50,
 # 75, 95 and 99. Reports count failed requests in `total`.
-#
-# `simulation.log` is binary since 3.12. Before, it has a line for each request [1]_. The first columns differ between
-# versions (scenario and user, user, neither); since 2.2 groups, name, start, end and status follow.
-#
-# References
-# ----------
-# .. [1] https://github.com/gatling/gatling, `LogFileDataWriter.scala` of versions 2.2 and 3.3.
 
 
 _GATLING_COLUMNS = {
@@ -346,51 +301,7 @@ def _gatling_row(name: str, stats: Mapping[str, Any], file: TextFile) -> LoadTes
     )
 
 
-_GATLING_STATUSES = ("OK", "KO")
-_AFTER_REQUEST = 6  # at least: the word, groups, name, start, end, status
-
-
-def _is_gatling_log(file: TextFile) -> bool:
-    return any(line.startswith("RUN\t") for line in file.head.split("\n")) and "\tREQUEST\t" not in file.head
-
-
-def _read_gatling_log(file: TextFile) -> Imported:
-    latencies: dict[str, array[float]] = {}
-    errors: dict[str, int] = {}
-    first, last = np.inf, -np.inf
-    for place, line in file.lines():
-        if not line.startswith("REQUEST\t"):
-            continue
-        name, start, end, good = _gatling_request(line, f"{file.path}, line {place}")
-        first, last = min(first, start), max(last, end)
-        latencies.setdefault(name, array("d")).append(end - start)
-        errors[name] = errors.get(name, 0) + (not good)
-    if not latencies:
-        raise InputError(f"{file.path} has no requests: the run was interrupted, or measured nothing")
-    duration_s = (last - first) / 1000
-    parts = {name: np.array(found) for name, found in sorted(latencies.items())}
-    if len(parts) > 1:
-        parts = {ALL: np.concatenate(list(parts.values())), **parts}
-        errors[ALL] = sum(errors.values())
-    rows = tuple(
-        _sampled(file, "Gatling", name, duration_s, of_samples(found), len(found), errors=errors[name])
-        for name, found in parts.items()
-    )
-    return Imported(rows, remarks=("was the simulation injected open or closed?",))
-
-
-def _gatling_request(line: str, where: str) -> tuple[str, int, int, bool]:
-    """Return name, start and end in ms, and success of a request; extra information may follow its status."""
-    cells = line.split("\t")
-    for place in range(len(cells) - 1, _AFTER_REQUEST - 2, -1):
-        start, end = cells[place - 2 : place]
-        if cells[place] in _GATLING_STATUSES and start.isdecimal() and end.isdecimal():
-            return cells[place - 3], int(start), int(end), cells[place] == "OK"
-    raise InputError(f"{where} is no request with start, end and status: the log is damaged or cut off")
-
-
 GATLING_REPORT = Importer("Gatling", _is_gatling_report, _read_gatling_report)
-GATLING_LOG = Importer("Gatling", _is_gatling_log, _read_gatling_log, exactness=2)
 
 
 # ---- JMeter: its results as CSV (JTL), one line per sample. Written from real output of JMeter 5.4.
