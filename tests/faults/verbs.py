@@ -76,23 +76,16 @@ VERBS = {
     "check --junit": WritingVerb(
         f"check {EXAMPLES / 'objectives.toml'} --engine analytic --junit out.xml", ("out.xml",), code=1
     ),
-    "compare --plot": WritingVerb(
-        f"compare {LAYOUT} {OTHER} --engine analytic --plot plot.html", ("plot.html",), slow=True
-    ),
     "outages --plot": WritingVerb(
         "outages --engine analytic --lose node --at 16s --for 1s --after 16s --budget 100ms --plot plot.html",
         ("plot.html",),
         slow=True,
     ),
-    "demand --plot": WritingVerb(f"demand {DEMAND} --plot plot.html", ("plot.html",)),
     "evidence import": WritingVerb(f"evidence import {MEASURED} -o table.parquet", ("table.parquet",)),
     "evidence import (CSV)": WritingVerb(f"evidence import {MEASURED} -o table.csv", ("table.csv",)),
     "evidence plot": WritingVerb(f"evidence plot {MEASURED} --plot plot.html", ("plot.html",)),
     "validate --report": WritingVerb(
         "validate vcider --report .", ("validation.md", "validation.html"), cached="*.stages", slow=True
-    ),
-    "backtest --plot": WritingVerb(
-        f"backtest cassandra {OWN} --train 'clients < 50' --plot plot.html", ("plot.html",), code=1, slow=True
     ),
     "collect --out": WritingVerb(
         "collect grpc --duration 200ms -o table.csv",
@@ -113,6 +106,8 @@ PRINTING = (  # verbs that only write to stdout
     f"next-test {CORPUS / 'small-table-fit.json'} --candidates 'clients=4,8'",
     f"verify {EXAMPLES / 'proposal-20000-tps.json'} --processes 1",
     f"evidence audit {OWN} --csv",
+    f"compare {LAYOUT} {OTHER} --engine analytic",
+    f"demand {DEMAND}",
     "collect --json",
     "evidence list arion",
     "systems --csv",

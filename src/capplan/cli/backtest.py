@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from capplan.calibration.tables.backtest import backtest
-from capplan.cli.shell.terminal import PLOT_HELP, Json, check_plot, print_answer
+from capplan.cli.shell.terminal import Json, print_answer
 from capplan.evidence.load_tests import LOAD_TESTS
-from capplan.reports.backtest import describe, write_plot
+from capplan.reports.backtest import describe
 from capplan.systems.registry import table_system
 
 
@@ -24,7 +24,6 @@ def backtest_(
         bool, typer.Option("--displace", help="Refit with other priors, and say which predictions move.")
     ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the parameter draws.")] = 1,
-    plot: Annotated[Path | None, typer.Option(help=PLOT_HELP)] = None,
     as_json: Json = False,
 ) -> None:
     """Fit a system to the rows that --train keeps, and predict the others.
@@ -32,12 +31,9 @@ def backtest_(
     Each prediction stands beside those of simple rules that learn from the same rows. Exit code 1 if a rule is better
     on some quantity, the bands hold less than 80 % of ten figures or more, or the fitted rows decide no figure.
     """
-    check_plot(plot)
     its = table_system(system)
     frame = LOAD_TESTS.read(table)
     found = backtest(its, frame, train, table=table.name, seed=seed, displace=displace)
-    if plot is not None:
-        write_plot(found, plot)
     print_answer(found, lambda: describe(found), as_json)
     if not found.answer:
         raise typer.Exit(1)

@@ -11,10 +11,8 @@ from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import HELP, say_what_has_no_effect, with_demand_of
 from capplan.cli.shell.target import Target, read_target
 from capplan.cli.shell.terminal import (
-    PLOT_HELP,
     Json,
     NoSolvingLimit,
-    check_plot,
     chosen_engine,
     print_answer,
 )
@@ -22,7 +20,7 @@ from capplan.layout.fitted_file import Fitted
 from capplan.models.errors import InputError
 from capplan.planner.compare import CompareEngine, compare
 from capplan.planner.time_limits import check_layouts
-from capplan.reports.comparison import describe, write_plot
+from capplan.reports.comparison import describe
 from capplan.systems.registry import read_calibration
 
 ENGINES: tuple[CompareEngine, ...] = ("compiled", "analytic")
@@ -44,7 +42,6 @@ def compare_(
         Path | None, typer.Option("--fitted", metavar="FILE", help="Fitted file (.json) for two scenarios.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 1,
-    plot: Annotated[Path | None, typer.Option(help=PLOT_HELP)] = None,
     no_limits: NoSolvingLimit = False,
     as_json: Json = False,
 ) -> None:
@@ -54,7 +51,6 @@ def compare_(
     errors of rates are partly common. The rate is that of the first scenario, else of the second, else 80 % of the
     lower capacity. A fitted file beside a scenario is the calibration of both.
     """
-    check_plot(plot)
     one, other, fitted = _layouts(first, second, calibration)
     if not no_limits:
         check_layouts((one.scenario, other.scenario))
@@ -65,10 +61,8 @@ def compare_(
             fitted=fitted,
             engine=chosen_engine(engine, ENGINES, "does not compare"),
             seed=seed,
-            drivers=drivers or plot is not None,
+            drivers=drivers,
         )
-    if plot is not None:
-        write_plot(found, plot)
     say_what_has_no_effect((one.scenario, other.scenario))
     print_answer(found, lambda: describe(found, drivers), as_json)
 

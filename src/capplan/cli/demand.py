@@ -9,12 +9,12 @@ import typer
 
 from capplan.cli.shell.scenario_command import flag, with_options
 from capplan.cli.shell.target import DEFAULT_TARGET, read_target
-from capplan.cli.shell.terminal import PLOT_HELP, Json, check_plot, print_answer
+from capplan.cli.shell.terminal import Json, print_answer
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, options_of
 from capplan.planner.demand.demand import read_demand
 from capplan.planner.demand.forecast import forecast
-from capplan.reports.demand import describe, write_plot
+from capplan.reports.demand import describe
 
 
 def demand_(
@@ -28,7 +28,6 @@ def demand_(
     ] = None,
     rf: Annotated[str | None, typer.Option(metavar="N", help="Replicas per data centre, such as 3 or 3/3/2.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show where each assumption comes from, too.")] = False,
-    plot: Annotated[Path | None, typer.Option(help=PLOT_HELP)] = None,
     as_json: Json = False,
 ) -> None:
     """Turn subscribers into rates by request class, a re-attach storm, and data on disk.
@@ -36,7 +35,6 @@ def demand_(
     With a layout or one of its options, say until when rate and data fit. Exit code 1 if they do not fit at the planned
     time.
     """
-    check_plot(plot)
     asked = read_demand(file)
     options = {"dcs": dcs, "cass_nodes": cass_nodes, "rf": rf}
     texts = {name: text for name, text in options.items() if text is not None}
@@ -47,8 +45,6 @@ def demand_(
         chosen = read_target(layout or DEFAULT_TARGET)
         met = layout_of(asked, _scenario(chosen.scenario, texts), chosen.fitted)
     found = forecast(asked, met)
-    if plot is not None:
-        write_plot(found, file.name, plot)
     print_answer(found, lambda: describe(found, file.name, explain), as_json)
     if not found.answer:
         raise typer.Exit(1)

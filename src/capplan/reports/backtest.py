@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from capplan.calibration.tables.backtest import Backtest, Displacement
 from capplan.calibration.tables.scores import MODEL, BacktestRow, TableScore
 from capplan.models.number_words import significant
-from capplan.models.results import Band
 from capplan.planner.rule_names import RULES
-from capplan.reports import Later
 from capplan.reports.document import Block, Fact, Line, Paragraph, Table, more, table, title
 from capplan.reports.numbers import error
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
-    from capplan.reports import figure as look
-else:
-    go, look = Later("plotly.graph_objects"), Later("capplan.reports.figure")
-
-_LINE, _BOTTOM = 18, 60  # pixels
-_RATIOS = (0.1, 0.2, 0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 5.0, 10.0)
 
 _WORST = 3  # figures that the screen shows
 _Scores = Mapping[str, Mapping[str, TableScore]]
@@ -60,7 +45,7 @@ def describe(found: Backtest) -> Iterator[Block]:
     if found.displacement is not None:
         yield from _displacement(found.displacement)
     yield Line()
-    yield more(["--displace", "--plot FILE", "--json"])
+    yield more(["--displace", "--json"])
 
 
 def _plain(reason: str) -> str:
@@ -130,63 +115,3 @@ def _displacement(found: Displacement) -> Iterator[Block]:
     for each in found.most_moved[:_WORST]:
         move = f"{100 * each.low:+.0f} to {100 * each.high:+.0f} %"
         yield Paragraph(f"{each.run_id}: {in_words(each.quantity)} {move}", indent=13)
-
-
-def write_plot(found: Backtest, path: Path) -> None:
-    """Write the plot to a page, an SVG or a PNG; see `capplan.reports.figure.write`."""
-    look.write(path, f"{found.table}: backtest", lambda page: plot(found, page))
-
-
-def plot(found: Backtest, page: bool = True) -> go.Figure:
-    """Return the figure: one line per unseen figure; grey where the trained rows leave it undetermined."""
-    figure = go.Figure()
-    drawn = [row for row in found.rows if math.isfinite(row.predicted.high) and row.predicted.low > 0]
-    names = [_name(row) for row in drawn]
-    for place, quantity in enumerate(dict.fromkeys(row.quantity for row in drawn)):
-        own = [each for each in zip(names, drawn, strict=True) if each[1].quantity == quantity and each[1].identifiable]
-        if own:
-            figure.add_trace(_trace(_column(quantity), own, look.COLOURS[place % 6]))
-    if undecided := [each for each in zip(names, drawn, strict=True) if not each[1].identifiable]:
-        figure.add_trace(_trace("not decided by the fitted rows", undecided, look.NEUTRAL))
-    figure.add_vline(x=1.0, line={"color": look.NEUTRAL, "width": 1.5, "dash": "dot"})
-    text = [f"Fitted: {found.train}. {found.trained_rows} rows, {found.unseen_rows} others predicted."]
-    medians = {
-        name: each[MODEL].median_abs_error for name, each in (found.identifiable_summary or found.summary).items()
-    }
-    known = {name: each for name, each in medians.items() if each is not None and math.isfinite(each)}
-    if known:
-        text.append(
-            f"Median error: {', '.join(f'{_column(name)} {100 * each:.2g} %' for name, each in known.items())}."
-        )
-    look.ratio_axes(figure, names, _RATIOS)
-    inner, name = _LINE * max(len(names), 6), f"{found.table}: backtest of {found.system}"
-    legend = {"orientation": "h", "x": 0, "xanchor": "left", "yanchor": "bottom", "y": 1}
-    figure.update_layout(showlegend=True)
-    look.frame(figure, name, text, inner, page, above=30, below=_BOTTOM, legend=legend)
-    return figure
-
-
-def _name(row: BacktestRow) -> str:
-    name = row.request_class or ""
-    return " ".join(each for each in (row.run_id, "" if name in row.run_id else name, _column(row.quantity)) if each)
-
-
-def _column(quantity: str) -> str:
-    return quantity.removeprefix("latency_").removesuffix("_ms").removesuffix("_tps")
-
-
-def _trace(name: str, rows: list[tuple[str, BacktestRow]], colour: str) -> go.Scatter:
-    bands = [
-        Band(its.value / row.measured, its.low / row.measured, its.high / row.measured)
-        for _, row in rows
-        for its in [row.predicted]
-    ]
-    return go.Scatter(
-        x=[each.value for each in bands],
-        y=[each for each, _ in rows],
-        name=name,
-        mode="markers",
-        marker={"color": colour, "size": 7},
-        error_x=look.whiskers(bands, colour, width=3),
-        hovertemplate="%{y}: %{x:.3f}<extra></extra>",
-    )

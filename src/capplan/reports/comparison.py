@@ -3,24 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from capplan.models.number_words import rate, share, significant
 from capplan.planner.compare import Comparison, Difference, Driver, Interval
-from capplan.reports import Later
 from capplan.reports.document import Block, Fact, Line, Paragraph, more, stacked, table, title
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
-    from capplan.reports import figure as look
-else:
-    go, look = Later("plotly.graph_objects"), Later("capplan.reports.figure")
-
-_ROW, _GAP = 28, 96  # pixels
-_DRAWN_DRIVERS = 8
 
 _MOST_DRIVERS = 6
 _NONE = 0.002  # of a figure: a smaller difference is none
@@ -46,7 +33,7 @@ def describe(found: Comparison, drivers: bool = False) -> Iterator[Block]:
         yield Line()
         yield _drivers(found)
     yield Line()
-    yield more([*([] if drivers else ["--drivers"]), "--plot FILE", "--json"])
+    yield more([*([] if drivers else ["--drivers"]), "--json"])
 
 
 def _number(value: float, unit: str) -> str:
@@ -95,86 +82,3 @@ def _drivers(found: Comparison) -> Block:
 def _driver(each: Driver, driven: Difference) -> list[str]:
     low, high = (_signed(value, driven.unit, _step(driven.difference)) for value in (each.low, each.high))
     return [each.parameter, share(each.share), f"{low}, {high}"]
-
-
-def write_plot(found: Comparison, path: Path) -> None:
-    """Write the plot to a page, an SVG or a PNG; see `capplan.reports.figure.write`."""
-    look.write(path, f"{found.system}: comparison", lambda page: plot(found, page))
-
-
-def plot(found: Comparison, page: bool = True) -> go.Figure:
-    """Return the figure: differences in per cent with their intervals, and below them the drivers of one."""
-    shown = [each for each in found.differences if _is_shown(each)]
-    drivers = found.drivers[:_DRAWN_DRIVERS]
-    heights = [_ROW * max(len(shown), 2), *([_ROW * len(drivers)] if drivers else [])]
-    inner = sum(heights) + _GAP * (len(heights) - 1)
-    headings = ["second less first, % of the first", f"what drives the difference of {found.driven}"]
-    figure = look.make_subplots(
-        rows=len(heights),
-        cols=1,
-        row_heights=heights,
-        vertical_spacing=_GAP / inner,
-        subplot_titles=headings[: len(heights)],
-    )
-    figure.add_trace(_differences(shown), row=1, col=1)
-    figure.add_vline(x=0, row=1, col=1, line={"color": look.NEUTRAL, "width": 1})
-    if drivers:
-        _add_drivers(figure, found, drivers)
-    first, second = found.layouts
-    text = look.wrapped(
-        f"First: {first}",
-        f"Second: {second}",
-        f"At {rate(found.offered_tps)} per second. Bars: 90 % intervals. Grey: the sign is not certain.",
-    )
-    figure.update_yaxes(autorange="reversed", automargin=True, tickfont={"size": look.SMALL_SIZE})
-    figure.update_annotations(font={"size": look.HEADING_SIZE}, x=0, xanchor="left")
-    legend = look.above(x=1, xanchor="right", y=0.0, yanchor="bottom")
-    look.frame(figure, f"{found.system}: comparison", text, inner, page, above=34, below=56, legend=legend)
-    return figure
-
-
-def _is_shown(each: Difference) -> bool:
-    ends = (each.difference.low, each.difference.high, each.first.value)
-    return all(math.isfinite(value) for value in ends) and each.first.value > 0
-
-
-def _differences(shown: Sequence[Difference]) -> go.Scatter:
-    values, lows, highs = (
-        [100 * getattr(each.difference, end) / each.first.value for each in shown] for end in ("value", "low", "high")
-    )
-    certain = [min(low, high) > 0 or max(low, high) < 0 for low, high in zip(lows, highs, strict=True)]
-    return go.Scatter(
-        x=values,
-        y=[each.figure for each in shown],
-        mode="markers",
-        marker={"size": 9, "color": [look.COLOURS[0] if each else look.NEUTRAL for each in certain]},
-        error_x={
-            "array": [high - value for high, value in zip(highs, values, strict=True)],
-            "arrayminus": [value - low for low, value in zip(lows, values, strict=True)],
-            "color": look.NEUTRAL,
-            "thickness": 1.5,
-        },
-        showlegend=False,
-        hovertemplate="%{y}: %{x:+.1f} %<extra></extra>",
-    )
-
-
-def _add_drivers(figure: go.Figure, found: Comparison, drivers: Sequence[Driver]) -> None:
-    """Add a tornado plot: one bar per driver, between the differences at its low and at its high end."""
-    driven = next(each for each in found.differences if each.figure == found.driven)
-    middle = driven.difference.value
-    for end, colour in (("low", look.COLOURS[1]), ("high", look.COLOURS[0])):
-        bar = go.Bar(
-            x=[getattr(each, end) - middle for each in drivers],
-            base=middle,
-            y=[each.parameter for each in drivers],
-            orientation="h",
-            name=f"where it is {end}",
-            marker={"color": colour},
-            customdata=[round(100 * each.share, 1) for each in drivers],
-            hovertemplate="%{y}: %{x:,.3~g}, %{customdata} % of the variance<extra></extra>",
-        )
-        figure.add_trace(bar, row=2, col=1)
-    words = {"1/s": "per second", "ms": "ms", "1": "share"}[driven.unit]
-    figure.update_xaxes(title_text=f"difference of {found.driven} [{words}]", row=2, col=1)
-    figure.update_layout(barmode="overlay")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import groupby
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from capplan.models.language.scenario import Scenario
 from capplan.models.number_words import rate, share, significant, tenths_of_percent
@@ -22,19 +20,8 @@ from capplan.planner.demand.forecast import (
     months_until,
     volume,
 )
-from capplan.reports import Later
 from capplan.reports.document import Block, Fact, Line, Paragraph, Table, more, stacked, table, title
 from capplan.reports.numbers import Format, per_second, to_ends
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
-    from capplan.reports import figure as look
-else:
-    go, look = Later("plotly.graph_objects"), Later("capplan.reports.figure")
-
-_PANEL, _PANEL_GAP, _BOTTOM, _ENTRY = 260, 80, 58, 24  # pixels
-_SEEN = 0.01  # of the peak rate: lower rates of handshakes cannot be told from 0
 
 _PER_YEAR = 12
 _TIMES = 6  # rows of a table of the time after an outage
@@ -65,7 +52,7 @@ def describe(found: Forecast, name: str, explain: bool = False) -> Iterator[Bloc
     yield _over_time(found)
     yield Line()
     yield from _assumptions(found, explain)
-    yield more([*([] if explain else ["--explain"]), "--plot FILE", "--json"])
+    yield more([*([] if explain else ["--explain"]), "--json"])
 
 
 def _subscribers(found: Forecast) -> str:
@@ -219,88 +206,3 @@ def data_in_words(demand: Demand, scenario: Scenario) -> str:
         return words
     disk_gib = float(demand.data.disk_gib)
     return f"{words}; {disk_gib:,.0f} GiB: {until(months_until(found, *nodes, disk_gib))}"
-
-
-def write_plot(found: Forecast, name: str, path: Path) -> None:
-    """Write the plot to a page, an SVG or a PNG; see `capplan.reports.figure.write`."""
-    look.write(path, f"{name}: demand", lambda page: plot(found, name, page))
-
-
-def plot(found: Forecast, name: str, page: bool = True) -> go.Figure:
-    """Return the figure: panels for the time after an outage, the rate over months and the data over months."""
-    panels = ["after an outage"]
-    panels += ["busy hour"] if found.years else []
-    panels += ["data"] if found.years and found.months[0].data_gib is not None else []
-    height = _PANEL * len(panels) + _PANEL_GAP * (len(panels) - 1)
-    figure = look.make_subplots(rows=len(panels), cols=1, vertical_spacing=_PANEL_GAP / height)
-    for trace in _rates_after_outage(found):
-        figure.add_trace(trace, row=1, col=1)
-    usual = {"color": look.NEUTRAL, "width": 1.5, "dash": "dot"}
-    figure.add_hline(y=found.busy_hour.total_per_s, line=usual, row=1, col=1)
-    figure.update_xaxes(title_text="time after the end of the outage [s]", row=1, col=1)
-    figure.update_yaxes(title_text="requests per second", **look.RATE_AXIS, row=1, col=1)
-    if found.layout is not None:
-        _limit(figure, found.layout.reattach_capacity, 1)
-    of_data = "data of the fullest node, GiB" if found.layout is not None else "one copy of the data, GiB"
-    for place, panel in enumerate(panels[1:], 2):
-        for trace in _over_months(found, panel):
-            figure.add_trace(trace, row=place, col=1)
-        if found.layout is not None and (limit := _held(found, found.layout, panel)) is not None:
-            _limit(figure, limit, place)
-        words = "requests per second, busy hour" if panel == "busy hour" else of_data
-        figure.update_yaxes(title_text=words, **look.RATE_AXIS, row=place, col=1)
-        figure.update_xaxes(title_text="months from today", dtick=_PER_YEAR, row=place, col=1)
-    text = [f"{significant(found.subscribers)} subscribers. Peak after an outage: {per_second(_peak(found))}."]
-    text.append(f"Dotted: busy hour, {per_second(found.busy_hour.total_per_s)}.")
-    if found.layout is not None:
-        text += look.wrapped(f"Dashed: what the layout holds. {found.layout.words}")
-    figure.update_yaxes(automargin=True)
-    look.frame(figure, f"{name}: demand", text, height, page, above=_ENTRY, below=_BOTTOM, legend=look.above())
-    return figure
-
-
-def _peak(found: Forecast) -> float:
-    return found.reattach.peak.rates.total_per_s
-
-
-def _rates_after_outage(found: Forecast) -> Iterator[go.Scatter]:
-    """Yield the rates by class, stacked; handshakes are separate because they are not requests."""
-    over_time = found.reattach.over_time
-    times = [*(each.from_s for each in over_time), over_time[-1].to_s]
-    auth, acct, tls = (
-        [getattr(each.rates, field) for each in over_time] for field in ("auth_per_s", "acct_per_s", "handshakes_per_s")
-    )
-    shared = {"x": times, "mode": "lines", "line_shape": "hv", "hovertemplate": "%{x:.0f} s: %{y:,.0f}/s"}
-    for name, colour, rates in (("auth", look.COLOURS[0], auth), ("acct", look.COLOURS[1], acct)):
-        line = {"color": colour, "width": 1.5}
-        yield go.Scatter(y=[*rates, rates[-1]], name=name, stackgroup="requests", line=line, **shared)
-    if max(tls) >= _SEEN * _peak(found):
-        line = {"color": look.COLOURS[4], "width": 2, "dash": "dash"}
-        yield go.Scatter(y=[*tls, tls[-1]], name="TLS handshakes", line=line, **shared)
-
-
-def _over_months(found: Forecast, panel: str) -> Iterator[go.Scatter]:
-    months = [each.month for each in found.months]
-    data = [each.node_gib or each.data_gib for each in found.months]
-    rates = [each.busy_hour_per_s for each in found.months]
-    bands = [used if panel == "busy hour" or gib is None else gib for used, gib in zip(rates, data, strict=True)]
-    colour = look.NEUTRAL if panel == "busy hour" else look.COLOURS[2]
-    middle, *ends = ([getattr(each, end) for each in bands] for end in ("value", "low", "high"))
-    hover = "month %{x:.0f}: %{y:,.0f}<extra></extra>"
-    yield from look.curve(months, middle, ends, {"color": colour, "width": 2}, showlegend=False, hovertemplate=hover)
-
-
-def _held(found: Forecast, layout: Layout, panel: str) -> Band | None:
-    """Return the rate that a layout sustains, or the data that its disks hold; None if unknown."""
-    if panel == "busy hour":
-        return layout.capacity
-    disk = next((each for each in found.fits if each.what == "disk"), None)
-    data = found.months[-1].node_gib
-    return None if disk is None or data is None else Band.exactly(disk.limit.value * data.value / disk.needed.value)
-
-
-def _limit(figure: go.Figure, limit: Band, row: int) -> None:
-    """Draw a limit across a panel: dashed median, shaded band."""
-    shade = {"line_width": 0, "fillcolor": look.LIMIT, "opacity": 0.14, "layer": "below"}
-    figure.add_hrect(y0=limit.low, y1=limit.high, **shade, row=row, col=1)
-    figure.add_hline(y=limit.value, line={"color": look.LIMIT, "width": 2, "dash": "dash"}, row=row, col=1)

@@ -14,7 +14,6 @@ from capplan.calibration.tables.backtest import Backtest, backtest, split_table
 from capplan.cli.main import main
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.models.errors import InputError
-from capplan.reports.backtest import plot
 from capplan.systems.two_tier import SYSTEM
 
 TRAIN = "clients in (2, 16, 64, 256) and front_nodes <= 2"
@@ -111,11 +110,6 @@ def test_bad_input_ends_in_one_sentence(
     assert captured.out == ""
     assert captured.err.count("\n") == 1
     assert named in captured.err
-
-
-def test_the_plot_has_every_figure_once(found: Backtest) -> None:
-    ratios = [ratio for trace in plot(found).data for ratio in trace.x]
-    assert sorted(ratios) == pytest.approx(sorted(row.predicted.value / row.measured for row in found.rows))
 
 
 @pytest.mark.slow
