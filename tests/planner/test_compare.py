@@ -21,7 +21,7 @@ from capplan.models.errors import InputError
 from capplan.models.language.parameter import from_log
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import FloatArray
-from capplan.planner.compare import CAPACITY, MODEL_ERROR, CompareEngine, Comparison, Difference, compare
+from capplan.planner.compare import CAPACITY, CompareEngine, Comparison, Difference, compare
 from capplan.planner.predict.predict import predict
 from capplan.systems.registry import scenario, system
 
@@ -34,10 +34,9 @@ def by_name(found: Comparison) -> dict[str, Difference]:
 
 
 def test_a_layout_does_not_differ_from_itself() -> None:
-    found = compare(SIX, SIX, engine="analytic", drivers=True)
+    found = compare(SIX, SIX, engine="analytic")
     assert found.changed == ()
     assert all(each.difference.low == each.difference.high == 0 for each in found.differences)
-    assert found.drivers == ()
 
 
 def test_the_other_way_round_differences_change_their_signs() -> None:
@@ -154,15 +153,6 @@ def _alike(observations: Observations[Any], one: Evidence, other: Evidence) -> b
     kinds = {(each.unit, each.quantity, each.request_class, each.statistic) for each in (one, other)}
     sound = all(observations.kind_of(each) and not observations.not_scored(each) for each in (one, other))
     return one.fold != other.fold and len(kinds) == 1 and sound
-
-
-def test_the_drivers_share_the_variance_and_come_in_order() -> None:
-    found = compare(SIX, EIGHT, engine="analytic", drivers=True)
-    shares = [each.share for each in found.drivers]
-    assert shares == sorted(shares, reverse=True)
-    assert {each.parameter for each in found.drivers} > {MODEL_ERROR, "read_s"}
-    assert all(0 <= share <= 1 for share in shares)
-    assert shares[0] > 0.1
 
 
 def test_the_rate_is_that_of_either_or_80_percent_of_the_lower_capacity() -> None:

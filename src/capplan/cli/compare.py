@@ -34,9 +34,6 @@ def compare_(
     engine: Annotated[
         str, typer.Option(metavar="NAME", help="What latencies come from: compiled or analytic.")
     ] = ENGINES[0],
-    drivers: Annotated[
-        bool, typer.Option("--drivers", help="Show which parameters drive the difference (needs SALib), too.")
-    ] = False,
     demand: Annotated[Path | None, typer.Option(metavar="FILE", help=HELP)] = None,
     calibration: Annotated[
         Path | None, typer.Option("--fitted", metavar="FILE", help="Fitted file (.json) for two scenarios.")
@@ -61,10 +58,9 @@ def compare_(
             fitted=fitted,
             engine=chosen_engine(engine, ENGINES, "does not compare"),
             seed=seed,
-            drivers=drivers,
         )
     say_what_has_no_effect((one.scenario, other.scenario))
-    print_answer(found, lambda: describe(found, drivers), as_json)
+    print_answer(found, lambda: describe(found), as_json)
 
 
 def _layouts(first: str, second: str, calibration: Path | None) -> tuple[Target, Target, Fitted | None]:

@@ -21,7 +21,7 @@ import numpy as np
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.system import Case
 from capplan.layout.uncertainty import HIGH, LOW
-from capplan.models.errors import InputError, MissingError
+from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario
 from capplan.models.language.units import FloatArray
 from capplan.models.results import STATISTICS, Band, plain
@@ -35,10 +35,7 @@ from capplan.systems.registry import resolve
 
 CompareEngine = Literal["compiled", "analytic"]
 CAPACITY = "capacity"
-MODEL_ERROR = "model error"
-"""What no parameter explains: its place among the drivers."""
 _SHOWN = ("mean", "p50", "p99")
-_TAIL = 0.2  # share of the draws at each end of a parameter that a tornado compares
 
 
 @dataclass(frozen=True)
@@ -92,29 +89,6 @@ class Difference:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Driver:
-    """How much a parameter, or the model error, contributes to a difference.
-
-    Attributes
-    ----------
-    parameter
-        Its name, or `model error` for what no parameter explains.
-    share
-        Share of the variance of the difference that it explains alone: its first-order Sobol index, estimated from the
-        draws.
-    low
-        Median difference at the draws with the lowest values of the parameter.
-    high
-        The same at those with the highest.
-    """
-
-    parameter: str
-    share: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, kw_only=True)
 class Comparison(VerbAnswer):
     """The answer of `compare`.
 
@@ -134,10 +108,6 @@ class Comparison(VerbAnswer):
         Whether each of the two carries the rate with its objectives met; empty where neither was given.
     differences
         The figures.
-    driven
-        The figure whose difference the drivers explain: the first whose sign is certain, or the capacity.
-    drivers
-        Parameters, the most important first; empty unless they were asked for.
     engine
         What latencies come from.
     seed
@@ -146,7 +116,7 @@ class Comparison(VerbAnswer):
         The version of capplan.
     """
 
-    SCHEMA = "capplan.comparison/2"
+    SCHEMA = "capplan.comparison/3"
     UNBOUNDED = tuple(("Interval", number) for number in ("value", "low", "high"))
 
     system: str
@@ -156,8 +126,6 @@ class Comparison(VerbAnswer):
     offered_tps: float
     verdicts: tuple[Verdict, ...]
     differences: tuple[Difference, ...]
-    driven: str
-    drivers: tuple[Driver, ...] = ()
     engine: str
     seed: int
     version: str
@@ -209,7 +177,6 @@ def compare(
     fitted: Fitted | None = None,
     engine: CompareEngine = "compiled",
     seed: int = 1,
-    drivers: bool = False,
 ) -> Comparison:
     """Compare two layouts of a system.
 
@@ -223,15 +190,11 @@ def compare(
         `compiled` simulates both layouts with the same random numbers; `analytic` takes the solver's latencies.
     seed : int
         Seed of every random number.
-    drivers : bool
-        Whether to find the parameters that drive the difference, which needs SALib.
 
     Raises
     ------
     InputError
         If the layouts are of different systems, or of one that has ratios only.
-    MissingError
-        If SALib is needed and not installed.
     """
     cases = tuple(resolve(each, fitted, seed) for each in (first, second))
     _check(cases)
@@ -242,7 +205,6 @@ def compare(
     solved = [(limit, solved_at(case, rate, question)) for limit, case in zip(limits, cases, strict=True)]
     one, other = (dict(_figures_of(*own, *beside)) for own, beside in (solved, solved[::-1]))
     differences = tuple(_difference(name, one[name], other[name]) for name in one if name in other)
-    driven = next((each.figure for each in differences if _is_certain(each)), CAPACITY)
     return Comparison(
         system=first.system,
         layouts=(_layout(cases[0]), _layout(cases[1])),
@@ -253,8 +215,6 @@ def compare(
         if given or any(each.objectives for each in cases)
         else (),
         differences=differences,
-        driven=driven,
-        drivers=_drivers(cases[0].fitted, one[driven], other[driven]) if drivers else (),
         engine=engine,
         seed=seed,
         version=version("capplan"),
@@ -330,43 +290,3 @@ def _gaps(one: _Figure, other: _Figure) -> tuple[FloatArray, FloatArray]:
         gaps[:] = 0.0
     predicted, repeated = np.where(np.isnan(gaps), 0.0, gaps)
     return predicted, repeated
-
-
-def _is_certain(difference: Difference) -> bool:
-    """Whether a difference is bounded and its sign is certain."""
-    ends = (difference.difference.low, difference.difference.high)
-    return bool(np.isfinite(ends).all()) and (min(ends) > 0 or max(ends) < 0)
-
-
-def _drivers(fitted: Fitted, one: _Figure, other: _Figure) -> tuple[Driver, ...]:
-    """Return the parameters and the model error in order of importance."""
-    try:
-        from SALib.analyze import delta
-    except ImportError:
-        raise MissingError(
-            "the drivers of a difference are found by SALib, which is not installed: install capplan[sensitivity]"
-        ) from None
-    gap, repeated = _gaps(one, other)
-    if not np.all(np.isfinite(repeated)) or np.ptp(repeated) == 0:
-        return ()
-    draws, names = np.array(fitted.draws), list(fitted.names)
-    own = float(np.clip(np.var(gap) / np.var(repeated), 0, 1))  # the share of all parameters together
-    problem = {"num_vars": len(names), "names": names, "bounds": [[0, 1]] * len(names)}
-    alone = (
-        delta.analyze(problem, draws, gap, num_resamples=2, seed=1, method="sobol")["S1"]
-        if np.ptp(gap)
-        else [0.0] * len(names)
-    )
-    rows = [
-        _driver(name, own * float(np.clip(share, 0, 1)), draws[:, place], gap)
-        for place, (name, share) in enumerate(zip(names, alone, strict=True))
-    ]
-    rows.append(_driver(MODEL_ERROR, 1 - own, repeated - gap, repeated))
-    return tuple(sorted(rows, key=lambda each: -each.share))
-
-
-def _driver(name: str, share: float, along: FloatArray, gap: FloatArray) -> Driver:
-    """Return a driver, with the median differences over the draws at its low and high ends."""
-    count, order = max(int(_TAIL * len(gap)), 1), np.argsort(along)
-    low, high = (float(np.median(gap[each])) for each in (order[:count], order[-count:]))
-    return Driver(parameter=name, share=share, low=low, high=high)

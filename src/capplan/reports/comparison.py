@@ -1,4 +1,4 @@
-"""A comparison for people: differences of two layouts with their intervals, and the drivers of one difference."""
+"""A comparison for people: differences of two layouts with their intervals."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import math
 from collections.abc import Iterator
 
 from capplan.models.number_words import rate, share, significant
-from capplan.planner.compare import Comparison, Difference, Driver, Interval
-from capplan.reports.document import Block, Fact, Line, Paragraph, more, stacked, table, title
+from capplan.planner.compare import Comparison, Difference, Interval
+from capplan.reports.document import Block, Fact, Line, more, stacked, table, title
 
-_MOST_DRIVERS = 6
 _NONE = 0.002  # of a figure: a smaller difference is none
 
 
-def describe(found: Comparison, drivers: bool = False) -> Iterator[Block]:
-    """Yield the description of a comparison, on request with the drivers of a difference."""
+def describe(found: Comparison) -> Iterator[Block]:
+    """Yield the description of a comparison."""
     yield title(f"{found.system}, two layouts at {rate(found.offered_tps)} TPS peak")
     yield Line()
     for label, words in zip(("First", "Second"), found.layouts, strict=True):
@@ -29,11 +28,8 @@ def describe(found: Comparison, drivers: bool = False) -> Iterator[Block]:
         for each in found.differences
     ]
     yield table(heads, rows, stacked(heads, rows))
-    if drivers:
-        yield Line()
-        yield _drivers(found)
     yield Line()
-    yield more([*([] if drivers else ["--drivers"]), "--json"])
+    yield more(["--json"])
 
 
 def _number(value: float, unit: str) -> str:
@@ -68,17 +64,3 @@ def _signed(value: float, unit: str, step: float) -> str:
     last = max(-math.floor(math.log10(step * factor) + 1e-9), 0)
     rounded = round(value / step) * step * factor
     return f"{rounded:+,.{last}f}{' %' if unit == '1' else ''}"
-
-
-def _drivers(found: Comparison) -> Block:
-    driven = next(each for each in found.differences if each.figure == found.driven)
-    if not found.drivers:
-        return Paragraph(f"No parameter moves the difference of {found.driven}.")
-    rows = [_driver(each, driven) for each in found.drivers[:_MOST_DRIVERS]]
-    heads = [f"What drives {found.driven}", "variance", "difference where it is low, high"]
-    return table(heads, rows, [Paragraph("  ".join(row), hanging=2) for row in rows])
-
-
-def _driver(each: Driver, driven: Difference) -> list[str]:
-    low, high = (_signed(value, driven.unit, _step(driven.difference)) for value in (each.low, each.high))
-    return [each.parameter, share(each.share), f"{low}, {high}"]
