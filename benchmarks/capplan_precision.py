@@ -53,5 +53,4 @@ def _until_known(network: Network, requests: int, seed: int, processes: int) -> 
         "reached": found.precision is not None and found.precision.reached,
         "p99_s": p99.value * 1e-3,
         "half_width_s": None if p99.half_width is None else p99.half_width * 1e-3,
-        "variance_ratio": p99.variance_ratio,
     }

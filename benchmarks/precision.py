@@ -23,7 +23,7 @@ TITLES = {"mm4": "Until p99 is known within 2 %: M/M/4 at 80 % load", "busy": "T
 NOTE = (
     "How long it takes until the 95 % interval of the 99th percentile reaches no further than 2 % to either side. "
     "capplan stops by itself: seconds are those of its whole procedure (`--precision 'p99<2%'`: {replications:.0f} "
-    "replications of {each:,} requests, warm-up left out, control variates that leave {ratio:.0%} of the variance), "
+    "replications of {each:,} requests, warm-up left out), "
     "each round with another seed. Peers have no such procedure and give single values without an error; their seconds "
     "are those of as many requests in one run, *estimated* from the requests run where these were fewer. Right when "
     "p99 (the mean, where a peer gives no more) is the closed form's within four standard errors."
@@ -72,7 +72,7 @@ def _own_row(name: str, contender: Contender, answers: list[Answer]) -> Answer:
         "requests": _needed(answers),
         "needed": _needed(answers),
     }
-    row |= {key: median(answer[key] or 1.0 for answer in answers) for key in ("replications", "variance_ratio")}
+    row["replications"] = median(answer["replications"] for answer in answers)
     return row
 
 
@@ -110,11 +110,7 @@ def tables(found: dict[str, Any]) -> Iterator[tuple[str, str, list[list[str]]]]:
     """Yield title, note and cells of each table."""
     for name, rows in found.items():
         one = rows[0]
-        note = (
-            NO_CAPPLAN
-            if "wrong" in one
-            else NOTE.format(replications=one["replications"], each=one["each"], ratio=one["variance_ratio"])
-        )
+        note = NO_CAPPLAN if "wrong" in one else NOTE.format(replications=one["replications"], each=one["each"])
         head = ["", "version", "requests needed", "requests run", "seconds", "lowest to highest", f"x {one['label']}"]
         yield TITLES[name], note, [head, *(_cells(row, one.get("seconds")) for row in rows)]
 

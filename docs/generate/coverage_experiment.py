@@ -14,15 +14,14 @@ from capplan.models.language.station import Station
 from capplan.models.language.step import ForkJoin, Step, Visit
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.planner.simulate.simulate import Design, observed
-from capplan.planner.simulate.simulation import EVERY_CLASS, SampleEstimates, controls_of, read_precision_target
+from capplan.planner.simulate.simulation import EVERY_CLASS, SampleEstimates, read_precision_target
 from capplan.simulator.experiment import Configuration, Experiment, Rows
 from capplan.simulator.replications import ReplicationPlan
 from capplan.simulator.sample import Sample
 
 CHUNK = 20  # experiments that run, and are saved, at a time
 STATISTICS = ("mean", "p99")
-WAYS = ("controlled", "plain")
-COLUMNS = ("value", "half_width", "variance_ratio")
+COLUMNS = ("value", "half_width")
 
 
 @dataclass(frozen=True)
@@ -83,15 +82,13 @@ class Trial:
 
 
 def figures(plan: ReplicationPlan, design: Design) -> dict[str, float | None]:
-    """Return a row: the replications, and `COLUMNS` of each way and statistic, in seconds."""
+    """Return a row: the replications, and `COLUMNS` of each statistic, in seconds."""
     sample = Sample(tuple(observed(plan, design)), design.horizon)
     row: dict[str, float | None] = {"replications": len(sample.runs)}
-    for way, controls in zip(WAYS, (controls_of(sample, plan.network), None), strict=True):
-        for statistic in STATISTICS:
-            found = SampleEstimates(sample, controls).latency(EVERY_CLASS, statistic)
-            width = None if found.half_width is None else found.half_width / 1e3
-            cells = found.value / 1e3, width, found.variance_ratio
-            row |= {f"{way} {statistic} {name}": cell for name, cell in zip(COLUMNS, cells, strict=True)}
+    for statistic in STATISTICS:
+        found = SampleEstimates(sample).latency(EVERY_CLASS, statistic)
+        cells = found.value / 1e3, None if found.half_width is None else found.half_width / 1e3
+        row |= {f"{statistic} {name}": cell for name, cell in zip(COLUMNS, cells, strict=True)}
     return row
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from coverage_experiment import EXPERIMENT, STATISTICS, SYSTEMS, WAYS, Trial, Trials
+from coverage_experiment import COLUMNS, EXPERIMENT, STATISTICS, SYSTEMS, Trial, Trials
 from scipy.stats import binomtest
 
 from capplan.simulator.experiment import ExperimentProgress, Rows, open_store, perform
@@ -44,7 +44,6 @@ def trials() -> Iterator[tuple[str, Trials]]:
 def summary(procedure: str, trials: Trials, rows: Rows) -> dict[str, Any]:
     """Summarise the experiments of a trial; the first is kept so that a test can repeat it."""
     trial, truth = trials.trial, SYSTEMS[trials.trial.system].truth
-    ways = WAYS if any(row["controlled mean variance_ratio"] for row in rows) else WAYS[1:]
     return {
         "procedure": procedure,
         "trial": vars(trial),
@@ -52,17 +51,15 @@ def summary(procedure: str, trials: Trials, rows: Rows) -> dict[str, Any]:
         "mean_replications": round(float(np.mean([row["replications"] for row in rows])), 1),
         "first": rows[0],
         "intervals": [
-            {"statistic": statistic, "controls": way == WAYS[0], **_held(rows, way, statistic, vars(truth)[statistic])}
-            for statistic in STATISTICS
-            for way in ways
+            {"statistic": statistic, **_held(rows, statistic, vars(truth)[statistic])} for statistic in STATISTICS
         ],
     }
 
 
-def _held(rows: Rows, way: str, statistic: str, truth: float) -> dict[str, Any]:
+def _held(rows: Rows, statistic: str, truth: float) -> dict[str, Any]:
     """Return how many intervals contain the truth, with their mean width and bias."""
-    columns = [f"{way} {statistic} {name}" for name in ("value", "half_width", "variance_ratio")]
-    value, width, ratio = (np.array([row[column] for row in rows], dtype=np.float64) for column in columns)
+    columns = [f"{statistic} {name}" for name in COLUMNS]
+    value, width = (np.array([row[column] for row in rows], dtype=np.float64) for column in columns)
     above, below = int((value - width > truth).sum()), int((value + width < truth).sum())
     held = int((np.abs(value - truth) <= width).sum())
     return {
@@ -73,7 +70,6 @@ def _held(rows: Rows, way: str, statistic: str, truth: float) -> dict[str, Any]:
         "half_width": _rounded(np.nanmean(width / value)),
         "bias": _rounded(value.mean() / truth - 1),
         "scatter": _rounded(value.std(ddof=1) / truth),
-        "variance_ratio": None if np.isnan(ratio).all() else _rounded(np.nanmean(ratio)),
     }
 
 

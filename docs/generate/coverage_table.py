@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 HEADS = {
-    "replications": ("system", "requests", "figure", "controls", "contain the truth", "half-width", "variance ratio"),
-    "short replications": ("system", "requests", "figure", "controls", "contain the truth", "half-width"),
+    "replications": ("system", "requests", "figure", "contain the truth", "half-width"),
+    "short replications": ("system", "requests", "figure", "contain the truth", "half-width"),
     "one run": ("system", "requests", "figure", "contain the truth", "half-width"),
     "precision": ("system", "requests", "precision", "replications", "figure", "contain the truth", "half-width"),
 }
-NUMBERS = ("requests", "replications", "half-width", "variance ratio")
+NUMBERS = ("requests", "replications", "half-width")
 
 
 def tables(result: dict[str, Any]) -> dict[str, str]:
@@ -32,20 +32,15 @@ def _table(result: dict[str, Any], procedure: str) -> str:
 
 
 def _rows(trial: dict[str, Any]) -> Iterator[dict[str, str]]:
-    """Yield the cells of a trial; with a precision, only those with controls, which the precision is about."""
+    """Yield the cells of a trial."""
     for each in trial["intervals"]:
-        if trial["trial"]["precision"] and not each["controls"]:
-            continue
         held, low, high = (f"{100 * share:.1f}" for share in each["coverage"])
-        ratio = each["variance_ratio"]
         yield {
             "system": trial["trial"]["system"],
             "requests": f"{trial['trial']['requests']:,}",
             "precision": trial["trial"]["precision"],
             "replications": f"{trial['mean_replications']:.1f}",
             "figure": each["statistic"],
-            "controls": "yes" if each["controls"] else "no",
             "contain the truth": f"**{held} %** ({low} to {high})",
             "half-width": f"{each['half_width']:.1%}".replace("%", " %"),
-            "variance ratio": "" if ratio is None else f"{ratio:.2f}",
         }

@@ -27,7 +27,6 @@ from capplan.simulator.sample import (
     GROWTH,
     NOTHING,
     Sample,
-    difference,
     observe,
     parse_precision,
     replications_needed,
@@ -194,22 +193,6 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
         found = Sample((seen,), "steady").interval(mean_s)
         inside += found.low < 5.0 < found.high
     assert 170 <= inside < 200
-
-
-def test_common_random_numbers_tell_variants_apart() -> None:
-    """A server that is 2 % faster: the difference is lost in the scatter of either, and clear between them."""
-    faster = replace(network(Visit("server", Exponential(0.98))), traffic=Open(0.8, {"ask": 1.0}))
-    made = (simulate(faster, 5000.0, seed=11, replication=n) for n in range(8))
-    quick = Sample(tuple(observe(each, parts=False) for each in made), "steady")
-    found = difference(sample(8), quick, mean_s)
-
-    exact = 1 / (1 - 0.8) - 0.98 / (1 - 0.98 * 0.8)
-    assert found.difference.low < exact < found.difference.high
-    assert found.difference.half_width < sample(8).interval(mean_s).half_width / 5  # type: ignore[operator]  # both have one
-    assert found.variance_ratio is not None
-    assert found.variance_ratio < 0.02
-    with pytest.raises(InputError):
-        difference(sample(3), quick, mean_s)
 
 
 def test_only_replications_are_a_sample() -> None:

@@ -276,8 +276,6 @@ def notes(simulation: Simulation) -> Iterator[str]:
             + " of the requests were dropped or timed out; latencies are of the rest. A"
             " failed request ends its session, whose remaining requests never arrive."
         )
-    if simulation.controls:
-        yield _controls_note(simulation)
     if simulation.precision is not None:
         yield _precision_note(simulation, simulation.precision)
 
@@ -325,18 +323,6 @@ def _overload_note(verdict: str) -> str:
             "simulated time and grow with it."
         )
     return "The run is too short to tell whether the backlog grows without bound: simulate longer (--duration)."
-
-
-def _controls_note(simulation: Simulation) -> str:
-    latency = simulation.classes[EVERY_CLASS].latency_ms.intended
-    ratios = {"mean": latency.mean.variance_ratio, "p99": latency.p99.variance_ratio}
-    if latency.mean.variance_ratio is None:
-        return "There was no latency to correct by control variates."
-    shown = ", ".join(f"{ratio:.2f} ({name})" for name, ratio in ratios.items() if ratio is not None)
-    return (
-        f"Control variates with exactly known means ({' and '.join(simulation.controls)}) reduce the variance of "
-        f"latencies by these factors: {shown}."
-    )
 
 
 def _precision_note(simulation: Simulation, precision: PrecisionReached) -> str:

@@ -17,7 +17,6 @@ from capplan.simulator.output import (
     BATCHES,
     ConfidenceInterval,
     Drift,
-    PairedDifference,
     Truncation,
     backlog_drift,
     batch_length,
@@ -25,7 +24,6 @@ from capplan.simulator.output import (
     mser,
     of_parts,
     of_replications,
-    paired_difference,
 )
 from capplan.simulator.results.run import Run, concatenated, condensed_run, windowed
 
@@ -240,35 +238,6 @@ class Sample:
         length = self.observations[0].interval_s
         found = [backlog_drift(rows[:, kind], length, offered_per_s) for kind in range(2)]
         return max(found, key=lambda drift: (drift.verdict == "overloaded", drift.growth.value))
-
-
-def difference(first: Sample, second: Sample, figure: Statistic) -> PairedDifference:
-    """Return the difference of a statistic between two variants, first minus second, replication by replication.
-
-    Equal seeds give both the same arrivals and demands (common random numbers), so a difference is known much more
-    precisely than either statistic.
-
-    Parameters
-    ----------
-    first, second : Sample
-        Replications with the same seeds and numbers.
-    figure : callable
-        Takes a run and returns the statistic.
-
-    Returns
-    -------
-    PairedDifference
-        First minus second.
-
-    Raises
-    ------
-    InputError
-        When the seeds or replication numbers differ.
-    """
-    numbers = [[(run.seed, run.replication) for run in sample.runs] for sample in (first, second)]
-    if numbers[0] != numbers[1]:
-        raise InputError("the two samples have different random numbers: run both with the same seed and replications")
-    return paired_difference(first.each(figure), second.each(figure))
 
 
 def _overlapping(run: Run) -> list[Run]:

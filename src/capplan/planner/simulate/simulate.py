@@ -34,7 +34,6 @@ from capplan.planner.simulate.simulation import (
     Simulation,
     WarmupSource,
     as_they_are,
-    controls_of,
     read_precision_target,
 )
 from capplan.simulator.engine import Progress
@@ -275,12 +274,12 @@ def enough(plan: ReplicationPlan, design: Design, seen: Sequence[Observation], r
     backlog = _backlog(plan, sample)
     if backlog is not None and backlog.verdict == "overloaded":
         return len(seen)
-    found = _widest(_figures(plan, sample, reported), design.precision)
+    found = _widest(_figures(sample, reported), design.precision)
     return replications_needed(found, len(seen), design.precision.relative, plan.replications)
 
 
-def _figures(plan: ReplicationPlan, sample: Sample, reported: Reported | None) -> SampleEstimates:
-    return SampleEstimates(sample, controls_of(sample, plan.network), reported)
+def _figures(sample: Sample, reported: Reported | None) -> SampleEstimates:
+    return SampleEstimates(sample, reported)
 
 
 def _widest(figures: SampleEstimates, target: PrecisionTarget) -> ConfidenceInterval:
@@ -312,7 +311,7 @@ def summed_up(
         The runs.
     """
     sample, traffic = Sample(tuple(seen), design.horizon), plan.network.traffic
-    figures = _figures(plan, sample, subject.reported)
+    figures = _figures(sample, subject.reported)
     together = sample.together
     return Simulation(
         target=target,
@@ -336,7 +335,6 @@ def summed_up(
         station_kinds=figures.station_kinds(),
         pools={name: figures.of_pool(name) for name in together.pools},
         pool_kinds=figures.pool_kinds(),
-        controls=figures.controls.names if figures.controls else (),
         version=version("capplan"),
     )
 

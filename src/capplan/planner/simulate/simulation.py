@@ -1,4 +1,4 @@
-"""The answer of `simulate`: the contract `capplan.simulation/3`, as frozen data and as JSON.
+"""The answer of `simulate`: the contract `capplan.simulation/4`, as frozen data and as JSON.
 
 Latencies are in milliseconds, rates per second, utilisations are shares from 0 to 1. The figures are those of one set
 of parameters, and the same for both engines, so neither the engine nor its speed stands here.
@@ -12,21 +12,17 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache, reduce
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from capplan.layout.solution import kind_of
-from capplan.models.errors import InputError, RefusedError, nearest
-from capplan.models.language.network import Network
-from capplan.models.language.traffic import Open, Trace
-from capplan.models.language.units import FloatArray
+from capplan.models.errors import InputError, nearest
 from capplan.models.results import STATISTICS
-from capplan.models.solver.analytic import Analysis
 from capplan.models.verb_answer import VerbAnswer
-from capplan.simulator.output import ConfidenceInterval, controlled
+from capplan.simulator.output import ConfidenceInterval
 from capplan.simulator.results.run import ClassReport, Clock, PoolReport, Run, StationReport
-from capplan.simulator.sample import FIRST, Sample, Statistic, parse_precision
+from capplan.simulator.sample import Sample, Statistic, parse_precision
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -54,13 +50,10 @@ class Estimate:
         Half-width of the 95 % interval (Student's t): between replications, or where there are fewer than five of the
         steady state, between overlapping batches of their time. Of a percentile it is at least 0.4 %, the resolution
         of the histogram. Null where there are too few observations.
-    variance_ratio
-        Variance of the figure with control variates over that without; null where there are none.
     """
 
     value: float
     half_width: float | None
-    variance_ratio: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -406,13 +399,11 @@ class Simulation(VerbAnswer):
         What pools did, by name.
     pool_kinds
         What pools of a kind did, the most used one first.
-    controls
-        Control variates that narrow the intervals of latencies: quantities whose means are known exactly.
     version
         The version of capplan.
     """
 
-    SCHEMA = "capplan.simulation/3"
+    SCHEMA = "capplan.simulation/4"
     UNBOUNDED = (("Estimate", "value"), ("PrecisionReached", "relative"))
 
     target: str
@@ -436,7 +427,6 @@ class Simulation(VerbAnswer):
     station_kinds: Mapping[str, StationKind]
     pools: Mapping[str, PoolFigures]
     pool_kinds: Mapping[str, PoolKind]
-    controls: tuple[str, ...]
     version: str
 
     def to_frame(self) -> DataFrame:
@@ -567,28 +557,6 @@ def _added(one: ClassReport, other: ClassReport) -> ClassReport:
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 FEWEST = 5  # requests (latencies beyond a percentile) in the mean part: with fewer their variance is unknown
 RULE_OF_THREE = 3.0  # nothing in n independent trials: with 95 % confidence the share is at most 3 / n
-IMPOSSIBLE = 4.0  # standard errors: with ten replications that happens once in 300 samples
-SMALLEST_LOAD = 0.05  # of a station that may tell anything about latencies
-Control = tuple[str, FloatArray, float]
-
-
-@dataclass(frozen=True, eq=False)
-class Controls:
-    """Control variates: quantities with known means, as every run measured them.
-
-    Attributes
-    ----------
-    names
-        What they are, in plain words.
-    seen
-        Shape (replications, controls).
-    expected
-        Their means; shape (controls,).
-    """
-
-    names: tuple[str, ...]
-    seen: FloatArray
-    expected: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -599,14 +567,11 @@ class SampleEstimates:
     ----------
     sample
         The runs.
-    controls
-        Control variates for latencies; None where there are none.
     reported
         The reported classes; None where they are those of the network.
     """
 
     sample: Sample
-    controls: Controls | None = None
     reported: Reported | None = None
 
     def _report(self, run: Run, name: str) -> ClassReport:
@@ -662,12 +627,12 @@ class SampleEstimates:
         """Return the mean or a percentile of a class's latencies (`*`: all classes), in milliseconds."""
         if statistic == "mean":
             completed = self._report(self.sample.together, name).completed
-            return self._controlled(lambda run: self._report(run, name).latency(clock).mean_s * 1e3, completed)
+            return self.estimate(lambda run: self._report(run, name).latency(clock).mean_s * 1e3, completed)
         figure = self._quantile_ms(name, QUANTILES[statistic], clock)
         if not self._tells(name, QUANTILES[statistic]):
             value = self.sample.interval(figure).value  # too few beyond it for an interval, not for a look
             return Estimate(value, None)
-        found = self._controlled(figure, self._report(self.sample.together, name).completed)
+        found = self.estimate(figure, self._report(self.sample.together, name).completed)
         if found.half_width is None:
             return found
         return replace(found, half_width=max(found.half_width, found.value * FINEST))  # runs may share a bin
@@ -697,13 +662,6 @@ class SampleEstimates:
         found = _estimate(self.sample.interval(figure))
         count = self.sample.together.report().started if seen is None else seen
         return found if count >= FEWEST * self.sample.parts else replace(found, half_width=None)
-
-    def _controlled(self, figure: Statistic, seen: int) -> Estimate:
-        if self.controls is None:
-            return self.estimate(figure, seen)
-        value = figure(self.sample.together)
-        found = controlled(self.sample.each(figure), self.controls.seen, self.controls.expected, value=value)
-        return replace(_estimate(found.interval), variance_ratio=found.variance_ratio)
 
     def of_station(self, name: str) -> StationFigures:
         """Return the estimates of a station."""
@@ -806,63 +764,3 @@ def _weighted(pairs: Iterable[tuple[float, int]]) -> float:
     """Return the weighted mean; nan if all weights are 0."""
     seen = [(figure, count) for figure, count in pairs if count]
     return sum(figure * count for figure, count in seen) / sum(count for _, count in seen) if seen else math.nan
-
-
-def controls_of(sample: Sample, network: Network) -> Controls | None:
-    """Return a sample's control variates; None if no mean is known exactly or there are too few replications.
-
-    There is one: the utilisation of the busiest kind of station that requests wait for, which reflects both rate and
-    service demand, or the offered rate where the analytic solver does not know that utilisation exactly. A second one
-    would cost a degree of freedom and add next to nothing.
-
-    No mean is known exactly where requests failed or were retried (a failed request ends its session), where background
-    work was dropped, where a timeline or a trace drives the traffic, or over a finite horizon, which starts empty. A
-    control is also rejected when its own mean is impossibly far off, as with sessions as long as the runs.
-    """
-    traffic = network.traffic
-    if sample.horizon != "steady" or len(sample.runs) < FIRST or not _is_stationary(network):
-        return None
-    if _lost_anything(sample.together):
-        return None
-    rate = float(np.max(cast("Open", traffic).rate_per_s))
-    name, each, expected = _utilisation(sample, network, rate) or _offered(sample, rate)
-    error = float(each.std(ddof=1)) / len(each) ** 0.5
-    if not abs(each.mean() - expected) <= IMPOSSIBLE * error:
-        return None
-    return Controls((name,), each[:, np.newaxis], np.array([expected]))
-
-
-def _is_stationary(network: Network) -> bool:
-    traffic = network.traffic
-    return isinstance(traffic, Open) and not isinstance(traffic.arrivals, Trace) and not network.timeline.events
-
-
-def _lost_anything(seen: Run) -> bool:
-    requests = seen.report()
-    drops = sum(each.drops for each in seen.stations.values()) + sum(each.drops for each in seen.pools.values())
-    return requests.completed < requests.started or requests.retries > 0 or drops > 0
-
-
-def _offered(sample: Sample, rate: float) -> Control:
-    return "offered rate", sample.each(lambda run: run.report().started / run.window_s), rate
-
-
-def _utilisation(sample: Sample, network: Network, rate: float) -> Control | None:
-    try:
-        analysis = Analysis(network)
-        felt = by_kind(name for names, time in analysis.path_times_s.items() if np.median(time) > 0 for name in names)
-    except RefusedError:
-        return None
-    kinds, loads = by_kind(sample.together.stations), by_kind(analysis.demands)
-    known = {
-        kind: sum(float(analysis.load(name)[0]) * analysis.members[name] for name in loads[kind]) / len(kinds[kind])
-        for kind in felt
-    }
-    busiest = max(known, key=lambda kind: known[kind], default="")
-    if not SMALLEST_LOAD < (expected := known.get(busiest, 0.0) * rate) < 1:
-        return None
-
-    def mean(run: Run) -> float:
-        return float(np.mean([run.stations[name].utilisation for name in kinds[busiest]]))
-
-    return f"utilisation of {busiest}", sample.each(mean), expected
