@@ -35,7 +35,7 @@ def validate_(
         typer.Option(
             "--report",
             metavar="FOLDER",
-            help="Write validation.md and validation.html there (with --live: live-validation.md, its pictures and "
+            help="Write validation.md and validation.html there (with --live: live-validation.md and its "
             "tables); the folder is made if need be.",
         ),
     ] = None,
@@ -156,7 +156,7 @@ def run_live(*, quick: bool, hosts: Path | None, report: Path | None, as_json: b
     with working() as progress:
         found = run.validate_live(asked, clusters, folder, progress, where)
     if report is not None:
-        from capplan.reports.live import write_page  # plotly is slow to import
+        from capplan.reports.live import write_page
 
         write_page(found, folder, report)
     if as_json:

@@ -297,22 +297,8 @@ def write(path: Path, name: str, draw: Callable[[bool], go.Figure]) -> None:
     InputError
         When the file cannot be written or the picture cannot be drawn.
     """
-    write_figure(draw(is_page(path)), name, path)
-
-
-def write_figure(figure: go.Figure, title: str, path: Path) -> None:
-    """Write a figure to a file atomically; the same figure gives the same bytes.
-
-    Raises
-    ------
-    InputError
-        When the file cannot be written or the picture cannot be drawn.
-    """
-    if is_page(path):
-        replace_file(path, page(figure, title))
-    else:
-        drawn = _drawn(figure, path)
-        replace_file(path, drawn)
+    figure = draw(is_page(path))
+    replace_file(path, page(figure, name) if is_page(path) else _drawn(figure, path))
 
 
 def page(figure: go.Figure, title: str) -> str:
@@ -330,16 +316,6 @@ def page(figure: go.Figure, title: str) -> str:
     style = _STYLE.format(light=LIGHT.layout.paper_bgcolor, dark=DARK.layout.paper_bgcolor)
     head = f'<head><title>{escape(title)}</title><meta name="viewport" content="width=device-width">'
     return text.replace("<head>", f"{head}<style>{style}</style>", 1)
-
-
-def ratio_axes(figure: go.Figure, names: Sequence[str], ticks: Sequence[float]) -> None:
-    """Set the axes of a figure with one line per name, at the ratio of predicted to measured."""
-    figure.update_xaxes(
-        title_text="predicted over measured", type="log", tickvals=ticks, ticktext=[f"{each:g}" for each in ticks]
-    )
-    figure.update_yaxes(
-        categoryorder="array", categoryarray=names[::-1], automargin=True, tickfont={"size": SMALL_SIZE}, dtick=1
-    )
 
 
 def _drawn(figure: go.Figure, path: Path) -> bytes:
