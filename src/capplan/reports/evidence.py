@@ -19,17 +19,13 @@ from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.table import UNITS, Evidence, Source, layout_text
 from capplan.models.errors import InputError
 from capplan.models.language.per_dc import per_dc_text
-from capplan.reports import Later
+from capplan.reports import figure as look
 from capplan.reports.document import Block, Cell, Column, Line, Paragraph, Table, grid, heading, ruled, table, texts
+from capplan.reports.figure import go
 from capplan.reports.numbers import many
 
 if TYPE_CHECKING:
     import pandas as pd
-    import plotly.graph_objects as go
-
-    from capplan.reports import figure as look
-else:
-    go, look = Later("plotly.graph_objects"), Later("capplan.reports.figure")
 
 STATISTICS = {name.removeprefix("latency_").removesuffix("_ms"): name for name in LATENCIES}
 """Columns of latencies by the names of their statistics."""

@@ -8,18 +8,29 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from html import escape
+from importlib import import_module
 from pathlib import Path
-from typing import Any
-
-import plotly.graph_objects as go
-from plotly.subplots import make_subplots
+from typing import TYPE_CHECKING, Any
 
 from capplan.models.errors import InputError, MissingError
 from capplan.models.files import replace_file
 from capplan.models.results import Band
 
-__all__ = ["make_subplots"]
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+else:
+
+    class _Later:
+        """plotly.graph_objects, imported on first use, because it is slow to import and most answers draw nothing."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(import_module("plotly.graph_objects"), name)
+
+    go = _Later()
+
+__all__ = ["go"]
 
 # Colours distinguishable with any colour vision (Okabe and Ito 2008), readable on light and dark, then dashes.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F")
@@ -89,9 +100,23 @@ def _template(ink: str, paper: str, grid: str, button: str) -> go.layout.Templat
     )
 
 
-LIGHT = _template(INK, PAPER, GRID, PAPER)
-DARK = _template("#DDDDDD", "#16181C", "#34373D", "#16181C")
-"""The look on paper and on a dark screen; a page changes between them, so no figure sets these colours itself."""
+@cache
+def light() -> go.layout.Template:
+    """Return the look on paper; a page changes between this and `_dark`, so no figure sets these colours itself."""
+    return _template(INK, PAPER, GRID, PAPER)
+
+
+@cache
+def _dark() -> go.layout.Template:
+    """Return the look on a dark screen."""
+    return _template("#DDDDDD", "#16181C", "#34373D", "#16181C")
+
+
+def make_subplots(**layout: Any) -> go.Figure:
+    """Return an empty figure with several panels; see `plotly.subplots.make_subplots`."""
+    from plotly.subplots import make_subplots as made  # slow to import
+
+    return made(**layout)
 
 
 def small(text: str) -> str:
@@ -151,7 +176,7 @@ def frame(
     top = toolbar + title_pixels(lines) + above
     height = top + inner + below
     figure.update_layout(
-        template=LIGHT,
+        template=light(),
         height=height,
         margin={"l": 20, "r": 16, "t": top, "b": below},
         title=title(name, lines, height, toolbar),
@@ -303,7 +328,7 @@ def write(path: Path, name: str, draw: Callable[[bool], go.Figure]) -> None:
 
 def page(figure: go.Figure, title: str) -> str:
     """Return a self-contained page with a figure that fills its width and follows the reader's light or dark mode."""
-    looks = json.dumps([each.to_plotly_json() for each in (LIGHT, DARK)], sort_keys=True)
+    looks = json.dumps([each.to_plotly_json() for each in (light(), _dark())], sort_keys=True)
     text = str(
         figure.to_html(
             include_plotlyjs=True,
@@ -313,7 +338,7 @@ def page(figure: go.Figure, title: str) -> str:
             post_script=_DARK_SCREEN.format(looks=looks, id=_ID),
         )
     )
-    style = _STYLE.format(light=LIGHT.layout.paper_bgcolor, dark=DARK.layout.paper_bgcolor)
+    style = _STYLE.format(light=light().layout.paper_bgcolor, dark=_dark().layout.paper_bgcolor)
     head = f'<head><title>{escape(title)}</title><meta name="viewport" content="width=device-width">'
     return text.replace("<head>", f"{head}<style>{style}</style>", 1)
 

@@ -77,7 +77,7 @@ def one_latency(
         **look.latency_axis(f"{name} [ms]"), range=[math.log10(lowest / 1.5), math.log10(highest * 1.5)]
     )
     figure.update_layout(
-        template=look.LIGHT,
+        template=look.light(),
         height=HEIGHT,
         shapes=shapes,
         margin={"l": 60, "r": 16, "t": 40, "b": 56},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from capplan.models.number_words import rate, share, significant, tenths_of_percent
 from capplan.models.results import Outage, Relief
@@ -18,16 +18,10 @@ from capplan.planner.outages.outages_answer import (
     SeriesBand,
     Transient,
 )
-from capplan.reports import Later
+from capplan.reports import figure as look
 from capplan.reports.document import Block, Fact, Line, Paragraph, Table, more, stacked, table, title
+from capplan.reports.figure import go
 from capplan.reports.numbers import NOT_MODELLED, banded, given, plural, two_digits
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
-    from capplan.reports import figure as look
-else:
-    go, look = Later("plotly.graph_objects"), Later("capplan.reports.figure")
 
 _RATES = {"completed_per_s": ("completed", 0), "retries_per_s": ("retries", 4), "unanswered_per_s": ("unanswered", 1)}
 _LATENCIES = {"p99_ms": ("p99", 0), "p50_ms": ("p50", 2)}

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -34,18 +34,12 @@ from capplan.models.verdict import answer as answer_at
 from capplan.planner.predict.prediction import Limit, Offered, Prediction, statistics
 from capplan.planner.predict.promises import Promise
 from capplan.planner.sweep import AnalyticPoints, rate_fields
-from capplan.reports import Later
+from capplan.reports import figure as look
 from capplan.reports.document import Block, Fact, Line, Paragraph, Table, more, table, title
+from capplan.reports.figure import go
 from capplan.reports.numbers import NOT_MODELLED, Format, banded, ends, given, share_band, two_digits
 from capplan.reports.outages import left_by
 from capplan.reports.screen import LABEL
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
-    from capplan.reports import figure as look
-else:
-    go, look = Later("plotly.graph_objects"), Later("capplan.reports.figure")
 
 LOADS = 25
 DRAWS = 64  # of 512: medians within 1 %, see `sweep`

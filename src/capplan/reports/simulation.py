@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,19 +25,13 @@ from capplan.planner.simulate.simulation import (
     StationKind,
     report,
 )
-from capplan.reports import Later
+from capplan.reports import figure as look
 from capplan.reports.document import Block, Cell, Column, Fact, Line, Paragraph, Table, heading, ruled
+from capplan.reports.figure import go
 from capplan.reports.numbers import Format, given, percent, two_digits
 from capplan.simulator.results.histogram import Histogram
 from capplan.simulator.results.run import Mark, Run
 from capplan.simulator.sample import Sample
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
-    from capplan.reports import figure as look
-else:
-    go, look = Later("plotly.graph_objects"), Later("capplan.reports.figure")
 
 SHADES = {"pause": "rgba(213, 94, 0, 0.30)", "background": "rgba(86, 180, 233, 0.25)"}
 MOST_LINES = 6  # of kinds of stations and pools

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -31,18 +31,12 @@ from capplan.planner.size.sizing import (
     nothing_found,
 )
 from capplan.planner.sweep import rate_fields
-from capplan.reports import Later
+from capplan.reports import figure as look
 from capplan.reports.demand import until
 from capplan.reports.document import Block, Fact, Line, Table, more, stacked, table, title
+from capplan.reports.figure import go
 from capplan.reports.numbers import listed, plural
 from capplan.systems.registry import documented_names, resolve, scenario, system
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
-    from capplan.reports import figure as look
-else:
-    go, look = Later("plotly.graph_objects"), Later("capplan.reports.figure")
 
 _ROW, _BOTTOM, _ENTRY = 64, 58, 22  # pixels
 _LABEL = 26  # characters of a line

@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from capplan.layout.system import System
 from capplan.models.number_words import rate, share, significant
@@ -16,16 +16,10 @@ from capplan.models.objective import parse
 from capplan.models.results import STATISTICS
 from capplan.models.solver.operating_point import MAX_DROP_RATE
 from capplan.planner.sweep import CLIENTS, SweepPoint, band_columns, column_of, columns_of, layout_options
-from capplan.reports import Later
+from capplan.reports import figure as look
 from capplan.reports.document import Block, Cell, Column, Line, Paragraph, Table, ruled, texts
+from capplan.reports.figure import go
 from capplan.reports.numbers import Format, given
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
-    from capplan.reports import figure as look
-else:
-    go, look = Later("plotly.graph_objects"), Later("capplan.reports.figure")
 
 MOST_LINES = 3  # of a panel, with bands that can be told apart
 MOST_CAPACITIES = 8  # lines of the panel of capacities
