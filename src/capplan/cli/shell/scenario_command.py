@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from inspect import Parameter, Signature
@@ -18,7 +17,7 @@ from capplan.cli.shell.messages import say
 from capplan.cli.shell.target import is_network, read_target, scenario_type
 from capplan.models.errors import InputError
 from capplan.models.language.per_dc import is_per_dc
-from capplan.models.language.scenario import Option, S, Scenario, changed, defaults_of, options_of, unit_keys
+from capplan.models.language.scenario import Option, S, Scenario, changed, defaults_of, options_of
 from capplan.models.language.units import parse_count
 from capplan.planner.network_question import NetworkQuestion
 from capplan.systems.registry import DEFAULT, every_system, names, system
@@ -100,8 +99,6 @@ def _say_what_is_left_out(path: Path, demand: Demand, found: Mapping[str, Any]) 
 _SCENARIO = "capplan.scenario"  # key of the scenario type in a context
 _GIVEN = "capplan.given"  # key of the options that were given
 _DEMAND = "capplan.demand"  # key of the demand that was given
-_BETWEEN_VALUES = re.compile(r"(,|\.\.|:)")  # of a list or range
-_BARE = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
 
 
 class ScenarioCommand(TyperCommand):
@@ -204,14 +201,6 @@ def _taken(scenario: type[Scenario], parameters: dict[str, Any]) -> dict[str, An
     """Remove the scenario's options from a command's parameters; return those that were given, by field."""
     options = options_of(scenario)
     taken = {field: parameters.pop(field, None) for field in options}
-    for key, (field, unit) in unit_keys(scenario).items():
-        text = parameters.pop(key, None)
-        if text is None:
-            continue
-        for other in (field, *options[field].replaces):
-            if taken[other] is not None:
-                raise InputError(f"{flag(key)} and {flag(other)} exclude each other: give one of them")
-        taken[field] = _in_unit(text, unit)
     return {field: _recorded(field, value) for field, value in taken.items() if value is not None and value != ()}
 
 
@@ -225,11 +214,6 @@ def _recorded(field: str, value: Any) -> Any:
     for each in (f"{value}: {found}", *remarks):
         say(each)
     return str(found)
-
-
-def _in_unit(text: str, unit: str) -> str:
-    """Return values, lists and ranges with a unit appended to each bare number."""
-    return "".join(f"{part}{unit}" if _BARE.fullmatch(part) else part for part in _BETWEEN_VALUES.split(text))
 
 
 def _values_taken(parameters: Sequence[Any]) -> dict[str, bool]:
@@ -278,7 +262,6 @@ def _click_options(scenario: type[Scenario], ranges: bool) -> list[Any]:
     """Return a scenario's options as click parameters."""
     hints = get_type_hints(scenario)
     declared = [_parameter(name, option, hints[name], ranges) for name, option in options_of(scenario).items()]
-    declared += [_hidden(key) for key in unit_keys(scenario)]
 
     def carrier(**_: Any) -> None:
         """Carry the options: typer derives them from a signature."""
@@ -321,12 +304,6 @@ def _parameter(field: str, option: Option, hint: Any, ranges: bool) -> Parameter
     return Parameter(field, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[annotation, declared])
 
 
-def _hidden(key: str) -> Parameter:
-    """Return the option for a key with a unit in its name; hidden in the help, which shows one way per field."""
-    declared = typer.Option(hidden=True)
-    return Parameter(key, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[str | None, declared])
-
-
 def flag(name: str) -> str:
     """Return an option as typed: `--cass-nodes`."""
     return f"--{name.replace('_', '-')}"
@@ -355,14 +332,11 @@ def _usual(default: Any) -> str:
     return f" ({'on' if default is True else default})"
 
 
-def _option_names(scenario: type[Scenario]) -> list[str]:
-    return [*options_of(scenario), *unit_keys(scenario)]
-
-
 def _refuse_foreign(scenario: type[Scenario] | None, option: str) -> None:
     """Refuse an option that belongs to other systems only, naming them; a network has no such options."""
     name = option.removeprefix("--").removeprefix("no-").replace("-", "_")
-    others = [each.name for each in every_system() if name in _option_names(each.scenario)]
+    scenarios: dict[str, type[Scenario]] = {each.name: each.scenario for each in every_system()}
+    others = [its for its, kind in scenarios.items() if name in options_of(kind)]
     if not others:
         return
     *most, last = others
