@@ -86,4 +86,3 @@ def test_the_audit_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     jsonschema.validate(whole, Audit.json_schema())
     assert len(rows) == len(whole["findings"]) == len(report.findings)
     assert whole["data_hash"] == report.data_hash
-    assert len(whole["worker_gaps"]) == len(report.worker_gaps)

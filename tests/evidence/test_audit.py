@@ -106,22 +106,6 @@ def test_littles_interval_is_the_product_of_the_roundings() -> None:
     assert expected.high == pytest.approx(7100 * (2.75 + 7 * 4.25) / 8000)
 
 
-@pytest.mark.parametrize(
-    ("scenario", "hold_ms"),
-    [
-        ("TS1", 32 / 7 - 3.8125),
-        ("TS2", 28 / 3.6 - 4.375),
-        ("TS3", 20 / 2.5 - 5.75),
-        ("TS4", 15 / 1.75 - 5.75),
-        ("TS4-LDAP", 15 / 1.75 - 7.75),
-    ],
-)
-def test_workers_would_have_to_be_held_longer_by_another_time_in_each_scenario(scenario: str, hold_ms: float) -> None:
-    (gap,) = (gap for gap in REPORTS["openprovider"].worker_gaps if gap.scenario == scenario)
-    assert gap.extra_hold_s.value * 1e3 == pytest.approx(hold_ms)
-    assert gap.ratio.value > 1
-
-
 ONE_ROW = re.compile(r"\[([\w.-]+)\]")
 
 

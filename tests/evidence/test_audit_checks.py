@@ -91,16 +91,6 @@ def test_a_law_about_a_series_names_the_figures_that_break_it(rule: str, rows: t
     assert finding.sentence == " ".join(row[-1] for row in rows)
 
 
-def test_busy_workers_are_held_against_littles_law() -> None:
-    text = """
-    workers = { each.n = ["a"], scenario = "test {n}", rate = "[r.rate]", time = "[r.time]", busy = "[r.busy]" }
-    """
-    (gap,) = audited(text, rate=10, time=2, busy=25).worker_gaps
-    assert (gap.scenario, gap.figures) == ("test a", ("r.rate", "r.time", "r.busy"))
-    assert (gap.expected.value, gap.expected.low, gap.expected.high) == (20, 9.5 * 1.5, 10.5 * 2.5)
-    assert (gap.ratio.value, gap.extra_hold_s.value, gap.extra_workers.value) == pytest.approx((1.25, 0.5, 5))
-
-
 @pytest.mark.parametrize(
     "text",
     [

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from capplan.evidence.audit.audit import Audit, Missing, audit_load_tests
-from capplan.evidence.audit.finding import Finding, shown
+from capplan.evidence.audit.finding import Finding
 from capplan.evidence.audit.load_tests import LAYOUT, MeasuredRow
 from capplan.evidence.import_files import FileReport, Import
 from capplan.evidence.load_test_row import LATENCIES
@@ -20,7 +20,7 @@ from capplan.evidence.table import UNITS, Evidence, Source, layout_text
 from capplan.models.errors import InputError
 from capplan.models.language.per_dc import per_dc_text
 from capplan.reports import figure as look
-from capplan.reports.document import Block, Cell, Column, Line, Paragraph, Table, grid, heading, ruled, table, texts
+from capplan.reports.document import Block, Cell, Column, Line, Paragraph, Table, grid, heading, ruled, table
 from capplan.reports.figure import go
 from capplan.reports.numbers import many
 
@@ -135,9 +135,6 @@ def documents(found: Audit) -> Iterator[Block]:
     yield from _findings(each for each in found.laws if each.verdict != "consistent")
     for law, count in Counter(each.means for each in found.laws if each.verdict == "consistent").items():
         yield _verdict("consistent", f"{law}: {many(count, 'check')}")
-    if found.worker_gaps:
-        yield heading("Busy workers of a front node")
-        yield from _worker_gaps(found)
     yield heading("Register of contradictions: the document against its own figures")
     yield from _findings(each for each in found.claims if each.verdict == "contradicted")
     yield heading("Claims that the figures support, at least within rounding")
@@ -150,26 +147,6 @@ def documents(found: Audit) -> Iterator[Block]:
         yield heading("Figures that the document refers to and its text does not have")
         yield from _missing(found.missing)
     yield Line(f"data {str(found.data_hash)[:12]}", "dim", fill=True)
-
-
-def _worker_gaps(found: Audit) -> Iterator[Block]:
-    lines = [
-        [
-            f"  {gap.scenario}",
-            *map(shown, (gap.expected, gap.documented, gap.ratio)),
-            shown(gap.extra_hold_s.printed, "s"),
-        ]
-        for gap in found.worker_gaps
-    ]
-    heads = ("  test", "Little's law", "documented", "ratio", "longer hold")
-    yield ruled(map(Column, heads), texts(lines))
-    yield Line(
-        "[ ] shows what the rounding allows. Little's law is applied to the peak rate, so it gives an upper bound of "
-        "the mean number. The gap closes if each request holds its worker longer.",
-        "dim",
-        fill=True,
-        indent=2,
-    )
 
 
 def _findings(found: Iterable[Finding]) -> Iterator[Table]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from capplan.evidence.audit.checks import Checks, WorkerGap, apply, worker_gap
+from capplan.evidence.audit.checks import Checks, apply
 from capplan.evidence.audit.expression import Names
 from capplan.evidence.audit.finding import Finding
 from capplan.evidence.audit.load_tests import (
@@ -104,15 +104,13 @@ class Audit(VerbAnswer):
         Loads that were measured more than once.
     scatter
         Median range of the throughput of repeats, relative to their median.
-    worker_gaps
-        One for each experiment whose document counts busy workers.
     missing
         What documents refer to and their text does not have.
     data_hash
         SHA-256 of the documented figures; null for a table.
     """
 
-    SCHEMA = "capplan.audit/1"
+    SCHEMA = "capplan.audit/2"
     UNBOUNDED = tuple(("Interval", number) for number in ("value", "low", "high"))
 
     subject: str
@@ -121,7 +119,6 @@ class Audit(VerbAnswer):
     loads: int
     repeated: int
     scatter: float | None
-    worker_gaps: tuple[WorkerGap, ...] = ()
     missing: tuple[Missing, ...] = ()
     data_hash: str | None = None
 
@@ -207,7 +204,6 @@ def audit_documents(checks: Checks, evidence: Iterable[Evidence]) -> Audit:
     return Audit(
         subject=figures[0].system,
         **{**of_rows, "findings": (*of_rows["findings"], *checked)},
-        worker_gaps=tuple(worker_gap(each, scope) for each in checks.workers),
         missing=tuple(
             Missing(each.id, each.quantity, each.text, each.locator) for each in figures if each.status == "missing"
         ),

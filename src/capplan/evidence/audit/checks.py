@@ -17,8 +17,8 @@ that says so. `laws`, `claims` and `readings` each are lists of them:
 =========================== ==========================================================================================
 
 An entry of a list is a text, or a table of texts; `{name}` or `{name.key}` puts it into any text of the check. The
-file may have `let` (definitions for all checks), `lists`, `functions` (`name = "module:function"`) and `workers` (see
-`WorkerCheck`). The grammar of expressions is that of `expression`.
+file may have `let` (definitions for all checks), `lists` and `functions` (`name = "module:function"`). The grammar of
+expressions is that of `expression`.
 
 The intervals are those that the rounding of the printed figures allows. A verdict of `contradicted` means that no
 rounding explains the difference.
@@ -43,7 +43,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from capplan.evidence.audit.expression import Figure, Function, Group, Names, figure, fill
 from capplan.evidence.audit.finding import Finding, Part, Severity, Verdict, judge, shown
-from capplan.evidence.interval import Interval
 from capplan.models.errors import InputError, nearest
 
 Texts: TypeAlias = dict[str, str]
@@ -88,19 +87,10 @@ class _Check(_Table):
         return self
 
 
-class _Workers(_Table):
-    each: Choices
-    scenario: str
-    rate: str
-    time: str
-    busy: str
-
-
 class _File(_Table):
     let: Texts = {}
     lists: Lists = {}
     functions: Texts = {}
-    workers: _Workers | None = None
     laws: list[_Check] = []
     claims: list[_Check] = []
     readings: list[_Check] = []
@@ -121,12 +111,6 @@ class Check(_Check):
     series: tuple[Entry, ...] = ()
 
 
-class WorkerCheck(_Workers):
-    """A comparison of busy workers with Little's law: expressions of a rate, a mean time and the count."""
-
-    let: Texts
-
-
 @dataclass(frozen=True)
 class Checks:
     """Every check of one system's evidence."""
@@ -134,7 +118,6 @@ class Checks:
     laws: tuple[Check, ...] = ()
     claims: tuple[Check, ...] = ()
     readings: tuple[Check, ...] = ()
-    workers: tuple[WorkerCheck, ...] = ()
     functions: Mapping[str, Function] | None = None
 
 
@@ -174,7 +157,7 @@ def parse_checks(text: str, where: str = FILE) -> Checks:
         for entries in (file.laws, file.claims, file.readings)
     )
     functions = {name: _function(name, value, where) for name, value in file.functions.items()}
-    return Checks(laws, claims, readings, tuple(_workers(file, where)), functions)
+    return Checks(laws, claims, readings, functions)
 
 
 def _function(name: str, value: str, where: str) -> Function:
@@ -194,12 +177,6 @@ def _expand(check: _Check, file: _File, where: str) -> Iterator[Check]:
             for entry in (_combinations(check.over, texts, file.lists, where) if check.over else ())
         )
         yield Check.model_construct(**_put({**dict(check), "let": let}, texts), series=series)
-
-
-def _workers(file: _File, where: str) -> Iterator[WorkerCheck]:
-    if file.workers is not None:
-        for texts in _combinations(file.workers.each, {}, file.lists, where):
-            yield WorkerCheck.model_construct(**_put({**dict(file.workers), "let": file.let}, texts))
 
 
 def _combinations(choices: Choices, outer: Texts, lists: Lists, where: str) -> Iterator[Texts]:
@@ -259,37 +236,6 @@ RULES: Mapping[str, tuple[Pick, str]] = {
 
 
 # ---- Checks applied to figures
-
-
-@dataclass(frozen=True)
-class WorkerGap:
-    """Busy workers by Little's law and as documented, and what would explain the difference.
-
-    Attributes
-    ----------
-    scenario
-        The experiment.
-    figures
-        Ids of the documented figures used.
-    expected
-        Busy workers by Little's law from the peak rate and the mean times.
-    documented
-        Busy workers as printed.
-    ratio
-        Documented over expected.
-    extra_hold_s
-        Seconds that a request would have to hold its worker beyond its processing time.
-    extra_workers
-        Workers that would have to be busy with something else.
-    """
-
-    scenario: str
-    figures: tuple[str, ...]
-    expected: Interval
-    documented: Interval
-    ratio: Interval
-    extra_hold_s: Interval
-    extra_workers: Interval
 
 
 def apply(check: Check, scope: Names, part: Part) -> Finding:
@@ -354,20 +300,3 @@ def _with_series(check: Check, scope: Names) -> Names:
 
 def _entry(entry: Entry, scope: Names) -> Figure:
     return replace(figure(entry.value, scope), text=fill(entry.label, scope))
-
-
-def worker_gap(workers: WorkerCheck, scope: Names) -> WorkerGap:
-    """Compare busy workers with Little's law, N = X R."""
-    rate, time, busy = (
-        figure(text, replace(scope, let=workers.let)) for text in (workers.rate, workers.time, workers.busy)
-    )
-    expected = rate.interval * time.interval
-    return WorkerGap(
-        scenario=workers.scenario,
-        figures=tuple(dict.fromkeys(row.id for each in (rate, time, busy) for row in each.rows)),
-        expected=expected,
-        documented=busy.interval,
-        ratio=busy.interval / expected,
-        extra_hold_s=busy.interval / rate.interval - time.interval,
-        extra_workers=busy.interval - expected,
-    )
