@@ -1,17 +1,25 @@
 """Write docs/reference/gc-pauses.md and the prior that it describes: pauses of Cassandra nodes, by measured runs.
 
+A quantity of a new cluster is lognormal. Each source of runs has one mean logarithm, and the mean and the deviation of
+these are estimated from the sources, with equal weights: sources differ far more than the runs of one. The deviation
+for a new cluster includes the error of the mean and is as wide as a 90 % interval of Student's distribution.
+
 Run from anywhere: `uv run python docs/generate/pauses.py`.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib import reload
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+from scipy.stats import norm, t
 
+from capplan.models.cassandra.pauses import node_pauses
 from capplan.systems.components.pauses import parameters
-from capplan.systems.components.pauses.prior import QUANTITIES, LeftOut, left_out, runs, spread
 
 DOCS = Path(__file__).resolve().parents[1]
 PAGE, TEMPLATE = DOCS / "reference" / "gc-pauses.md", DOCS / "generate" / "pauses.md"
@@ -22,6 +30,126 @@ FIGURES = {
     "pause_scatter": "deviation",
     "share": "share of the time",
 }
+
+
+QUANTITIES = ("garbage_bytes", "pause_s", "pause_scatter")
+"""What is estimated: garbage of an operation, mean length, standard deviation of the lengths over their mean."""
+_BAND = 0.9
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A lognormal prior.
+
+    Attributes
+    ----------
+    median : float
+        Its median, in SI units.
+    log_sd : float
+        Standard deviation of its logarithm.
+    sources : int
+        Sources that it was estimated from.
+    """
+
+    median: float
+    log_sd: float
+    sources: int
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A run predicted from the other sources.
+
+    Attributes
+    ----------
+    source, run, machine : str
+        The run, and what it ran on: `server`, `laptop`, `container` or `example`.
+    figure : str
+        `share` of the time, or a quantity.
+    seen : float
+        As measured.
+    low, median, high : float
+        The predicted 90 % band.
+    """
+
+    source: str
+    run: str
+    machine: str
+    figure: str
+    seen: float
+    low: float
+    median: float
+    high: float
+
+    @property
+    def inside(self) -> bool:
+        """Whether the band holds the measurement."""
+        return self.low <= self.seen <= self.high
+
+
+def runs(use: str | None = "fit") -> pd.DataFrame:
+    """Return the measured runs with the quantities that follow from their figures.
+
+    Parameters
+    ----------
+    use : str or None
+        Only runs of this use, `fit` or `unused`; None for all.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `runs.csv`, the quantities, the `young_bytes` collected at once and the `share` of the time.
+    """
+    with (files("capplan.systems.components.pauses") / "runs.csv").open(encoding="utf-8") as file:
+        found = pd.read_csv(file)
+    found["garbage_bytes"] = found.collected_mb * 1e6 / found.operations
+    found["pause_s"] = found.mean_ms / 1e3
+    found["pause_scatter"] = found.sd_ms / found.mean_ms
+    found["young_bytes"] = (found.collected_mb * 1e6 / found.pauses).fillna(found.young_mib * 2**20)
+    found["share"] = found.pauses * found.pause_s / found.interval_s
+    return found if use is None else found[found.use == use]
+
+
+def spread(quantity: str, without: str | None = None) -> Spread:
+    """Return the prior of a quantity for a cluster that is none of the sources.
+
+    Parameters
+    ----------
+    quantity : str
+        One of `QUANTITIES`.
+    without : str, optional
+        A source to leave out.
+    """
+    found = runs()
+    found = found[(found.source != without) & (found[quantity] > 0)]
+    logs = np.log(found[quantity]).groupby(found.source).mean()
+    count = len(logs)
+    tails = float(t.ppf((1 + _BAND) / 2, count - 1) / norm.ppf((1 + _BAND) / 2))
+    return Spread(float(np.exp(logs.mean())), float(logs.std() * np.sqrt(1 + 1 / count)) * tails, count)
+
+
+def left_out() -> list[LeftOut]:
+    """Predict every run from the other sources: its quantities, and its share where its rate is known."""
+    return [each for _, row in runs().iterrows() for each in _of_run(row)]
+
+
+def _of_run(row: pd.Series) -> list[LeftOut]:
+    priors = {name: spread(name, row.source) for name in QUANTITIES}
+    bands = {name: (each.median, each.log_sd) for name, each in priors.items()}
+    if row.operations_per_s > 0:
+        medians = {name: each.median for name, each in priors.items()}
+        share = float(node_pauses({**medians, "young_bytes": row.young_bytes}, row.operations_per_s, 1.0).share)
+        bands["share"] = (share, float(np.hypot(priors["garbage_bytes"].log_sd, priors["pause_s"].log_sd)))
+    return [
+        LeftOut(row.source, row.run, row.machine, name, float(row[name]), *_band(median, log_sd))
+        for name, (median, log_sd) in bands.items()
+        if row[name] > 0
+    ]
+
+
+def _band(median: float, log_sd: float) -> tuple[float, float, float]:
+    reach = float(np.exp(norm.ppf((1 + _BAND) / 2) * log_sd))
+    return median / reach, median, median * reach
 
 
 def prior() -> str:

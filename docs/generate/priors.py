@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 import sys
 import textwrap
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from functools import partial, reduce
 from operator import add
 from pathlib import Path
@@ -18,9 +20,16 @@ from typing import Any
 
 import numpy as np
 
+from capplan.calibration.fit.posterior import Maximum, maximum, problem, start_of
+from capplan.calibration.fit.refits import folds
 from capplan.calibration.fit.stages import Stages, digest
-from capplan.calibration.validation.moved_priors import PATTERNS, nearness, refitted_from, scored, sign_patterns
+from capplan.calibration.validation.backtest import left_out
+from capplan.calibration.validation.moved_priors import PATTERNS, displaced, nearness, sign_patterns
+from capplan.layout.fitted_file import Fitted, rounded
+from capplan.layout.observations import LoadTest
+from capplan.layout.system import System
 from capplan.models.files import replace_file
+from capplan.models.language.parameter import Parameter, from_log, log_values
 from capplan.models.language.units import FloatArray
 from capplan.models.number_words import share
 from capplan.systems.registry import documented_names, system
@@ -66,6 +75,64 @@ A small move says that the figures decide; a large one, that the median does. Le
 Bands of predictions contain the spread of
 the posterior, and with it what the priors leave open around their medians.
 """
+
+
+def scored(system: System[Any], fitted: Fitted) -> dict[str, float]:
+    """Return the documented figures that are scored when left out, by row id, SI."""
+    return {each.id: each.documented for each in left_out(system, fitted) if each.counts}
+
+
+def refitted_from(system: System[Any], fitted: Fitted, signs: Sequence[int]) -> dict[str, Any]:
+    """Refit a system, as a whole and without each scenario, with every prior median moved by its standard deviation.
+
+    Parameters
+    ----------
+    system : System
+        The system.
+    fitted : Fitted
+        Its calibration, near which the searches start.
+    signs : sequence of int (free,)
+        Directions of the moves; see `displaced`.
+
+    Returns
+    -------
+    dict
+        Predictions at the most probable parameters, as JSON types, SI: `fitted` and `left_out` by row id, and the
+        `capacity` of the default layout (its first ratio, if the system has only these).
+    """
+    parameters = displaced(system.parameters, signs)
+    tests, near, given = system.observations.load_tests(), np.log(fitted.most_probable), start_of(system)
+    starts = (near, log_values(parameters) if given is None else given)
+    best = min((_fit(system, parameters, tests, start) for start in starts), key=lambda fit: fit.deviance)
+    without: dict[str, float] = {}
+    for fold in folds(tests):
+        fit = _fit(system, parameters, [test for test in tests if test.fold != fold], best.log_point)
+        without |= _predicted(system, [test for test in tests if test.fold == fold], fit.log_point)
+    return {
+        "fitted": _predicted(system, tests, best.log_point),
+        "left_out": without,
+        "capacity": _capacity(system, best.log_point),
+    }
+
+
+def _fit(
+    system: System[Any], parameters: tuple[Parameter, ...], tests: Sequence[LoadTest[Any]], start: FloatArray
+) -> Maximum:
+    own = replace(problem(system, tests), parameters=parameters)
+    limits = own.centre - 3.9 * own.spread, own.centre + 3.9 * own.spread  # the search stays within four
+    return maximum(own, np.clip(start, *limits))
+
+
+def _predicted(system: System[Any], tests: Sequence[LoadTest[Any]], log_point: FloatArray) -> dict[str, float]:
+    values = system.observations.predicted(tests, from_log(system.parameters, log_point[None]))
+    return {row.id: rounded(float(np.ravel(values[row.id])[0])) for test in tests for row in test.rows}
+
+
+def _capacity(system: System[Any], log_point: FloatArray) -> float:
+    scenario, values = system.scenario(), from_log(system.parameters, log_point[None])
+    if system.ratios_only:
+        return rounded(float(np.ravel(next(iter(system.ratios(scenario, values).values())))[0]))
+    return rounded(float(np.ravel(system.solution(scenario, values).capacity)[0]))
 
 
 def runs_of(name: str) -> list[list[int]]:

@@ -5,6 +5,7 @@ Run from anywhere: `uv run python docs/generate/tls.py`.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +15,12 @@ from capplan.models.language.units import FloatArray
 from capplan.systems.components.tls.prior import (
     BORINGSSL,
     JDK,
-    Backtest,
-    backtest,
+    TAIL,
+    Kind,
     draws,
     floor,
     load_factor,
+    pairs,
     parameters,
     table,
 )
@@ -26,6 +28,70 @@ from capplan.systems.components.tls.prior import (
 DOCS = Path(__file__).resolve().parents[1]
 PAGE, TEMPLATE = DOCS / "reference" / "tls.md", DOCS / "generate" / "tls.md"
 LEVELS = (0.05, 0.5, 0.95)
+
+
+@dataclass(frozen=True)
+class Backtest:
+    """One pair, predicted from the load factors of the other systems.
+
+    Attributes
+    ----------
+    kind : {"message", "handshake"}
+        What the pair measures.
+    system, axis : str
+        The pair, as in `pairs.csv`.
+    floor_s, measured_s : float
+        CPU time of TLS per request: by the floor of BoringSSL, and as measured; seconds.
+    predicted_s : tuple of float
+        The same as predicted, seconds: 5th percentile, median and 95th percentile.
+    measured_ratio : float
+        Throughput with TLS over that without; nan if only that with TLS is known.
+    predicted_ratio : tuple of float
+        The ratio as predicted: 5th percentile, median and 95th percentile.
+    fitted : bool
+        Whether the pair enters the prior.
+    reason : str
+        Why it does not.
+    """
+
+    kind: Kind
+    system: str
+    axis: str
+    floor_s: float
+    measured_s: float
+    predicted_s: tuple[float, float, float]
+    measured_ratio: float
+    predicted_ratio: tuple[float, float, float]
+    fitted: bool
+    reason: str
+
+    @property
+    def inside(self) -> bool:
+        """Whether the measured time lies in the predicted band."""
+        return self.predicted_s[0] <= self.measured_s <= self.predicted_s[2]
+
+
+def backtest() -> list[Backtest]:
+    """Return every comparable pair with its prediction, in the order of `readings.csv`."""
+    return [_predicted(row) for _, row in pairs().iterrows()]
+
+
+def _predicted(row: pd.Series) -> Backtest:
+    factor = load_factor(row.kind, row.system)
+    low, middle, high = (row.floor_s * factor.at(level) for level in (1 - TAIL, 0.5, TAIL))
+    most, ratio, least = (1 / (1 + row.plain * each / row.cores) for each in (low, middle, high))
+    return Backtest(
+        row.kind,
+        row.system,
+        row.axis,
+        row.floor_s,
+        row.measured_s,
+        (low, middle, high),
+        row.encrypted / row.plain,
+        (least, ratio, most),
+        row.use == "fit",
+        "" if pd.isna(row.reason) else row.reason,
+    )
 
 
 def page() -> str:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from capplan.calibration.validation.moved_priors import scored
 from capplan.systems.registry import documented_names, system
 
 AGAIN = "uv run python docs/generate/priors.py"
@@ -34,6 +33,6 @@ def test_every_scored_figure_was_predicted_in_every_run(
 ) -> None:
     documented, runs = kept[name]["documented"], kept[name]["runs"]
 
-    assert documented == scored(system(name), system(name).fitted()), f"stale: {AGAIN}"
+    assert documented == script["scored"](system(name), system(name).fitted()), f"stale: {AGAIN}"
     assert len(runs) == len(script["runs_of"](name))
     assert all(documented.keys() <= run[which].keys() for run in runs for which in ("fitted", "left_out"))

@@ -1,7 +1,9 @@
 """What fits owe to the medians of their priors."""
 
 import math
+import runpy
 from dataclasses import astuple
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,13 +13,13 @@ from capplan.calibration.validation.moved_priors import (
     Nearness,
     displaced,
     nearness,
-    refitted_from,
-    scored,
     sign_patterns,
 )
 from capplan.models.language.parameter import Parameter
 from capplan.systems.registry import system
 
+SCRIPT = runpy.run_path(str(Path(__file__).parents[3] / "docs" / "generate" / "priors.py"))
+refitted_from, scored = SCRIPT["refitted_from"], SCRIPT["scored"]
 VCIDER = system("vcider")
 FITTED = VCIDER.fitted()
 PARAMETERS = (

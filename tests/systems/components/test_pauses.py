@@ -21,12 +21,13 @@ from capplan.simulator.compiled.engine import simulate
 from capplan.systems.cassandra.scenario import CassandraScenario
 from capplan.systems.components.pauses.nodes import relative_needs
 from capplan.systems.components.pauses.parameters import PAUSES
-from capplan.systems.components.pauses.prior import QUANTITIES, left_out, runs, spread
 from capplan.systems.openprovider.network import build_cluster, build_costs, served
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 from capplan.systems.registry import system
 
 ROOT = Path(__file__).parents[3]
+SCRIPT = runpy.run_path(str(ROOT / "docs" / "generate" / "pauses.py"))
+QUANTITIES, left_out, runs, spread = (SCRIPT[name] for name in ("QUANTITIES", "left_out", "runs", "spread"))
 VALUES: Values = defaults(PAUSES)
 LAYOUTS: dict[str, Any] = {
     "openprovider": OpenproviderScenario(dcs=3, cass_nodes=6),
@@ -35,10 +36,8 @@ LAYOUTS: dict[str, Any] = {
 
 
 def test_the_prior_and_its_page_are_those_of_the_runs() -> None:
-    script = runpy.run_path(str(ROOT / "docs" / "generate" / "pauses.py"))
-
-    assert script["PRIOR"].read_text(encoding="utf-8") == script["prior"](), "uv run python docs/generate/pauses.py"
-    assert script["PAGE"].read_text(encoding="utf-8") == script["page"](), "uv run python docs/generate/pauses.py"
+    assert SCRIPT["PRIOR"].read_text(encoding="utf-8") == SCRIPT["prior"](), "uv run python docs/generate/pauses.py"
+    assert SCRIPT["PAGE"].read_text(encoding="utf-8") == SCRIPT["page"](), "uv run python docs/generate/pauses.py"
 
 
 def test_garbage_of_default_operations_is_11_to_19_kilobytes() -> None:

@@ -17,7 +17,6 @@ from capplan.systems.components.tls.prior import (
     LOAD,
     ROW,
     Spread,
-    backtest,
     bounds,
     draws,
     floor,
@@ -30,6 +29,8 @@ from capplan.systems.components.tls.prior import (
 )
 
 ROOT = Path(__file__).parents[3]
+SCRIPT = runpy.run_path(str(ROOT / "docs" / "generate" / "tls.py"))
+backtest = SCRIPT["backtest"]
 
 
 @pytest.mark.parametrize("provider", [BORINGSSL, JDK])
@@ -138,7 +139,6 @@ def test_quantiles_of_a_lognormal_factor() -> None:
 
 
 def test_the_page_is_up_to_date() -> None:
-    script = runpy.run_path(str(ROOT / "docs" / "generate" / "tls.py"))
     page = ROOT / "docs" / "reference" / "tls.md"
 
-    assert page.read_text(encoding="utf-8") == script["page"](), "uv run python docs/generate/tls.py"
+    assert page.read_text(encoding="utf-8") == SCRIPT["page"](), "uv run python docs/generate/tls.py"

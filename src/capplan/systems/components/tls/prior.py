@@ -109,54 +109,13 @@ class Spread(NamedTuple):
         return self.median * float(np.exp(self.log_sd * norm.ppf(level)))
 
 
-@dataclass(frozen=True)
-class Backtest:
-    """One pair, predicted from the load factors of the other systems.
-
-    Attributes
-    ----------
-    kind : {"message", "handshake"}
-        What the pair measures.
-    system, axis : str
-        The pair, as in `pairs.csv`.
-    floor_s, measured_s : float
-        CPU time of TLS per request: by the floor of BoringSSL, and as measured; seconds.
-    predicted_s : tuple of float
-        The same as predicted, seconds: 5th percentile, median and 95th percentile.
-    measured_ratio : float
-        Throughput with TLS over that without; nan if only that with TLS is known.
-    predicted_ratio : tuple of float
-        The ratio as predicted: 5th percentile, median and 95th percentile.
-    fitted : bool
-        Whether the pair enters the prior.
-    reason : str
-        Why it does not.
-    """
-
-    kind: Kind
-    system: str
-    axis: str
-    floor_s: float
-    measured_s: float
-    predicted_s: tuple[float, float, float]
-    measured_ratio: float
-    predicted_ratio: tuple[float, float, float]
-    fitted: bool
-    reason: str
-
-    @property
-    def inside(self) -> bool:
-        """Whether the measured time lies in the predicted band."""
-        return self.predicted_s[0] <= self.measured_s <= self.predicted_s[2]
-
-
 @lru_cache
 def load_factor(kind: Kind, without: str | None = None) -> Spread:
     """Return the load factor of messages or handshakes, excluding one system if it is named.
 
     The width is such that 90 % of the lognormal lie in the band of a further system by Student's t.
     """
-    rows = _pairs()
+    rows = pairs()
     used = rows[(rows.kind == kind) & (rows.use == "fit") & (rows.system != without)]
     return spread(list(used.measured_s / used.floor_s))
 
@@ -168,31 +127,8 @@ def spread(factors: Sequence[float]) -> Spread:
     return Spread(float(np.exp(logs.mean())), float(width * t.ppf(TAIL, count - 1) / norm.ppf(TAIL)))
 
 
-def backtest() -> list[Backtest]:
-    """Return every comparable pair with its prediction, in the order of `readings.csv`."""
-    return [_predicted(row) for _, row in _pairs().iterrows()]
-
-
-def _predicted(row: pd.Series) -> Backtest:
-    factor = load_factor(row.kind, row.system)
-    low, middle, high = (row.floor_s * factor.at(level) for level in (1 - TAIL, 0.5, TAIL))
-    most, ratio, least = (1 / (1 + row.plain * each / row.cores) for each in (low, middle, high))
-    return Backtest(
-        row.kind,
-        row.system,
-        row.axis,
-        row.floor_s,
-        row.measured_s,
-        (low, middle, high),
-        row.encrypted / row.plain,
-        (least, ratio, most),
-        row.use == "fit",
-        "" if pd.isna(row.reason) else row.reason,
-    )
-
-
 @lru_cache(maxsize=1)
-def _pairs() -> pd.DataFrame:
+def pairs() -> pd.DataFrame:
     """Return the readings with their pairs and times per request."""
     rows = table("readings").merge(table("pairs"), on=["system", "axis"], validate="one_to_one")
     plain_s = (row_cores := rows.cores) / rows.plain
