@@ -6,7 +6,6 @@ import socket
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +13,7 @@ import typer
 
 from capplan.cli.shell.messages import no_more_signs, say
 from capplan.layout.fitted_file import Fitted
-from capplan.models.errors import InputError, MissingError
+from capplan.models.errors import InputError, check_extra
 from capplan.models.language.units import parse_duration_s, parse_size_bytes
 from capplan.systems.registry import read_calibration
 
@@ -42,8 +41,7 @@ def serve_(
 
     A request may name one of the fitted files. Prometheus reads /metrics. Only this machine can ask by default.
     """
-    if missing := [name for name in _NEEDED if find_spec(name) is None]:
-        raise MissingError(f"{missing[0]} is not installed: install the extra with `pip install 'capplan[serve]'`")
+    check_extra("serve", *_NEEDED)
     from capplan.planner.serve.app import check_token
     from capplan.planner.serve.requests import Limits
 

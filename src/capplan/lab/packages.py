@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from capplan.lab.layout import CassandraVersion
-from capplan.models.errors import InputError, MissingError
+from capplan.models.errors import InputError, MissingError, check_extra
 from capplan.models.files import replace_file
 
 Progress = Callable[[str, int, int], None]
@@ -37,12 +37,9 @@ def check_installed() -> None:
     MissingError
         If the extra is not installed, or the operating system is another than Linux.
     """
-    from importlib.util import find_spec
-
     if sys.platform != "linux":
         raise MissingError(f"a lab needs Linux, whose loopback has an address for every node; this is {sys.platform}")
-    if missing := [name for name in _NEEDED if find_spec(name) is None]:
-        raise MissingError(f"{missing[0]} is not installed: install the extra with `pip install 'capplan[lab]'`")
+    check_extra("lab", *_NEEDED)
 
 
 def java(version: CassandraVersion, cache: Path, progress: Progress) -> Path:

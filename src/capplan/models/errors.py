@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from importlib.util import find_spec
 
 
 class InputError(ValueError):
@@ -20,6 +21,28 @@ class RefusedError(InputError):
 
 class MissingError(InputError):
     """A missing optional part of capplan; the message says how to install it."""
+
+
+def check_extra(extra: str, *packages: str, instead: str = "") -> None:
+    """Refuse what needs an extra of capplan, if one of its packages is missing.
+
+    Parameters
+    ----------
+    extra : str
+        Name of the extra.
+    *packages : str
+        Names by which they are imported.
+    instead : str
+        What else the user may do.
+
+    Raises
+    ------
+    MissingError
+        If one is not installed.
+    """
+    for name in packages:
+        if find_spec(name) is None:
+            raise MissingError(f"{name} is not installed: `pip install 'capplan[{extra}]'` installs it{instead}")
 
 
 class Notice(UserWarning):

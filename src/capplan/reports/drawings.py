@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from capplan.layout.system import System
-from capplan.models.errors import MissingError
+from capplan.models.errors import check_extra
 from capplan.models.number_words import as_given, rate
 from capplan.planner.proposal.proposal import LatencyCurve, Proposal
 from capplan.planner.rule_names import statistic
@@ -80,7 +80,7 @@ def drawings(proposal: Proposal, width: float = WIDE) -> dict[str, str]:
     MissingError
         If matplotlib is not installed.
     """
-    check_drawing()
+    check_extra("proposal", "matplotlib")
     import matplotlib as mpl
 
     drawn: dict[str, Callable[[Proposal, float], Figure]] = {LAYOUT: _layout, CAPACITY: _capacity, LATENCY: _latency}
@@ -88,23 +88,6 @@ def drawings(proposal: Proposal, width: float = WIDE) -> dict[str, str]:
         drawn[GROWTH] = _growth
     with mpl.rc_context(_LOOK):
         return {name: _svg(draw(proposal, width)) for name, draw in drawn.items()}
-
-
-def check_drawing() -> None:
-    """Refuse to draw if matplotlib is missing.
-
-    Raises
-    ------
-    MissingError
-        If it is not installed.
-    """
-    try:
-        import matplotlib as mpl  # noqa: F401 - whether it is there
-    except ImportError:
-        raise MissingError(
-            "the pictures of a proposal are drawn by matplotlib, which is not installed: install capplan[proposal], or "
-            "write .json"
-        ) from None
 
 
 def _svg(figure: Figure) -> str:

@@ -10,7 +10,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from capplan.models.errors import MissingError
 from capplan.planner.proposal.details import Logo
 from capplan.reports.document import Block, Document
 from capplan.reports.html import breakable
@@ -40,22 +39,6 @@ def pdf(made: Document, pictures: Mapping[str, str], logo: Logo | None = None) -
             ignore_system_fonts=all(ord(letter) < _EUROPEAN or not letter.isalpha() for letter in text),
         )
     return bytes(found)
-
-
-def check_typesetting() -> None:
-    """Refuse to make a PDF if typst is missing.
-
-    Raises
-    ------
-    MissingError
-        If it is not installed.
-    """
-    try:
-        import typst  # noqa: F401 - whether it is there
-    except ImportError:
-        raise MissingError(
-            "a PDF is set by typst, which is not installed: install capplan[proposal], or write .html or .json"
-        ) from None
 
 
 def _content(made: Document, logo: Logo | None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from capplan.layout.system import System
-from capplan.models.errors import InputError
+from capplan.models.errors import InputError, check_extra
 from capplan.models.number_words import rate, share, signed, significant, tenths_of_percent
 from capplan.models.results import Band, Basis, Latency, Outage
 from capplan.planner.proposal.details import Logo
@@ -44,12 +44,12 @@ from capplan.reports.document import (
     Table,
     Tiles,
 )
-from capplan.reports.drawings import CAPACITY, GROWTH, LATENCY, LAYOUT, NARROW, WIDE, check_drawing, drawings
+from capplan.reports.drawings import CAPACITY, GROWTH, LATENCY, LAYOUT, NARROW, WIDE, drawings
 from capplan.reports.html import html
 from capplan.reports.numbers import capital, listed, plural
-from capplan.reports.pdf import check_typesetting, pdf
+from capplan.reports.pdf import pdf
 from capplan.reports.sizing import sentences
-from capplan.reports.workbook import check_workbook, workbook
+from capplan.reports.workbook import workbook
 from capplan.systems.registry import system
 
 ENDINGS = (".html", ".json", ".pdf", ".xlsx")
@@ -695,13 +695,8 @@ def check_installed(ending: str) -> None:
     MissingError
         If one is missing; the message says what to install.
     """
-    needs: dict[str, tuple[Callable[[], None], ...]] = {
-        ".html": (check_drawing,),
-        ".pdf": (check_typesetting, check_drawing),
-        ".xlsx": (check_workbook,),
-    }
-    for check in needs.get(ending, ()):
-        check()
+    needs = {".html": ("matplotlib",), ".pdf": ("typst", "matplotlib"), ".xlsx": ("xlsxwriter",)}
+    check_extra("proposal", *needs.get(ending, ()), instead="; or write .json")
 
 
 def render_proposal(proposal: Proposal, ending: str, logo: Logo | None = None) -> bytes:

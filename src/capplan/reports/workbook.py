@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from capplan.models.errors import MissingError
 from capplan.planner.proposal.details import Logo
 from capplan.planner.proposal.proposal import RATE, Proposal
 from capplan.planner.size.machines import MACHINES
@@ -48,23 +47,6 @@ def workbook(proposal: Proposal, made: Document, logo: Logo | None = None) -> by
             if any(isinstance(each, Table) for each in section.blocks):
                 writer.section(section.title, section.blocks)
     return target.getvalue()
-
-
-def check_workbook() -> None:
-    """Refuse to make a workbook if XlsxWriter is missing.
-
-    Raises
-    ------
-    MissingError
-        If it is not installed.
-    """
-    try:
-        import xlsxwriter  # noqa: F401 - whether it is there
-    except ImportError:
-        raise MissingError(
-            "a workbook is written by XlsxWriter, which is not installed: install capplan[proposal], or write .html or "
-            ".json"
-        ) from None
 
 
 class _Writer:

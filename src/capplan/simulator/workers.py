@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
-from capplan.models.errors import InputError
+from capplan.models.errors import InputError, check_extra
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -274,10 +274,9 @@ def dask(address: str, count: int = 1) -> Iterator[Workers]:
 
 
 def _distributed() -> ModuleType:
-    try:
-        import distributed
-    except ImportError:
-        raise InputError("Dask is not installed: pip install 'capplan[dask]' brings it") from None
+    check_extra("dask", "distributed")
+    import distributed
+
     return distributed
 
 

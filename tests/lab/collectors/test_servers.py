@@ -22,7 +22,7 @@ from capplan.lab.collectors.ldap import ENTRIES, bind_messages, decoded, search_
 from capplan.lab.collectors.load import Part, Sample
 from capplan.lab.collectors.servers import MEASURED, PREDICTED, Expectation, Subject
 from capplan.lab.processes import Process
-from capplan.models.errors import InputError, MissingError
+from capplan.models.errors import InputError, MissingError, check_extra
 from capplan.planner.live import server_forecast
 from capplan.planner.live.server_forecast import latency_s, throughput_per_s
 
@@ -232,4 +232,4 @@ def test_a_server_that_is_not_installed_is_refused_with_the_way_to_get_it() -> N
     with pytest.raises(MissingError, match="apt-get install slapd"):
         servers.needed_program(("no-such-slapd",), "slapd")
     with pytest.raises(MissingError, match="capplan"):
-        servers.needed_module("no_such_module", "no-such-package")
+        check_extra("lab", "no_such_module")

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from itertools import count
 from threading import Timer
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
+    ProgressColumn,
     SpinnerColumn,
     TaskProgressColumn,
     TextColumn,
@@ -34,10 +35,9 @@ PATIENCE_S = 2.0  # shorter work needs no bar
 @contextmanager
 def simulating(plan: ReplicationPlan) -> Iterator[Progress]:
     """Show the progress of replications; yield the function that reports it."""
-    console = Console(stderr=True)
     rate = TextColumn("{task.fields[rate]}", table_column=Column(no_wrap=True))
     columns = (TextColumn("simulating"), BarColumn(20), TaskProgressColumn(), rate, TimeRemainingColumn())
-    bar = Bar(*columns, **_quiet(console))
+    bar = _bar(*columns)
     task = bar.add_task("simulating", total=plan.duration_s * plan.replications, rate="")
     began = time.monotonic()
 
@@ -47,16 +47,15 @@ def simulating(plan: ReplicationPlan) -> Iterator[Progress]:
         state[0] = f"simulating: {simulated_s / (plan.duration_s * plan.replications):.0%}"
 
     state = ["simulating"]
-    with _after(PATIENCE_S, bar), _in_words(bar, state):
+    with _shown(bar, state):
         yield tell
 
 
 @contextmanager
 def counting(what: str) -> Iterator[Callable[[int, int], None]]:
     """Show how many runs have finished; yield the function that reports it."""
-    console = Console(stderr=True)
     columns = (TextColumn(what), BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn())
-    bar = Bar(*columns, **_quiet(console))
+    bar = _bar(*columns)
     task = bar.add_task(what, total=None)
     state = [what]
 
@@ -64,16 +63,15 @@ def counting(what: str) -> Iterator[Callable[[int, int], None]]:
         bar.update(task, completed=done, total=total)
         state[0] = f"{what}: {done:,} of {total:,}"
 
-    with _after(PATIENCE_S, bar), _in_words(bar, state):
+    with _shown(bar, state):
         yield tell
 
 
 @contextmanager
 def stages(what: str, total: int) -> Iterator[Callable[[str], None]]:
     """Show the current stage of a long calculation; yield the function that reports its name."""
-    console = Console(stderr=True)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(20), TimeElapsedColumn())
-    bar = Bar(*columns, **_quiet(console))
+    bar = _bar(*columns)
     task, names = bar.add_task(what, total=total), count()
 
     def tell(stage: str) -> None:
@@ -81,14 +79,13 @@ def stages(what: str, total: int) -> Iterator[Callable[[str], None]]:
         state[0] = f"{what}: {stage}"
 
     state = [what]
-    with _after(PATIENCE_S, bar), _in_words(bar, state):
+    with _shown(bar, state):
         yield tell
 
 
 @contextmanager
 def working() -> Iterator[Callable[[str, int, int], None]]:
     """Show work in parts; yield the function that reports the current part, parts done and parts in all."""
-    console = Console(stderr=True)
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -96,7 +93,7 @@ def working() -> Iterator[Callable[[str, int, int], None]]:
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
-    bar = Bar(*columns, **_quiet(console))
+    bar = _bar(*columns)
     task = bar.add_task("", total=None)
     state = ["working"]
 
@@ -104,27 +101,25 @@ def working() -> Iterator[Callable[[str, int, int], None]]:
         bar.update(task, description=what, completed=done, total=total)
         state[0] = f"{what}: {done:,} of {total:,}"
 
-    with _after(PATIENCE_S, bar), _in_words(bar, state):
+    with _shown(bar, state):
         yield tell
 
 
-def _in_words(bar: Bar, state: list[str]) -> AbstractContextManager[None]:
-    """Print the state in words where the bar is not shown."""
-    return under_way(lambda: state[0], lambda: bar.live.is_started and not bar.disable)
-
-
-def _quiet(console: Console) -> dict[str, Any]:
-    return {"console": console, "transient": True, "disable": not console.is_terminal}
+def _bar(*columns: ProgressColumn) -> Bar:
+    """Return a bar on stderr, which shows nothing if that is not a terminal."""
+    console = Console(stderr=True)
+    return Bar(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
 @contextmanager
-def _after(seconds: float, bar: Bar) -> Iterator[None]:
-    """Start the bar after a delay, and stop it at the end if it started."""
-    timer = Timer(seconds, bar.start)
+def _shown(bar: Bar, state: list[str]) -> Iterator[None]:
+    """Start the bar after a delay, and stop it at the end if it started; print the state in words without a bar."""
+    timer = Timer(PATIENCE_S, bar.start)
     timer.daemon = True
     timer.start()
     try:
-        yield
+        with under_way(lambda: state[0], lambda: bar.live.is_started and not bar.disable):
+            yield
     finally:
         timer.cancel()
         timer.join()

@@ -18,6 +18,7 @@ from capplan.lab.collectors.collector import Collected, Forecast, Progress, Sett
 from capplan.lab.collectors.load import Request, Sample, Servers, doubts, figure, mean_row, quantiles, quantum_row
 from capplan.lab.collectors.servers import LOOPBACK, MEASURED, PREDICTED, costs_of
 from capplan.lab.processes import Process, connects, cores, cpu_error_s
+from capplan.models.errors import check_extra
 
 SERVICE, UNARY, STREAM = "capplan.Echo", "Unary", "Stream"
 _MESSAGE = b"x" * 100
@@ -37,7 +38,7 @@ def collect(settings: Settings, progress: Progress, forecast: Forecast) -> Colle
     MissingError
         If gRPC is not installed.
     """
-    servers.needed_module("grpc", "grpcio")
+    check_extra("lab", "grpc")
     with servers.own_folder("grpc") as folder:
         port = servers.free_port()
         command = [sys.executable, "-m", __name__, str(port)]

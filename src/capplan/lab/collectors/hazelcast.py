@@ -13,6 +13,7 @@ from capplan.lab.collectors import servers
 from capplan.lab.collectors.collector import Collected, Forecast, Progress, Settings
 from capplan.lab.collectors.servers import LOOPBACK, Subject, measure
 from capplan.lab.processes import PATIENCE_S, Process
+from capplan.models.errors import check_extra
 
 RELEASE = "5.5.0"
 RECORDS = 10_000
@@ -48,7 +49,7 @@ def collect(settings: Settings, progress: Progress, forecast: Forecast) -> Colle
     InputError
         If the server cannot be downloaded.
     """
-    servers.needed_module("hazelcast", "hazelcast-python-client")
+    check_extra("lab", "hazelcast")
     artifact = f"com.hazelcast:hazelcast:{RELEASE}"
     jars = packages.maven_jars("hazelcast", RELEASE, (artifact,), state.packages(), progress, alone=True)
     with _member(jars) as (process, port):

@@ -12,7 +12,7 @@ from capplan.lab.collectors import servers
 from capplan.lab.collectors.collector import Collected, Forecast, Progress, Settings
 from capplan.lab.collectors.servers import LOOPBACK, Subject, measure
 from capplan.lab.processes import Process, connects
-from capplan.models.errors import InputError
+from capplan.models.errors import InputError, check_extra
 
 SUFFIX = "dc=lab"
 ENTRIES = 250
@@ -45,7 +45,7 @@ def collect(settings: Settings, progress: Progress, forecast: Forecast) -> Colle
     MissingError
         If slapd or ldap3 is not installed.
     """
-    servers.needed_module("ldap3", "ldap3")
+    check_extra("lab", "ldap3")
     program = servers.needed_program(("slapd",), "slapd")
     with _slapd(program) as (process, port):
         looking_up = _look_ups(process, port, servers.version_of(program, "-VV"))

@@ -14,6 +14,7 @@ from capplan.lab.collectors.collector import Collected, Forecast, Progress, Sett
 from capplan.lab.collectors.load import Request
 from capplan.lab.collectors.servers import LOOPBACK, Expectation, Subject, measure
 from capplan.lab.processes import Process
+from capplan.models.errors import check_extra
 
 FRONT, HOME = "front", "home server"
 PLAIN, PROXIED = "request", "proxied request"
@@ -103,7 +104,7 @@ def collect(settings: Settings, progress: Progress, forecast: Forecast) -> Colle
     MissingError
         If FreeRADIUS or pyrad is not installed.
     """
-    servers.needed_module("pyrad", "pyrad")
+    check_extra("lab", "pyrad")
     program = servers.needed_program(("freeradius", "radiusd"), "freeradius")
     home_users = f'{_NAMES[PROXIED]} Cleartext-Password := "{_PASSWORD}"\n'
     front_users = f'{_NAMES[PLAIN]} Cleartext-Password := "{_PASSWORD}"\n{_NAMES[PROXIED]} Proxy-To-Realm := "home"\n'

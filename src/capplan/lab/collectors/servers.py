@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -76,18 +75,6 @@ def needed_program(names: Sequence[str], package: str) -> str:
         f"{names[0]} is not installed: on Debian and Ubuntu, `apt-get install {package}` installs it; "
         "capplan starts a server of its own"
     )
-
-
-def needed_module(module: str, package: str) -> None:
-    """Check that a Python package is installed.
-
-    Raises
-    ------
-    MissingError
-        If it is not.
-    """
-    if find_spec(module) is None:
-        raise MissingError(f"{package} is not installed: install the extra with `pip install 'capplan[lab]'`")
 
 
 def existing(folders: Sequence[str]) -> str | None:
