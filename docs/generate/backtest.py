@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 
 import pandas as pd
-from partly_busy import section as partly_busy
+from partly_busy import tables as partly_busy
 from synthetic_page import synthetic
 
 from capplan.calibration.tables.backtest import Backtest, backtest
@@ -180,7 +180,8 @@ def text() -> str:
     rows = [row for each in found.values() for _, one in each for row in one.rows]
     filled = TEMPLATE.read_text(encoding="utf-8")
     filled = filled.replace("{{all}}", overview(found, rows)).replace("{{kinds}}", "\n\n".join(parts))
-    filled = filled.replace("{{partly_busy}}", "\n\n".join(partly_busy()))
+    for place, table in partly_busy().items():
+        filled = filled.replace(place, table)
     return filled.replace("{{synthetic}}", synthetic())
 
 

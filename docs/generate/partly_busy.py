@@ -14,7 +14,7 @@ import math
 import multiprocessing
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +24,7 @@ import numpy as np
 from synthetic_truth import Truth, drawn, measured, saturating
 
 from capplan.calibration.tables.fit_table import draws_of, fit_table, predict_table
-from capplan.calibration.tables.rows import MEAN, THROUGHPUT
+from capplan.calibration.tables.rows import MEAN, NODE_CPU, THROUGHPUT
 from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
@@ -43,6 +43,15 @@ LAB, LAB_LAYOUTS, LAB_CLIENTS = (
     ("1-read-local_one-100b", "1-write-local_one-100b"),
     32,
 )
+DAYS, HOURS = range(500, 540), 24
+QUIET, BUSY, BUSIEST_HOUR = 0.2, 0.5, 16  # loads of a day, of the ceiling
+COLUMNS = {
+    MEAN: "mean response",
+    "latency_p50_ms": "p50",
+    "latency_p95_ms": "p95",
+    "latency_p99_ms": "p99",
+    NODE_CPU: "CPU of nodes",
+}
 KINDS = {"without CPU": None, "with CPU": 1.0, "with CPU that is 10 % too high": WRONG}
 
 
@@ -109,6 +118,29 @@ def outcome(number: int) -> dict[str, Any] | None:
     return record
 
 
+def day(number: int) -> dict[str, Any] | None:
+    """Return how the second half of a day differs from a prediction by the first, hour by hour; None if not open."""
+    truth = drawn(number)
+    if truth.system != "cassandra":
+        return None
+    first = replace(truth.trained[0], load_kind="open", clients=None, think_time_ms=None, offered_tps=1.0)
+    layout = truth.of.read([first])[0].layout
+    ceiling = float(Analysis(truth.of.network(layout, truth.of.values_in(layout, truth.values), 1.0)).drift_per_s[0])
+    waves = [(1 + math.cos(2 * math.pi * (hour - BUSIEST_HOUR) / HOURS)) / 2 for hour in range(HOURS)]
+    rates = [float(f"{ceiling * (QUIET + (BUSY - QUIET) * wave):.3g}") for wave in waves]
+    hours = [replace(first, offered_tps=rate, run_id=f"hour {at}") for at, rate in enumerate(rates)]
+    rows = with_cpu(replace(truth, trained=tuple(hours), unseen=()), ceiling)
+    fitted = fit_table(truth.of, rows[: HOURS // 2])
+    found: dict[str, Any] = {"number": number}
+    for each in predict_table(truth.of, fitted, rows[HOURS // 2 :]):
+        if each.measured is not None:
+            band = each.predicted
+            own = [round(value / each.measured, 3) for value in (band.low, band.value, band.high)]
+            found.setdefault(each.quantity, []).append(own)
+    sys.stderr.write(f"day {number}\n")
+    return found
+
+
 def _times(cpu: float | None, factor: float | None) -> float | None:
     return None if cpu is None or factor is None else min(cpu * factor, 100.0)
 
@@ -134,11 +166,11 @@ def on_the_lab() -> Iterator[dict[str, Any]]:
         yield record
 
 
-def section() -> Iterator[str]:
-    """Yield the tables of docs/backtest.md."""
+def tables() -> dict[str, str]:
+    """Return the tables of docs/backtest.md, by placeholder."""
     record: dict[str, Any] = json.loads(RESULT.read_text(encoding="utf-8"))
-    yield "\n".join(_of_systems(record["systems"]))
-    yield "\n".join(_of_lab(record["lab"]))
+    found = {"systems": _of_systems, "lab": _of_lab, "days": _of_days}
+    return {f"{{{{partly_busy_{name}}}}}": "\n".join(of(record[name])) for name, of in found.items()}
 
 
 def _of_lab(found: Sequence[dict[str, Any]]) -> Iterator[str]:
@@ -164,13 +196,33 @@ def _of_systems(found: Sequence[dict[str, Any]]) -> Iterator[str]:
         )
 
 
+def _of_days(found: Sequence[dict[str, Any]]) -> Iterator[str]:
+    yield f"| second half of {len(found)} days | error, median | p90 | predicted over measured, median | bands hold |"
+    yield "| --- | ---: | ---: | ---: | ---: |"
+    for name, words in COLUMNS.items():
+        low, value, high = np.array([hour for each in found for hour in each[name]]).T
+        errors, held = np.abs(value - 1), np.mean((low <= 1) & (high >= 1))
+        yield (
+            f"| {words} | {np.median(errors):.1%} | {np.quantile(errors, 0.9):.1%} | {np.median(value):.2f} | "
+            f"{held:.0%} |"
+        )
+
+
 def main() -> None:
     """Fit all systems, and write what came out."""
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read by numpy when a worker starts
     with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
         found = [each for each in pool.map(outcome, NUMBERS) if each is not None]
-    record = {"systems": found, "lab": list(on_the_lab())}
-    replace_file(RESULT, json.dumps(record, indent=1) + "\n")
+        days = [each for each in pool.map(day, DAYS) if each is not None]
+    record = {"systems": found, "lab": list(on_the_lab()), "days": days}
+    replace_file(RESULT, written(record))
+
+
+def written(record: Mapping[str, Sequence[Any]]) -> str:
+    """Return the record as JSON, one line for each system or layout."""
+    between = ",\n"
+    parts = (f'"{name}": [\n{between.join(map(json.dumps, found))}\n]' for name, found in record.items())
+    return f"{{{between.join(parts)}}}\n"
 
 
 if __name__ == "__main__":

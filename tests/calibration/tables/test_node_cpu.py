@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capplan.calibration.tables.fit_table import draws_of, fit_table
+from capplan.calibration.tables.fit_table import draws_of, fit_table, predict_table
 from capplan.calibration.tables.node_cpu import PARAMETERS, cpu_percent, observed
 from capplan.calibration.tables.rows import MEAN, NODE_CPU, THROUGHPUT
 from capplan.calibration.tables.solved_rows import solved_rows
@@ -106,6 +106,18 @@ def test_cpu_of_rows_far_below_the_ceiling_narrows_it() -> None:
     assert low < 1 < high
     assert value == pytest.approx(1.0, abs=0.15)
     assert high / low < 0.7 * wide_high / wide_low
+
+
+def test_rows_with_cpu_predict_the_cpu_of_others() -> None:
+    rows, _ = partly_busy()
+    fitted = fit_table(SYSTEM, rows[:4])
+    found = [each for each in predict_table(SYSTEM, fitted, rows[4:]) if each.quantity == NODE_CPU]
+    assert len(found) == 2
+    for each in found:
+        assert each.predicted.value == pytest.approx(each.measured, rel=0.1)
+        assert each.predicted.low < (each.measured or 0) < each.predicted.high
+    bare = fit_table(SYSTEM, [replace(row, node_cpu_percent=None) for row in rows[:4]])
+    assert NODE_CPU not in {each.quantity for each in predict_table(SYSTEM, bare, rows[4:])}
 
 
 def test_rate_and_cpu_alone_hold_the_ceiling() -> None:

@@ -901,11 +901,11 @@ def predict_table(system: TableSystem[Any], fitted: Fitted, rows: Sequence[LoadT
     Returns
     -------
     tuple of RowPrediction
-        For each row, its columns of `QUANTITIES`, in order.
+        For each row, its columns of `QUANTITIES`, in order; then the CPU of its nodes, if it was fitted and measured.
     """
     read = system.read(rows)
     values = with_unknown_layouts(system, fitted, draws_of(system, fitted), (row.layout for row in read))
-    wanted = [_wanted(row) for row in read]
+    wanted = [_wanted(row, fitted) for row in read]
     solved = solved_rows(system, read, values, wanted)
     judge = Judge(system, fitted)
     found = []
@@ -919,8 +919,9 @@ def predict_table(system: TableSystem[Any], fitted: Fitted, rows: Sequence[LoadT
     return tuple(found)
 
 
-def _wanted(row: TableRow) -> list[str]:
-    return [name for name in QUANTITIES if row.load.kind != "open" or name != QUANTITIES[0]]
+def _wanted(row: TableRow, fitted: Fitted) -> list[str]:
+    metered = {NODE_CPU} & fitted.its_table.scatter.keys() & row.measured.keys()
+    return [*(name for name in QUANTITIES if row.load.kind != "open" or name != QUANTITIES[0]), *metered]
 
 
 def _wider(system: TableSystem[Any], row: TableRow, trained: Sequence[TableRow], name: str) -> float:
@@ -947,7 +948,7 @@ def band_of(draws: FloatArray, fitted: Fitted, name: str, wider: float = 1.0) ->
     """
     log_sd = fitted.its_table.scatter[name] * wider
     count = len(draws)
-    order = np.random.default_rng([fitted.seed, QUANTITIES.index(name)]).permutation(count)
+    order = np.random.default_rng([fitted.seed, (*QUANTITIES, NODE_CPU).index(name)]).permutation(count)
     repeated = draws * np.exp(log_sd * ndtri((order + 0.5) / count))
     value = float(np.median(draws))
     low, high = np.quantile(repeated, [0.05, 0.95]).tolist()
