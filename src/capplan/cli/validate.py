@@ -56,7 +56,7 @@ def validate_(
     are still the same. Otherwise they are repeated, which takes minutes; an interrupted run resumes.
 
     With --live, the system is Cassandra on this machine: a few runs calibrate the model, predictions are written to a
-    file with their hash, and only then are they measured. Exit 1 if an error is beyond both threshold and repeat noise.
+    file with their hash, and only then are they measured. Exit 1 if a figure is off, or a kind of figure is biased.
     """
     refuse_both(as_json, as_csv)
     if folder is not None:
@@ -135,7 +135,7 @@ def run_live(*, quick: bool, hosts: Path | None, report: Path | None, as_json: b
     Raises
     ------
     typer.Exit
-        With 1 if a figure is off.
+        With 1 if a figure is off or a kind of figure is biased.
     """
     from capplan.lab.packages import check_installed  # these are slow to import: they need a solver and a lab
     from capplan.planner.live import protocol, run

@@ -17,7 +17,7 @@ from capplan.models.errors import InputError
 from capplan.models.files import replace_file
 from capplan.planner.live import live_validation as words
 from capplan.planner.live.folder import Folder
-from capplan.planner.live.live_validation import LiveFigure, LiveValidation
+from capplan.planner.live.live_validation import KindOfFigure, LiveFigure, LiveValidation
 from capplan.reports.document import Block, Cell, Column, Line, Paragraph, Table, ruled, texts
 from capplan.reports.numbers import capital
 
@@ -145,7 +145,12 @@ def _scale(value: float, unit: str) -> tuple[float, str]:
 
 
 def validation(found: LiveValidation) -> Iterator[Block]:
-    """Yield the figures of each cluster, why some are not judged, and the basis of all of them."""
+    """Yield the bias of each kind, the figures of each cluster, why some are not judged, and the basis of all."""
+    if found.kinds:
+        yield Line("Bias by kind of figure", "bold")
+        yield _kinds(found.kinds)
+        yield Paragraph(words.KIND_LEGEND)
+        yield Line()
     for cluster, group in groupby(found.figures, key=lambda each: each.cluster):
         figures = list(group)
         yield Line(capital(cluster), "bold")
@@ -167,6 +172,15 @@ def validation(found: LiveValidation) -> Iterator[Block]:
     yield Line(f"Predicted at {found.predicted_at}, measured from {found.measured_from}.")
     yield Line(f"Predictions: {found.predictions}")
     yield Line(f"SHA-256: {found.sha256}")
+
+
+def _kinds(kinds: Sequence[KindOfFigure]) -> Table:
+    rows = [words.kind_cells(each) for each in kinds]
+    below = [
+        Line(f"{name}: {verdict}; predicted / measured {ratio}, too low {low}; 90 % bands hold {held}")
+        for name, _, _, ratio, low, _, _, held, _, verdict in rows
+    ]
+    return Table(tuple(map(Column, words.KIND_HEADS)), texts(rows), narrow=tuple(below))
 
 
 def _figures(figures: Sequence[LiveFigure]) -> Table:
@@ -232,6 +246,8 @@ def page(found: LiveValidation) -> str:
         *([f"Audit of the fitted runs: {', '.join(found.audit)}."] if found.audit else []),
         words.LEGEND[0].upper() + words.LEGEND[1:],
     ]
+    if found.kinds:
+        parts[3:3] = ["## Bias by kind of figure", _kind_lines(found.kinds), words.KIND_LEGEND, "## All figures"]
     for cluster, group in groupby(found.figures, key=lambda each: each.cluster):
         figures = list(group)
         parts.append(f"## {cluster[0].upper()}{cluster[1:]}")
@@ -240,3 +256,9 @@ def page(found: LiveValidation) -> str:
         parts.append("\n".join(lines))
         parts += [*words.round_trips(figures), *words.sessions(figures), *words.reasons(figures)]
     return "\n\n".join(parts) + "\n"
+
+
+def _kind_lines(kinds: Sequence[KindOfFigure]) -> str:
+    lines = [words.KIND_HEADS, *(words.kind_cells(each) for each in kinds)]
+    ruled = [f"| {' | '.join(each)} |" for each in lines]
+    return "\n".join([ruled[0], f"| :-- {'| --: ' * (len(words.KIND_HEADS) - 2)}| :-- |", *ruled[1:]])

@@ -17,7 +17,7 @@ from capplan.models.results import Band
 from capplan.models.verb_answer import VerbAnswer
 from capplan.planner.live.protocol import MOST, Stage
 
-Verdict = Literal["within threshold", "within repeat noise", "off", "not judged"]
+Verdict = Literal["within", "off", "inconclusive", "not judged"]
 Quantity = Literal["capacity", "p50", "p99", "added p50", "not found"]
 
 
@@ -61,19 +61,20 @@ class LiveFigure:
         95th percentile of the same.
     measured
         Mean of the repeats (of their logarithms, but for `added p50` and `not found`); null if none is believed.
-    noise
-        How far a further repeat may be from that mean, in 95 % of cases (Student's t), in the unit; null if there are
-        fewer than two repeats.
+    half_width
+        How far above that mean its 90 % interval ends (Student's t), in the unit; null if there are fewer than two
+        repeats.
     repeats
         Runs that are believed.
     error
         Predicted over measured, less 1; null if nothing was measured.
     threshold
-        Error that is accepted.
+        Error that is accepted, as a share.
     round_trips
         Added latency over the round trip, as it was measured by an echo; null elsewhere.
     verdict
-        `within threshold`, `within repeat noise`, `off`, or `not judged`.
+        `within`: within the threshold of every value in the interval of the mean. `off`: beyond the threshold of the
+        mean, and outside its interval. `inconclusive`: neither. Or `not judged`.
     reason
         Why it is not judged, or what else must be known.
     """
@@ -94,13 +95,79 @@ class LiveFigure:
     low: float
     high: float
     measured: float | None
-    noise: float | None
+    half_width: float | None
     repeats: int
     error: float | None
     threshold: float
     round_trips: float | None
     verdict: Verdict
     reason: str
+
+
+@dataclass(frozen=True)
+class HeldBands:
+    """How many measured figures lie in the bands of one level.
+
+    Attributes
+    ----------
+    level
+        What the bands promise, as a share.
+    held
+        The share of figures that lie in them.
+    low
+        Lower end of its 90 % interval, by cluster.
+    high
+        Upper end of the same.
+    """
+
+    level: float
+    held: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class KindOfFigure:
+    """The score of one kind of figure.
+
+    Attributes
+    ----------
+    kind
+        The kind in words, such as `p99, open requests`.
+    figures
+        Figures that were judged.
+    clusters
+        Clusters that they come from.
+    ratio
+        Predicted over measured: the median of a cluster, averaged over clusters (geometric mean).
+    ratio_low
+        Lower end of its 90 % interval (Student's t, by cluster); null with one cluster.
+    ratio_high
+        Upper end of the same.
+    below
+        Figures that were predicted too low.
+    sign_p
+        Probability that a fair coin is as one-sided (two-sided sign test; it takes figures as independent).
+    bands
+        Shares in the bands of 50, 80 and 90 %. The inner bands follow from the 90 % band, as a lognormal distribution
+        with a spread of its own on each side.
+    pit
+        Figures by the fifth of the predicted distribution that they lie in, from the lowest; equal counts are right.
+    verdict
+        `unbiased`, `low by` or `high by` a percentage, or `not decided`, with the number of clusters that would decide.
+    """
+
+    kind: str
+    figures: int
+    clusters: int
+    ratio: float
+    ratio_low: float | None
+    ratio_high: float | None
+    below: int
+    sign_p: float
+    bands: tuple[HeldBands, ...]
+    pit: tuple[int, ...]
+    verdict: str
 
 
 @dataclass(frozen=True)
@@ -135,11 +202,13 @@ class LiveValidation(VerbAnswer):
         Runs during which other processes used more than a tenth of the CPU.
     audit
         What the audit found in the runs that the model was calibrated from.
+    kinds
+        Bias and calibration of each kind of figure; clusters with something that the model has not are left out.
     figures
         The figures.
     """
 
-    SCHEMA = "capplan.live-validation/1"
+    SCHEMA = "capplan.live-validation/2"
 
     protocol: str
     one_host: bool
@@ -154,12 +223,14 @@ class LiveValidation(VerbAnswer):
     left_out_runs: int
     disturbed_runs: int
     audit: tuple[str, ...]
+    kinds: tuple[KindOfFigure, ...]
     figures: tuple[LiveFigure, ...]
 
     @property
     def answer(self) -> bool:
-        """Whether figures were judged and none is off."""
-        return any(each.verdict != "not judged" for each in self.figures) and self.count("off") == 0
+        """Whether figures were judged, none is off, and no kind of figure is biased."""
+        biased = any(each.verdict.startswith(("low", "high")) for each in self.kinds)
+        return any(each.verdict != "not judged" for each in self.figures) and self.count("off") == 0 and not biased
 
     def count(self, verdict: Verdict) -> int:
         """Return the number of figures with a given verdict."""
@@ -181,7 +252,7 @@ HIGHEST_LOAD = 0.8
 NEAR = "LOCAL_ONE"
 """The level to which other levels add latency."""
 _ROUNDING = 0.005  # of a rate of three digits
-_CONFIDENCE = 0.95
+CONFIDENCE = 0.9
 _POINT = 1.0
 """Percentage points of sessions not found that are always accepted: an error of a small share says nothing."""
 _UNITS: Mapping[Quantity, str] = {"capacity": "/s", "not found": "%"}
@@ -197,23 +268,23 @@ class Measured:
     ----------
     value : float
         Their mean.
-    noise : float or None
-        How far a further repeat may be above it; None for a single one.
+    half_width : float or None
+        How far above it its 90 % interval ends; None for a single repeat.
     by_factor : bool
-        Whether a further repeat may be below by the same factor; otherwise by the same difference.
+        Whether the interval begins below by the same factor; otherwise by the same difference.
     """
 
     value: float
-    noise: float | None
+    half_width: float | None
     by_factor: bool = True
 
-    def includes(self, value: float) -> bool:
-        """Whether a value lies in the prediction interval of a further repeat."""
-        if self.noise is None:
-            return False
-        if not self.by_factor:
-            return abs(value - self.value) <= self.noise
-        return value > 0 and abs(math.log(value / self.value)) <= math.log1p(self.noise / self.value)
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 90 % interval of the mean; all numbers for a single repeat."""
+        if self.half_width is None:
+            return -math.inf, math.inf
+        high = self.value + self.half_width
+        return (self.value**2 / high if self.by_factor else self.value - self.half_width), high
 
 
 def believed(row: LoadTestRow) -> bool:
@@ -222,9 +293,9 @@ def believed(row: LoadTestRow) -> bool:
 
 
 def repeats_of(values: Sequence[float], *, logarithms: bool = True) -> Measured | None:
-    """Return the mean of repeats and the half-width of a further repeat's prediction interval; None without repeats.
+    """Return the mean of repeats and the half-width of its interval; None without repeats.
 
-    The interval is that of a normal distribution with unknown mean and variance: t s sqrt(1 + 1/n).
+    The interval is that of the mean of a normal distribution with unknown variance: t s / sqrt(n).
 
     Parameters
     ----------
@@ -239,18 +310,42 @@ def repeats_of(values: Sequence[float], *, logarithms: bool = True) -> Measured 
     mean, count = float(found.mean()), len(found)
     width = None
     if count > 1:
-        width = float(student.ppf((1 + _CONFIDENCE) / 2, count - 1) * found.std(ddof=1) * math.sqrt(1 + 1 / count))
+        width = float(student.ppf((1 + CONFIDENCE) / 2, count - 1) * found.std(ddof=1) / math.sqrt(count))
     if not logarithms:
         return Measured(mean, width, by_factor=False)
     value = math.exp(mean)
     return Measured(value, None if width is None else value * math.expm1(min(width, 50.0)))
 
 
-def verdict_of(predicted: float, measured: Measured, threshold: float) -> Verdict:
-    """Return whether a prediction is within the threshold, or otherwise within the noise of repeats."""
-    if abs(predicted - measured.value) <= threshold * abs(measured.value):
-        return "within threshold"
-    return "within repeat noise" if measured.includes(predicted) else "off"
+def verdict_of(predicted: float, measured: Measured, threshold: float, least: float = 0.0) -> Verdict:
+    """Return whether a prediction is within the threshold of the true mean, off, or whether the repeats leave it open.
+
+    `within` is the equivalence test by two one-sided tests at 5 % each.
+
+    Parameters
+    ----------
+    predicted : float
+        The prediction.
+    measured : Measured
+        The repeats.
+    threshold : float
+        Error that is accepted, as a share of the mean.
+    least : float
+        Error that is always accepted, in the unit.
+
+    References
+    ----------
+    D. J. Schuirmann, A comparison of the two one-sided tests procedure and the power approach for assessing the
+    equivalence of average bioavailability, Journal of Pharmacokinetics and Biopharmaceutics 15(6), 1987.
+    """
+
+    def near(value: float) -> bool:
+        return abs(predicted - value) <= max(threshold * abs(value), least)
+
+    low, high = measured.interval
+    if measured.half_width is not None and near(low) and near(high):
+        return "within"
+    return "inconclusive" if near(measured.value) or low <= predicted <= high else "off"
 
 
 @dataclass(frozen=True)
@@ -342,7 +437,7 @@ def _added(case: Case, near: Case) -> LiveFigure:
     value = far.value - local.value
     found = _figure(case, "added p50", Band(value, value - width, value + width), values, logarithms=False)
     if not case.load.rtt_ms:  # without a round trip, no share of it is defined
-        return replace(found, verdict="within repeat noise") if found.verdict == "within threshold" else found
+        return replace(found, verdict="inconclusive") if found.verdict == "within" else found
     trips = None if found.measured is None else found.measured / (case.round_trip_ms or case.load.rtt_ms)
     return replace(found, round_trips=trips)
 
@@ -405,8 +500,8 @@ def judged(  # what a line of the table has
     """
     verdict: Verdict = "not judged"
     if measured is not None and not reason:
-        near = quantity == "not found" and abs(predicted.value - measured.value) <= _POINT
-        verdict = "within threshold" if near else verdict_of(predicted.value, measured, THRESHOLDS[quantity])
+        least = _POINT if quantity == "not found" else 0.0
+        verdict = verdict_of(predicted.value, measured, THRESHOLDS[quantity], least)
     return LiveFigure(
         stage=stage.name,
         cluster=stage.title,
@@ -417,7 +512,7 @@ def judged(  # what a line of the table has
         low=predicted.low,
         high=predicted.high,
         measured=None if measured is None else measured.value,
-        noise=None if measured is None else measured.noise,
+        half_width=None if measured is None else measured.half_width,
         repeats=repeats,
         error=None if measured is None or not measured.value else relative_error(predicted.value, measured.value),
         threshold=THRESHOLDS[quantity],
@@ -431,19 +526,58 @@ def judged(  # what a line of the table has
 
 USUAL_BYTES = 100
 VERDICTS: Mapping[Verdict, str] = {
-    "within threshold": "yes",
-    "within repeat noise": "noise",
+    "within": "yes",
     "off": "OFF",
+    "inconclusive": "?",
     "not judged": "-",
 }
 MESSAGES = {"auth": "authorizations", "update": "updates and stops"}
 LEGEND = (
-    "Capacity in requests/s, latencies, think and RTT in ms, sessions not found in per cent. Right: yes, within the "
-    "threshold (capacity 10 %, p50 15 %, p99 30 % up to 80 % of the capacity, added p50 and not found 10 %); noise, "
-    "within how far another repeat may be off; OFF, neither; -, not judged."
+    "Capacity in requests/s, latencies, think and RTT in ms, sessions not found in per cent; ± is the 90 % interval of "
+    "the mean. Thresholds: capacity 10 %, p50 15 %, p99 30 % up to 80 % of the capacity, added p50 and not found 10 %. "
+    "Right: yes, within the threshold of every value in the interval; OFF, beyond the threshold and outside the "
+    "interval; ?, the repeats do not decide; -, not judged."
 )
 _HUNDRED, _TEN = 100, 10
 _MOST_PERCENT = 999
+
+
+KIND_HEADS = (
+    "kind",
+    "figures",
+    "clusters",
+    "predicted / measured",
+    "too low",
+    "50 %",
+    "80 %",
+    "90 %",
+    "PIT",
+    "verdict",
+)
+KIND_LEGEND = (
+    "Predicted / measured: geometric mean of the clusters' medians, with its 90 % interval by cluster. Too low: "
+    "figures predicted below the measured. 50, 80, 90 %: share of figures in those bands, the last with its interval. "
+    "PIT: figures in each fifth of the predicted distribution, from the lowest; equal counts are right."
+)
+
+
+def kind_cells(kind: KindOfFigure) -> tuple[str, ...]:
+    """Return the cells of a kind of figure, as `KIND_HEADS`."""
+    ratio = f"{kind.ratio:.2f}"
+    if kind.ratio_low is not None and kind.ratio_high is not None:
+        ratio += f" ({kind.ratio_low:.2f} to {kind.ratio_high:.2f})"
+    *inner, widest = kind.bands
+    return (
+        kind.kind,
+        str(kind.figures),
+        str(kind.clusters),
+        ratio,
+        f"{kind.below} of {kind.figures}",
+        *(f"{each.held:.0%}" for each in inner),
+        f"{widest.held:.0%} ({widest.low:.0%} to {widest.high:.0%})",
+        " ".join(map(str, kind.pit)),
+        kind.verdict,
+    )
 
 
 def cells(figure: LiveFigure) -> tuple[str, ...]:
@@ -451,7 +585,7 @@ def cells(figure: LiveFigure) -> tuple[str, ...]:
     return (
         load(figure),
         figure.quantity,
-        f"{number(figure.predicted)} ({number(figure.low)}-{number(figure.high)})",
+        f"{number(figure.predicted)} ({number(figure.low)} to {number(figure.high)})",
         measured(figure),
         "" if figure.error is None else _percent(100 * figure.error),
         VERDICTS[figure.verdict],
@@ -472,12 +606,12 @@ def load(figure: LiveFigure) -> str:
 
 
 def measured(figure: LiveFigure) -> str:
-    """Return the measured value with the noise of repeats."""
+    """Return the measured value with the interval of its mean."""
     if figure.measured is None:
         return ""
-    if figure.noise is None or not figure.measured:
+    if figure.half_width is None or not figure.measured:
         return number(figure.measured)
-    share = 100 * figure.noise / abs(figure.measured)
+    share = 100 * figure.half_width / abs(figure.measured)
     return f"{number(figure.measured)} ± {f'{share:.0f} %' if share <= _MOST_PERCENT else 'any'}"
 
 

@@ -22,6 +22,7 @@ from capplan.layout.fitted_file import Fitted, read_fitted, write
 from capplan.models.code_digest import code_digest
 from capplan.models.errors import InputError
 from capplan.models.results import Band
+from capplan.planner.live.bias import kinds_of
 from capplan.planner.live.clusters import Clusters
 from capplan.planner.live.folder import CALIBRATION, LARGE, PREDICTIONS, SMALL, Folder, Runs, runs_in, sessions_in
 from capplan.planner.live.live_validation import Case, LiveValidation, believed, figures_of
@@ -69,7 +70,7 @@ def validate_live(
     for stage in protocol.sessions:
         told = _titled(progress, stage)
         measure_stage(stage, clusters, predictions["sessions"][stage.name], sessions_in(folder), told)
-    return _compared(protocol, folder, predictions)
+    return compared(protocol, folder, predictions)
 
 
 def _key(protocol: Protocol, where: str) -> dict[str, Any]:
@@ -220,7 +221,18 @@ def _measure_large(
                 measure(cluster, stage.name, loads, bounds, runs.rows, runs.add, _titled(progress, stage))
 
 
-def _compared(protocol: Protocol, folder: Folder, predictions: Mapping[str, Any]) -> LiveValidation:
+def compared(protocol: Protocol, folder: Folder, predictions: Mapping[str, Any]) -> LiveValidation:
+    """Return predictions beside the runs of a folder.
+
+    Parameters
+    ----------
+    protocol : Protocol
+        What was measured.
+    folder : Folder
+        Its runs.
+    predictions : mapping
+        Its predictions.
+    """
     small, large, sessions = folder.rows(SMALL), runs_in(folder, LARGE).rows, sessions_in(folder).rows
     cases = []
     for stage in protocol.large:
@@ -249,6 +261,7 @@ def _compared(protocol: Protocol, folder: Folder, predictions: Mapping[str, Any]
         left_out_runs=sum(not believed(row) for row in every),
         disturbed_runs=sum(bool(row.disturbed) for row in every),
         audit=_audit(fitted),
+        kinds=kinds_of(figures, [each.name for each in protocol.large if each.note]),
         figures=tuple(figures),
     )
 

@@ -71,7 +71,7 @@ FLOW: tuple[Message, ...] = tuple(
 _LEVELS = (0.5, 0.99)
 _DRAWS, _SAMPLES, _GAPS = 64, 400, 40
 _ROUNDS = 5
-_Z95, _Z975 = 1.645, 1.96
+_Z95 = 1.645
 _FOR_P99 = 1100
 """Requests of a class in a run from which its p99 is sure to be stated."""
 
@@ -275,9 +275,9 @@ def _measured(quantity: Quantity, rows: Sequence[LoadTestRow]) -> tuple[Measured
     counts = [(row.throughput_tps or 0.0) * (row.duration_s or 0.0) for row in rows]
     shares = [100 * (row.drops or 0) / count for row, count in zip(rows, counts, strict=True)]
     found = repeats_of(shares, logarithms=False)
-    if found is not None and found.noise is not None:  # a share scatters at least as much as what is counted
-        each = found.value * (100 - found.value) * len(counts) / sum(counts)  # variance of the count alone
-        found = replace(found, noise=max(found.noise, _Z975 * (each * (1 + 1 / len(counts))) ** 0.5))
+    if found is not None and found.half_width is not None:  # a share scatters at least as much as what is counted
+        variance = found.value * (100 - found.value) / sum(counts)  # of the mean, by the count alone
+        found = replace(found, half_width=max(found.half_width, _Z95 * variance**0.5))
     return found, len(shares), ""
 
 
