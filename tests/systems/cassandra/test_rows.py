@@ -70,16 +70,14 @@ def test_what_rows_do_not_say_of_their_clients_is_said() -> None:
     "asked",
     [
         {"cache_state": "cold"},
-        {"node_cores": 32.0},
         {"encryption_client": True},
         {"encryption_internode": True},
         {"version": "5.0"},
-        {"rf": 5},
     ],
     ids=lambda asked: next(iter(asked)),
 )
 def test_what_did_not_vary_is_not_identifiable(asked: dict[str, Any]) -> None:
-    """Cold caches, cores, TLS, other versions, and replication with a single factor; a row of it would decide."""
+    """Cold caches, TLS and other versions; a row of it would decide."""
     assert "would decide" in undecided(ROW, **asked)
     assert not undecided(ROW)
     assert not undecided(replace(ROW, **asked))

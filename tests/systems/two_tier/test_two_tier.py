@@ -11,6 +11,9 @@ import simpy
 from tests.systems.two_tier.two_tier_tables import layout, measured
 
 from capplan.calibration.tables.fit_table import fit_table, predict_table
+from capplan.calibration.tables.identifiability import Judge
+from capplan.calibration.tables.rows import cells_of
+from capplan.calibration.tables.solved_rows import Solved
 from capplan.layout.fitted_file import Fitted
 from capplan.models.errors import InputError
 from capplan.models.language.distribution import Deterministic
@@ -207,8 +210,8 @@ def reads() -> Fitted:
         ({"read_fraction": 0.0}, "no writes"),
         ({"read_fraction": 0.9}, "no writes"),
         ({"front_nodes": 0}, "share their nodes"),
-        ({"node_cores": 32}, "scales with cores"),
-        ({"front_cores": 32}, "scales with cores"),
+        ({"node_cores": 32}, "cores on each store node"),
+        ({"front_cores": 32}, "cores on each front node"),
     ],
 )
 def test_what_the_rows_do_not_decide_is_said_with_the_row_that_would(reads: Fitted, changed: Any, named: str) -> None:
@@ -227,13 +230,35 @@ def test_the_fit_finds_how_often_a_request_takes_a_lane(rounds: float) -> None:
     assert found.middle()["rounds"] == NEAR(rounds, rel=0.05)
 
 
-def test_a_front_that_was_at_its_limit_tells_of_twice_as_many_nodes(reads: Fitted) -> None:
+def test_a_front_that_was_at_its_limit_predicts_twice_as_many_nodes_and_says_that_nothing_shows_it(
+    reads: Fitted,
+) -> None:
     row = replace(layout(front_nodes=2, cass_nodes=12, clients=512), run_id="wanted")
     (truth,) = measured([row])
     found = {each.quantity: each for each in predict_table(SYSTEM, reads, [row])}
-    assert found["throughput_tps"].identifiable
+    assert "all had 1 front nodes; a row with 2 would decide" in found["throughput_tps"].reason
     assert found["throughput_tps"].predicted.value == NEAR(truth.throughput_tps, rel=0.1)
     assert np.isfinite(found["latency_p95_ms"].predicted.high)
+
+
+@pytest.mark.parametrize(
+    ("trained", "asked", "known"),
+    [
+        ((2,), 4, False),
+        ((2, 4), 3, True),
+        ((2, 4), 6, False),
+        ((2, 4), 1, False),
+        ((2, 3, 4), 6, True),
+    ],
+)
+def test_beyond_the_rows_three_counts_decide_and_two_do_not(
+    reads: Fitted, trained: tuple[int, ...], asked: int, known: bool
+) -> None:
+    rows = [layout(front_nodes=each, cass_nodes=12, clients=8) for each in trained]
+    fitted = replace(reads, table=replace(reads.its_table, rows=tuple(map(cells_of, rows))))
+    (row,) = SYSTEM.read([layout(front_nodes=asked, cass_nodes=12, clients=8)])
+    solved = Solved({}, np.ones(1), {"front": np.array([0.1])}, {}, uneven=False)
+    assert ("front nodes" not in Judge(SYSTEM, fitted).reason(row, solved)) == known
 
 
 def test_percentiles_scatter_more_with_more_clients_than_any_row_had(reads: Fitted) -> None:

@@ -23,6 +23,7 @@ DECIDED = 0.5
 _NEAR = 0.7  # utilisation from which a figure depends on the ceiling
 _BOUND = 0.7  # utilisation from which a tier has shown its service demand
 _MOVED = 0.1  # by the mix of a run, from which a percentile is not identifiable: standard deviation of its logarithm
+_LEVELS = 3  # of a count, from which rows show how figures change beyond them: two fit any law
 _LIKELY = 0.2  # probability that a tier limits a row, from which it matters
 
 
@@ -79,7 +80,12 @@ class Judge:
         own = self.system.undecided(row, self.trained)
         if own:
             return f"not identifiable from these rows: {own}"
-        found = self._tier(solved) or self._ceiling(row, solved) or self._retrograde(row, solved)
+        found = (
+            self._tier(solved)
+            or self._beyond(row.layout)
+            or self._ceiling(row, solved)
+            or self._retrograde(row, solved)
+        )
         return f"not identifiable from these rows: {found}" if found else ""
 
     def mixed(self, row: TableRow, names: Sequence[str]) -> dict[str, str]:
@@ -93,6 +99,16 @@ class Judge:
             for name, error in zip(names, errors, strict=True)
             if error > _MOVED
         }
+
+    def _beyond(self, layout: Any) -> str:
+        """Return a reason if a count lies beyond those of the fitted rows, and these have fewer than three."""
+        known = [_counts(self.system, each.layout) for each in self.trained]
+        for what, own in _counts(self.system, layout).items():
+            levels = sorted({each[what] for each in known if what in each})
+            if levels and len(levels) < _LEVELS and not levels[0] <= own <= levels[-1]:
+                had = " or ".join(f"{each:g}" for each in levels)
+                return f"all had {had} {what}; a row with {own:g} would decide how figures change with them"
+        return ""
 
     def _tier(self, solved: Solved) -> str:
         """Return a reason if the row is limited by a tier that limited no fitted row."""
@@ -144,6 +160,17 @@ class Judge:
             f"throughput may fall beyond {most} clients, and no row shows whether; a row with {row.load.clients} "
             "clients would decide it"
         )
+
+
+def _counts(system: TableSystem[Any], layout: Any) -> dict[str, float]:
+    """Return a layout's machines, their cores and its replicas by name; no cores of a tier without machines."""
+    found: dict[str, float] = {}
+    for kind, count in system.machine_counts(layout).items():
+        machine = system.machines[kind]
+        found[f"{machine.name}s"] = count
+        if machine.cores and count:
+            found[f"cores on each {machine.name}"] = getattr(layout, machine.cores)
+    return {**found, "replicas of a row": system.copies(layout)}
 
 
 def _defaults(system: TableSystem[Any]) -> dict[str, Number]:

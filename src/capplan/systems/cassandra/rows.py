@@ -29,7 +29,7 @@ from capplan.layout.observations import LoadTest
 from capplan.models.cassandra.consistency import need
 from capplan.models.errors import InputError, RefusedError, nearest
 from capplan.models.language.parameter import Parameter
-from capplan.models.language.per_dc import by_dc, per_dc_text
+from capplan.models.language.per_dc import per_dc_text
 from capplan.models.number_words import share
 from capplan.systems.cassandra.network import GENERATOR_LANES, LAN_S, limit_in_words, may_wait, network
 from capplan.systems.cassandra.priors import PARAMETERS
@@ -194,22 +194,12 @@ def undecided(row: TableRow, trained: Sequence[TableRow]) -> str:
     found = unmixed(layout, known) or (_cache_undecided(row, reading) if layout.read_fraction > 0 else "")
     if found:
         return found
-    cores = {each.node_cores for each in known}
-    if layout.node_cores not in cores and len(cores) == 1:
-        return (
-            f"all had {known[0].node_cores} cores a node; a row with {layout.node_cores} would decide how work scales "
-            "with cores"
-        )
     links = _all_links(layout)
     missing = links - frozenset().union(*(_all_links(each) for each in known))
     if missing:
         return f"none had TLS on {' and '.join(sorted(missing))} links; a row with it would decide its cost"
     if layout.cluster not in {each.cluster for each in known}:
         return f"none is of cluster or version {layout.cluster!r}; a row of it would decide its speed"
-    replicas = {max(by_dc(each.rf, each.dcs)) for each in known}
-    if max(by_dc(layout.rf, layout.dcs)) not in replicas and len(replicas) == 1:
-        rf = per_dc_text(layout.rf)
-        return f"all had rf {per_dc_text(known[0].rf)}; a row with rf {rf} would decide the cost of a replica"
     if _waits_far(layout) and not any(map(_waits_far, known)):
         return "none waited for another data centre; a row that does would decide how many round trips an answer takes"
     return unwaited(trained, 2 * LAN_S)

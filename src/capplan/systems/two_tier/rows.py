@@ -114,14 +114,6 @@ def _open_questions(layout: TwoTierScenario, known: Sequence[TwoTierScenario]) -
     writes = [each for each in known if each.read_fraction < 1]
     if layout.read_fraction < 1 and layout.write_waits not in {each.write_waits for each in writes}:
         yield f"no write waited for {layout.write_waits}; a row with such writes would decide it"
-    for field, what in (("front_cores", "a front node"), ("node_cores", "a store node")):
-        values = {getattr(each, field) for each in known}
-        wanted = getattr(layout, field)
-        if len(values) == 1 and wanted not in values and (field == "node_cores" or layout.front_nodes):
-            yield f"all had {values.pop()} cores on {what}; a row with {wanted} would decide how work scales with cores"
-    copies = {each.rf for each in writes}
-    if layout.read_fraction < 1 and len(copies) == 1 and layout.rf not in copies:
-        yield f"all had rf {copies.pop()}; a row with rf {layout.rf} would decide the cost of a copy"
 
 
 _IDLE_LOG = 4.0  # ceiling of the logs over that of the nodes, where no curve shows that batches lengthen a write
