@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import math
 import re
-import urllib.error
 import urllib.parse
 import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from http import HTTPStatus
+from http.client import HTTPException
 from itertools import pairwise
+from queue import Empty, SimpleQueue
+from threading import Thread
 from typing import Any
+from urllib.error import HTTPError
 
 from capplan.evidence.importers.importer import Imported, Importer, number, read_json, run_id
 from capplan.evidence.load_test_row import ALL, PERCENTILES, LoadTestRow
@@ -205,10 +209,22 @@ OPENMETRICS = Importer("OpenMetrics text", _is_openmetrics, _read_openmetrics)
 
 
 _PROMETHEUS_TABLES = ("prometheus", "histogram", "columns", "drop", "runs")
-_TIMEOUT_S = 30.0
+_TIMEOUT_S = 60.0  # of one query, whatever the server sends in that time
 _LARGEST = 2**24  # bytes of an answer
+_AT_ONCE = 100  # intervals in one query, so that a server answers each within the time
+_MS = 1e-3  # to which a server knows times, s
 _METRIC = re.compile(r"[a-zA-Z_:][\w:]*")
 _MOST_INTERVALS = 10_000  # of one run
+
+
+_Series = list[tuple[dict[str, str], float]]  # labels and value of each
+
+
+class _Stay(urllib.request.HTTPRedirectHandler):
+    """Follow no redirect: an evidence file names the only server that is asked."""
+
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        return None
 
 
 @dataclass(frozen=True)
@@ -218,43 +234,75 @@ class _Server:
     url: str
     asker: str
 
-    def ask(self, query: str, time: datetime) -> list[tuple[dict[str, str], float]]:
-        """Return the labels and value of each series that an instant query finds.
+    def ask(self, query: str, length_s: float, ends: Sequence[datetime]) -> list[_Series]:
+        """Return what a query finds at the end of each interval, by range queries; `$run` is the length.
 
         Raises
         ------
         InputError
             If the server does not answer, or refuses the query.
         """
-        asked = urllib.parse.urlencode({"query": query, "time": time.timestamp()})
-        address = f"{self.url.rstrip('/')}/api/v1/query?{asked}"
+        query, found = query.replace("$run", f"{length_s:.0f}s"), []
+        for first in range(0, len(ends), _AT_ONCE):
+            found += self._ask(query, length_s, [each.timestamp() for each in ends[first : first + _AT_ONCE]])
+        return found
+
+    def _ask(self, query: str, step_s: float, times: Sequence[float]) -> list[_Series]:
+        asked = urllib.parse.urlencode({"query": query, "start": times[0], "end": times[-1], "step": step_s})
         try:
-            with urllib.request.urlopen(address, timeout=_TIMEOUT_S) as reply:  # noqa: S310  # http and https only
-                answer = json.loads(reply.read(_LARGEST))
-        except urllib.error.HTTPError as error:
-            raise InputError(f"{self.asker}: {query!r} is refused by {self.url}: {_reason(error)}") from None
-        except (OSError, ValueError) as error:
+            status, text = _fetched(f"{self.url.rstrip('/')}/api/v1/query_range?{asked}")
+            if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
+                raise ValueError("it redirects: give the address that it redirects to")
+            answer = json.loads(text)
+            if status == HTTPStatus.OK:
+                found: list[_Series] = [[] for _ in times]
+                for series in answer["data"]["result"]:
+                    for time, value in series["values"]:
+                        place = round((time - times[0]) / step_s)
+                        if not 0 <= place < len(times) or abs(times[place] - time) > _MS:
+                            raise ValueError("it answers for other times than those asked for")
+                        found[place].append((dict(series["metric"]), float(value)))
+                return found
+            reason = answer["error"]
+        except (OSError, HTTPException, ValueError, LookupError, TypeError, RecursionError) as error:
             said = getattr(error, "reason", None) or error
             raise InputError(f"{self.asker}: {self.url} does not answer as Prometheus does: {said}") from None
-        found = answer.get("data", {}) if isinstance(answer, dict) else {}
-        if found.get("resultType") == "scalar":
-            return [({}, float(found["result"][1]))]
-        if found.get("resultType") != "vector":
-            raise InputError(f"{self.asker}: {query!r} must give a vector or a scalar: it gives no instant value")
-        return [(each["metric"], float(each["value"][1])) for each in found["result"]]
+        raise InputError(f"{self.asker}: {query!r} is refused by {self.url}: {reason}")
+
+
+def _fetched(address: str) -> tuple[int, bytes]:
+    """Return the status and text of an answer of limited size, within a limited time.
+
+    A socket's timeout starts again with each byte, so that a server could keep its client for ever: a thread reads.
+    """
+    box: SimpleQueue[tuple[int, bytes] | Exception] = SimpleQueue()
+
+    def fetch() -> None:
+        try:
+            with urllib.request.build_opener(_Stay).open(address, timeout=_TIMEOUT_S) as reply:
+                box.put((reply.status, reply.read(_LARGEST + 1)))
+        except Exception as error:  # the caller raises it
+            try:
+                box.put((error.code, error.read(_LARGEST + 1)) if isinstance(error, HTTPError) else error)
+            except (OSError, HTTPException) as broken:
+                box.put(broken)
+
+    Thread(target=fetch, daemon=True).start()
+    try:
+        answer = box.get(timeout=_TIMEOUT_S)
+    except Empty:
+        raise TimeoutError(f"no whole answer in {_TIMEOUT_S:g} s") from None
+    if isinstance(answer, Exception):
+        raise answer
+    if len(answer[1]) > _LARGEST:
+        raise ValueError(f"an answer has more than {_LARGEST >> 20} MB")
+    return answer
 
 
 def _server(url: str, asker: str) -> _Server:
     if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
         raise InputError(f"{asker}: url is {url!r}: it must be an address such as 'http://127.0.0.1:9090'")
     return _Server(url, asker)
-
-
-def _reason(error: urllib.error.HTTPError) -> str:
-    try:
-        return str(json.loads(error.read(_LARGEST))["error"])
-    except (ValueError, KeyError, TypeError, OSError):
-        return str(error)
 
 
 def _is_prometheus(file: TextFile) -> bool:
@@ -304,13 +352,50 @@ def _read_prometheus(file: TextFile) -> Imported:
 def _prometheus_intervals(
     server: _Server, content: Mapping[str, Any], run: Mapping[str, Any], place: int, file: TextFile
 ) -> Iterator[tuple[LoadTestRow | None, str]]:
-    """Yield the row of each interval, or None, and what is wrong with it."""
-    cut = "every" in run
-    for interval in _intervals({"run_id": f"{run_id(file)}-{place}", **run}, f"{server.asker}: run {place}"):
-        if reason := _dropped(server, content.get("drop", {}), interval):
+    """Yield the row of each interval, or None for one that must not be used, and what is wrong with it."""
+    where, cut = f"{server.asker}: run {place}", "every" in run
+    intervals = list(_intervals({"run_id": f"{run_id(file)}-{place}", **run}, where))
+    ends = [each["end"] for each in intervals]
+    length_s = (ends[0] - intervals[0]["start"]).total_seconds()
+    drop, columns = (
+        {name: server.ask(str(query), length_s, ends) for name, query in content.get(table, {}).items()}
+        for table in ("drop", "columns")
+    )
+    described = content.get("histogram")
+    measured = None if described is None else _measured(server, described, ends, length_s, cut=cut)
+    for at, interval in enumerate(intervals):
+        if reason := next((name for name, found in drop.items() if _finds(found[at])), ""):
             yield None, reason
             continue
-        yield _prometheus_run(server, content, interval, place, file, cut=cut)
+        cells, defect = ({}, "") if measured is None else measured(at)
+        if measured and cut and not cells.get("throughput_tps"):
+            yield None, "no requests"
+            continue
+        for name, found in columns.items():
+            cells |= _column(name, found[at], where, cut=cut)
+        for name, value in interval.items():
+            if name not in ("start", "end"):
+                cells[name] = LOAD_TESTS.cell(name, str(value), where)
+        fixed: dict[str, Any] = {
+            "request_class": ALL,
+            "duration_s": length_s,
+            "source": f"{file.path.name}: Prometheus",
+        }
+        yield LoadTestRow(**{**fixed, **cells}), defect
+
+
+def _finds(series: _Series) -> bool:
+    return any(value and not math.isnan(value) for _, value in series)
+
+
+def _column(name: str, found: _Series, where: str, *, cut: bool) -> dict[str, Any]:
+    """Return the cell of a column, if its query finds a number."""
+    if cut and not found:
+        return {}
+    if len(found) != 1:
+        raise InputError(f"{where}: {name} must be one number, and its query gives {len(found)} series: use sum()")
+    value = found[0][1]
+    return {name: LOAD_TESTS.cell(name, f"{value:.12g}", f"{where}: {name}")} if math.isfinite(value) else {}
 
 
 def _intervals(run: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
@@ -343,53 +428,10 @@ def _intervals(run: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
         yield {**given, **own}
 
 
-def _dropped(server: _Server, queries: Mapping[str, Any], run: Mapping[str, Any]) -> str:
-    """Return the reason why an interval must not be used; empty if there is none."""
-    length_s = (run["end"] - run["start"]).total_seconds()
-    for reason, query in queries.items():
-        found = server.ask(str(query).replace("$run", f"{length_s:.0f}s"), run["end"])
-        if any(value and not math.isnan(value) for _, value in found):
-            return str(reason)
-    return ""
-
-
-def _prometheus_run(
-    server: _Server, content: Mapping[str, Any], run: Mapping[str, Any], place: int, file: TextFile, *, cut: bool
-) -> tuple[LoadTestRow | None, str]:
-    """Return the row of a run, and what is wrong with its histogram; None for an interval without requests."""
-    where = f"{server.asker}: run {place}"
-    given = dict(run)
-    start, end = given.pop("start"), given.pop("end")
-    length_s = (end - start).total_seconds()
-    cells: dict[str, Any] = {
-        "run_id": f"{run_id(file)}-{place}",
-        "request_class": ALL,
-        "duration_s": length_s,
-        "source": f"{file.path.name}: Prometheus",
-    }
-    defect = ""
-    if "histogram" in content:
-        measured, defect = _measured(server, content["histogram"], end, length_s, cut=cut)
-        cells |= measured
-        if cut and not measured.get("throughput_tps"):
-            return None, "no requests"
-    for name, query in content.get("columns", {}).items():
-        found = server.ask(str(query).replace("$run", f"{length_s:.0f}s"), end)
-        if cut and not found:
-            continue
-        if len(found) != 1:
-            raise InputError(f"{where}: {name} must be one number, and its query gives {len(found)} series: use sum()")
-        if math.isfinite(found[0][1]):
-            cells[name] = LOAD_TESTS.cell(name, f"{found[0][1]:.12g}", f"{where}: {name}")
-    for name, value in given.items():
-        cells[name] = LOAD_TESTS.cell(name, str(value), where)
-    return LoadTestRow(**cells), defect
-
-
 def _measured(
-    server: _Server, described: Mapping[str, Any], end: datetime, length_s: float, *, cut: bool = False
-) -> tuple[dict[str, Any], str]:
-    """Return throughput and latencies of a histogram over a run, and what is wrong with it.
+    server: _Server, described: Mapping[str, Any], ends: Sequence[datetime], length_s: float, *, cut: bool = False
+) -> Callable[[int], tuple[dict[str, Any], str]]:
+    """Return what gives throughput and latencies of a histogram over an interval, and what is wrong with it.
 
     An interval of a longer time, which was cut, may have no observations.
     """
@@ -398,23 +440,33 @@ def _measured(
         raise InputError(f"{server.asker}: metric is {metric!r}: it must be the name of a histogram without _bucket")
     if unit not in DURATIONS_S:
         raise InputError(f"{server.asker}: unit is {unit!r}{nearest(unit, DURATIONS_S)}")
-    chosen = f"{{{selector}}}[{length_s:.0f}s]"
-    buckets = server.ask(f"sum by (le) (increase({metric}_bucket{chosen}))", end)
-    sums, counts = (server.ask(f"sum(increase({metric}_{part}{chosen}))", end) for part in ("sum", "count"))
-    if cut and not counts:
-        return {}, ""
-    if not buckets or not counts:
-        raise InputError(f"{server.asker}: {metric} has no observations until {end:%Y-%m-%dT%H:%M:%S%z}")
-    histogram = Histogram({float(labels["le"]): value for labels, value in buckets}, {}, sums[0][1], counts[0][1])
-    rate = {"throughput_tps": counts[0][1] / length_s}
-    if not counts[0][1]:
-        return rate, ""
+    chosen = f"{{{selector}}}[$run]"
+    buckets, sums, counts = (
+        server.ask(f"sum{by} (increase({metric}_{part}{chosen}))", length_s, ends)
+        for by, part in ((" by (le)", "bucket"), ("", "sum"), ("", "count"))
+    )
     per_ms = float(DURATIONS_S[unit]) * 1000
-    mean = {**rate, "latency_mean_ms": sums[0][1] / counts[0][1] * per_ms}
-    if defect := histogram.defect():
-        return mean, defect
-    found = {name: histogram.percentile(share) for name, share in PERCENTILES.items()}
-    return {**mean, **{name: value * per_ms for name, value in found.items() if value is not None}}, ""
+
+    def measured(at: int) -> tuple[dict[str, Any], str]:
+        if cut and not counts[at]:
+            return {}, ""
+        if not buckets[at] or not sums[at] or not counts[at]:
+            raise InputError(f"{server.asker}: {metric} has no observations until {ends[at]:%Y-%m-%dT%H:%M:%S%z}")
+        total, count = sums[at][0][1], counts[at][0][1]
+        if not (math.isfinite(total) and math.isfinite(count) and count >= 0):
+            raise InputError(f"{server.asker}: {metric} has a sum of {total:g} and a count of {count:g}: no histogram")
+        rate = {"throughput_tps": count / length_s}
+        if not count:
+            return rate, ""
+        bounds = {number(labels.get("le", ""), server.asker, "le"): value for labels, value in buckets[at]}
+        histogram = Histogram(bounds, {}, total, count)
+        mean = {**rate, "latency_mean_ms": total / count * per_ms}
+        if defect := histogram.defect():
+            return mean, defect
+        found = {name: histogram.percentile(share) for name, share in PERCENTILES.items()}
+        return {**mean, **{name: value * per_ms for name, value in found.items() if value is not None}}, ""
+
+    return measured
 
 
 PROMETHEUS = Importer("Prometheus", _is_prometheus, _read_prometheus)

@@ -1,0 +1,94 @@
+"""A server on loopback that answers as no Prometheus does: one sentence, within limits of time and size."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from capplan.evidence.import_files import import_files
+from capplan.evidence.importers import server_metrics
+from capplan.models.errors import InputError
+
+END = 1_700_000_600
+STOP = threading.Event()
+
+
+def matrix(value: str, time: float = END) -> bytes:
+    series = {"metric": {"le": "+Inf"}, "values": [[time, value]]}
+    return json.dumps({"status": "success", "data": {"resultType": "matrix", "result": [series]}}).encode()
+
+
+ANSWERS = {
+    "number": matrix("1e999"),
+    "not-a-number": matrix("NaN"),
+    "word": matrix("many"),
+    "late": matrix("1", END + 10),
+    "digits": b'{"data": {"result": [{"metric": {}, "values": [[' + b"9" * 5000 + b', "1"]]}]}}',
+    "nested": b"[" * 100_000,
+    "list": b"[]",
+    "page": b"<html>",
+}
+
+
+class Hostile(BaseHTTPRequestHandler):
+    """Misbehaves as the path says."""
+
+    def do_GET(self) -> None:
+        kind = self.path.split("/")[1]
+        with suppress(OSError):
+            if kind == "nonsense":
+                self.wfile.write(b"no protocol at all\r\n\r\n")
+                return
+            self.send_response(302 if kind == "redirect" else 200)
+            if kind == "redirect":
+                self.send_header("Location", "/number/")
+            self.end_headers()
+            self.wfile.write(ANSWERS.get(kind, b""))
+            while kind == "endless" and not STOP.is_set():
+                self.wfile.write(b"[" * 2**16)
+            while kind == "drip" and not STOP.wait(0.05):
+                self.wfile.write(b" ")
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    monkeypatch.setattr(server_metrics, "_TIMEOUT_S", 1.0)
+    STOP.clear()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Hostile) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        STOP.set()
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [
+        ("endless", "more than 16 MB"),
+        ("drip", "no whole answer in 1 s"),
+        ("redirect", "it redirects"),
+        ("number", "no histogram"),
+        ("not-a-number", "no histogram"),
+        ("late", "other times"),
+        *((kind, "does not answer as Prometheus does") for kind in ("word", "digits", "nested", "list", "page")),
+        ("nonsense", "does not answer as Prometheus does"),
+    ],
+)
+def test_a_hostile_answer_is_refused_in_one_sentence(kind: str, sentence: str, url: str, tmp_path: Path) -> None:
+    path = tmp_path / "runs.toml"
+    path.write_text(
+        f'[prometheus]\nurl = "{url}/{kind}"\n[histogram]\nmetric = "api_seconds"\nunit = "s"\n'
+        "[[runs]]\nstart = 2023-11-14T22:13:20Z\nend = 2023-11-14T22:23:20Z\n"
+    )
+    with pytest.raises(InputError, match=sentence) as refused:
+        import_files([path])
+    assert len(str(refused.value)) < 400
