@@ -135,6 +135,21 @@ def test_a_verdict_says_which_data_it_is_about() -> None:
     assert [each is not None and each.data for each in verdicts] == ["production data", ""]
 
 
+def test_months_of_growth_count_the_losses_that_were_asked_for() -> None:
+    asked = changed(FRESH, tps=2000.0)
+    whole, less, none = (
+        predict(asked, fitted=few_draws(), engine="analytic", growth=0.2, lose=lose)
+        for lose in ((), ("node",), ("dc,dc",))
+    )
+    left = less.outages[0].capacity_tps
+    assert whole.lasts_months is not None
+    assert less.lasts_months is not None
+    assert left is not None
+    assert less.lasts_months.value == pytest.approx(12 * math.log(left.value / 2000) / math.log(1.2))
+    assert less.lasts_months.value < whole.lasts_months.value
+    assert none.lasts_months == Band(0.0, 0.0, 0.0)
+
+
 def test_a_verdict_counts_the_losses_that_were_asked_for_and_names_the_others() -> None:
     asked = changed(FRESH, tps=2000.0)
     made = predict(asked, fitted=few_draws(), engine="analytic", lose=("dc", "dc,dc"))

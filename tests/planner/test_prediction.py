@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import jsonschema
@@ -113,6 +114,12 @@ def test_a_frame_holds_every_figure_once() -> None:
     assert (frame.quantity == "latency").sum() == 2 * 6
     assert list(frame[frame.quantity == "outage.available"].value) == [1.0, 0.0, 1.0]
     assert rows["session_not_found", "", case] == [0.0016, 0.0005, 0.0035, "1", ""]
+
+
+def test_a_frame_holds_the_months_of_growth() -> None:
+    frame = replace(prediction(), lasts_months=Band(53.6, 45.0, 62.0)).to_frame()
+    row = frame[frame.quantity == "lasts"]
+    assert row[["value", "low", "high", "unit"]].to_numpy().tolist() == [[53.6, 45.0, 62.0, "months"]]
 
 
 def test_a_given_rate_is_not_rounded() -> None:

@@ -25,17 +25,19 @@ MEAN_S = 0.025
 
 
 def history() -> str:
-    """A server's samples with their times: `api` is sound, `flat` has the same count in every bucket."""
-    lines: dict[str, list[str]] = {"api_seconds": [], "flat_seconds": []}
+    """Samples with their times: `api` is sound, `flat` has one count in every bucket, `uncounted` has no `_count`."""
+    flat = (150, 150, 150, 150)
+    lines: dict[str, list[str]] = {"api_seconds": [], "flat_seconds": [], "uncounted_seconds": []}
     for step in range(RUN_S // STEP_S + 1):
         time = int(START.timestamp()) + STEP_S * step
         for instance, counts in PER_STEP.items():
-            for name, cumulative in (("api_seconds", counts), ("flat_seconds", (150, 150, 150, 150))):
+            for name, cumulative in zip(lines, (counts, flat, counts), strict=True):
                 for bound, count in zip(BOUNDS, cumulative, strict=True):
                     label = f'{{instance="{instance}",le="{bound}"}}'
                     lines[name].append(f"{name}_bucket{label} {step * count} {time}")
                 lines[name].append(f'{name}_sum{{instance="{instance}"}} {step * 150 * MEAN_S} {time}')
-                lines[name].append(f'{name}_count{{instance="{instance}"}} {step * 150} {time}')
+                if name != "uncounted_seconds":
+                    lines[name].append(f'{name}_count{{instance="{instance}"}} {step * 150} {time}')
     text = "".join(f"# TYPE {name} histogram\n" + "\n".join(sorted(rows)) + "\n" for name, rows in lines.items())
     return f"{text}# EOF\n"
 
@@ -84,6 +86,13 @@ def test_a_run_has_the_merged_histogram_of_all_instances(url: str, tmp_path: Pat
     assert row.latency_mean_ms == pytest.approx(25.0, rel=1e-6)
     assert row.latency_p50_ms == pytest.approx(1 + 9 * 120 / 125, rel=1e-6)
     assert row.latency_p95_ms == pytest.approx(10 + 90 * (285 - 155) / (289 - 155), rel=1e-6)
+
+
+def test_the_highest_bucket_counts_where_no_counter_does(url: str, tmp_path: Path) -> None:
+    (row,) = LOAD_TESTS.rows(import_files([question(tmp_path, url, "uncounted_seconds")]).load_tests)
+    (same,) = LOAD_TESTS.rows(import_files([question(tmp_path, url)]).load_tests)
+
+    assert (row.throughput_tps, row.latency_p95_ms) == (same.throughput_tps, same.latency_p95_ms)
 
 
 def test_a_flat_histogram_is_refused_and_its_mean_kept(url: str, tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def predict_(
         str | None,
         typer.Option(
             metavar="PERCENT",
-            help="Growth of --tps in a year, such as 20%: shows when it reaches the capacity, with nothing lost.",
+            help="Growth of --tps in a year, such as 20%: shows when it reaches the capacity, after --lose.",
         ),
     ] = None,
     explain: Annotated[

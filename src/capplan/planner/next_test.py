@@ -537,7 +537,8 @@ def _layout(scenario: Scenario) -> tuple[Any, ...]:
 
 
 def _in_words(fields: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in fields.items())
+    shown = {name: f"{value:,.12g}" if isinstance(value, float) else value for name, value in fields.items()}
+    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in shown.items())
 
 
 MOST = 200  # candidates; each solves a network for every draw

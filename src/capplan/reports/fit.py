@@ -9,7 +9,7 @@ import numpy as np
 
 from capplan.calibration.tables.fit_table import NOT_PROMISED, TableSystem
 from capplan.calibration.tables.identifiability import DECIDED, decided
-from capplan.calibration.tables.rows import MEAN, THROUGHPUT, rows_of
+from capplan.calibration.tables.rows import MEAN, THROUGHPUT, rows_of, without_cpu
 from capplan.layout.fitted_file import Fitted
 from capplan.reports.document import Block, Line, Paragraph, table
 from capplan.reports.evidence import facts
@@ -36,6 +36,9 @@ def of_table(system: TableSystem[Any], fitted: Fitted, file: str) -> Iterator[Bl
     if known is None:
         raise ValueError(f"{system.name} is not fitted to a table")
     yield Line(f"{system.name} is fitted to {many(len(known.rows), 'row')}: {file}", "bold")
+    if system.metered and (count := without_cpu(rows_of(fitted))):
+        said = f"{many(count, 'row')} {'has' if count == 1 else 'have'} a node_cpu_percent of 0 or above 100"
+        yield Paragraph(f"{said}, which no node has: the fit leaves that CPU out.")
     yield Line()
     shares, values = decided(fitted), np.array(fitted.draws)
     units = {each.name: each.unit for each in system.parameters}

@@ -37,7 +37,7 @@ from capplan.planner.sweep import AnalyticPoints, rate_fields
 from capplan.reports import figure as look
 from capplan.reports.document import Block, Fact, Line, Paragraph, Table, more, table, title
 from capplan.reports.figure import go
-from capplan.reports.numbers import NOT_MODELLED, Format, banded, ends, given, share_band, two_digits
+from capplan.reports.numbers import NOT_MODELLED, Format, banded, ends, given, plural, share_band, two_digits
 from capplan.reports.outages import left_by
 from capplan.reports.screen import LABEL
 
@@ -117,7 +117,7 @@ def _facts(prediction: Prediction, data: str) -> Iterator[Block]:
             yield Fact("Bottleneck", _limits(prediction.limits))
     if offered is not None:
         yield Fact("Offered", _offered(offered, capacity), f"overload risk {share(offered.overload_risk)}")
-        yield from _lasts(prediction.lasts_months)
+        yield from _lasts(prediction.lasts_months, verdict is not None and len(verdict.situations) > 1)
     if data:
         yield Fact("Data", data)
     if capacity is not None:
@@ -164,9 +164,12 @@ def _offered(offered: Offered, capacity: Capacity | None) -> str:
     return words
 
 
-def _lasts(months: Band | None) -> Iterator[Fact]:
+def _lasts(months: Band | None, lost: bool) -> Iterator[Fact]:
     if months is not None:
-        yield Fact("Lasts", f"{months.value:.0f} months ({months.low:.0f} to {months.high:.0f}) of this growth")
+        middle = f"{months.value:.0f} {plural('month', round(months.value))}"
+        yield Fact(
+            "Lasts", f"{middle} ({months.low:.0f} to {months.high:.0f}) of this growth{', after the worst loss' * lost}"
+        )
 
 
 def _offered_rate(offered: Offered) -> str:

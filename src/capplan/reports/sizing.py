@@ -171,13 +171,13 @@ def months(number: float) -> str:
         return "unbounded"
     if number <= 0:
         return "past already"
-    return f"{number:.0f} months" if number < 2 * MONTHS else f"{number / MONTHS:.1f} years"
+    return f"{number:.0f} {plural('month', round(number))}" if number < 2 * MONTHS else f"{number / MONTHS:.1f} years"
 
 
 def years_in_words(years: float) -> str:
     """Return a planned time: in months below two years."""
     if years < 2 and not math.isclose(years, 1):
-        return f"{years * MONTHS:.0f} months"
+        return f"{years * MONTHS:.0f} {plural('month', round(years * MONTHS))}"
     return f"{years:g} year{'s' * (years != 1)}"
 
 
@@ -418,7 +418,7 @@ def _time(sizing: Sizing) -> str:
     years = sizing.years_remaining
     if years is None:
         return ""
-    return f", for {years * MONTHS:.0f} months" if years < 2 else f", for {years:.1f} years"
+    return f", for {months(years * MONTHS)}" if years < 2 else f", for {years:.1f} years"
 
 
 def _nothing(sizing: Sizing, its: System[Any]) -> Iterator[Block]:

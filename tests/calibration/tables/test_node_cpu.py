@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capplan.calibration.tables.fit_table import draws_of, fit_table, predict_table
+from capplan.calibration.tables.identifiability import Judge
 from capplan.calibration.tables.node_cpu import PARAMETERS, cpu_percent, observed
-from capplan.calibration.tables.rows import MEAN, NODE_CPU, THROUGHPUT
+from capplan.calibration.tables.rows import MEAN, NODE_CPU, THROUGHPUT, without_cpu
 from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.models.errors import InputError
@@ -75,6 +76,11 @@ def test_on_one_host_all_processes_share_the_cores(nodes: int, client: float | N
     assert SYSTEM.read([row])[0].measured.get(NODE_CPU) == expected
 
 
+def test_rows_with_a_cpu_that_no_node_has_are_counted() -> None:
+    rows = [replace(ROW, node_cpu_percent=each) for each in (None, 0.0, 30.0, 100.5)]
+    assert without_cpu(rows) == 2
+
+
 def test_a_share_in_place_of_percent_is_refused() -> None:
     with pytest.raises(InputError, match="give percent"):
         fit_table(SYSTEM, [replace(ROW, node_cpu_percent=0.3)])
@@ -127,3 +133,17 @@ def test_rate_and_cpu_alone_hold_the_ceiling() -> None:
     found = Analysis(SYSTEM.network(layout, SYSTEM.values_in(layout, draws_of(SYSTEM, fitted)), 1.0)).drift_per_s
     low, high = np.quantile(found / ceiling, [0.05, 0.95])
     assert 0.25 < low < 1 < high < 2
+
+
+def test_cpu_of_one_layout_does_not_decide_the_limit_of_another() -> None:
+    """The own layout's CPU is known, so its nodes are no open question; those of a half as large layout are one."""
+    rows, ceiling = partly_busy()
+    fitted = fit_table(SYSTEM, rows)
+    judge = Judge(SYSTEM, fitted)
+    reasons = []
+    for nodes in (6, 3):
+        asked = replace(rows[-1], cass_nodes=nodes, offered_tps=0.08 * nodes * 2 * ceiling)
+        (row,) = SYSTEM.read([asked])
+        (solved,) = solved_rows(SYSTEM, [row], draws_of(SYSTEM, fitted), [[]])
+        reasons.append("cassandra may be the limit" in judge.reason(row, solved))
+    assert reasons == [False, True]

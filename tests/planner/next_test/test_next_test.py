@@ -33,6 +33,10 @@ def ranked(fitted: Fitted, *texts: str, **asked: object) -> NextTest:
     return next_test(resolve(scenario, fitted), parse_candidates(texts, TwoTierScenario))
 
 
+def test_a_rate_is_shown_as_rates_are(fitted: Fitted) -> None:
+    assert ranked(fitted, "tps=60k", clients=None, tps=100.0).tests[0].words == "tps 60,000"
+
+
 @pytest.mark.slow
 def test_a_test_nearer_to_the_asked_load_tells_more_of_it(fitted: Fitted) -> None:
     found = ranked(fitted, "clients=4,256,2000")

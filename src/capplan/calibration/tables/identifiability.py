@@ -63,9 +63,10 @@ class Judge:
         return found
 
     @cached_property
-    def _metered(self) -> Sequence[str]:
-        """The kinds of stations whose CPU was fitted."""
-        return self.system.metered if NODE_CPU in self.fitted.its_table.scatter else ()
+    def _metered(self) -> Sequence[Any]:
+        """The layouts whose CPU was fitted."""
+        fitted = NODE_CPU in self.fitted.its_table.scatter
+        return [each.layout for each in self.trained if fitted and NODE_CPU in each.measured]
 
     @cached_property
     def _prior(self) -> dict[str, Number]:
@@ -81,7 +82,7 @@ class Judge:
         if own:
             return f"not identifiable from these rows: {own}"
         found = (
-            self._tier(solved)
+            self._tier(row, solved)
             or self._beyond(row.layout)
             or self._ceiling(row, solved)
             or self._retrograde(row, solved)
@@ -110,13 +111,13 @@ class Judge:
                 return f"all had {had} {what}; a row with {own:g} would decide how figures change with them"
         return ""
 
-    def _tier(self, solved: Solved) -> str:
+    def _tier(self, row: TableRow, solved: Solved) -> str:
         """Return a reason if the row is limited by a tier that limited no fitted row."""
         names = list(solved.busy)
         busy = np.stack(np.broadcast_arrays(*(solved.busy[name] for name in names)))
         first = np.argmax(busy, axis=0)
         for at, name in enumerate(names):
-            if name in self._metered:
+            if name in self.system.metered and row.layout in self._metered:
                 continue  # its CPU says how far its limit is, and `_ceiling` how well
             limits, most = float(np.mean((first == at) & (busy[at] > _NEAR))), self._busiest.get(name, 0.0)
             if limits > _LIKELY and most < _BOUND and len(names) > 1:

@@ -140,6 +140,12 @@ def node_cpu_of(row: LoadTestRow, nodes: int) -> dict[str, float]:
     return {NODE_CPU: float(used)} if used is not None and 0 < used <= _FULL else {}
 
 
+def without_cpu(rows: Sequence[LoadTestRow]) -> int:
+    """Return how many rows have a CPU that no node can have, so that the fit leaves it out."""
+    stated = [row for row in rows if row.node_cpu_percent is not None and not row.one_host]
+    return sum(not node_cpu_of(row, 1) for row in stated)
+
+
 def with_mix(rows: Sequence[LoadTestRow]) -> list[LoadTestRow]:
     """Return the rows with their run's share of reads, where the request classes of the run determine it."""
     runs: dict[tuple[str | None, int | None], list[LoadTestRow]] = defaultdict(list)

@@ -8,7 +8,7 @@ import re
 import urllib.parse
 import urllib.request
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from http import HTTPStatus
@@ -448,17 +448,18 @@ def _measured(
     per_ms = float(DURATIONS_S[unit]) * 1000
 
     def measured(at: int) -> tuple[dict[str, Any], str]:
-        if cut and not counts[at]:
+        if cut and not buckets[at]:
             return {}, ""
-        if not buckets[at] or not sums[at] or not counts[at]:
+        bounds = {number(labels.get("le", ""), server.asker, "le"): value for labels, value in buckets[at]}
+        all_of_them = counts[at][0][1] if counts[at] else bounds.get(math.inf)  # some exporters have no _count
+        if not sums[at] or all_of_them is None:
             raise InputError(f"{server.asker}: {metric} has no observations until {ends[at]:%Y-%m-%dT%H:%M:%S%z}")
-        total, count = sums[at][0][1], counts[at][0][1]
+        total, count = sums[at][0][1], all_of_them
         if not (math.isfinite(total) and math.isfinite(count) and count >= 0):
             raise InputError(f"{server.asker}: {metric} has a sum of {total:g} and a count of {count:g}: no histogram")
         rate = {"throughput_tps": count / length_s}
         if not count:
             return rate, ""
-        bounds = {number(labels.get("le", ""), server.asker, "le"): value for labels, value in buckets[at]}
         histogram = Histogram(bounds, {}, total, count)
         mean = {**rate, "latency_mean_ms": total / count * per_ms}
         if defect := histogram.defect():

@@ -262,6 +262,7 @@ def _predicted(case: Case[Any], question: Question) -> Prediction:
     judged = Judged(case, lost, rate, question.confidence, given=given is not None)
     if question.engine != "analytic":
         judged.simulate(case.seed, {NORMAL: at_rate})
+    after = _outages(Whole(case, figures, latency, relations, near, question.confidence), losses, judged)
     prediction = Prediction(
         system=case.system.name,
         layout=case.system.layout(case.scenario, case.values),
@@ -270,7 +271,7 @@ def _predicted(case: Case[Any], question: Question) -> Prediction:
         capacity=_based(case, capacity),
         limits=_limits(case),
         offered=_offered(case, figures),
-        lasts_months=None if question.growth is None else _lasts(capacity.peak_tps, rate, question.growth),
+        lasts_months=_lasts(capacity.peak_tps, after if losses else (), rate, question.growth),
         latency_ms=latencies_with_basis(latency, case.basis, rate),
         promises=promises(figures, at_rate, case.uncertainty, question.confidence),
         tails_guessed=() if figures.pausing is None or _reported(case) else ("GC pauses",),
@@ -278,7 +279,7 @@ def _predicted(case: Case[Any], question: Question) -> Prediction:
         solver_errors=_solver_errors(case, figures) if question.engine == "analytic" else (),
         utilisation=utilisation(case, figures, rate),
         busy_workers=_busy_workers(case, figures),
-        outages=_outages(Whole(case, figures, latency, relations, near, question.confidence), losses, judged),
+        outages=after,
         session_not_found=case.system.sessions_not_found(case, figures),
         evidence=_evidence(
             case, _notes(case, capacity.peak_tps, figures, notes), _cautions(case, capacity.peak_tps, figures)
@@ -290,9 +291,16 @@ def _predicted(case: Case[Any], question: Question) -> Prediction:
     return _with_objectives(prediction, judged, figures)
 
 
-def _lasts(capacity: Band, rate_per_s: float, growth: float) -> Band:
-    """Return the months until a growing rate reaches the capacity; 0 where it is above that today."""
-    factors = (each / rate_per_s for each in (capacity.value, capacity.low, capacity.high))
+def _lasts(capacity: Band, after: Sequence[Outage], rate_per_s: float, growth: float | None) -> Band | None:
+    """Return the months until a growing rate reaches the least capacity, also after the losses that were asked about.
+
+    They are 0 where it is above that today. An answer that does not say what a loss leaves gives no months.
+    """
+    asked = [each.capacity_tps for each in after if each.risk is not None]
+    if growth is None or None in asked:
+        return None
+    least = min((capacity, *(each for each in asked if each is not None)), key=lambda each: each.value)
+    factors = (each / rate_per_s for each in (least.value, least.low, least.high))
     value, low, high = (12 * math.log(max(each, 1.0)) / math.log1p(growth) for each in factors)
     return Band(value, low, high)
 

@@ -145,8 +145,8 @@ class Prediction(VerbAnswer):
     offered
         The offered rate; null when no capacity is modelled, and for closed traffic, which has no rate.
     lasts_months
-        Months until the offered rate reaches the capacity with nothing lost, if it grows as asked; null if no growth
-        is asked about.
+        Months until the offered rate reaches the capacity, if it grows as asked; the capacity after the worst of the
+        losses if the question names some. Null if no growth is asked about.
     latency_ms
         Response times by request class, at the offered rate.
     promises
@@ -260,6 +260,8 @@ class Prediction(VerbAnswer):
             yield "offered.overload_risk", "", "mean", Band.exactly(self.offered.overload_risk), "1"
             yield "offered.throughput", "", "mean", self.offered.throughput_tps, "1/s"
             yield "offered.drop_rate", "", "mean", self.offered.drop_rate, "1"
+        if self.lasts_months is not None:
+            yield "lasts", "", "mean", self.lasts_months, "months"
         for reference, band in self.throughput_ratios.items():
             yield f"throughput_ratio.{reference}", "", "mean", band, "1"
         for name, latency in self.latency_ms.items():
