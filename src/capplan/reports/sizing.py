@@ -418,7 +418,8 @@ def _time(sizing: Sizing) -> str:
     years = sizing.years_remaining
     if years is None:
         return ""
-    return f", for {months(years * MONTHS)}" if years < 2 else f", for {years:.1f} years"
+    count = round(years * MONTHS)
+    return f", for {count} {plural('month', count)}" if years < 2 else f", for {years:.1f} years"
 
 
 def _nothing(sizing: Sizing, its: System[Any]) -> Iterator[Block]:
