@@ -26,6 +26,7 @@ from capplan.planner.size.sizing import (
     Safety,
     SizedLayout,
     Sizing,
+    Stage,
     chosen_scenario,
     none_holds,
     nothing_found,
@@ -42,6 +43,8 @@ _ROW, _BOTTOM, _ENTRY = 64, 58, 22  # pixels
 _LABEL = 26  # characters of a line
 _SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x", "star")
 _UNSAFE = 0.4  # opacity
+
+_MOST_STAGES = 4  # lines of the default output
 
 MONTHS = 12
 _RELATIONS = {"<": "below", "<=": "at most", ">": "above", ">=": "at least"}
@@ -334,7 +337,7 @@ def describe(sizing: Sizing, its: System[Any], explain: bool = False) -> Iterato
     yield Line()
     if sizing.pauses is not None:
         yield from _guessed_pauses(sizing, sizing.pauses, its)
-    yield from _nothing(sizing, its) if sizing.chosen is None else _chosen(sizing, sizing.chosen, its)
+    yield from _nothing(sizing, its) if sizing.chosen is None else _chosen(sizing, sizing.chosen, its, explain)
     yield from _others(sizing, its)
     for each in (*sizing.alternatives, *sizing.near_misses) if explain else ():
         yield Line()
@@ -363,6 +366,8 @@ def _guessed_pauses(sizing: Sizing, found: GuessedPauses, its: System[Any]) -> I
     worth = "" if found.worth is None else f": decides on {cost_in_words(found.worth, sizing.currency)}"
     worth += " machines" * bool(worth and sizing.currency == MACHINES)
     yield Fact("Measure", f"{found.measurement}{worth}")
+    if sizing.growth_per_year and chosen is not None:
+        yield Fact("Stages", "none: until this is measured, it is open what to buy now")
     yield Line()
 
 
@@ -377,7 +382,7 @@ def _question(sizing: Sizing) -> str:
     return ", ".join([*words, *sizing.objectives, f"{share(sizing.confidence)} confidence"])
 
 
-def _chosen(sizing: Sizing, chosen: SizedLayout, its: System[Any]) -> Iterator[Block]:
+def _chosen(sizing: Sizing, chosen: SizedLayout, its: System[Any], explain: bool) -> Iterator[Block]:
     binding = chosen.binding
     yield Fact("Buy", f"{f'{chosen.cells} cells, each ' if chosen.cells > 1 else ''}{chosen.layout}")
     machines = ", ".join(
@@ -395,8 +400,29 @@ def _chosen(sizing: Sizing, chosen: SizedLayout, its: System[Any]) -> Iterator[B
     if need is not None:
         fits = "" if months_of_data is None else f"; {until(months_of_data)}"
         yield Fact("Data", f"{need:,.0f} GiB of disk per node at {share(sizing.confidence)}{fits}")
+    yield from _stages(sizing, its, explain)
     yield Line()
     yield _situations(["Situation", "risk", f"held at {share(sizing.confidence)}", "limited by"], chosen, its)
+
+
+def _stages(sizing: Sizing, its: System[Any], explain: bool) -> Iterator[Block]:
+    """Yield what to buy when; nothing where one purchase is the whole plan."""
+    stages = sizing.stages if len(sizing.stages) > 1 else ()
+    shown = stages if explain or len(stages) <= _MOST_STAGES else stages[: _MOST_STAGES - 1]
+    for each in shown:
+        cost = "" if sizing.currency == MACHINES else f" for {cost_in_words(each.cost_added, sizing.currency)}"
+        yield Fact(
+            f"Month {each.from_month:.0f}" if each.from_month else "Buy now",
+            f"{'add ' if each.from_month else ''}{added(each, its)}{cost}; {rate(each.held_tps)} TPS are held, enough "
+            f"until month {math.floor(each.lasts_months)}",
+        )
+    if len(shown) < len(stages):
+        yield Fact("Later", f"{len(stages) - len(shown)} more purchases (--explain)")
+
+
+def added(stage: Stage, its: System[Any]) -> str:
+    """Return the machines that a stage adds: `9 Cassandra nodes and 2 RADIUS servers`."""
+    return counted({kind: count for kind, count in stage.added.items() if count}, its, stage.layout.shapes)
 
 
 def _situations(heads: Sequence[str], layout: SizedLayout, its: System[Any]) -> Table:

@@ -26,7 +26,7 @@ from capplan.models.language.scenario import Scenario, changed
 from capplan.models.results import Band
 from capplan.models.verdict import CONFIDENCE, Answer, answer, check_confidence
 from capplan.planner.demand.demand import Demand
-from capplan.planner.demand.forecast import months_until_rate, with_demand
+from capplan.planner.demand.forecast import contradicted, months_until_rate, with_demand
 from capplan.planner.predict.capacity import objectives_at_a_rate
 from capplan.planner.size.machines import Prices, Shapes, combinations, disk_gib, fields_of
 from capplan.planner.size.search import (
@@ -40,7 +40,7 @@ from capplan.planner.size.search import (
     sized,
     would_help,
 )
-from capplan.planner.size.sizing import GuessedPauses, SizedLayout, Sizing, steady
+from capplan.planner.size.sizing import GuessedPauses, SizedLayout, Sizing, Stage, steady
 from capplan.planner.sustained import read_conditions
 from capplan.simulator.workers import Workers, run_all
 from capplan.systems.registry import resolve, system
@@ -48,6 +48,7 @@ from capplan.systems.registry import resolve, system
 Progress = Callable[[int, int], None]
 """Told how many of how many families have been searched."""
 MOST_LAYOUTS = 1_000_000
+_MONTHS = 12
 _DECIDES = 0.25  # of the cost: a guess that changes it by more decides what to buy
 
 
@@ -154,7 +155,63 @@ def size_families(
     )
     results, calm = results[: len(chosen_from)], results[len(chosen_from) :]
     found = _answer(target, question, results)
-    return (_with_guess(found, targets, calm, question.engine) if guessed else found), results
+    if guessed:
+        found = _with_guess(found, targets, calm, question.engine)
+    family = next((each.family for each in results if each.best is not None and each.best is found.chosen), None)
+    if family is None or found.pauses is not None:  # what a guess decides is no plan to buy by
+        return found, results
+    target_in = partial(_target_in, target, question.demand, found)
+    return replace(found, stages=_stages(found, family, question.engine, target_in)), results
+
+
+def _target_in(target: SizingTarget, demand: Demand | None, found: Sizing, months: float) -> SizingTarget:
+    """Return the requirements after a part of the planned time."""
+    part = months / (_MONTHS * found.years)
+    if demand is not None:  # its data, and its connections, which do not grow with the rate
+        demand = replace(demand, years=demand.years * part)
+        base = changed(target.base, **dict.fromkeys(contradicted(demand, type(target.base))))
+        target = replace(target, base=with_demand(base, demand), disks=disks_of(demand, target.seed))
+    return replace(target, offered_per_s=found.offered_tps * (found.planned_tps / found.offered_tps) ** part)
+
+
+def _stages(
+    found: Sizing, family: Family, engine: SizingEngine, target_in: Callable[[float], SizingTarget]
+) -> tuple[Stage, ...]:
+    """Return the purchases of a plan.
+
+    The search for the plan is repeated for each year before the last, between what is bought by then and the chosen
+    layout. A year that needs nothing more belongs to the stage before.
+    """
+    chosen, last = found.chosen, _MONTHS * found.years
+    if chosen is None or found.growth_per_year <= 0 or last <= 0:
+        return ()
+    least, stages = {name: low for name, (low, _) in family.sized.items()}, list[Stage]()
+    for start in range(0, math.ceil(last), _MONTHS):
+        end, layout = min(float(start + _MONTHS), last), chosen
+        if end < last and any(low < chosen.fields[name] for name, low in least.items()):
+            between = {name: (low, chosen.fields[name]) for name, low in least.items()}
+            layout = best_of(target_in(end), replace(family, sized=between), engine).best or chosen
+        same = [stages.pop()] if stages and stages[-1].layout.machines == layout.machines else []
+        begin = same[0].from_month if same else float(start)
+        stages.append(_stage(found, layout, stages[-1].layout if stages else None, begin, end))
+        least = {name: layout.fields[name] for name in least}
+    return tuple(stages)
+
+
+def _stage(found: Sizing, layout: SizedLayout, before: SizedLayout | None, start: float, end: float) -> Stage:
+    """Return a purchase that is needed from one month to another, after what was bought before."""
+    growth = found.planned_tps / found.offered_tps
+    has = {} if before is None else before.machines
+    return Stage(
+        from_month=start,
+        to_month=end,
+        planned_tps=steady(found.offered_tps * growth ** (end / (_MONTHS * found.years))),
+        layout=layout,
+        held_tps=layout.held_tps,
+        lasts_months=_MONTHS * (_years(found.offered_tps, layout.held_tps, found.growth_per_year) or 0.0),
+        added={kind: count - has.get(kind, 0) for kind, count in layout.machines.items()},
+        cost_added=steady(layout.cost - (0.0 if before is None else before.cost)),
+    )
 
 
 def _guesses_pauses(target: SizingTarget) -> bool:

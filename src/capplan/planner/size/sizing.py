@@ -159,6 +159,40 @@ class GuessedPauses:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Stage:
+    """A purchase of a plan in stages: machines that carry the growing rate until the next one.
+
+    Attributes
+    ----------
+    from_month
+        When the machines must be there, months from today.
+    to_month
+        The month of the next purchase; that of the last one is the end of the planned time.
+    planned_tps
+        Offered peak rate in that month, requests per second over all data centres.
+    layout
+        All machines from then on, with their safety at that rate.
+    held_tps
+        The normal peak rate that the layout holds under all conditions, requests per second.
+    lasts_months
+        Months from today until the offered rate reaches it.
+    added
+        Numbers of machines to buy over all data centres and cells, by kind.
+    cost_added
+        What they cost, in the currency of the answer.
+    """
+
+    from_month: float
+    to_month: float
+    planned_tps: float
+    layout: SizedLayout
+    held_tps: float
+    lasts_months: float
+    added: Mapping[str, int]
+    cost_added: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Sizing(VerbAnswer):
     """The answer of `size`.
 
@@ -194,6 +228,9 @@ class Sizing(VerbAnswer):
         on them.
     chosen
         The cheapest layout that is safe under all conditions; null if there is none.
+    stages
+        What to buy now, and what to add at which year; the last one has the chosen layout. Empty without growth or a
+        layout, and where guessed pauses decide what to buy.
     capacity_remaining
         Held over planned rate, less one; null without a layout.
     years_remaining
@@ -244,6 +281,7 @@ class Sizing(VerbAnswer):
     currency: str
     pauses: GuessedPauses | None = None
     chosen: SizedLayout | None
+    stages: tuple[Stage, ...] = ()
     capacity_remaining: float | None
     years_remaining: float | None
     months_of_rate: Band | None
