@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import changed
+from capplan.planner.demand.demand import read_demand
 from capplan.planner.size.machines import read_prices
 from capplan.planner.size.search import Candidate, Family, Search, SizingTarget
 from capplan.planner.size.size import SizingQuestion, size
@@ -22,6 +23,8 @@ from capplan.reports.sizing import sentences
 from capplan.simulator.workers import in_process, processes
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 from capplan.systems.registry import scenario, system
+
+DEMAND = Path(__file__).parents[2] / "docs" / "examples" / "demand.toml"
 
 
 def target(name: str, survive: str, rate: float, confidence: float = 0.9, **fields: Any) -> SizingTarget:
@@ -279,10 +282,14 @@ def test_a_question_with_an_error_is_refused(
 
 
 def sized_for_p99(gc: str | None = None) -> Sizing:
-    """One data centre, 9,000 TPS on fresh data, p99 of accounting below 12 ms."""
-    base = OpenproviderScenario(tps=9000.0, slo=("acct.p99<12ms",), data_factor=1.0, gc=gc)
+    """One data centre, 9,000 TPS in a year on fresh data, p99 of accounting below 12 ms."""
+    base = OpenproviderScenario(tps=7500.0, slo=("acct.p99<12ms",), data_factor=1.0, gc=gc)
     question = SizingQuestion(
-        sized={"cass_nodes": (3, 12), "front_nodes": (2, 2)}, families={"dcs": [1]}, engine="analytic"
+        growth_per_year=0.2,
+        years=1.0,
+        sized={"cass_nodes": (3, 12), "front_nodes": (2, 2)},
+        families={"dcs": [1]},
+        engine="analytic",
     )
     return size(base, question)
 
@@ -293,6 +300,8 @@ def test_a_guess_does_not_buy_machines_silently() -> None:
     guessed, calm = sized_for_p99(), sized_for_p99("none")
 
     assert guessed.answer == "uncertain"
+    assert guessed.stages == ()
+    assert len(calm.stages) == 1
     assert guessed.pauses is not None
     assert guessed.chosen is not None
     assert calm.chosen is not None
@@ -309,3 +318,62 @@ def test_a_measured_node_decides() -> None:
 
     assert (measured.answer, measured.pauses) == ("yes", None)
     assert "GC pauses in percentiles" not in measured.guesses
+
+
+def test_a_plan_in_stages_buys_each_year_what_a_sizing_for_that_year_buys() -> None:
+    answer = sized("fedora4", SizingQuestion(survive=("node", "node+cold"), growth_per_year=0.3, years=3.0), tps=200.0)
+
+    assert answer.chosen is not None
+    assert answer.stages[-1].layout == answer.chosen
+    assert [(each.from_month, each.to_month) for each in answer.stages] == [(0, 12), (12, 24), (24, 36)]
+    assert answer.stages[-1].planned_tps == pytest.approx(answer.planned_tps)
+    before = 0
+    for each in answer.stages:
+        alone = sized("fedora4", SizingQuestion(survive=("node", "node+cold")), tps=each.planned_tps)
+        assert alone.chosen is not None
+        assert each.layout.machines == alone.chosen.machines
+        assert each.layout.safe
+        assert each.held_tps >= each.planned_tps
+        assert 200 * 1.3 ** (each.lasts_months / 12) == pytest.approx(each.held_tps)
+        assert each.added["node"] == each.cost_added == each.layout.machines["node"] - before > 0
+        before = each.layout.machines["node"]
+
+
+@pytest.mark.parametrize(
+    ("rate", "years", "months"),
+    [(320.0, 3.0, [(0, 24), (24, 36)]), (320.0, 2.5, [(0, 24), (24, 30)]), (90.0, 2.5, [(0, 30)])],
+)
+def test_a_year_that_needs_nothing_more_belongs_to_the_stage_before(
+    rate: float, years: float, months: list[tuple[float, float]]
+) -> None:
+    answer = sized("fedora4", SizingQuestion(growth_per_year=0.3, years=years), tps=rate)
+    assert [(each.from_month, each.to_month) for each in answer.stages] == months
+
+
+@pytest.mark.parametrize(("rate", "growth"), [(200.0, 0.0), (20_000.0, 0.3)])
+def test_there_are_no_stages_without_growth_or_without_a_layout(rate: float, growth: float) -> None:
+    question = SizingQuestion(growth_per_year=growth, years=3.0, sized={"nodes": (1, 6)})
+    assert sized("fedora4", question, tps=rate).stages == ()
+
+
+@pytest.mark.slow
+def test_the_data_of_a_demand_fit_in_every_stage() -> None:
+    """Disks decide, so that each stage has the fewest nodes on which the data of its last month fit."""
+    demand = replace(read_demand(DEMAND), years=3.0)
+    base = OpenproviderScenario(encryption="client", data_factor=1.0)
+
+    def asked(years: float) -> Sizing:
+        found = replace(demand, years=years)
+        question = SizingQuestion(
+            sized={"cass_nodes": (3, 12), "front_nodes": (2, 2)}, families={"dcs": [3]}, demand=found, engine="analytic"
+        )
+        return size(base, question)
+
+    answer = asked(demand.years)
+    assert len(answer.stages) > 1
+    for each in answer.stages:
+        alone = asked(each.to_month / 12).chosen
+        assert alone is not None
+        assert each.layout.machines == alone.machines
+        assert {safety.conditions for safety in each.layout.safety} == {"normal", "data"}
+        assert each.layout.disk_gib_per_node == pytest.approx(alone.disk_gib_per_node)

@@ -256,6 +256,18 @@ class _Document:
             _right("Of the held rate", 3, lambda each: share_cell(each.of_held, f"share.{each.year:.0f}", mark)),
             _column("Fits", 2, lambda each: "yes" if each.fits else "no"),
         )
+        if len(self.sizing.stages) > 1:
+            yield Paragraph(
+                "The machines can be bought in stages. Each stage meets the same objectives until the next."
+            )
+            yield _table(
+                "stages",
+                self.sizing.stages,
+                _right("From month", 2, lambda each: f"{each.from_month:.0f}"),
+                _column("Add", 5, lambda each: words.added(each, self.its)),
+                _right("Held per second", 3, lambda each: rate_cell(each.held_tps, f"stage.{each.from_month:.0f}")),
+                _right("Enough until month", 3, lambda each: f"{math.floor(each.lasts_months)}"),
+            )
 
     def _fits_until(self) -> Table:
         return _table(

@@ -166,12 +166,16 @@ def size_families(
 
 def _target_in(target: SizingTarget, demand: Demand | None, found: Sizing, months: float) -> SizingTarget:
     """Return the requirements after a part of the planned time."""
-    part = months / (_MONTHS * found.years)
     if demand is not None:  # its data, and its connections, which do not grow with the rate
-        demand = replace(demand, years=demand.years * part)
+        demand = replace(demand, years=demand.years * months / (_MONTHS * found.years))
         base = changed(target.base, **dict.fromkeys(contradicted(demand, type(target.base))))
         target = replace(target, base=with_demand(base, demand), disks=disks_of(demand, target.seed))
-    return replace(target, offered_per_s=found.offered_tps * (found.planned_tps / found.offered_tps) ** part)
+    return replace(target, offered_per_s=_rate_in(found, months))
+
+
+def _rate_in(found: Sizing, months: float) -> float:
+    """Return the offered rate after some months."""
+    return float(found.offered_tps * (1 + found.growth_per_year) ** (months / _MONTHS))
 
 
 def _stages(
@@ -200,12 +204,11 @@ def _stages(
 
 def _stage(found: Sizing, layout: SizedLayout, before: SizedLayout | None, start: float, end: float) -> Stage:
     """Return a purchase that is needed from one month to another, after what was bought before."""
-    growth = found.planned_tps / found.offered_tps
     has = {} if before is None else before.machines
     return Stage(
         from_month=start,
         to_month=end,
-        planned_tps=steady(found.offered_tps * growth ** (end / (_MONTHS * found.years))),
+        planned_tps=steady(_rate_in(found, end)),
         layout=layout,
         held_tps=layout.held_tps,
         lasts_months=_MONTHS * (_years(found.offered_tps, layout.held_tps, found.growth_per_year) or 0.0),
