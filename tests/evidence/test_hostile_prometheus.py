@@ -18,8 +18,12 @@ STOP = threading.Event()
 
 
 def matrix(value: str, time: float = END) -> bytes:
-    series = {"metric": {"le": "+Inf"}, "values": [[time, value]]}
-    return json.dumps({"status": "success", "data": {"resultType": "matrix", "result": [series]}}).encode()
+    return of_bounds({"+Inf": value}, time)
+
+
+def of_bounds(counts: dict[str, str], time: float = END) -> bytes:
+    series = [{"metric": {"le": bound}, "values": [[time, count]]} for bound, count in counts.items()]
+    return json.dumps({"status": "success", "data": {"resultType": "matrix", "result": series}}).encode()
 
 
 ANSWERS = {
@@ -32,6 +36,13 @@ ANSWERS = {
     "list": b"[]",
     "page": b"<html>",
 }
+
+
+FALLING = {
+    "falling-little": {"0.5": "900", "1": "895", "2": "1000", "+Inf": "1000"},
+    "falling": {"0.5": "900", "1": "800", "2": "1000", "+Inf": "1000"},
+}
+"""Cumulative counts of buckets, beside a sum and a count of 1000."""
 
 
 class Hostile(BaseHTTPRequestHandler):
@@ -47,6 +58,8 @@ class Hostile(BaseHTTPRequestHandler):
             if kind == "redirect":
                 self.send_header("Location", "/number/")
             self.end_headers()
+            if kind in FALLING:
+                self.wfile.write(of_bounds(FALLING[kind]) if "bucket" in self.path else matrix("1000"))
             self.wfile.write(ANSWERS.get(kind, b""))
             while kind == "endless" and not STOP.is_set():
                 self.wfile.write(b"[" * 2**16)
@@ -84,11 +97,26 @@ def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     ],
 )
 def test_a_hostile_answer_is_refused_in_one_sentence(kind: str, sentence: str, url: str, tmp_path: Path) -> None:
-    path = tmp_path / "runs.toml"
-    path.write_text(
-        f'[prometheus]\nurl = "{url}/{kind}"\n[histogram]\nmetric = "api_seconds"\nunit = "s"\n'
-        "[[runs]]\nstart = 2023-11-14T22:13:20Z\nend = 2023-11-14T22:23:20Z\n"
-    )
+    path = asked(f"{url}/{kind}", tmp_path)
     with pytest.raises(InputError, match=sentence) as refused:
         import_files([path])
     assert len(str(refused.value)) < 400
+
+
+@pytest.mark.parametrize(("kind", "known"), [("falling-little", True), ("falling", False)])
+def test_counts_that_a_server_extrapolates_may_fall_by_one_percent(
+    kind: str, known: bool, url: str, tmp_path: Path
+) -> None:
+    row = import_files([asked(f"{url}/{kind}", tmp_path)]).load_tests.iloc[0]
+    assert row["latency_mean_ms"] == pytest.approx(1000.0)
+    assert (row["latency_p50_ms"] > 0) == known
+
+
+def asked(url: str, folder: Path) -> Path:
+    """Write a file that asks a server for ten minutes."""
+    path = folder / "runs.toml"
+    path.write_text(
+        f'[prometheus]\nurl = "{url}"\n[histogram]\nmetric = "api_seconds"\nunit = "s"\n'
+        "[[runs]]\nstart = 2023-11-14T22:13:20Z\nend = 2023-11-14T22:23:20Z\n"
+    )
+    return path

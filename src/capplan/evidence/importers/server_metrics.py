@@ -50,6 +50,7 @@ _SECONDS = {
 }
 _EQUAL = 1e-9  # relative error of sums of counts
 _SAME = 1e-3  # of counts that a server extrapolates to the ends of a window
+_FALL = 0.01  # from one cumulative count to the next, as each is extrapolated on its own
 _FEW = 3  # buckets, below which equal counts may be chance
 _Key = tuple[str, tuple[tuple[str, str], ...]]
 
@@ -428,6 +429,15 @@ def _intervals(run: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
         yield {**given, **own}
 
 
+def _rising(counts: Mapping[float, float]) -> dict[float, float]:
+    """Return cumulative counts by bound, without small falls from one to the next."""
+    found, most = dict[float, float](), 0.0
+    for bound in sorted(counts):
+        most = max(most, counts[bound]) if counts[bound] >= most * (1 - _FALL) else counts[bound]
+        found[bound] = most
+    return found
+
+
 def _measured(
     server: _Server, described: Mapping[str, Any], ends: Sequence[datetime], length_s: float, *, cut: bool = False
 ) -> Callable[[int], tuple[dict[str, Any], str]]:
@@ -450,7 +460,7 @@ def _measured(
     def measured(at: int) -> tuple[dict[str, Any], str]:
         if cut and not buckets[at]:
             return {}, ""
-        bounds = {number(labels.get("le", ""), server.asker, "le"): value for labels, value in buckets[at]}
+        bounds = _rising({number(labels.get("le", ""), server.asker, "le"): value for labels, value in buckets[at]})
         all_of_them = counts[at][0][1] if counts[at] else bounds.get(math.inf)  # some exporters have no _count
         if not sums[at] or all_of_them is None:
             raise InputError(f"{server.asker}: {metric} has no observations until {ends[at]:%Y-%m-%dT%H:%M:%S%z}")
