@@ -26,12 +26,14 @@ def verify_(
     fitted: Annotated[
         Path | None, typer.Option(help="The fitted file (.json) it was made with; the system's own by default.")
     ] = None,
-    processes: Annotated[int | None, typer.Option(min=1, help="Families at a time; all processors.")] = None,
+    processes: Annotated[
+        int | None, typer.Option(min=1, help="Layout families to search in parallel (default: one per CPU).")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Compute a proposal again, and name the figures that differ.
 
-    Exit code 1 if the file was edited, if version, evidence or parameters are others, or if a figure differs by more
+    Exit code 1 if the file was edited, if the version, evidence or parameters differ, or if a figure differs by more
     than 0.2 %.
     """
     content = read_proposal(file)

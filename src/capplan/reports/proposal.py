@@ -432,8 +432,8 @@ class _Document:
         if median is not None and median < self.chosen.cost:
             saved = self._worth(self.chosen.cost - median)
             yield (
-                f"Too much: if a load test confirms the medians, {saved} could have been saved "
-                f"({signed(median / self.chosen.cost - 1)}). A load test before the purchase is worth up to that."
+                f"Too much: if a load test confirms our median estimate, this layout is {saved} too large "
+                f"({signed(median / self.chosen.cost - 1)}). Testing before you buy is worth up to that."
             )
         if low is not None:
             if low <= self.chosen.cost:
