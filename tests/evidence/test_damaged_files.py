@@ -1,7 +1,11 @@
 """Files that are damaged, of another tool or of none give rows, or one sentence that names the file."""
 
+import base64
 import os
+import struct
 import tempfile
+import tracemalloc
+import zlib
 from pathlib import Path
 
 import pytest
@@ -115,6 +119,23 @@ def test_the_sentence_says_where_and_what_was_expected(
     path.write_bytes(content)
 
     assert sentence in refusal(path)
+
+
+def test_a_histogram_that_inflates_without_end_is_refused_within_memory(tmp_path: Path) -> None:
+    """Of 2 MB, 400 MB of zeros."""
+    deflater, parts = zlib.compressobj(1), list[bytes]()
+    for _ in range(400):
+        parts.append(deflater.compress(bytes(2**20)))
+    packed = b"".join([*parts, deflater.flush()])
+    text = base64.b64encode(struct.pack(">ii", 0x1C849314, len(packed)) + packed).decode()
+    path = tmp_path / "log.hdr"
+    path.write_text(f"#[Histogram log format version 1.3]\n1,1,1,{text}\n")
+    tracemalloc.start()
+    try:
+        assert "line 2: the histogram cannot" in refusal(path)
+        assert tracemalloc.get_traced_memory()[1] < 150 * 2**20
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ and microseconds in logs of YCSB, which are known by their `Logging for:` (from 
 
 from __future__ import annotations
 
+import base64
 import binascii
 import re
 import zlib
@@ -19,7 +20,7 @@ from statistics import fmean
 from typing import Any
 
 import numpy as np
-from hdrh.codec import HdrCookieException, HdrHistogramSettingsException, HdrLengthException
+from hdrh.codec import HdrCookieException, HdrHistogramSettingsException, HdrLengthException, ext_header_size
 from hdrh.histogram import HdrHistogram
 
 from capplan.evidence.importers.importer import (
@@ -47,6 +48,7 @@ _BAD = (
     *(binascii.Error, zlib.error, HdrCookieException, HdrHistogramSettingsException, HdrLengthException),
     *(ValueError, IndexError, TypeError, OverflowError, MemoryError),
 )
+_MOST_BYTES = 2**26  # of a histogram: one with five digits up to a hundred days has less
 _MOST_VALUE = 2**53  # of what a histogram holds: a hundred days in nanoseconds
 _SERVICE = "service times: without -rate fixed=, cassandra-stress does not count from an intended start"
 _TAGS = {"cycles": ALL}  # of latte: a whole call of its workload, of which `requests` are parts
@@ -87,9 +89,13 @@ def decode(text: str, where: str) -> HdrHistogram:
     Raises
     ------
     InputError
-        If it is damaged.
+        If it is damaged, or inflates to more than any histogram has.
     """
     try:
+        inflater = zlib.decompressobj()
+        inflater.decompress(base64.b64decode(text)[ext_header_size:], _MOST_BYTES)
+        if inflater.unconsumed_tail:  # some kilobytes may inflate to gigabytes
+            raise ValueError(len(text))
         found = HdrHistogram.decode(text)
         if found.max_value > _MOST_VALUE:
             raise ValueError(found.max_value)
