@@ -40,6 +40,12 @@ def test_the_token_opens_every_path(guarded: TestClient, path: str) -> None:
     assert guarded.get(path, headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
 
 
+def test_a_host_header_opens_no_path(guarded: TestClient) -> None:
+    """It is not the path, even where a URL made of both would end in one that is open."""
+    for host in ("a/healthz?", "planner.example/healthz?", "a/login#"):
+        assert guarded.get("/systems", headers={"Host": host}).status_code == 401
+
+
 def test_a_browser_asks_for_the_token_and_keeps_a_cookie(guarded: TestClient) -> None:
     page = guarded.get("/", headers={"Accept": "text/html"})
     assert page.status_code == 401

@@ -155,7 +155,7 @@ class Guard:
 
     def _refused(self, asked: HTTPConnection) -> Response | None:
         if self._token is not None:
-            return None if asked.url.path in OPEN or _has(self._token, asked) else _unknown(asked)
+            return None if asked.scope["path"] in OPEN or _has(self._token, asked) else _unknown(asked)
         host = urlsplit(f"//{asked.headers.get('host', '')}")
         if not is_loopback(host.hostname or ""):
             return refusal(403, f"host {host.hostname!r} is not this machine: use 127.0.0.1 or localhost")
