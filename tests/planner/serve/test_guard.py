@@ -111,6 +111,37 @@ def test_a_full_queue_says_when_to_try_again(held: Any) -> None:
     assert second.headers["Retry-After"] == "7"
 
 
+def test_work_ends_when_the_client_hangs_up(held: Any) -> None:
+    """The next request finds room; before, it was refused for as long as the work went on without a client."""
+    asked = {
+        "type": "http", "method": "POST", "path": "/size", "raw_path": b"/size", "query_string": b"", "root_path": "",
+        "scheme": "http", "http_version": "1.1", "headers": [(b"host", b"127.0.0.1")], "server": ("127.0.0.1", 80),
+        "client": ("127.0.0.1", 50_000),
+    }  # fmt: skip
+    parts = [{"type": "http.request", "body": b"{}"}]
+
+    async def received() -> Any:
+        if parts:
+            return parts.pop()
+        await held.taken.wait()
+        return {"type": "http.disconnect"}
+
+    async def sent(_message: Any) -> None:
+        pass
+
+    async def run() -> int:
+        app = create_app(Limits(processes=1, queue=0), work=held)
+        async with (
+            app.router.lifespan_context(app),
+            httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url=HERE) as client,
+        ):
+            await asyncio.wait_for(app(asked, received, sent), 30)
+            held.released.set()
+            return (await client.post("/predict", json={})).status_code
+
+    assert asyncio.run(run()) == 200
+
+
 @pytest.mark.slow
 def test_work_ends_with_its_time_and_the_next_request_is_answered() -> None:
     async def run() -> None:

@@ -5,6 +5,7 @@ What stands before every request: who may ask, from which page, how long a body 
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import ipaddress
@@ -438,8 +439,24 @@ def _refuse_other_methods(app: FastAPI) -> None:
 
 
 async def _answered(app: FastAPI, verb: str, request: Request) -> Response:
+    """Return the answer; the work ends when the client hangs up, so that nobody waits for it."""
     queue: Queue = app.state.queue
-    return Response(await queue.run(verb, parsed(await request.body())), media_type="application/json")
+    work = asyncio.ensure_future(queue.run(verb, parsed(await request.body())))
+    gone = asyncio.ensure_future(_gone(request))
+    try:
+        await asyncio.wait((work, gone), return_when=asyncio.FIRST_COMPLETED)
+        if not work.done():
+            work.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # nobody else reads it
+            raise RefusedRequestError(503, "the client has hung up")
+        return Response(work.result(), media_type="application/json")
+    finally:
+        work.cancel()
+        gone.cancel()
+
+
+async def _gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 def parsed(body: bytes) -> Any:
