@@ -137,6 +137,10 @@ def test_an_interruption_leaves_what_is_finished(
     code = main(["sweep", *QUICK, *FAST, "--out", str(out)])
     kept = list(csv.DictReader(io.StringIO(out.read_text(encoding="utf-8"))))
     noted = capsys.readouterr().err
+    before, count = whole.read_bytes(), 0
+    assert main(["sweep", *QUICK, *FAST, "--seed", "2", "--out", str(whole)]) == 130
+    assert "is as it was" in capsys.readouterr().err
+    assert whole.read_bytes() == before
     monkeypatch.undo()
     ran(capsys, *QUICK, *FAST, "--out", str(out))
 

@@ -176,17 +176,19 @@ def _rates(texts: Mapping[str, Any], load: str | None, base: Scenario) -> Offere
 
 
 def _performed(sweep: Sweep, where: tuple[int | None, str | None], out: Path | None) -> list[SweepPoint]:
-    """Compute the points; if interrupted, write those computed so far and end."""
+    """Compute the points; if interrupted, write those computed so far, unless there is an earlier table, and end."""
     found: dict[str, list[SweepPoint]] = {}
     try:
         _perform(sweep, where, out, found)
     except KeyboardInterrupt:
-        points = sweep.table(found)
-        if out is not None and points:
-            write_table(points, sweep.columns, out)
-        kept = "without --out none is kept"
+        points, kept = sweep.table(found), "without --out none is kept"
         if out is not None:
-            kept = (f"they are in {out}, and " if points else "") + "the same command resumes from there"
+            kept = "the same command resumes from there"
+            if out.exists():  # an earlier table, which may be whole
+                kept = f"{out} is as it was, and {kept}"
+            elif points:
+                write_table(points, sweep.columns, out)
+                kept = f"they are in {out}, and {kept}"
         say(f"interrupted after {len(points):,} of {sweep.points:,} points; {kept}")
         raise typer.Exit(INTERRUPTED) from None
     points = sweep.table(found)
