@@ -19,9 +19,11 @@ from partly_busy import tables as partly_busy
 from synthetic_page import synthetic
 
 from capplan.calibration.tables.backtest import Backtest, backtest
+from capplan.calibration.tables.bias import Outcome, scored
 from capplan.calibration.tables.scores import MODEL, BacktestRow, TableScore, summary
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.row_choice import chosen_rows
+from capplan.planner.live.live_validation import KIND_HEADS, kind_cells
 from capplan.planner.rule_names import RULES
 from capplan.reports.backtest import error_cell, in_words
 from capplan.reports.numbers import error as percent
@@ -33,6 +35,10 @@ TEMPLATE, PAGE = DOCS / "generate" / "backtest.md", DOCS / "backtest.md"
 LOCAL = "consistency_read == 'LOCAL_QUORUM' or consistency_write == 'LOCAL_QUORUM'"
 RATES = ("throughput_tps", "latency_mean_ms")
 TAILS = ("latency_p50_ms", "latency_p90_ms", "latency_p95_ms", "latency_p99_ms")
+
+
+TOLERATED = {True: 1.1, False: 1.2}
+"""Factors within which the ratio of rates and means, and of percentiles, is called unbiased."""
 
 
 @dataclass(frozen=True)
@@ -179,10 +185,37 @@ def text() -> str:
     parts = ["\n\n".join(section(kind, found[kind.name])) for kind in KINDS]
     rows = [row for each in found.values() for _, one in each for row in one.rows]
     filled = TEMPLATE.read_text(encoding="utf-8")
-    filled = filled.replace("{{all}}", overview(found, rows)).replace("{{kinds}}", "\n\n".join(parts))
+    filled = (
+        filled.replace("{{bias}}", bias(found))
+        .replace("{{all}}", overview(found, rows))
+        .replace("{{kinds}}", "\n\n".join(parts))
+    )
     for place, table in partly_busy().items():
         filled = filled.replace(place, table)
     return filled.replace("{{synthetic}}", synthetic())
+
+
+def bias(found: Mapping[str, Sequence[tuple[Split, Backtest]]]) -> str:
+    """Return bias and coverage of each quantity, over all tables; a table is a cluster."""
+    own: dict[tuple[str, str], list[Outcome]] = {}
+    for split, one in (each for splits in found.values() for each in splits):
+        for row in one.rows:
+            band = row.predicted
+            if not (0 < band.value < math.inf and row.measured > 0):
+                continue
+            outcome = Outcome(split.table, band.value, band.low, band.high, row.measured)
+            for which in ("all", *(("decided",) if row.identifiable else ())):
+                own.setdefault((row.quantity, which), []).append(outcome)
+    order = ("throughput_tps", "latency_mean_ms", *TAILS)
+    kinds = [
+        scored(f"{in_words(quantity)}, {which}", own[quantity, which], TOLERATED[quantity in RATES])
+        for quantity in order
+        for which in ("all", "decided")
+        if (quantity, which) in own
+    ]
+    lines = [KIND_HEADS, *(kind_cells(each) for each in kinds)]
+    ruled = [f"| {' | '.join(each)} |" for each in lines]
+    return "\n".join([ruled[0], f"| --- {'| ---: ' * (len(KIND_HEADS) - 2)}| --- |", *ruled[1:]])
 
 
 def overview(found: Mapping[str, Sequence[tuple[Split, Backtest]]], rows: Sequence[BacktestRow]) -> str:

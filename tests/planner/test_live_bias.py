@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from capplan.calibration.tables.bias import KindOfFigure
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.lab.layout import Layout
@@ -17,7 +18,6 @@ from capplan.planner.live.bias import kinds_of
 from capplan.planner.live.live_validation import (
     COLUMNS,
     THRESHOLDS,
-    KindOfFigure,
     LiveFigure,
     Quantity,
     judged,

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
+from capplan.calibration.tables.bias import KindOfFigure
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.microbenchmarks import MicrobenchRow
 from capplan.lab.cluster import LabStatus, NodeStatus
@@ -17,7 +18,7 @@ from capplan.models.errors import InputError
 from capplan.models.files import replace_file
 from capplan.planner.live import live_validation as words
 from capplan.planner.live.folder import Folder
-from capplan.planner.live.live_validation import KindOfFigure, LiveFigure, LiveValidation
+from capplan.planner.live.live_validation import LiveFigure, LiveValidation
 from capplan.reports.document import Block, Cell, Column, Line, Paragraph, Table, ruled, texts
 from capplan.reports.numbers import capital
 

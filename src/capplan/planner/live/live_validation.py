@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.stats import t as student
 
+from capplan.calibration.tables.bias import KindOfFigure
 from capplan.calibration.tables.scores import relative_error
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.lab.collectors.cassandra import Load
@@ -102,72 +103,6 @@ class LiveFigure:
     round_trips: float | None
     verdict: Verdict
     reason: str
-
-
-@dataclass(frozen=True)
-class HeldBands:
-    """How many measured figures lie in the bands of one level.
-
-    Attributes
-    ----------
-    level
-        What the bands promise, as a share.
-    held
-        The share of figures that lie in them.
-    low
-        Lower end of its 90 % interval, by cluster.
-    high
-        Upper end of the same.
-    """
-
-    level: float
-    held: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class KindOfFigure:
-    """The score of one kind of figure.
-
-    Attributes
-    ----------
-    kind
-        The kind in words, such as `p99, open requests`.
-    figures
-        Figures that were judged.
-    clusters
-        Clusters that they come from.
-    ratio
-        Predicted over measured: the median of a cluster, averaged over clusters (geometric mean).
-    ratio_low
-        Lower end of its 90 % interval (Student's t, by cluster); null with one cluster.
-    ratio_high
-        Upper end of the same.
-    below
-        Figures that were predicted too low.
-    sign_p
-        Probability that a fair coin is as one-sided (two-sided sign test; it takes figures as independent).
-    bands
-        Shares in the bands of 50, 80 and 90 %. The inner bands follow from the 90 % band, as a lognormal distribution
-        with a spread of its own on each side.
-    pit
-        Figures by the fifth of the predicted distribution that they lie in, from the lowest; equal counts are right.
-    verdict
-        `unbiased`, `low by` or `high by` a percentage, or `not decided`, with the number of clusters that would decide.
-    """
-
-    kind: str
-    figures: int
-    clusters: int
-    ratio: float
-    ratio_low: float | None
-    ratio_high: float | None
-    below: int
-    sign_p: float
-    bands: tuple[HeldBands, ...]
-    pit: tuple[int, ...]
-    verdict: str
 
 
 @dataclass(frozen=True)
