@@ -91,7 +91,7 @@ def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         ("redirect", "it redirects"),
         ("number", "no histogram"),
         ("not-a-number", "no histogram"),
-        ("late", "other times"),
+        ("late", "for other times"),
         *((kind, "does not answer as Prometheus does") for kind in ("word", "digits", "nested", "list", "page")),
         ("nonsense", "does not answer as Prometheus does"),
     ],

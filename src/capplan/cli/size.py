@@ -35,6 +35,7 @@ from capplan.layout.system import System
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import parse_share
+from capplan.planner.demand.demand import parse_growth
 from capplan.planner.ranges import WHOLE, parse_values, value_type
 from capplan.planner.size.machines import Prices, read_prices, read_shapes
 from capplan.planner.size.search import SizingEngine
@@ -44,7 +45,7 @@ from capplan.reports.sizing import describe, write_plot
 from capplan.systems.registry import system
 
 ENGINES: tuple[SizingEngine, ...] = ("compiled", "analytic")
-_GROWTH = re.compile(r"\s*(.+?)\s*/\s*(?:y|yr|year|a)\s*")
+_MOST_GROWTH = 10.0
 
 
 Survive = Annotated[
@@ -200,11 +201,10 @@ def _cells(text: str | None) -> tuple[int, ...]:
 def _growth(text: str | None) -> float:
     if text is None:
         return 0.0
-    found = _GROWTH.fullmatch(text)
-    try:
-        return parse_share(found[1] if found is not None else "")
-    except InputError:
-        raise InputError(f"--growth {text}: give a share per year of at most 100 %, such as 30%/y") from None
+    growth = parse_growth(text)
+    if not 0 <= growth <= _MOST_GROWTH:
+        raise InputError(f"--growth {text}: give 0 % to {_MOST_GROWTH:.0%} a year, such as 30%")
+    return growth
 
 
 def _years(years: float | None, growth: str | None) -> float:

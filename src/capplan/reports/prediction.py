@@ -166,10 +166,11 @@ def _offered(offered: Offered, capacity: Capacity | None) -> str:
 
 def _lasts(months: Band | None, lost: bool) -> Iterator[Fact]:
     if months is not None:
-        middle = f"{months.value:.0f} {plural('month', round(months.value))}"
-        yield Fact(
-            "Lasts", f"{middle} ({months.low:.0f} to {months.high:.0f}) of this growth{', after the worst loss' * lost}"
-        )
+        unit, scale, form = ("year", 1 / 12, ".1f") if months.value >= 24 else ("month", 1, ".0f")
+        value, low, high = (format(each * scale, form) for each in (months.value, months.low, months.high))
+        middle = f"{value} {plural(unit, round(months.value * scale))}"
+        which = "the capacity after the worst loss" if lost else "the capacity"
+        yield Fact("Lasts", f"{middle} ({low} to {high}) until the rate is {which}")
 
 
 def _offered_rate(offered: Offered) -> str:

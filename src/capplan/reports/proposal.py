@@ -708,7 +708,7 @@ def check_installed(ending: str) -> None:
         If one is missing; the message says what to install.
     """
     needs = {".html": ("matplotlib",), ".pdf": ("typst", "matplotlib"), ".xlsx": ("xlsxwriter",)}
-    check_extra("proposal", *needs.get(ending, ()), instead="; or write .json")
+    check_extra("proposal", *needs.get(ending, ()), instead=", or write .json")
 
 
 def render_proposal(proposal: Proposal, ending: str, logo: Logo | None = None) -> bytes:

@@ -378,7 +378,7 @@ def _price(layout: SizedLayout, sizing: Sizing) -> str:
 def _question(sizing: Sizing) -> str:
     words = [f"{rate(sizing.planned_tps)} TPS peak"]
     if sizing.growth_per_year:
-        words[0] += f" after {sizing.years:g} years at {share(sizing.growth_per_year)} a year"
+        words[0] += f" after {years_in_words(sizing.years)} at {share(sizing.growth_per_year)} a year"
     return ", ".join([*words, *sizing.objectives, f"{share(sizing.confidence)} confidence"])
 
 

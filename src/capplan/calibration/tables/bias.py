@@ -93,7 +93,8 @@ class KindOfFigure:
     pit
         Figures by the fifth of the predicted distribution that they lie in, from the lowest; equal counts are right.
     verdict
-        `unbiased`, `low by` or `high by` a percentage, or `not decided`, with the number of clusters that would decide.
+        `unbiased`: the interval lies within what is tolerated. `low by` or `high by` a percentage: the ratio is beyond
+        that, and 1 outside the interval. Or `not decided`, with the number of clusters that would decide.
     """
 
     kind: str
@@ -126,7 +127,7 @@ def scored(kind: str, outcomes: Sequence[Outcome], tolerated: float) -> KindOfFi
     places = np.array([_place(each) for each in outcomes])
     medians = [float(np.median(each)) for each in _by_cluster(logs, clusters)]
     mean, width = float(np.mean(medians)), _half_width(medians)
-    below = int(np.sum(logs < 0))
+    below, above = int(np.sum(logs < 0)), int(np.sum(logs > 0))
     return KindOfFigure(
         kind=kind,
         figures=len(outcomes),
@@ -135,7 +136,7 @@ def scored(kind: str, outcomes: Sequence[Outcome], tolerated: float) -> KindOfFi
         ratio_low=None if width is None else math.exp(mean - width),
         ratio_high=None if width is None else math.exp(mean + width),
         below=below,
-        sign_p=float(binomtest(below, len(outcomes)).pvalue),
+        sign_p=float(binomtest(below, below + above).pvalue) if below + above else 1.0,
         bands=tuple(_held(places, clusters, level) for level in LEVELS),
         pit=tuple(np.histogram(places, _BINS, (0.0, 1.0))[0].tolist()),
         verdict=_verdict(mean, width, medians, math.log(tolerated)),
@@ -175,8 +176,9 @@ def _held(places: FloatArray, clusters: Sequence[str], level: float) -> HeldBand
     share, count = float(held.mean()), len(held)
     gaps = [float(np.sum(each - share)) for each in _by_cluster(held.astype(float), clusters)]
     groups = len(gaps)
-    variance = sum(each**2 for each in gaps) * groups / max(groups - 1, 1) / count**2
-    effective = min(share * (1 - share) / variance, count) if variance > 0 and groups > 1 else groups
+    independent = share * (1 - share) / count
+    variance = max(sum(each**2 for each in gaps) * groups / max(groups - 1, 1) / count**2, independent)
+    effective = count * independent / variance if independent and groups > 1 else groups
     yes, no, tail = effective * share, effective * (1 - share), (1 - CONFIDENCE) / 2
     low = float(beta.ppf(tail, yes, no + 1)) if yes > 0 else 0.0
     return HeldBands(level, share, low, float(beta.ppf(1 - tail, yes + 1, no)) if no > 0 else 1.0)
@@ -187,7 +189,7 @@ def _verdict(mean: float, width: float | None, medians: Sequence[float], tolerat
         return "not decided: at least 1 more cluster"
     if abs(mean) + width <= tolerated:
         return "unbiased"
-    if abs(mean) > width:
+    if abs(mean) > max(width, tolerated):
         return f"{'low' if mean < 0 else 'high'} by {abs(math.expm1(mean)):.0%}"
     more = _enough(float(np.std(medians, ddof=1)), max(tolerated - abs(mean), tolerated / 2)) - len(medians)
     return f"not decided: {max(more, 1)} more cluster{'s' * (more > 1)}"

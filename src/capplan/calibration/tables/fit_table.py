@@ -68,7 +68,7 @@ from capplan.models.solver.pauses import RareDelay
 
 S = TypeVar("S", bound=Scenario)
 NOT_PROMISED = (
-    "Do not rely on errors below 10 % on a noisy cluster, on p99.9, or on percentiles above 80 % of the ceiling."
+    "Do not rely on less than 10 % of error on a noisy cluster, on p99.9, or on percentiles above 80 % of the ceiling."
 )
 _PROPOSALS = 256  # in each round
 _FEWEST, _MOST, _SOLVED = 3, 7, 42  # rounds at least and at most, and layouts solved in all of them, which take time

@@ -164,14 +164,15 @@ class Judge:
 
 
 def _counts(system: TableSystem[Any], layout: Any) -> dict[str, float]:
-    """Return a layout's machines, their cores and its replicas by name; no cores of a tier without machines."""
-    found: dict[str, float] = {}
+    """Return machines, cores and replicas of a layout by name, per data centre; no cores of a tier without machines."""
+    found, dcs = dict[str, float](), getattr(layout, "dcs", 1)
+    each = " per DC" if hasattr(layout, "dcs") else ""
     for kind, count in system.machine_counts(layout).items():
         machine = system.machines[kind]
-        found[f"{machine.name}s"] = count
+        found[f"{machine.name}s{each}"] = count / dcs
         if machine.cores and count:
             found[f"cores on each {machine.name}"] = getattr(layout, machine.cores)
-    return {**found, "replicas of a row": system.copies(layout)}
+    return {**found, f"replicas of a row{each}": system.copies(layout) / dcs}
 
 
 def _defaults(system: TableSystem[Any]) -> dict[str, Number]:

@@ -81,16 +81,16 @@ def band_of(draws: FloatArray) -> Band:
 
 
 def parse_growth(text: str) -> float:
-    """Parse a growth per year, such as `20%`, and return it as a share.
+    """Parse a growth per year, such as `20%` or `20%/y`, and return it as a share.
 
     Raises
     ------
     InputError
         If it is something else.
     """
-    number = text.strip().removesuffix("%").strip()
+    written = text.strip().removesuffix("/y").strip()
     try:
-        return float(number) / (100 if text.strip().endswith("%") else 1)
+        return float(written.removesuffix("%")) / (100 if written.endswith("%") else 1)
     except ValueError:
         raise InputError(f"{text!r} is not a growth per year: write a percentage such as '20%'") from None
 

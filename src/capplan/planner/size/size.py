@@ -331,6 +331,8 @@ def sizing_target(base: Scenario, question: SizingQuestion, fitted: Fitted | Non
     if its.ratios_only or not its.sized:
         raise InputError(f"{its.name} cannot be sized: its documents have ratios of throughput only, and no rates")
     check_confidence(question.confidence)
+    if question.demand is not None and question.growth_per_year:
+        raise InputError("the demand has its own growth and years: change it there, and give no growth beside it")
     if not math.isfinite(question.growth_per_year) or question.growth_per_year < 0 or not 0 <= question.years <= 50:
         raise InputError(
             f"a growth of {question.growth_per_year:g} over {question.years:g} years cannot be planned: give at least "
@@ -446,9 +448,8 @@ def _months_of_rate(target: SizingTarget, chosen: SizedLayout) -> Band | None:
     disks = target.disks
     if disks is None:
         return None
-    sustained = min(each.held_tps for each in chosen.safety if each.conditions != DATA)
     today = target.offered_per_s / float(np.median(disks.growth_factor)) ** disks.years
-    return months_until_rate(disks.growth_factor, today, Band.exactly(sustained))
+    return months_until_rate(disks.growth_factor, today, Band.exactly(chosen.held_tps))
 
 
 def _years(offered: float, sustained: float, growth: float) -> float | None:
