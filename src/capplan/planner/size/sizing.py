@@ -236,7 +236,8 @@ class Sizing(VerbAnswer):
     years_remaining
         Time until the offered rate outgrows the layout; null without growth or without a layout.
     months_of_rate
-        Months from today until the rate of a demand outgrows the layout; null without a demand or without a layout.
+        Months from today until the rate of a demand reaches the held rate, which counts the disks, too; null without a
+        demand or without a layout.
     alternatives
         Other layouts that are safe: the best of each other family, and a larger one.
     near_misses
