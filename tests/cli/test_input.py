@@ -63,10 +63,12 @@ def test_a_rate_is_read_alike_from_a_file(folder: Path, typed: str) -> None:
 def test_files_and_options_have_the_same_keys_and_units(
     folder: Path, capsys: pytest.CaptureFixture[str], text: str, fields: dict[str, object]
 ) -> None:
+    """Files alone may have the unit in the key."""
     target = written(folder, f"{text}\n")
+    in_value = {"distance_km = 300": 'distance = "300km"', "rtt_ms = 3": 'rtt = "3ms"'}.get(text, text)
     options = [
         word
-        for line in text.splitlines()
+        for line in in_value.splitlines()
         for key, value in [line.split(" = ")]
         for word in (f"--{key.replace('_', '-')}", value.strip('"'))
     ]
