@@ -60,7 +60,7 @@ docs:
     uv run python docs/generate/accuracy.py
     uv run python docs/generate/reliability.py
 
-# Measure what the CPU of nodes is worth in a fit, for the page of backtests (ten minutes)
+# Measure what the CPU of nodes is worth in a fit, for the page of backtests (a quarter of an hour)
 partly-busy:
     uv run python docs/generate/partly_busy.py
 

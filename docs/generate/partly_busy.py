@@ -1,6 +1,6 @@
 """Fit systems whose parameters are known to rows at 10 to 40 % of their ceiling, with and without the CPU of nodes.
 
-`uv run just partly-busy` writes docs/reference/partly-busy.json (ten minutes on two cores);
+`uv run just partly-busy` writes docs/reference/partly-busy.json (a quarter of an hour on two cores);
 docs/backtest.md shows it. The systems are those `cassandra` systems of `synthetic_truth` whose rows can be so few
 clients; the engine measures them. Their CPU follows what a lab of two cores showed: the CPU of a request falls 2 to 4.5
 times from the first row to the ceiling, by polling, by wake-ups that requests under way share, or by both. How much is
