@@ -49,13 +49,13 @@ def scored(*clusters: Sequence[float]) -> KindOfFigure:
 
 def test_a_prediction_that_is_always_half_of_what_is_measured_is_low() -> None:
     found = scored((2.0, 2.1, 1.9), (1.95, 2.05), (2.0, 2.1))
-    assert found.verdict.startswith("low by 5")
+    assert found.verdict == "low"
     assert found.ratio == pytest.approx(0.5, abs=0.02)
     assert (found.below, found.figures, found.clusters) == (7, 7, 3)
     assert found.sign_p == pytest.approx(2 / 2**7)
     assert found.pit == (0, 0, 0, 0, 7)
     assert [each.held for each in found.bands] == [0.0, 0.0, 0.0]
-    assert scored((0.5, 0.52), (0.48, 0.5)).verdict.startswith("high by")
+    assert scored((0.5, 0.52), (0.48, 0.5)).verdict == "high"
 
 
 def test_a_prediction_near_every_cluster_is_unbiased() -> None:
@@ -66,8 +66,10 @@ def test_a_prediction_near_every_cluster_is_unbiased() -> None:
 
 def test_one_cluster_decides_nothing_and_scattered_ones_ask_for_more() -> None:
     alone = scored((2.0, 2.0, 2.0))
-    assert (alone.ratio_low, alone.verdict) == (None, "not decided: at least 1 more cluster")
-    assert scored((0.6,), (1.6,), (1.0,)).verdict.startswith("not decided: ")
+    assert (alone.ratio_low, alone.verdict, alone.more_clusters) == (None, "not decided", 1)
+    scattered = scored((0.6,), (1.6,), (1.0,))
+    assert scattered.verdict == "not decided"
+    assert scattered.more_clusters > 1
 
 
 def test_the_places_in_a_right_prediction_are_even() -> None:
@@ -89,7 +91,7 @@ def test_a_right_prediction_is_called_biased_in_at_most_one_case_of_ten() -> Non
     wrong = 0
     for _ in range(400):
         clusters = np.exp(0.2 * random.standard_normal((5, 1)) + 0.1 * random.standard_normal((5, 4)))
-        wrong += scored(*clusters.tolist()).verdict.startswith(("low", "high"))
+        wrong += scored(*clusters.tolist()).verdict in {"low", "high"}
     assert wrong / 400 <= 0.16
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.stats import beta, binomtest, norm
@@ -17,6 +17,7 @@ from scipy.stats import t as student
 
 from capplan.models.language.units import FloatArray
 
+Bias = Literal["unbiased", "low", "high", "not decided"]
 LEVELS = (0.5, 0.8, 0.9)
 CONFIDENCE = 0.9
 _BINS = 5
@@ -93,8 +94,10 @@ class KindOfFigure:
     pit
         Figures by the fifth of the predicted distribution that they lie in, from the lowest; equal counts are right.
     verdict
-        `unbiased`: the interval lies within what is tolerated. `low by` or `high by` a percentage: the ratio is beyond
-        that, and 1 outside the interval. Or `not decided`, with the number of clusters that would decide.
+        `unbiased`: the interval lies within what is tolerated. `low` or `high`: the ratio is beyond that, and 1 outside
+        the interval. Or `not decided`.
+    more_clusters
+        About how many more clusters would decide; 0 if it is decided.
     """
 
     kind: str
@@ -107,7 +110,8 @@ class KindOfFigure:
     sign_p: float
     bands: tuple[HeldBands, ...]
     pit: tuple[int, ...]
-    verdict: str
+    verdict: Bias
+    more_clusters: int
 
 
 def scored(kind: str, outcomes: Sequence[Outcome], tolerated: float) -> KindOfFigure:
@@ -127,6 +131,7 @@ def scored(kind: str, outcomes: Sequence[Outcome], tolerated: float) -> KindOfFi
     places = np.array([_place(each) for each in outcomes])
     medians = [float(np.median(each)) for each in _by_cluster(logs, clusters)]
     mean, width = float(np.mean(medians)), _half_width(medians)
+    verdict = _verdict(mean, width, math.log(tolerated))
     below, above = int(np.sum(logs < 0)), int(np.sum(logs > 0))
     return KindOfFigure(
         kind=kind,
@@ -139,7 +144,8 @@ def scored(kind: str, outcomes: Sequence[Outcome], tolerated: float) -> KindOfFi
         sign_p=float(binomtest(below, below + above).pvalue) if below + above else 1.0,
         bands=tuple(_held(places, clusters, level) for level in LEVELS),
         pit=tuple(np.histogram(places, _BINS, (0.0, 1.0))[0].tolist()),
-        verdict=_verdict(mean, width, medians, math.log(tolerated)),
+        verdict=verdict,
+        more_clusters=_more(mean, medians, math.log(tolerated)) if verdict == "not decided" else 0,
     )
 
 
@@ -184,17 +190,18 @@ def _held(places: FloatArray, clusters: Sequence[str], level: float) -> HeldBand
     return HeldBands(level, share, low, float(beta.ppf(1 - tail, yes + 1, no)) if no > 0 else 1.0)
 
 
-def _verdict(mean: float, width: float | None, medians: Sequence[float], tolerated: float) -> str:
-    if width is None:
-        return "not decided: at least 1 more cluster"
-    if abs(mean) + width <= tolerated:
+def _verdict(mean: float, width: float | None, tolerated: float) -> Bias:
+    if width is not None and abs(mean) + width <= tolerated:
         return "unbiased"
-    if abs(mean) > max(width, tolerated):
-        return f"{'low' if mean < 0 else 'high'} by {abs(math.expm1(mean)):.0%}"
-    more = _enough(float(np.std(medians, ddof=1)), max(tolerated - abs(mean), tolerated / 2)) - len(medians)
-    return f"not decided: {max(more, 1)} more cluster{'s' * (more > 1)}"
+    if width is None or abs(mean) <= max(width, tolerated):
+        return "not decided"
+    return "low" if mean < 0 else "high"
 
 
-def _enough(deviation: float, width: float) -> int:
-    """Return how many clusters give an interval of a half-width."""
-    return math.ceil((norm.ppf((1 + CONFIDENCE) / 2) * deviation / width) ** 2) + 1
+def _more(mean: float, medians: Sequence[float], tolerated: float) -> int:
+    """Return how many more clusters would give an interval that is narrow enough, at least one."""
+    if len(medians) == 1:
+        return 1
+    width = max(tolerated - abs(mean), tolerated / 2)
+    needed = math.ceil((norm.ppf((1 + CONFIDENCE) / 2) * np.std(medians, ddof=1) / width) ** 2) + 1
+    return max(needed - len(medians), 1)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.stats import t as student
 
-from capplan.calibration.tables.bias import KindOfFigure
+from capplan.calibration.tables.bias import CONFIDENCE, KindOfFigure
 from capplan.calibration.tables.scores import relative_error
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.lab.collectors.cassandra import Load
@@ -164,7 +164,7 @@ class LiveValidation(VerbAnswer):
     @property
     def answer(self) -> bool:
         """Whether figures were judged, none is off, and no kind of figure is biased."""
-        biased = any(each.verdict.startswith(("low", "high")) for each in self.kinds)
+        biased = any(each.verdict in {"low", "high"} for each in self.kinds)
         return any(each.verdict != "not judged" for each in self.figures) and self.count("off") == 0 and not biased
 
     def count(self, verdict: Verdict) -> int:
@@ -187,7 +187,6 @@ HIGHEST_LOAD = 0.8
 NEAR = "LOCAL_ONE"
 """The level to which other levels add latency."""
 _ROUNDING = 0.005  # of a rate of three digits
-CONFIDENCE = 0.9
 _POINT = 1.0
 """Percentage points of sessions not found that are always accepted: an error of a small share says nothing."""
 _UNITS: Mapping[Quantity, str] = {"capacity": "/s", "not found": "%"}
@@ -511,8 +510,15 @@ def kind_cells(kind: KindOfFigure) -> tuple[str, ...]:
         *(f"{each.held:.0%}" for each in inner),
         f"{widest.held:.0%} ({widest.low:.0%} to {widest.high:.0%})",
         " ".join(map(str, kind.pit)),
-        kind.verdict,
+        _bias(kind),
     )
+
+
+def _bias(kind: KindOfFigure) -> str:
+    if kind.verdict == "not decided":
+        least = "at least " if kind.clusters == 1 else ""
+        return f"not decided: {least}{kind.more_clusters} more cluster{'s' * (kind.more_clusters > 1)}"
+    return "unbiased" if kind.verdict == "unbiased" else f"{kind.verdict} by {abs(kind.ratio - 1):.0%}"
 
 
 def cells(figure: LiveFigure) -> tuple[str, ...]:

@@ -274,12 +274,8 @@ def enough(plan: ReplicationPlan, design: Design, seen: Sequence[Observation], r
     backlog = _backlog(plan, sample)
     if backlog is not None and backlog.verdict == "overloaded":
         return len(seen)
-    found = _widest(_figures(sample, reported), design.precision)
+    found = _widest(SampleEstimates(sample, reported), design.precision)
     return replications_needed(found, len(seen), design.precision.relative, plan.replications)
-
-
-def _figures(sample: Sample, reported: Reported | None) -> SampleEstimates:
-    return SampleEstimates(sample, reported)
 
 
 def _widest(figures: SampleEstimates, target: PrecisionTarget) -> ConfidenceInterval:
@@ -311,7 +307,7 @@ def summed_up(
         The runs.
     """
     sample, traffic = Sample(tuple(seen), design.horizon), plan.network.traffic
-    figures = _figures(sample, subject.reported)
+    figures = SampleEstimates(sample, subject.reported)
     together = sample.together
     return Simulation(
         target=target,
