@@ -88,4 +88,7 @@ def test_files_of_a_node_stay_in_its_folder(tmp_path: Path) -> None:
     assert all(Path(each).is_relative_to(folder) for each in paths)
     words = command(layout, folder, Path("java"), [Path("a.jar")])
     assert "-Xmx512M" in words
-    assert "-XX:TieredStopAtLevel=1" in words
+    assert "-XX:+UseG1GC" in words
+    assert "-XX:+UseZGC" in command(Layout(collector="zgc"), folder, Path("java"), [Path("a.jar")])
+    with pytest.raises(InputError, match="known: g1, serial, zgc"):
+        Layout(collector="G2")

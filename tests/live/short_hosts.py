@@ -11,13 +11,13 @@ from capplan.cli.main import main
 from capplan.lab.collectors.runs_in_turn import Bounds
 from capplan.planner.live import protocol
 
-SHORT = Bounds(0.5, 2, 2.0)
+SHORT = Bounds(0.5, 2, 1.0)
 _usual = protocol.for_hosts
 
 
-def for_hosts(levels: Sequence[str], rtt_ms: float | None, *, quick: bool) -> protocol.Protocol:
+def for_hosts(levels: Sequence[str], rtt_ms: float | None, *, quick: bool, tls: bool) -> protocol.Protocol:
     """Return the usual protocol with short runs."""
-    return replace(_usual(levels, rtt_ms, quick=quick), small_bounds=SHORT, large_bounds=SHORT)
+    return replace(_usual(levels, rtt_ms, quick=quick, tls=tls), small_bounds=SHORT, large_bounds=SHORT)
 
 
 if __name__ == "__main__":

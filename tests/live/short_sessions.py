@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +23,6 @@ STAGE = SessionStage("s", "two data centres", Layout(dcs=2), bounds=Bounds(4.0, 
 if __name__ == "__main__":
     its = Folder(Path(sys.argv[1]))
     rows = sessions_in(its)
-    with Labs(its).running(STAGE, lambda *_: None) as running:
+    with closing(Labs(its)) as labs, labs.running(STAGE, lambda *_: None) as running:
         clusters = in_each_dc(running, STAGE)
         measure_sessions(clusters, STAGE.name, FLOW, [NEAR, BOTH], STAGE.bounds, rows.rows, rows.add, lambda *_: None)

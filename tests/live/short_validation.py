@@ -17,8 +17,8 @@ SHORT = Protocol(
     "short",
     (Stage("small", "one node", Layout(), (Asked("write", clients=1), Asked("write", clients=8))),),
     (Stage("1", "one node", Layout(), (Asked("write", clients=MOST), Asked("write", share=0.3))),),
-    Bounds(1.0, 2, 4.0),
-    Bounds(1.0, 2, 4.0),
+    Bounds(1.0, 2, 2.0),
+    Bounds(1.0, 2, 2.0),
 )
 
 

@@ -82,7 +82,7 @@ def test_one_node_is_measured_and_leaves_nothing(tmp_path: Path) -> None:
     found = json.loads(capplan("lab", "up", "--json"))
     assert found["complete"]
     assert [each["answers"] for each in found["nodes"]] == [True]
-    short = ("--duration", "1s", "--warm-up", "6s", "--clients", "1,8", "--rates", "30%")
+    short = ("--duration", "1s", "--warm-up", "4s", "--clients", "1,8", "--rates", "30%")
 
     for name in ("cassandra-write", "cassandra-read"):
         table = tmp_path / f"{name}.parquet"

@@ -183,6 +183,9 @@ class MadeUp:
         del progress
         return nullcontext(self.expected(stage))
 
+    def close(self) -> None:
+        """End nothing."""
+
     def round_trips_ms(self, stage: Stage, wanted: Iterable[float]) -> dict[float, float]:
         """Return nothing: there is one data centre."""
         del stage, wanted

@@ -135,7 +135,6 @@ def test_nothing_heavy_is_imported_before_it_is_needed(statement: str) -> None:
     imported = set(result.stderr.split())
 
     heavy = {
-        "acsylla",
         "cassandra",
         "dask",
         "emcee",

@@ -42,9 +42,7 @@ def up(
     client_tls: Annotated[bool, typer.Option("--client-tls", help="Let clients use TLS.")] = False,
     internode_tls: Annotated[bool, typer.Option("--internode-tls", help="Encrypt between nodes.")] = False,
     heap: Annotated[str, typer.Option(metavar="SIZE", help="Heap of a node.")] = "512M",
-    optimise: Annotated[
-        bool, typer.Option("--optimise", help="Compile hot code twice: faster, and steady only after minutes.")
-    ] = False,
+    collector: Annotated[str, typer.Option(help="Garbage collector of Java: g1, serial or zgc.")] = "g1",
     as_json: Json = False,
 ) -> None:
     """Start a lab, and return when all its nodes have taken a write together."""
@@ -57,7 +55,7 @@ def up(
         raise InputError(f"--rtt {rtt} is between data centres, and the lab has one: give --dcs 2 or more")
     layout = Layout(
         dcs, cass_nodes, min(3, cass_nodes) if rf is None else rf, version, read_heap(heap), client_tls, internode_tls,
-        optimise,
+        collector,
     )  # fmt: skip
     from capplan.lab import cluster
 

@@ -43,6 +43,10 @@ def validate_(
         bool, typer.Option("--live", help="Start real nodes, calibrate, predict, measure and compare instead.")
     ] = False,
     quick: Annotated[bool, typer.Option("--quick", help="With --live: some minutes instead of an hour.")] = False,
+    mechanism: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="With --live: measure rows, levels, losses or heap instead."),
+    ] = None,
     hosts: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="With --live: a TOML file that describes a cluster to measure instead."),
@@ -61,12 +65,15 @@ def validate_(
     refuse_both(as_json, as_csv)
     if folder is not None:
         _check_folder(folder)
-    if not live and (quick or hosts is not None):
-        raise InputError(f"{'--quick' if quick else '--hosts'} is for a live validation: give --live, too")
+    asked = {"--quick": quick, "--mechanism": mechanism is not None, "--hosts": hosts is not None}
+    if not live and any(asked.values()):
+        raise InputError(f"{next(filter(asked.get, asked))} is for a live validation: give --live, too")
+    if mechanism is not None and (quick or hosts is not None):
+        raise InputError("--mechanism is measured on a lab, at full length: leave --quick and --hosts out")
     if live:
         if target != DEFAULT_TARGET or refit or as_csv:
             raise InputError("--live has no target, no --refit and no --csv: leave them out, or leave --live out")
-        run_live(quick=quick, hosts=hosts, report=folder, as_json=as_json)
+        run_live(quick=quick, mechanism=mechanism, hosts=hosts, report=folder, as_json=as_json)
         return
     reports = [_validated(fitted, refit) for fitted in _chosen(target)]
     if folder is not None:
@@ -129,7 +136,7 @@ def _show(reports: Sequence[Validation]) -> None:
     Screen().print(TerminalMarkdown(page(reports, terminal=True)))
 
 
-def run_live(*, quick: bool, hosts: Path | None, report: Path | None, as_json: bool) -> None:
+def run_live(*, quick: bool, mechanism: str | None, hosts: Path | None, report: Path | None, as_json: bool) -> None:
     """Run the protocol and print its verdicts.
 
     Raises
@@ -143,14 +150,14 @@ def run_live(*, quick: bool, hosts: Path | None, report: Path | None, as_json: b
     from capplan.planner.live.folder import Folder
 
     check_installed()
-    asked = protocol.QUICK if quick else protocol.FULL
+    asked = protocol.protocol(mechanism, quick=quick)
     if hosts is None:
         folder = Folder(user_cache() / "live" / asked.name)
         clusters: Clusters = Labs(folder)
         where = "a lab"
     else:
         its = read_hosts(hosts)
-        asked = protocol.for_hosts(its.levels(), its.rtt_ms, quick=quick)
+        asked = protocol.for_hosts(its.levels(), its.rtt_ms, quick=quick, tls=its.certificate is not None)
         folder = Folder(user_cache() / "live" / asked.name)
         clusters, where = Existing(its), ", ".join(its.cluster().addresses)
     with working() as progress:

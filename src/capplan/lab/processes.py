@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -18,6 +18,7 @@ from pathlib import Path
 
 from capplan.models.errors import InputError
 
+_USABLE = frozenset(os.sched_getaffinity(0))  # before the generator leaves all but one
 _STOPPED = frozenset("ZX")  # states of a process that has ended
 # A process waits until its number is recorded; if its starter is killed before that, it ends by itself.
 _WAIT_FOR_WORD = 'read word && exec "$@" </dev/null'
@@ -59,7 +60,11 @@ def start_of(pid: int) -> int | None:
 
 
 def start(
-    command: list[str], log: Path, record: Callable[[Process], None], environment: Mapping[str, str] | None = None
+    command: list[str],
+    log: Path,
+    record: Callable[[Process], None],
+    environment: Mapping[str, str] | None = None,
+    on_cores: Collection[int] = (),
 ) -> Process:
     """Start a process in the background.
 
@@ -73,6 +78,8 @@ def start(
         Records the process; the program runs only after that.
     environment : mapping of str to str, optional
         Variables for it beside those of this process.
+    on_cores : collection of int
+        The only cores that it may use; those of this process if none are given.
     """
     with log.open("ab") as output:
         started = subprocess.Popen(  # noqa: S603  # a program of ours
@@ -87,6 +94,8 @@ def start(
     word = started.stdin
     if word is None:
         raise AssertionError("a pipe was asked for")
+    if on_cores:
+        os.sched_setaffinity(started.pid, on_cores)
     with word:
         process = Process(started.pid, start_of(started.pid) or 0)
         record(process)
@@ -184,6 +193,17 @@ def machine() -> str:
 def cores() -> int:
     """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0))
+
+
+def generator_core() -> int | None:
+    """Return the core that a load generator has for itself; None on a machine with one core."""
+    usable = sorted(_USABLE)
+    return usable[-1] if len(usable) > 1 else None
+
+
+def node_cores() -> frozenset[int]:
+    """Return the cores of a lab's nodes: all but the load generator's."""
+    return _USABLE - {generator_core()} or _USABLE
 
 
 def _processor() -> str:

@@ -18,7 +18,7 @@ from capplan.models.errors import InputError
 from capplan.models.files import replace_file
 from capplan.planner.live import live_validation as words
 from capplan.planner.live.folder import Folder
-from capplan.planner.live.live_validation import LiveFigure, LiveValidation
+from capplan.planner.live.live_validation import GeneratorFigures, LiveFigure, LiveValidation
 from capplan.reports.document import Block, Cell, Column, Line, Paragraph, Table, ruled, texts
 from capplan.reports.numbers import capital
 
@@ -207,9 +207,14 @@ _HEAD = (
 )
 _SESSIONS = ", also those of [sessions](live/sessions.csv),"
 _ONE_MACHINE = (
-    " All nodes and the load generator share that machine. So the page shows costs, queueing and round trips, not what "
-    "a cluster of machines carries; it cannot show disks, networks, or what nodes gain by having cores of their own. "
-    "With a cluster, run `capplan validate --live --hosts hosts.toml`."
+    " The load generator has a core of that machine for itself, and all nodes share the others. So the page shows "
+    "costs, queueing and round trips, not what a cluster of machines carries; it cannot show disks, networks, or what "
+    "nodes gain by having cores of their own. With a cluster, run `capplan validate --live --hosts hosts.toml`."
+)
+_GENERATORS = (
+    "Reads at LOCAL_ONE, each generator on the same core in turn. Open requests come at the ticks of a timer of 1 ms, "
+    "several at once, as latte sends them; in all other runs of this page they come at random. Latencies and what the "
+    "generator itself adds to them in ms."
 )
 
 
@@ -249,6 +254,8 @@ def page(found: LiveValidation) -> str:
     ]
     if found.kinds:
         parts[3:3] = ["## Bias by kind of figure", _kind_lines(found.kinds), words.KIND_LEGEND, "## All figures"]
+    if found.generators:
+        parts += ["## Two load generators on one warm node", _GENERATORS, _generator_lines(found.generators)]
     for cluster, group in groupby(found.figures, key=lambda each: each.cluster):
         figures = list(group)
         parts.append(f"## {cluster[0].upper()}{cluster[1:]}")
@@ -257,6 +264,14 @@ def page(found: LiveValidation) -> str:
         parts.append("\n".join(lines))
         parts += [*words.round_trips(figures), *words.sessions(figures), *words.reasons(figures)]
     return "\n\n".join(parts) + "\n"
+
+
+def _generator_lines(found: Sequence[GeneratorFigures]) -> str:
+    lines = ["| load | generator | completed | p50 | p99 | added |", "| :-- | :-- | --: | --: | --: | --: |"]
+    for each in found:
+        times = ("" if ms is None else f"{ms:.3g}" for ms in (each.latency_p50_ms, each.latency_p99_ms, each.added_ms))
+        lines.append(f"| {each.load} | {each.generator} | {each.throughput_tps or 0:,.0f}/s | {' | '.join(times)} |")
+    return "\n".join(lines)
 
 
 def _kind_lines(kinds: Sequence[KindOfFigure]) -> str:

@@ -68,11 +68,9 @@ def test_the_column_is_read_once_for_a_run_and_frees_its_parameters() -> None:
     assert not any(each.free for each in PARAMETERS)
 
 
-@pytest.mark.parametrize(
-    ("nodes", "client", "expected"), [(1, 20.0, 50.0), (2, 20.0, 80.0), (3, 20.0, None), (1, None, None)]
-)
-def test_on_one_host_all_processes_share_the_cores(nodes: int, client: float | None, expected: float | None) -> None:
-    row = replace(ROW, one_host=True, cass_nodes=nodes, rf=1, client_cpu_percent=client)
+@pytest.mark.parametrize(("nodes", "expected"), [(1, 30.0), (2, 60.0), (3, 90.0), (4, None)])
+def test_on_one_host_all_nodes_share_the_cores(nodes: int, expected: float | None) -> None:
+    row = replace(ROW, one_host=True, cass_nodes=nodes, rf=1)
     assert SYSTEM.read([row])[0].measured.get(NODE_CPU) == expected
 
 

@@ -78,18 +78,17 @@ def test_nodes_in_use_take_cores_from_each_other_and_idle_ones_do_not() -> None:
     assert 1 / capacity(apart, neighbour_s=1e-4) == pytest.approx(times[0])
 
 
-def test_requests_under_way_share_wake_ups_and_a_timer_adds_some() -> None:
+def test_requests_under_way_share_wake_ups() -> None:
     """A request without load takes so much longer: all of it alone, half of it with three others."""
     layout = changed(WRITES, one_host=True)
-    values = {**VALUES, "wake_s": 0.4e-3, "timer_s": 0.2e-3}
+    values = {**VALUES, "wake_s": 0.4e-3}
 
-    def longer_s(under_way: float, *, on_timer: bool) -> float:
-        own = SYSTEM.at_clients(values, np.array([under_way]), on_timer=on_timer)
+    def longer_s(under_way: float) -> float:
+        own = SYSTEM.at_clients(values, np.array([under_way]))
         return unloaded_s(layout, **own) - unloaded_s(layout)
 
-    assert longer_s(1, on_timer=False) == pytest.approx(0.4e-3)
-    assert longer_s(4, on_timer=False) == pytest.approx(0.2e-3)
-    assert longer_s(4, on_timer=True) == pytest.approx(0.3e-3)
+    assert longer_s(1) == pytest.approx(0.4e-3)
+    assert longer_s(4) == pytest.approx(0.2e-3)
 
 
 def test_open_requests_share_the_wake_ups_of_as_many_as_are_under_way() -> None:

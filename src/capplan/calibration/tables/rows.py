@@ -132,11 +132,11 @@ def node_cpu_of(row: LoadTestRow, nodes: int) -> dict[str, float]:
     row : LoadTestRow
         The row.
     nodes : int
-        Nodes of all data centres. On one host they share the cores with the load generator, so the CPU is the sum.
+        Nodes of all data centres. On one host they share the cores, so the CPU is the sum.
     """
     used: float | None = row.node_cpu_percent
     if row.one_host and used is not None:
-        used = None if row.client_cpu_percent is None else nodes * used + row.client_cpu_percent
+        used *= nodes
     return {NODE_CPU: float(used)} if used is not None and 0 < used <= _FULL else {}
 
 

@@ -10,63 +10,76 @@ threads; what a thread loses between two requests is the hand-off.
 
 from __future__ import annotations
 
-import asyncio
 import random
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
 from math import inf
 from pathlib import Path
-from statistics import fmean
-from typing import Any, Literal
-
-import numpy as np
+from typing import Any, Literal, TypeVar
 
 from capplan.evidence.load_test_row import LoadTestRow, all_in_first
 from capplan.evidence.microbenchmarks import MicrobenchRow
 from capplan.lab import cluster as lab_cluster
 from capplan.lab import state
 from capplan.lab.cluster import KEYSPACE, replication, session
-from capplan.lab.collectors import load
+from capplan.lab.collectors import cql, load
 from capplan.lab.collectors.collector import Collected, Progress, Settings
+from capplan.lab.collectors.cql import (
+    Asked,
+    Connection,
+    CqlTarget,
+    FailedError,
+    Flow,
+    FlowOf,
+    Loop,
+    Statement,
+    answering_at_once,
+)
 from capplan.lab.collectors.load import (
-    Request,
+    PerRequest,
     Run,
     Runner,
+    Sample,
     Servers,
-    Target,
     clock_note,
     doubted,
     doubts,
     figure,
     idle_cores,
-    lateness_rows,
     load_cells,
     mean_row,
+    pause,
     per_request,
+    quantiles,
     quantum_row,
     rounded,
 )
 from capplan.lab.layout import NATIVE_PORT, Layout, Node, gc_log
-from capplan.lab.processes import cores, machine
+from capplan.lab.processes import cores, machine, node_cores
 from capplan.lab.state import PROXY, State
 from capplan.models.cassandra.cluster import NATIVE_TRANSPORT_THREADS
 from capplan.models.cassandra.consistency import READ_LEVELS, WRITE_LEVELS
+from capplan.models.cassandra.pauses import recorded
 from capplan.models.errors import InputError, nearest
 
 ROWS = 20_000
 """Rows of a collector's table, which are written over and over, so that the data does not grow."""
+_FILLED_S = 600.0  # at most, over long round trips
 _AT_ONCE = 64  # writes of the rows that are read afterwards
 _PATIENCE_S, _ASK_EVERY_S = 30.0, 0.2
-_GENERATOR_RATES = (0.02, 0.1)  # at which lateness is measured, as shares of the ceiling
-_GENERATOR_WARM_UP_S = 1.0
-_EMPTY, _BATCHES = 10_000, 5
+_GENERATOR_SHARES = (0.02, 0.1, 0.3, 0.6)  # of what clients complete, at which the generator is measured
+_ADDED = "from the intended start to the sending, and from the arrival of the answer to its reading"
+_ONE_CORE = "the generator shares its core with the server, so this shows nothing of either"
 _POOL_CLIENTS = (16, 64, 192, 256)
 _SHORTEST_RTT_S = 0.05  # below it the cores are the limit, not the threads
 _FULL = 1.2  # clients for each thread, from which on the pool is full
-_PAUSE = re.compile(r"\bPause .* ([\d.]+)ms$", re.MULTILINE)
-_UPTIME = re.compile(r"^\[([\d.]+)s\]", re.MULTILINE)
+_PAUSE = re.compile(r"^\[(?P<time>[^\]]+)\].*\bPause .* (?P<ms>[\d.]+)ms$", re.MULTILINE)
+_UPTIME = re.compile(r"^\[[^\]]+\]\[([\d.]+)s\]", re.MULTILINE)
 _POOLS = {
     "active_tasks": "active",
     "pending_tasks": "pending",
@@ -81,6 +94,7 @@ _COUNTED = {
     "local_write_latency": ("replica", "write"),
 }
 
+T = TypeVar("T")
 Operation = Literal["read", "write"]
 
 
@@ -152,7 +166,7 @@ class RunningCluster:
     servers : Servers
         Processes of the nodes on this machine, whose CPU is measured.
     one_host : bool
-        Whether all nodes and the load generator share one machine.
+        Whether several nodes share the cores of one machine.
     source : str
         What the rows say of their source.
     set_rtt : function or None
@@ -167,6 +181,8 @@ class RunningCluster:
         Where nodes answer clients.
     note : str
         What rows say of the cluster that no column has, such as a node that is down.
+    gc_logs : tuple of Path
+        Garbage-collection logs of the nodes, where they are on this machine.
     """
 
     version: str
@@ -187,6 +203,16 @@ class RunningCluster:
     internode_tls: bool = False
     port: int = NATIVE_PORT
     note: str = ""
+    gc_logs: tuple[Path, ...] = ()
+
+    def pauses(self, sample: Sample) -> str | None:
+        """Return how the nodes paused during a run; None if their logs are elsewhere."""
+        if not self.gc_logs:
+            return None
+        span = sample.began_s, sample.began_s + sample.duration_s
+        lengths = [each for log in self.gc_logs for each in pauses_s(log, *span)]
+        count = len(self.gc_logs)
+        return str(recorded(lengths, count * sample.duration_s, sample.throughput_per_s / count))
 
     def row(self, load_: Load) -> dict[str, Any]:
         """Return the cells of a load-test row that are known before the run."""
@@ -241,12 +267,13 @@ def cluster_of(layout: Layout, running: State | None = None, killed: str | None 
         local_dc="dc1",
         replication=replication(layout),
         keyspace=KEYSPACE,
-        node_cores=float(cores()),
+        node_cores=float(len(node_cores())),
         servers=Servers(nodes, tuple(each for name, each in alive.items() if name == PROXY)),
-        one_host=True,
+        one_host=layout.dcs * layout.cass_nodes > 1,
         set_rtt=(lambda rtt_ms: lab_cluster.set_rtt(rtt_ms / 1000)) if layout.delayed else None,
         certificate=lab_cluster.certificate() if layout.client_tls else None,
         internode_tls=layout.internode_tls,
+        gc_logs=tuple(gc_log(lab_cluster.folder_of(each)) for each in layout.nodes if each.name in alive),
     )
 
 
@@ -269,58 +296,76 @@ def running_lab() -> State:
     return lab
 
 
-async def connected(cluster: RunningCluster, *, tls: bool = False) -> Any:
-    """Connect the driver to the data centre of the clients."""
-    import acsylla
+class Client:
+    """Connections to the nodes of the data centre of the clients.
 
-    options: dict[str, Any] = {}
-    if cluster.user is not None:
-        options |= {"username": cluster.user, "password": cluster.password}
-    if tls:
-        if cluster.certificate is None:
-            raise InputError("TLS is asked for, and no certificate of the nodes is known")
-        text = cluster.certificate.read_text(encoding="ascii")
-        options |= {"ssl_enabled": True, "ssl_trusted_cert": text}
-    its = acsylla.create_cluster(
-        list(cluster.addresses),
-        port=cluster.port,
-        load_balance_dc_aware=cluster.local_dc,
-        token_aware_routing=True,
-        coalesce_delay_us=0,
-        request_timeout=12.0,
-        log_level="critical",
-        **options,
-    )
-    try:
-        return await its.create_session()
-    except Exception as error:  # of many classes
-        raise InputError(f"no connection to {', '.join(cluster.addresses)}, port {cluster.port}: {error}") from None
-
-
-async def patiently(attempt: Callable[[], Awaitable[Any]], what: str) -> Any:
-    """Repeat an attempt until the nodes know a new table.
+    Parameters
+    ----------
+    cluster : RunningCluster
+        The cluster.
+    tls : bool
+        Whether they use TLS.
 
     Raises
     ------
     InputError
-        If it does not succeed in time.
+        If a node does not answer, or no certificate is known.
+    """
+
+    def __init__(self, cluster: RunningCluster, *, tls: bool = False) -> None:
+        if tls and cluster.certificate is None:
+            raise InputError("TLS is asked for, and no certificate of the nodes is known")
+        certificate = cluster.certificate.read_text(encoding="ascii") if tls and cluster.certificate else None
+        login = None if cluster.user is None else (cluster.user, cluster.password or "")
+        self._driver = partial(lab_cluster.driver, cluster.addresses[0], cluster.port, login, certificate)
+        self._keyspace = cluster.keyspace
+        with ExitStack() as opened:
+            own = (Connection(each, cluster.port, login, certificate) for each in cluster.addresses)
+            self.connections = [opened.enter_context(closing(each)) for each in own]
+            self._opened = opened.pop_all()
+        self.loop = Loop(self.connections, cluster.servers)
+
+    def close(self) -> None:
+        """Close them."""
+        self._opened.close()
+
+    def create(self, *statements: str) -> None:
+        """Create keyspaces or tables, and wait until the nodes agree on them."""
+        with self._driver() as session_:
+            for text in statements:
+                session_.execute(text, timeout=30.0)
+
+    def replicas(self, keys: Sequence[int]) -> list[list[Connection]]:
+        """Return the connections to the replicas of each key; all of them if none is connected."""
+        if len(self.connections) == 1:
+            return [self.connections] * len(keys)
+        by_address = {each.socket.getpeername()[0]: each for each in self.connections}
+        with self._driver() as session_:
+            known = session_.cluster.metadata
+            hosts = [known.get_replicas(self._keyspace, each.to_bytes(8, "big", signed=True)) for each in keys]
+        return [[by_address[at.address] for at in own if at.address in by_address] or self.connections for own in hosts]
+
+    def prepared(self, text: str, level: str, value: bytes | None = None) -> Statement:
+        """Prepare a statement; retry until all nodes know its table."""
+        return patiently(lambda: Statement(self.connections, text, level, value), "a statement cannot be prepared")
+
+
+def patiently(attempt: Callable[[], T], what: str) -> T:
+    """Repeat an attempt until it succeeds.
+
+    Raises
+    ------
+    InputError
+        If it does not in time.
     """
     deadline = time.monotonic() + _PATIENCE_S
     while True:
         try:
-            return await attempt()
-        except Exception as error:  # of many classes, as long as nodes agree on the schema
+            return attempt()
+        except FailedError as error:
             if time.monotonic() > deadline:
                 raise InputError(f"{what}: {error}") from None
-        await asyncio.sleep(_ASK_EVERY_S)
-
-
-async def create(driver: Any, *statements: str) -> None:
-    """Create keyspaces or tables."""
-    import acsylla
-
-    for text in statements:
-        await driver.execute(acsylla.create_statement(text, timeout=30.0))
+        time.sleep(_ASK_EVERY_S)
 
 
 @dataclass(frozen=True)
@@ -346,39 +391,53 @@ class Table:
         """The statement that creates it."""
         return f"CREATE TABLE IF NOT EXISTS {self.name} (id bigint PRIMARY KEY, value blob)"
 
-    async def prepared(self, driver: Any, operation: Operation, level: str, seed: int) -> Request:
-        """Prepare a statement; keys come in a random order that the seed fixes, and a read must find its row."""
-        import acsylla
+    def insertion(self, client: Client, level: str, seed: int) -> Statement:
+        """Prepare the writing of a row with a value that the seed fixes."""
+        value = random.Random(seed).randbytes(self.row_bytes)  # noqa: S311  # of rows
+        return client.prepared(f"INSERT INTO {self.name} (id, value) VALUES (?, ?)", level, value)  # noqa: S608  # our table
 
-        draw, execute, rows = random.Random(seed), driver.execute, self.rows  # noqa: S311  # keys of rows
-        keys, value, at = draw.sample(range(rows), rows), draw.randbytes(self.row_bytes), acsylla.Consistency[level]
-        if operation == "write":
-            insert = await driver.create_prepared(f"INSERT INTO {self.name} (id, value) VALUES (?, ?)")  # noqa: S608  # our table
+    def selection(self, client: Client, level: str) -> Statement:
+        """Prepare the reading of a row."""
+        return client.prepared(f"SELECT value FROM {self.name} WHERE id = ?", level)  # noqa: S608  # our table
 
-            def write(number: int) -> Awaitable[Any]:
-                answer: Awaitable[Any] = execute(insert.bind([keys[number % rows], value], consistency=at))
-                return answer
+    def requests(self, client: Client, operation: Operation, level: str, seed: int) -> FlowOf:
+        """Prepare requests, each to a replica of its row; keys come in a random order that the seed fixes.
 
-            return write
-        select = await driver.create_prepared(f"SELECT value FROM {self.name} WHERE id = ?")  # noqa: S608  # our table
+        A read whose row is not found fails.
+        """
+        keys = random.Random(seed).sample(range(self.rows), self.rows)  # noqa: S311  # keys of rows
+        at, rows = client.replicas(keys), self.rows
+        chosen = self.insertion(client, level, seed) if operation == "write" else self.selection(client, level)
 
-        async def read(number: int) -> Any:
-            found = await execute(select.bind([keys[number % rows]], consistency=at))
-            if found.count() != 1:
-                raise InputError(f"row {keys[number % rows]} was not found")
-            return found
+        def ask(number: int) -> Flow:
+            turn, place = divmod(number, rows)
+            yield Asked(at[place][(turn + place) % len(at[place])], chosen, keys[place], needs_row=True)
 
-        return read
+        return ask
 
-    async def fill(self, driver: Any, level: str, seed: int) -> None:
-        """Write all rows."""
-        write = await self.prepared(driver, "write", level, seed)
+    def fill(self, client: Client, level: str, seed: int) -> None:
+        """Write all rows.
 
-        async def written(number: int) -> None:
-            await patiently(lambda: write(number), "a row cannot be written")
+        Raises
+        ------
+        InputError
+            If nodes refuse some for long.
+        """
+        write, left = self.requests(client, "write", level, seed), set(range(self.rows))
 
-        for first in range(0, self.rows, _AT_ONCE):
-            await asyncio.gather(*map(written, range(first, min(first + _AT_ONCE, self.rows))))
+        def written(numbers: Iterator[int]) -> Flow:
+            for number in numbers:
+                with suppress(FailedError):
+                    yield from write(number)
+                    left.discard(number)
+
+        def attempt() -> None:
+            numbers = iter(sorted(left))
+            client.loop.run(((0.0, written(numbers)) for _ in range(_AT_ONCE)), _FILLED_S)
+            if left:
+                raise FailedError("nodes refuse to write")
+
+        patiently(attempt, "rows cannot be written")
 
 
 # -- writes and reads
@@ -423,17 +482,18 @@ def check_level(level: str, operation: str) -> None:
 
 async def _collect(about: About, progress: Progress) -> Collected:
     settings, operation = about.settings, about.operation
-    driver = await connected(about.cluster)
+    client = Client(about.cluster)
     try:
-        request = await _request(driver, operation, settings)
+        flow = _requests(client, operation, settings)
         unanswered = (
             f"no {operation} at {settings.level} was answered: check 'capplan lab status', or give another --level"
         )
-        target = Target(request, about.cluster.servers, unanswered)
-        idle = await idle_cores(target.servers)
+        target = CqlTarget(about.cluster.servers, unanswered, flow=flow, loop=client.loop)
         total = settings.repeats * (len(settings.clients) + len(settings.shares))
         runner = Runner(target, settings, progress, total)
         warm = (await runner.warm_up()).sentence
+        await pause()
+        idle = await idle_cores(target.servers)  # a node that has just started still compiles
         for repeat in range(1, settings.repeats + 1):  # so that a drift of the machine affects all of them
             for clients in settings.clients:
                 most = await runner.step(clients, repeat=repeat)
@@ -441,7 +501,7 @@ async def _collect(about: About, progress: Progress) -> Collected:
                 rate = rounded(share * most.sample.throughput_per_s)
                 await runner.step(None, rate, settings.seed + len(runner.runs), repeat)
     finally:
-        await driver.close()
+        client.close()
     runs = runner.runs
     return Collected(
         tuple(about.row(each, warm) for each in runs),
@@ -451,18 +511,13 @@ async def _collect(about: About, progress: Progress) -> Collected:
     )
 
 
-async def _request(driver: Any, operation: Operation, settings: Settings) -> Request:
-    """Prepare a collector's statement; for reads, write the rows first and check one of them."""
+def _requests(client: Client, operation: Operation, settings: Settings) -> FlowOf:
+    """Prepare a collector's requests; for reads, write the rows first."""
     table = Table(f"{KEYSPACE}.collected_{settings.row_bytes}", settings.row_bytes, ROWS)
-    await create(driver, table.creation)
-    if operation == "write":
-        return await table.prepared(driver, operation, settings.level, settings.seed)
-    await table.fill(driver, "ALL", settings.seed)
-    read = await table.prepared(driver, operation, settings.level, settings.seed + 1)
-    one = (await read(0)).first()
-    if len(one.value) != settings.row_bytes:
-        raise InputError(f"a row has {len(one.value)} bytes, and {settings.row_bytes} were written")
-    return read
+    client.create(table.creation)
+    if operation == "read":
+        table.fill(client, "ALL", settings.seed)
+    return table.requests(client, operation, settings.level, settings.seed)
 
 
 @dataclass(frozen=True)
@@ -484,9 +539,10 @@ class About:
 
     def row(self, run: Run, warm: str) -> LoadTestRow:
         """Return a run as a row of a load-test table."""
-        asked, shared = self.settings, f"{cores()} cores shared by all nodes and the load generator"
+        asked, shared = self.settings, f"{len(node_cores())} of {cores()} cores for all nodes"
         its = Load(self.operation, asked.level, asked.row_bytes, run.clients, run.offered_per_s)
-        columns = self.cluster.row(replace(its, rtt_ms=1000 * self.lab.rtt_s))
+        cluster = self.cluster
+        columns = {**cluster.row(replace(its, rtt_ms=1000 * self.lab.rtt_s)), "gc": cluster.pauses(run.sample)}
         return run.row({**columns, "run_id": self._run_id(run)}, [shared, warm])
 
     def parts(self, runs: Sequence[Run], idle: float, warm: str) -> Iterator[MicrobenchRow]:
@@ -506,8 +562,8 @@ class About:
             yield mean_row(generator, cost.client, quantity="cpu_time", note=f"all of its threads; {said}")
             loop = f"the thread of its event loop; {said}"
             yield mean_row(generator, cost.thread, quantity="thread_time", note=loop)
-            late = "from the intended start to the sending; it is part of the latency"
-            yield from lateness_rows(part, run.sample, late)
+            if run.sample.added_s is not None:
+                yield replace(generator, quantity="added", statistic="p50", unit="s", value=run.sample.added_s)
         yield quantum_row(self.name)
 
 
@@ -515,48 +571,34 @@ class About:
 
 
 def collect_client(settings: Settings, progress: Progress) -> Collected:
-    """Measure the ceiling of the load generator, and with the driver if a lab runs."""
-    progress("without a server", 0, 2)
-    rows = load.run(_alone(settings))
-    remarks = ["the generator alone makes requests that are answered at once"]
-    if state.read() is None:
-        remarks.append("no lab runs, so the driver was not measured: 'capplan lab up' starts one")
-    else:
-        progress("with the driver", 1, 2)
-        rows += load.run(_with_driver(settings))
-    return Collected(microbenchmarks=(*rows, quantum_row("client")), remarks=tuple(remarks))
+    """Measure what the load generator itself adds, at servers that answer at once."""
+    rows = list[MicrobenchRow]()
+    with answering_at_once() as port:
+        connection = Connection("127.0.0.1", port)
+        with closing(connection):
+            loop, statement = Loop([connection]), Statement([connection], "SELECT", "ONE")
 
+            def ask(number: int) -> Flow:
+                yield Asked(connection, statement, number)
 
-async def _alone(settings: Settings) -> list[MicrobenchRow]:
-    async def answered(number: int) -> None:
-        del number
-        await asyncio.sleep(0)
-
-    count = min(settings.requests, _EMPTY)
-    batches = [await load.paced(answered, np.zeros(count)) for _ in range(_BATCHES + 1)][1:]
-    costs = [each.thread_cpu_s / each.completed for each in batches]
-    conditions = f"{count:,} requests that are due at once and answered at once"
-    rows = list(_ceiling(costs, costs, "no server", conditions, _BATCHES * count))
-    for share in _GENERATOR_RATES:
-        rate = share / fmean(costs)
-        starts = load.arrivals(rate, settings.duration_s, settings.requests, settings.seed)
-        found = await load.paced(answered, starts)
-        conditions = f"open, {rate:.3g} requests/s, answered at once"
-        part = _generator(f"no server, {rate:,.0f}/s", conditions, len(found.lateness_s))
-        rows += lateness_rows(part, found, "from the intended start to the sending")
-    return rows
-
-
-async def _with_driver(settings: Settings) -> list[MicrobenchRow]:
-    lab = running_lab()
-    its, clients = cluster_of(lab.layout, lab), max(settings.clients)
-    driver = await connected(its)
-    request = await _request(driver, "write", replace(settings, level="LOCAL_ONE"))
-    await load.closed(request, clients, _GENERATOR_WARM_UP_S, settings.requests)
-    found = await load.closed(request, clients, settings.duration_s, settings.requests, its.servers)
-    await driver.close()
-    cost, conditions = per_request(found), f"closed, {clients} clients, acsylla, {settings.row_bytes} B rows"
-    return list(_ceiling(cost.thread, cost.client, "write", conditions, found.completed))
+            clients = max(settings.clients)
+            most = loop.run(cql.closed(ask, clients, settings.duration_s, settings.requests), settings.duration_s)
+            rows += _ceiling(per_request(most), f"closed, {clients} clients, answered at once", most.completed)
+            for done, share in enumerate(_GENERATOR_SHARES):
+                rate = rounded(share * most.throughput_per_s)
+                progress(f"{rate:,.0f} requests/s", done, len(_GENERATOR_SHARES))
+                starts = load.arrivals(rate, settings.duration_s, settings.requests, settings.seed + done)
+                found = loop.run(cql.paced(ask, starts), settings.duration_s, paced=True)
+                part = _generator(f"{rate:,.0f}/s", f"open, {rate:.3g} requests/s, answered at once", found.completed)
+                added = replace(part, quantity="added", statistic="p50", unit="s", value=found.added_s)
+                rows.append(replace(added, note=_ADDED))
+                whole = "with the network of this machine and the server that answers at once"
+                took: Any = {"quantity": "latency", "unit": "s", "note": whole}
+                rows += [replace(part, statistic=name, value=at, **took) for name, at in quantiles(found.latencies_s)]
+    return Collected(
+        microbenchmarks=(*rows, quantum_row("client")),
+        remarks=("a server on another core answers each request at once" if cores() > 1 else _ONE_CORE,),
+    )
 
 
 def _generator(operation: str, conditions: str, samples: int) -> MicrobenchRow:
@@ -564,18 +606,15 @@ def _generator(operation: str, conditions: str, samples: int) -> MicrobenchRow:
     return figure("client", "capplan", operation, **cells)
 
 
-def _ceiling(
-    threads: Sequence[float], all_threads: Sequence[float], operation: str, conditions: str, samples: int
-) -> Iterator[MicrobenchRow]:
-    """Yield the CPU time per request, and the rate at which the event loop's thread would be 100 % busy."""
-    part = _generator(operation, conditions, samples)
-    cost = mean_row(part, threads, quantity="thread_time")
-    yield cost
-    yield mean_row(part, all_threads, quantity="cpu_time")
-    low, mean, high = cost.error_low or 0.0, cost.value or inf, cost.error_high or inf
-    note = "requests per second at which its thread is always busy; a load test must stay below four fifths of it"
-    limits: dict[str, Any] = {"value": 1 / mean, "error_low": 1 / high, "error_high": 1 / low if low > 0 else None}
-    yield replace(cost, quantity="ceiling", unit="1/s", note=note, **limits)
+def _ceiling(cost: PerRequest, conditions: str, samples: int) -> Iterator[MicrobenchRow]:
+    """Yield the time of the generator for a request, and the rate at which it would always be busy."""
+    part = _generator("any", conditions, samples)
+    mean = mean_row(part, cost.thread, quantity="thread_time")
+    yield mean
+    low, value, high = mean.error_low or 0.0, mean.value or inf, mean.error_high or inf
+    note = "requests per second at which it is always busy; a load test must stay below four fifths of it"
+    limits: dict[str, Any] = {"value": 1 / value, "error_low": 1 / high, "error_high": 1 / low if low > 0 else None}
+    yield replace(mean, quantity="ceiling", unit="1/s", note=note, **limits)
 
 
 # -- threads for clients
@@ -699,15 +738,24 @@ def _virtual_tables(lab: State, node: Node) -> Iterator[MicrobenchRow]:
                 yield _counted(lab, node, pool.name, quantity=quantity, **its, **plain)
 
 
+def pauses_s(log: Path, began_s: float = 0.0, ended_s: float = inf) -> list[float]:
+    """Return the length of each pause that a node's log has in a span of time, seconds since 1970."""
+    text = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
+    found = []
+    for line in _PAUSE.finditer(text):
+        if began_s <= datetime.fromisoformat(line["time"]).timestamp() < ended_s:
+            found.append(float(line["ms"]) / 1000)  # noqa: PERF401  # plainer so
+    return found
+
+
 def _pauses(lab: State, node: Node) -> Iterator[MicrobenchRow]:
     """Yield the pauses of the garbage collector."""
     log = gc_log(lab_cluster.folder_of(node))
-    text = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
-    pauses = [float(found[1]) / 1000 for found in _PAUSE.finditer(text)]
+    pauses = pauses_s(log)
     if not pauses:
         return
-    up_s = max(float(found[1]) for found in _UPTIME.finditer(text))
-    conditions = f"in {up_s:.0f} s, heap {lab.layout.heap_bytes / 2**20:.0f} MiB, serial collector"
+    up_s = max(float(found[1]) for found in _UPTIME.finditer(log.read_text(encoding="utf-8", errors="replace")))
+    conditions = f"in {up_s:.0f} s, heap {lab.layout.heap_bytes / 2**20:.0f} MiB, {lab.layout.collector}"
     cells = {"component": "jvm", "quantity": "pause", "conditions": conditions, "note": "log of the garbage collector"}
     shared = _counted(lab, node, "gc", samples=len(pauses), **cells)
     yield mean_row(shared, pauses)

@@ -47,9 +47,9 @@ class Settings:
         Seed of arrivals and of keys.
     """
 
-    duration_s: float = 5.0
-    requests: int = 200_000
-    warm_up_s: float = 40.0
+    duration_s: float = 15.0
+    requests: int = 10_000_000
+    warm_up_s: float = 120.0
     level: str = "LOCAL_ONE"
     row_bytes: int = 100
     clients: tuple[int, ...] = (1, 4, 16)

@@ -114,7 +114,7 @@ def _round_trips(address: str, node: Node, where: str, conditions: str, count: i
     part = figure("rtt", "lab", f"exchange {where}", **said, **cells)
     yield mean_row(part, times, least=-inf)
     for statistic, value in quantiles(times):
-        yield replace(part, statistic=statistic, value=value)  # type: ignore[arg-type]  # a word of the Literal
+        yield replace(part, statistic=statistic, value=value)
 
 
 # -- TLS

@@ -1,8 +1,8 @@
 """The load runner: warms up, steps through the loads, checks whether the generator was the limit, writes the row.
 
-A collector says what its target is, how to send one request, and which columns describe it. Closed clients and open
-loads share one generator: one thread runs all requests in an event loop that waits to the microsecond, and latency of
-an open load counts from the intended start.
+A collector says what its target is, how to send one request, and which columns describe it. Requests of Cassandra are
+sent by `cql`. Those of other servers are awaited here: one thread runs closed clients and open loads in an event loop
+that waits to the microsecond, and latency of an open load counts from the intended start.
 """
 
 from __future__ import annotations
@@ -46,19 +46,22 @@ _MOST_UNDER_WAY = 4096
 _PATIENCE_S = 15.0  # for the last answers
 BUSY_PERCENT = 80.0
 """CPU of the generator's thread above which it may delay its own requests."""
+ADDED = 0.05
+"""Share of the median latency that the generator itself may add to an open run."""
 LATE = 0.2
-"""Share of the median latency that the generator itself may add to an open run by sending late."""
+"""The same of a generator that knows only how late it sends."""
 OTHERS = 0.1
 """Share of all cores that other processes may use."""
 _DOUBTS = {
     "generator_limited": "the load generator was the bottleneck: do not fit this run",
     "disturbed": "other processes used more than a tenth of the CPU: repeat on a quiet machine",
 }
-_BEHIND = 10  # values beyond a percentile that is stated
+_BEHIND, _BEHIND_MEDIAN = 100, 10  # values beyond a percentile that is stated
 QUANTILES = {"minimum": 0.0, "p50": 0.5, "p99": 0.99, "maximum": 1.0}
 """Statistics of values, as shares."""
-WINDOWS = 4
-"""Windows of a warm-up that must agree."""
+WINDOWS, WINDOW_S = 4, 5.0
+"""Windows of a warm-up that must agree, and their length: Java compiles hot code for a minute or two."""
+_SHORTEST_WINDOW_S = 0.5
 _RANGE = 0.10  # of their mean, between the slowest and the fastest
 _TREND = 0.05  # of their mean, between the halves
 _IDLE_S = 1.5
@@ -118,6 +121,10 @@ class Sample:
         Cores that other processes of this machine used.
     parts : tuple of Part
         The run in parts of equal length.
+    paced : bool
+        Whether requests begin at times of their own, and not when a client has its answer.
+    added_s : float or None
+        What the generator itself adds to a latency, median; None if it does not measure it.
     """
 
     began_s: float
@@ -131,6 +138,8 @@ class Sample:
     server_cpu_s: tuple[float, ...]
     others_cores: float
     parts: tuple[Part, ...]
+    paced: bool = False
+    added_s: float | None = None
 
     @property
     def completed(self) -> int:
@@ -169,7 +178,7 @@ class _Meter:
     def __init__(self, servers: Servers, duration_s: float) -> None:
         self.latencies, self.lateness, self.errors = list[float](), list[float](), 0
         self._servers, self._began_s = servers, time.time()
-        self._clocks, self._waited_s, self._machine_s = self._read(), _waited_s(), _machine_cpu_s()
+        self._clocks, self._waited_s, self._machine_s = self._read(), _waited_s(), machine_cpu_s()
         self._marks = [self._mark()]
         self.start = time.perf_counter()
         self._marking = asyncio.ensure_future(self._mark_parts(duration_s / PARTS))
@@ -190,7 +199,7 @@ class _Meter:
         duration_s = time.perf_counter() - self.start
         self._marking.cancel()
         client, thread, *servers = (after - before for before, after in zip(self._clocks, self._read(), strict=True))
-        others = max(0.0, _machine_cpu_s() - self._machine_s - client - sum(servers))
+        others = max(0.0, machine_cpu_s() - self._machine_s - client - sum(servers))
         return Sample(
             self._began_s,
             duration_s,
@@ -202,11 +211,16 @@ class _Meter:
             _waited_s() - self._waited_s,
             tuple(servers[: len(self._servers.nodes)]),
             others / duration_s,
-            tuple(
-                Part(*(end - begin for begin, end in zip(before, after, strict=True)))  # type: ignore[arg-type]  # one by one
-                for before, after in pairwise(self._marks)
-            ),
+            between(self._marks),
         )
+
+
+def between(marks: Sequence[Part]) -> tuple[Part, ...]:
+    """Return what happened between readings that count from the start."""
+    return tuple(
+        Part(*(end - begin for begin, end in zip(before, after, strict=True)))  # type: ignore[arg-type]  # one by one
+        for before, after in pairwise(marks)
+    )
 
 
 def _waited_s() -> float:
@@ -218,7 +232,7 @@ def _waited_s() -> float:
     return int(cells[1]) / 1e9
 
 
-def _machine_cpu_s() -> float:
+def machine_cpu_s() -> float:
     """Return the CPU time used by all processes of this machine, including time stolen by its host."""
     with Path("/proc/stat").open(encoding="ascii") as lines:
         cells = list(map(int, next(lines).split()[1:9]))
@@ -410,15 +424,12 @@ class Target:
 
     Attributes
     ----------
-    request : function
-        Sends one request.
     servers : Servers
         Whose CPU time is measured.
     unanswered : str
         What to say if no request is answered; braces stand for the seconds that were waited.
     """
 
-    request: Request
     servers: Servers = _NONE
     unanswered: str = "no request was answered"
 
@@ -438,11 +449,9 @@ class Target:
         self, clients: int | None, rate_per_s: float | None, duration_s: float, most: int, seed: int, first: int = 0
     ) -> Sample:
         """Load with closed clients, or at a rate if `clients` is None; the first request has the number `first`."""
-        if clients is not None:
-            return await closed(self.request, clients, duration_s, most, self.servers, first)
-        return await paced(self.request, arrivals(rate_per_s or 1.0, duration_s, most, seed), self.servers, first)
+        raise NotImplementedError
 
-    async def warmed_up(self, clients: int, most: int, most_s: float, window_s: float = 1.0) -> WarmUp:
+    async def warmed_up(self, clients: int, most: int, most_s: float, window_s: float = WINDOW_S) -> WarmUp:
         """Load until the CPU time of a request is steady, or its latency if no server runs on this machine.
 
         Raises
@@ -454,11 +463,32 @@ class Target:
 
         async def window(seconds: float) -> float:
             nonlocal begun
-            found = self.answered(await closed(self.request, clients, seconds, most, self.servers, begun))
+            found = self.answered(await self.sampled(clients, None, seconds, most, 0, begun))
             begun += found.completed + found.errors
             return (sum(found.server_cpu_s) or float(found.latencies_s.sum())) / found.completed
 
-        return await warm_up(window, window_s, most_s)
+        return await warm_up(window, min(window_s, max(most_s, _SHORTEST_WINDOW_S)), most_s)
+
+
+@dataclass(frozen=True)
+class AwaitedTarget(Target):
+    """A system whose requests are awaited.
+
+    Attributes
+    ----------
+    request : function
+        Sends one request.
+    """
+
+    request: Request = field(kw_only=True)
+
+    async def sampled(  # the full description of a run
+        self, clients: int | None, rate_per_s: float | None, duration_s: float, most: int, seed: int, first: int = 0
+    ) -> Sample:
+        """Load with closed clients, or at a rate if `clients` is None; the first request has the number `first`."""
+        if clients is not None:
+            return await closed(self.request, clients, duration_s, most, self.servers, first)
+        return await paced(self.request, arrivals(rate_per_s or 1.0, duration_s, most, seed), self.servers, first)
 
 
 @dataclass(frozen=True)
@@ -483,7 +513,8 @@ class Run:
         """
         sample, nodes = self.sample, None
         if sample.server_cpu_s:
-            share = 100 * sum(sample.server_cpu_s) / (len(sample.server_cpu_s) * sample.duration_s * cores())
+            cores_s = sample.duration_s * (columns.get("node_cores") or cores())
+            share = 100 * sum(sample.server_cpu_s) / (len(sample.server_cpu_s) * cores_s)
             nodes = min(100.0, share)
         measured = {
             "run_id": self.name,
@@ -493,6 +524,7 @@ class Run:
             "throughput_tps": sample.throughput_per_s,
             "node_cpu_percent": nodes,
             "client_cpu_percent": sample.client_percent,
+            "generator_added_ms": None if sample.added_s is None else 1000 * sample.added_s,
             "drops": 0,
             "errors": sample.errors,
             "note": "; ".join([*notes, *doubts(sample)]),
@@ -572,9 +604,14 @@ def load_cells(clients: int | None, offered_per_s: float | None) -> dict[str, An
 
 
 def doubt_cells(sample: Sample) -> dict[str, Any]:
-    """Return the columns of a load-test row that show whether to trust the run."""
-    late = float(np.median(sample.lateness_s)) if len(sample.lateness_s) else 0.0
-    behind = bool(sample.completed and late > LATE * np.median(sample.latencies_s))
+    """Return the columns of a load-test row that show whether to trust the run.
+
+    Clients that wait for their answers show a throughput, which suffers only from a generator that is always busy.
+    """
+    added, allowed = sample.added_s if sample.paced else 0.0, ADDED
+    if len(sample.lateness_s):  # a generator that knows only how late it sends
+        added, allowed = float(np.median(sample.lateness_s)), LATE
+    behind = bool(sample.completed and (added or 0.0) > allowed * np.median(sample.latencies_s))
     return {
         "generator_limited": sample.client_percent >= BUSY_PERCENT or behind,
         "disturbed": sample.others_cores > OTHERS * cores(),
@@ -598,7 +635,8 @@ def doubted(runs: Iterable[tuple[str, Sample]]) -> list[str]:
 def latency_columns(sample: Sample) -> dict[str, Any]:
     """Return the latency columns, without percentiles that rest on too few requests."""
     found = of_samples(1000 * sample.latencies_s)
-    rest = {name for name, share in PERCENTILES.items() if sample.completed * (1 - share) < _BEHIND}
+    needed = {name: _BEHIND if share > 0.5 else _BEHIND_MEDIAN for name, share in PERCENTILES.items()}
+    rest = {name for name, share in PERCENTILES.items() if sample.completed * (1 - share) < needed[name]}
     return {name: value for name, value in found.items() if name not in rest}
 
 
@@ -664,19 +702,11 @@ def mean_row(
     return replace(part, **{"statistic": "mean", "unit": "s", **interval, **cells})
 
 
-def quantiles(values: Sequence[float]) -> Iterator[tuple[str, float]]:
+def quantiles(values: Sequence[float] | NDArray[np.float64]) -> Iterator[tuple[Any, float]]:
     """Yield statistics of the values by name, without those that rest on too few values."""
     for name, share in QUANTILES.items():
         if name != "p99" or len(values) * (1 - share) >= _BEHIND:
             yield name, float(np.quantile(values, share))
-
-
-def lateness_rows(part: MicrobenchRow, sample: Sample, note: str) -> Iterator[MicrobenchRow]:
-    """Yield how late an open run sent its requests."""
-    if len(sample.lateness_s):
-        for statistic, share in (("p50", 0.5), ("p99", 0.99)):
-            cells: dict[str, Any] = {"statistic": statistic, "value": float(np.quantile(sample.lateness_s, share))}
-            yield replace(part, component="load generator", quantity="lateness", unit="s", note=note, **cells)
 
 
 def quantum_row(run_id: str) -> MicrobenchRow:

@@ -10,14 +10,15 @@ from typing import Any
 
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.lab.collectors import load
-from capplan.lab.collectors.cassandra import Load, RunningCluster, Table, connected, create
+from capplan.lab.collectors.cassandra import Client, Load, RunningCluster, Table
 from capplan.lab.collectors.collector import Progress
-from capplan.lab.collectors.load import Run, Target, pause
+from capplan.lab.collectors.cql import CqlTarget
+from capplan.lab.collectors.load import Run, pause
 
 ROWS = 5000
 """Rows of each table, which are written over and over, so that the data does not grow."""
-_MOST_REQUESTS = 1_000_000
-_WARM_CLIENTS = 8  # at least
+_MOST_REQUESTS = 10_000_000
+_WARM_CLIENTS = 24  # at least
 _RTT_SETTLES_S = 1.0
 _SEED = 1
 
@@ -36,9 +37,9 @@ class Bounds:
         Most time to wait until the speed is steady, for each statement at each level.
     """
 
-    duration_s: float = 3.0
+    duration_s: float = 30.0
     repeats: int = 5
-    warm_up_s: float = 30.0
+    warm_up_s: float = 150.0
 
 
 def run_name(stage: str, load_: Load, repeat: int) -> str:
@@ -94,18 +95,19 @@ def measure(  # two callers, in one file
         return
 
     async def measured() -> None:
-        drivers = {tls: await connected(cluster, tls=tls) for tls in dict.fromkeys(each.tls for _, each in left)}
+        by_tls = {tls: Client(cluster, tls=tls) for tls in dict.fromkeys(each.tls for _, each in left)}
         try:
             progress("writing rows", 0, 1)
-            await create_tables(drivers[left[0][1].tls], cluster, sorted({each.row_bytes for _, each in left}))
-            rtt, targets, warm = RoundTrip(cluster), dict[Any, Target](), dict[Any, str]()
+            create_tables(by_tls[left[0][1].tls], cluster, sorted({each.row_bytes for _, each in left}))
+            rtt, targets, warm = RoundTrip(cluster), dict[Any, CqlTarget](), dict[Any, str]()
             clients = max(_WARM_CLIENTS, *(each.clients or 0 for _, each in left))
             for statement, own in {each.statement: each for _, each in reversed(left)}.items():
-                table = table_of(cluster, own.row_bytes)
-                targets[statement] = Target(
-                    await table.prepared(drivers[own.tls], own.operation, own.level, _SEED),
+                client = by_tls[own.tls]
+                targets[statement] = CqlTarget(
                     cluster.servers,
                     f"no {own.operation} at {own.level} was answered: check the nodes, or the level",
+                    flow=table_of(cluster, own.row_bytes).requests(client, own.operation, own.level, _SEED),
+                    loop=client.loop,
                 )
                 progress(f"warming {own.operation}s at {own.level} up until they are steady", 0, 1)
                 await rtt.become(own.rtt_ms)
@@ -119,12 +121,17 @@ def measure(  # two callers, in one file
                 name = run_name(stage, each, repeat)
                 seed, target = seed_of(name), targets[each.statement]
                 asked = each.clients, each.rate_per_s, bounds.duration_s, _MOST_REQUESTS
-                sample = await target.sampled(*asked, seed, seed % ROWS)
+                sample = target.answered(await target.sampled(*asked, seed, seed % ROWS))
                 run, notes = Run(name, each.clients, each.rate_per_s, repeat, sample), [warm[each.statement]]
-                done(run.row(cluster.row(each), [cluster.note, *notes] if cluster.note else notes))
+                done(
+                    run.row(
+                        {**cluster.row(each), "gc": cluster.pauses(sample)},
+                        [cluster.note, *notes] if cluster.note else notes,
+                    )
+                )
         finally:
-            for driver in drivers.values():
-                await driver.close()
+            for client in by_tls.values():
+                client.close()
 
     load.run(measured())
 
@@ -134,13 +141,13 @@ def table_of(cluster: RunningCluster, row_bytes: int) -> Table:
     return Table(f"{cluster.keyspace}.live_{row_bytes}", row_bytes, ROWS)
 
 
-async def create_tables(driver: Any, cluster: RunningCluster, sizes: Sequence[int]) -> None:
+def create_tables(client: Client, cluster: RunningCluster, sizes: Sequence[int]) -> None:
     """Create the keyspace and the tables, and write their rows."""
     tables = [table_of(cluster, size) for size in sizes]
     keyspace = f"CREATE KEYSPACE IF NOT EXISTS {cluster.keyspace} WITH replication = {cluster.replication}"
-    await create(driver, keyspace, *(each.creation for each in tables))
+    client.create(keyspace, *(each.creation for each in tables))
     for each in tables:
-        await each.fill(driver, "QUORUM", _SEED)
+        each.fill(client, "QUORUM", _SEED)
 
 
 class RoundTrip:

@@ -26,12 +26,12 @@ from capplan.lab.collectors.collector import Collected, Costs, Forecast, Progres
 from capplan.lab.collectors.load import (
     OTHERS,
     PARTS,
+    AwaitedTarget,
     Request,
     Run,
     Runner,
     Sample,
     Servers,
-    Target,
     clock_note,
     doubted,
     doubts,
@@ -246,7 +246,7 @@ async def _measured(subject: Subject, settings: Settings, progress: Progress, fo
     kinds: dict[str, _Kind] = {}
     for name, request in subject.kinds.items():
         unanswered = f"{subject.system} answered no {name} in {{:.3g}} s: give a longer --duration"
-        runner = Runner(Target(request, servers, unanswered), settings, progress, total, f"{name}: ")
+        runner = Runner(AwaitedTarget(servers, unanswered, request=request), settings, progress, total, f"{name}: ")
         its = _Kind(subject, name, runner, idle)
         await its.measure(forecast)
         its.expect(kinds)

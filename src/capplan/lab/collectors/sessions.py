@@ -9,28 +9,30 @@ the message before and the time to think.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.lab.collectors import load
-from capplan.lab.collectors.cassandra import Load, Operation, RunningCluster, Table, connected, create, patiently
+from capplan.lab.collectors.cassandra import Client, Load, Operation, RunningCluster, Table
 from capplan.lab.collectors.collector import Progress
-from capplan.lab.collectors.load import Run, Target, doubt_cells, doubts, pause
+from capplan.lab.collectors.cql import Asked, CqlTarget, Loop, Statement
+from capplan.lab.collectors.cql import Flow as Requests
+from capplan.lab.collectors.load import Run, doubt_cells, doubts, pause
 from capplan.lab.collectors.runs_in_turn import ROWS, Bounds, RoundTrip, create_tables, seed_of, table_of
 
 SESSION = "session"
 """Request class of the row about whole sessions, whose drops are sessions not found."""
 _MOST = 100_000
-_WINDOW_S, _WARM_CLIENTS = 1.5, 4
+_APART = 100_000_000  # numbers of sessions of one run from those of the next
+_WARM_CLIENTS = 4
 _THINKS = 4096
 _TABLE = "live_sessions"
 _UNANSWERED = "no session was completed: check the nodes, or the levels"
@@ -159,94 +161,65 @@ def measure_sessions(  # noqa: PLR0913, PLR0917  # one call site
 
     async def measured() -> None:
         its = clusters[0]
-        drivers = []
-        try:
-            for one in clusters:
-                drivers.append(await connected(one))  # noqa: PERF401  # those made so far are closed
+        with ExitStack() as opened:
+            clients = [opened.enter_context(closing(Client(each))) for each in clusters]
             progress("writing rows", 0, 1)
             size = left[0][1].row_bytes
-            await create_tables(drivers[0], its, [size])
+            create_tables(clients[0], its, [size])
             own = Table(f"{its.keyspace}.{_TABLE}", size, _MOST)
-            await create(drivers[0], own.creation)
-            statements = [await _statements(driver, table_of(its, size), own) for driver in drivers]
+            clients[0].create(own.creation)
+            loop = Loop([each for client in clients for each in client.connections], its.servers)
+            statements = {
+                levels: [Statements(client, table_of(its, size), own, *levels) for client in clients]
+                for levels in {(each.read, each.write) for _, each in left}
+            }
             rtt = RoundTrip(its)
             await rtt.become(left[0][1].rtt_ms)
             first = time.time_ns() >> 10  # no row of an earlier measurement has such a number
             warm: dict[tuple[str, str], str] = {}
             for levels, one_load in {(each.read, each.write): each for _, each in left}.items():
                 progress(f"warming sessions at {' and '.join(levels)} up until they are steady", 0, 1)
-                quick = Target(
-                    Sessions(statements, flow, replace(one_load, think_s=0.0), first).run, its.servers, _UNANSWERED
-                )
-                warm[levels] = (await quick.warmed_up(_WARM_CLIENTS, _MOST, bounds.warm_up_s, _WINDOW_S)).sentence
-                first += _MOST
+                quick = Sessions(statements[levels], flow, replace(one_load, think_s=0.0), first).run
+                found = CqlTarget(its.servers, _UNANSWERED, flow=quick, loop=loop)
+                warm[levels] = (await found.warmed_up(_WARM_CLIENTS, _MOST, bounds.warm_up_s)).sentence
+                first += _APART
             for number, (repeat, each) in enumerate(left):
                 progress(f"sessions, think {1000 * each.think_s:g} ms, {each.read} and {each.write}", number, len(left))
                 await rtt.become(each.rtt_ms)
                 await pause(each.rtt_ms / 1000)
-                name = run_name(stage, each, repeat)
-                sessions = Sessions(statements, flow, each, first, seed_of(f"{name}: time to think"))
-                target = Target(sessions.run, its.servers, _UNANSWERED)
+                name, levels = run_name(stage, each, repeat), (each.read, each.write)
+                sessions = Sessions(statements[levels], flow, each, first, seed_of(f"{name}: time to think"))
+                target = CqlTarget(its.servers, _UNANSWERED, flow=sessions.run, loop=loop)
                 sample = await target.sampled(None, each.sessions_per_s, bounds.duration_s, _MOST, seed_of(name))
-                first += _MOST
+                first += _APART
                 run = Run(name, None, each.sessions_per_s, repeat, target.answered(sample))
-                done(list(_rows(its, run, sessions, warm[each.read, each.write])))
-        finally:
-            for driver in drivers:
-                await driver.close()
+                done(list(_rows(its, run, sessions, warm[levels])))
 
     load.run(measured())
 
 
-Ask = Callable[[int, str], Awaitable[bool]]
-"""Makes a statement about the row of a number at a level, and tells whether it found a row."""
-
-
-@dataclass(frozen=True)
 class Statements:
-    """The statements of one data centre.
+    """The statements of one data centre, at the levels of a load; each goes to the next of its nodes.
 
-    Attributes
+    Parameters
     ----------
-    known : function
-        Reads a row that all data centres have.
-    read, write, delete : function
-        Reads, writes or deletes the row of a session.
+    client : Client
+        Its connections.
+    known, own : Table
+        A table whose rows all data centres have, and that of the sessions.
+    read, write : str
+        Consistency levels.
     """
 
-    known: Ask
-    read: Ask
-    write: Ask
-    delete: Ask
+    def __init__(self, client: Client, known: Table, own: Table, read: str, write: str) -> None:
+        self._nodes = client.connections
+        self.known, self.select = known.selection(client, read), own.selection(client, read)
+        self.insert = own.insertion(client, write, _SEED)
+        self.delete = client.prepared(f"DELETE FROM {own.name} WHERE id = ?", write)  # noqa: S608  # our table
 
-
-async def _statements(driver: Any, known: Table, own: Table) -> Statements:
-    """Prepare a driver's statements; retry until the data centre knows the tables."""
-    import acsylla
-
-    value = bytes(own.row_bytes)
-    texts = (
-        f"SELECT value FROM {known.name} WHERE id = ?",  # noqa: S608  # our table
-        f"SELECT value FROM {own.name} WHERE id = ?",  # noqa: S608  # our table
-        f"INSERT INTO {own.name} (id, value) VALUES (?, ?)",  # noqa: S608  # our table
-        f"DELETE FROM {own.name} WHERE id = ?",  # noqa: S608  # our table
-    )
-
-    async def prepared(text: str) -> Any:
-        return await patiently(lambda: driver.create_prepared(text), "a statement cannot be prepared")
-
-    look_up, select, insert, remove = [await prepared(text) for text in texts]
-
-    async def ask(statement: Any, parameters: list[Any], level: str) -> bool:
-        found = await driver.execute(statement.bind(parameters, consistency=acsylla.Consistency[level]))
-        return bool(found.count())
-
-    return Statements(
-        lambda number, level: ask(look_up, [number % ROWS], level),
-        lambda number, level: ask(select, [number], level),
-        lambda number, level: ask(insert, [number, value], level),
-        lambda number, level: ask(remove, [number], level),
-    )
+    def ask(self, statement: Statement, number: int) -> Asked:
+        """Return a request about the row of a number."""
+        return Asked(self._nodes[number % len(self._nodes)], statement, number)
 
 
 @dataclass
@@ -266,10 +239,7 @@ class Sessions:
     seed : int
         Seed of the times to think.
     took_s : mapping of str to list of float
-        Latencies of messages from their intended start, by request class; without the time for which the first message
-        of a session was sent late.
-    began : list of float
-        Latency of the first message of each session, in the order in which they began; not a number if it failed.
+        Latencies of messages by request class, and of whole sessions.
     checked : int
         Sessions that read their row after they had written it.
     missed : int
@@ -282,7 +252,6 @@ class Sessions:
     first: int = 0
     seed: int = _SEED
     took_s: dict[str, list[float]] = field(default_factory=dict)
-    began: list[float] = field(default_factory=list)
     checked: int = 0
     missed: int = 0
 
@@ -293,60 +262,42 @@ class Sessions:
         found: list[list[float]] = random.exponential(self.load.think_s, (_THINKS, len(self.flow))).tolist()
         return found
 
-    async def run(self, number: int) -> None:
+    def run(self, number: int) -> Requests:
         """Run a session; its number determines the data centre of its first message."""
-        thinks = self.thinks_s[number % _THINKS]
-        place, row = len(self.began), self.first + number
-        self.began.append(float("nan"))
+        thinks, row = self.thinks_s[number % _THINKS], self.first + number
+        began = time.perf_counter()
         written = looked = False
         for step, message in enumerate(self.flow):
             begins = time.perf_counter()
             if step:
                 begins += thinks[step]
-                await asyncio.sleep(thinks[step])
+                yield begins
             there = self.at[(number + step) % len(self.at)]
             for operation in message.operations:
-                level = self.load.level(operation)
                 if operation == "write":
                     last = step == len(self.flow) - 1
-                    await (there.delete if last else there.write)(row, level)
+                    yield there.ask(there.delete if last else there.insert, row)
                     written = True
                 elif not written:
-                    await there.known(row, level)
+                    yield there.ask(there.known, row % ROWS)
                 else:
-                    found = await there.read(row, level)
+                    found = yield there.ask(there.select, row)
                     if not looked:
                         looked = True
                         self.checked += 1
                         self.missed += not found
-            took = time.perf_counter() - begins
-            if step:
-                self.took_s.setdefault(message.name, []).append(took)
-            else:
-                self.began[place] = took
+            self._took(message.name, begins)
+        self._took(SESSION, began)
 
-    def latencies_s(self, lateness_s: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
-        """Return latencies from the intended start, by request class.
-
-        Parameters
-        ----------
-        lateness_s : array (sessions,)
-            How late each session began, in the order in which they did.
-        """
-        firsts = np.array(self.began) + lateness_s[: len(self.began)]
-        firsts = firsts[np.isfinite(firsts)]
-        found = {name: np.array(values) for name, values in self.took_s.items()}
-        name = self.flow[0].name
-        found[name] = np.concatenate([firsts, found.get(name, np.zeros(0))])
-        return found
+    def _took(self, name: str, since: float) -> None:
+        self.took_s.setdefault(name, []).append(time.perf_counter() - since)
 
 
 def _rows(cluster: RunningCluster, run: Run, sessions: Sessions, warm: str) -> list[LoadTestRow]:
     """Return a row about whole sessions, and one for each request class."""
     its, sample, counts = sessions.load, run.sample, Counter(message.name for message in sessions.flow)
-    by_class = sessions.latencies_s(sample.lateness_s)
-    parts = {SESSION: sample}
-    parts |= {each: replace(sample, latencies_s=by_class.get(each, np.zeros(0))) for each in counts}
+    took = {each: np.array(sessions.took_s.get(each, [])) for each in (SESSION, *counts)}
+    parts = {each: replace(sample, latencies_s=took[each]) for each in took}
     shared = row_of(cluster, its, sessions.flow)
     first = parts[sessions.flow[0].name]
     said = [

@@ -12,7 +12,9 @@ are full collections, which are rare, and collectors that run beside the work, s
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,6 +73,49 @@ class ReportedPauses:
         text += "" if self.sd_s is None else f" sd={1e3 * self.sd_s:.4g}ms"
         text += "" if self.count is None else f" n={self.count}"
         return text + ("" if self.rate_per_s is None else f" rate={self.rate_per_s:.6g}/s")
+
+
+def recorded(lengths_s: Sequence[float], time_s: float, rate_per_s: float) -> ReportedPauses:
+    """Return a record of pauses.
+
+    Parameters
+    ----------
+    lengths_s : sequence of float
+        Length of each pause.
+    time_s : float
+        Time in which they were counted, of all nodes together.
+    rate_per_s : float
+        Operations that clients sent per second and node.
+    """
+    if not len(lengths_s):
+        return ReportedPauses(0.0, 1e-3)
+    share = min(float(np.sum(lengths_s)) / time_s, _MOST)
+    mean_s, sd_s = float(np.mean(lengths_s)), float(np.std(lengths_s))
+    return ReportedPauses(share, mean_s, sd_s, len(lengths_s), rate_per_s or None)
+
+
+def pooled(records: Sequence[ReportedPauses], times_s: Sequence[float], rates_per_s: Sequence[float]) -> ReportedPauses:
+    """Return the record of all runs together.
+
+    Parameters
+    ----------
+    records : sequence of ReportedPauses
+        Each with a number and a standard deviation, unless there was no pause.
+    times_s : sequence of float
+        How long each was taken.
+    rates_per_s : sequence of float
+        Operations that clients sent per second and node in each.
+    """
+    counts = np.array([each.count or 0 for each in records], float)
+    if not counts.sum():
+        return ReportedPauses(0.0, 1e-3)
+    means = np.array([each.mean_s for each in records])
+    squares = means**2 + np.array([each.sd_s or 0.0 for each in records]) ** 2
+    times = np.array(times_s)
+    mean = float(np.average(means, weights=counts))
+    sd = math.sqrt(max(float(np.average(squares, weights=counts)) - mean**2, 0.0))
+    share = float(np.average([each.share for each in records], weights=times))
+    return ReportedPauses(share, mean, sd, int(counts.sum()), float(np.average(rates_per_s, weights=times)))
 
 
 def parse_pauses(text: str) -> ReportedPauses:

@@ -38,6 +38,9 @@ class Clusters(Protocol):
     def running(self, stage: Stage, progress: Progress) -> AbstractContextManager[RunningCluster]:
         """Return the cluster of a stage while it runs."""
 
+    def close(self) -> None:
+        """End what was started."""
+
     def round_trips_ms(self, stage: Stage, wanted: Iterable[float]) -> dict[float, float]:
         """Return the running cluster's measured round trips, keyed by the requested ones; empty if they are known."""
 
@@ -52,27 +55,42 @@ class Labs:
         """Return the lab of a stage, without its processes."""
         return cluster_of(stage.layout)
 
+    def close(self) -> None:
+        """End the lab that runs, if it is one of this validation."""
+        found = state.read()
+        if found is not None and self._folder.started_lab(found.layout):
+            lab.down()
+            self._folder.note_lab(None)
+
     @contextmanager
     def running(self, stage: Stage, progress: Progress) -> Iterator[RunningCluster]:
-        """Start a stage's lab and stop it when the block ends; a lab left by an earlier run is stopped first.
+        """Start a stage's lab; it stays for the next stage, which ends it unless it needs the same one.
 
         Raises
         ------
         InputError
             If another lab runs, or this one does not start.
         """
+        if not self._runs(stage):
+            found = state.read()
+            if found is not None and (not found.alive or self._folder.started_lab(found.layout)):
+                lab.down()
+            self._folder.note_lab(stage.layout)
+            try:
+                lab.up(stage.layout, 0.0, progress)
+            except BaseException:
+                self._folder.note_lab(None)  # `up` has ended what it started, and another lab is not ours
+                raise
+        if stage.killed is not None:
+            lab.kill(stage.killed)
+        yield replace(cluster_of(stage.layout, state.needed(), stage.killed), note=_note(stage))
+
+    def _runs(self, stage: Stage) -> bool:
+        """Whether the lab that runs is what a stage needs: of this validation, with its layout, and complete."""
         found = state.read()
-        if found is not None and (not found.alive or self._folder.started_lab(found.layout)):
-            lab.down()
-        self._folder.note_lab(stage.layout)
-        lab.up(stage.layout, 0.0, progress)
-        try:
-            if stage.killed is not None:
-                lab.kill(stage.killed)
-            yield replace(cluster_of(stage.layout, state.needed(), stage.killed), note=_note(stage))
-        finally:
-            lab.down()
-            self._folder.note_lab(None)
+        if found is None or found.layout != stage.layout or not self._folder.started_lab(found.layout):
+            return False
+        return lab.status().complete and all(each.up for each in lab.status().nodes)
 
     def round_trips_ms(self, stage: Stage, wanted: Iterable[float]) -> dict[float, float]:
         """Return the median echo time through the running lab's proxy for each round trip."""
@@ -238,6 +256,9 @@ class Existing:
         """Return the cluster."""
         del stage, progress
         return nullcontext(self._cluster)
+
+    def close(self) -> None:
+        """End nothing."""
 
     def round_trips_ms(self, stage: Stage, wanted: Iterable[float]) -> dict[float, float]:
         """Return nothing: the file states the round trip."""

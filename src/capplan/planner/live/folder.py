@@ -16,10 +16,10 @@ from capplan.lab.layout import Layout
 from capplan.models.errors import InputError
 from capplan.models.files import replace_file
 
-SMALL, LARGE, SESSIONS = "small.csv", "measured.csv", "sessions.csv"
+SMALL, LARGE, SESSIONS, GENERATORS = "small.csv", "measured.csv", "sessions.csv", "generators.csv"
 PREDICTIONS, DIGEST, CALIBRATION = "predictions.json", "predictions.sha256", "calibration.json"
 _KEY, _LAB, _INPUTS, _BEGUN = "protocol.json", "lab.json", "inputs.json", "begun.json"
-_SHOWN = (PREDICTIONS, DIGEST, SMALL, LARGE, SESSIONS)
+_SHOWN = (PREDICTIONS, DIGEST, SMALL, LARGE, SESSIONS, GENERATORS)
 K = TypeVar("K")
 
 
@@ -60,6 +60,10 @@ class Folder:
         """Return the rows of a table; none if the file does not exist yet."""
         path = self.path / name
         return list(LOAD_TESTS.rows(LOAD_TESTS.read(path))) if path.is_file() else []
+
+    def write_rows(self, name: str, rows: Sequence[LoadTestRow]) -> None:
+        """Write a table."""
+        LOAD_TESTS.write(LOAD_TESTS.frame(rows), self.path / name)
 
     def inputs(self) -> dict[str, float]:
         """Return measured round trips in ms, keyed by the requested ones."""
@@ -159,7 +163,7 @@ class Runs(Generic[K]):
     def add(self, found: LoadTestRow | Sequence[LoadTestRow]) -> None:
         """Add the row or the rows of a run."""
         self.rows |= {self.key(row): row for row in ([found] if isinstance(found, LoadTestRow) else found)}
-        LOAD_TESTS.write(LOAD_TESTS.frame(self.rows.values()), self.folder.path / self.name)
+        self.folder.write_rows(self.name, list(self.rows.values()))
 
 
 def runs_in(folder: Folder, name: str) -> Runs[str]:

@@ -106,6 +106,49 @@ class LiveFigure:
 
 
 @dataclass(frozen=True)
+class GeneratorFigures:
+    """What one load generator saw of a load: means of its repeats.
+
+    Attributes
+    ----------
+    generator
+        `capplan` or latte with its version.
+    load
+        Clients, or requests per second at the ticks of a timer of 1 ms.
+    throughput_tps
+        Completed requests per second.
+    latency_p50_ms, latency_p99_ms
+        Latencies, ms.
+    added_ms
+        What the generator itself adds to the median, ms; null if it does not say so.
+    """
+
+    generator: str
+    load: str
+    throughput_tps: float | None
+    latency_p50_ms: float | None
+    latency_p99_ms: float | None
+    added_ms: float | None
+
+
+def generators_of(rows: Sequence[LoadTestRow]) -> tuple[GeneratorFigures, ...]:
+    """Return the means of the repeats of each load and generator."""
+    groups: dict[tuple[str, str], list[LoadTestRow]] = {}
+    for row in rows:
+        load = f"{row.clients} clients" if row.offered_tps is None else f"{row.offered_tps:,.0f}/s"
+        groups.setdefault((load, str(row.source)), []).append(row)
+
+    def mean(own: Sequence[LoadTestRow], column: str) -> float | None:
+        values = [value for row in own if (value := getattr(row, column)) is not None]
+        return float(np.mean(values)) if values else None
+
+    columns = ("throughput_tps", "latency_p50_ms", "latency_p99_ms", "generator_added_ms")
+    return tuple(
+        GeneratorFigures(source, load, *(mean(own, each) for each in columns)) for (load, source), own in groups.items()
+    )
+
+
+@dataclass(frozen=True)
 class LiveValidation(VerbAnswer):
     """A live validation.
 
@@ -114,7 +157,7 @@ class LiveValidation(VerbAnswer):
     protocol
         Name of the protocol.
     one_host
-        Whether all nodes and the load generator shared one machine.
+        Whether nodes and load generator ran on one machine, as in a lab.
     version
         Version of capplan.
     cassandra
@@ -141,9 +184,11 @@ class LiveValidation(VerbAnswer):
         Bias and calibration of each kind of figure; clusters with something that the model has not are left out.
     figures
         The figures.
+    generators
+        The same reads by the own load generator and by latte; none if that is not installed.
     """
 
-    SCHEMA = "capplan.live-validation/2"
+    SCHEMA = "capplan.live-validation/3"
 
     protocol: str
     one_host: bool
@@ -160,6 +205,7 @@ class LiveValidation(VerbAnswer):
     audit: tuple[str, ...]
     kinds: tuple[KindOfFigure, ...]
     figures: tuple[LiveFigure, ...]
+    generators: tuple[GeneratorFigures, ...] = ()
 
     @property
     def answer(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -17,6 +17,7 @@ from capplan.lab.collectors.cassandra import Load
 from capplan.lab.collectors.collector import Progress
 from capplan.lab.collectors.runs_in_turn import Bounds, measure, run_name
 from capplan.lab.collectors.sessions import SESSION
+from capplan.lab.collectors.side_by_side import is_installed, side_by_side
 from capplan.lab.processes import machine
 from capplan.layout.fitted_file import Fitted, read_fitted, write
 from capplan.models.code_digest import code_digest
@@ -24,9 +25,20 @@ from capplan.models.errors import InputError
 from capplan.models.results import Band
 from capplan.planner.live.bias import kinds_of
 from capplan.planner.live.clusters import Clusters
-from capplan.planner.live.folder import CALIBRATION, LARGE, PREDICTIONS, SMALL, Folder, Runs, runs_in, sessions_in
-from capplan.planner.live.live_validation import Case, LiveValidation, believed, figures_of
-from capplan.planner.live.protocol import Protocol, Stage
+from capplan.planner.live.folder import (
+    CALIBRATION,
+    GENERATORS,
+    LARGE,
+    PREDICTIONS,
+    SMALL,
+    Folder,
+    Runs,
+    runs_in,
+    sessions_in,
+)
+from capplan.planner.live.live_validation import Case, LiveValidation, believed, figures_of, generators_of
+from capplan.planner.live.node_pauses import with_pauses
+from capplan.planner.live.protocol import HOSTS, Protocol, Stage
 from capplan.planner.live.sessions import measure_stage, predicted_sessions, session_figures
 from capplan.systems.cassandra import SYSTEM
 
@@ -63,13 +75,14 @@ def validate_live(
     said = folder.begin(_key(protocol, where))
     if said:
         progress(said, 0, 1)
-    _measure_small(protocol, clusters, folder, progress)
-    fitted = _calibrated(folder, progress)
-    predictions = _predicted(protocol, clusters, folder, fitted, progress)
-    _measure_large(protocol, clusters, folder, predictions, progress)
-    for stage in protocol.sessions:
-        told = _titled(progress, stage)
-        measure_stage(stage, clusters, predictions["sessions"][stage.name], sessions_in(folder), told)
+    with closing(clusters):
+        _measure_small(protocol, clusters, folder, progress)
+        fitted = _calibrated(folder, progress)
+        predictions = _predicted(protocol, clusters, folder, fitted, progress)
+        _measure_large(protocol, clusters, folder, predictions, progress)
+        for stage in protocol.sessions:
+            told = _titled(progress, stage)
+            measure_stage(stage, clusters, predictions["sessions"][stage.name], sessions_in(folder), told)
     return compared(protocol, folder, predictions)
 
 
@@ -139,7 +152,8 @@ def _calibrated(folder: Folder, progress: Progress) -> Fitted:
             "the load generator was the bottleneck of every run to calibrate from, so there is nothing to fit: "
             "repeat on a machine with less other work"
         )
-    fitted = fit_table(SYSTEM, [_with_round_trip(row, folder.inputs()) for row in kept])
+    trips = [_with_round_trip(row, folder.inputs()) for row in kept]
+    fitted = fit_table(SYSTEM, with_pauses(trips, trips))
     write(fitted, path)
     return fitted
 
@@ -159,13 +173,13 @@ def _predicted(
     if known is not None:
         return known
     progress("predicting", 0, 1)
-    measured = folder.inputs()
+    measured, small = folder.inputs(), [row for row in folder.rows(SMALL) if believed(row)]
     found = {
         "schema": PREDICTIONS_SCHEMA,
         "version": version("capplan"),
         "written_at": _now(),
         "round_trips_ms": measured,
-        "runs": {each.name: _of_stage(each, clusters, fitted, measured) for each in protocol.large},
+        "runs": {each.name: _of_stage(each, clusters, fitted, measured, small) for each in protocol.large},
         "sessions": {each.name: predicted_sessions(each, clusters, fitted, measured) for each in protocol.sessions},
     }
     folder.write_predictions(found)
@@ -176,8 +190,10 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _of_stage(stage: Stage, clusters: Clusters, fitted: Fitted, measured: Mapping[str, float]) -> list[dict[str, Any]]:
-    """Return the predicted loads of a stage and their figures."""
+def _of_stage(
+    stage: Stage, clusters: Clusters, fitted: Fitted, measured: Mapping[str, float], small: Sequence[LoadTestRow]
+) -> list[dict[str, Any]]:
+    """Return the predicted loads of a stage and their figures, with the pauses that the small runs expect of them."""
     cluster = clusters.expected(stage)
 
     def row(load: Load, name: str) -> LoadTestRow:
@@ -190,10 +206,12 @@ def _of_stage(stage: Stage, clusters: Clusters, fitted: Fitted, measured: Mappin
         return _with_round_trip(LoadTestRow(run_id=name, **seen.row(its)), measured)
 
     full = list(dict.fromkeys(each.at_capacity() for each in stage.asked))
-    ceilings = predict_table(SYSTEM, fitted, [row(each.load(), str(at)) for at, each in enumerate(full)])
+    rows = with_pauses([row(each.load(), str(at)) for at, each in enumerate(full)], small)
+    ceilings = predict_table(SYSTEM, fitted, rows)
     capacity = {each: _figures(ceilings, str(at))["throughput_tps"].predicted.value for at, each in enumerate(full)}
     loads = [each.load(capacity[each.at_capacity()]) for each in stage.asked]
-    predicted = predict_table(SYSTEM, fitted, [row(each, str(at)) for at, each in enumerate(loads)])
+    rows = with_pauses([row(each, str(at)) for at, each in enumerate(loads)], small)
+    predicted = predict_table(SYSTEM, fitted, rows)
     found = []
     for at, load in enumerate(loads):
         figures = _figures(predicted, str(at))
@@ -216,9 +234,13 @@ def _measure_large(
     folder.measured_from(_now())
     for stage in protocol.large:
         loads = [Load(**each["load"]) for each in predictions["runs"][stage.name]]
-        if _missing(runs, stage, loads, bounds):
-            with clusters.running(stage, _titled(progress, stage)) as cluster:
-                measure(cluster, stage.name, loads, bounds, runs.rows, runs.add, _titled(progress, stage))
+        beside = stage.generators and is_installed() and not folder.rows(GENERATORS)
+        if beside or _missing(runs, stage, loads, bounds):
+            told = _titled(progress, stage)
+            with clusters.running(stage, told) as cluster:
+                measure(cluster, stage.name, loads, bounds, runs.rows, runs.add, told)
+                if beside:
+                    folder.write_rows(GENERATORS, side_by_side(cluster, told))
 
 
 def compared(protocol: Protocol, folder: Folder, predictions: Mapping[str, Any]) -> LiveValidation:
@@ -249,7 +271,7 @@ def compared(protocol: Protocol, folder: Folder, predictions: Mapping[str, Any])
     every = [*small, *large.values(), *(row for (_, kind), row in sessions.items() if kind == SESSION)]
     return LiveValidation(
         protocol=protocol.name,
-        one_host=all(row.one_host for row in every),
+        one_host=not protocol.name.startswith(HOSTS),
         version=version("capplan"),
         cassandra=next((row.version for row in every if row.version), "unknown"),
         machine=machine(),
@@ -263,6 +285,7 @@ def compared(protocol: Protocol, folder: Folder, predictions: Mapping[str, Any])
         audit=_audit(fitted),
         kinds=kinds_of(figures, [each.name for each in protocol.large if each.note]),
         figures=tuple(figures),
+        generators=generators_of(folder.rows(GENERATORS)),
     )
 
 

@@ -72,7 +72,7 @@ _LEVELS = (0.5, 0.99)
 _DRAWS, _SAMPLES, _GAPS = 64, 400, 40
 _ROUNDS = 5
 _Z95 = 1.645
-_FOR_P99 = 1100
+_FOR_P99 = 11_000
 """Requests of a class in a run from which its p99 is sure to be stated."""
 
 

@@ -26,7 +26,6 @@ from capplan.systems.cassandra.network import (
     NATIVE,
     NODES,
     REPORTED,
-    SENT_BY_TIMER,
     UNDER_WAY,
     WORK,
     closed_pauses,
@@ -134,7 +133,7 @@ class Cassandra(TableSystem[CassandraScenario]):
         """Return the values at a number of clients per draw, or of requests in flight that a timer sends."""
         slower = 1 + (0.0 if on_timer else np.asarray(values["contention"]) * clients)
         found = {name: value * slower if name in WORK else value for name, value in values.items()}
-        return {**found, UNDER_WAY: clients, **({SENT_BY_TIMER: values["timer_s"]} if on_timer else {})}
+        return {**found, UNDER_WAY: clients}
 
     def node_cpu_percent(
         self, layout: CassandraScenario, values: Values, busy: Mapping[str, FloatArray], under_way: FloatArray

@@ -168,7 +168,7 @@ def _unbounded(state: SteadyState) -> SteadyState:
 LANES_PER_CORE = 4
 """Requests that a node works on at once, per core: many, as `unseen_work` has what they leave of a lane."""
 HOST_LANES_PER_CORE = 2
-"""The same of a machine that all nodes and the load generator share, where few requests wait for anything but cores."""
+"""The same of a machine that all nodes share, where few requests wait for anything but cores."""
 GENERATOR_LANES = 8
 """Requests that a load generator works on at once."""
 LAN_S = 0.02e-3
@@ -181,8 +181,6 @@ HOST = "host"
 """The one machine of a layout on one host."""
 UNDER_WAY = "under_way"
 """The value that has the number of requests under way, where it is known."""
-SENT_BY_TIMER = "sent_by_timer"
-"""The value that has the work of the timer, where a load generator sends by one."""
 _USUALLY_UNDER_WAY = 32.0  # near the capacity
 _STEPS = get_args(get_args(Step)[0])
 _MOST_VARIATION = 1.5  # beyond this the quadrature is wrong; no cluster goes this far
@@ -234,14 +232,16 @@ def network(scenario: CassandraScenario, values: Values, rate_per_s: Number, dow
             flow = Sequence((*way, _to_dcs(scenario, shares, tuple(asked.values()))))
         classes.append(RequestClass(operation, flow))
     generator = Station(GENERATOR, GENERATOR_LANES, "ps", assignment="random")
+    lanes = HOST_LANES_PER_CORE * scenario.node_cores
+    host = (Station(HOST, lanes, "ps", assignment="random"),) if scenario.one_host else ()
     found = Network(
         name=scenario.system,
-        stations=(generator, *stations(cluster)),
+        stations=(generator, *host, *stations(cluster)),
         classes=tuple(classes),
         traffic=Open(rate_per_s, scenario.mix()),
         pools=(*in_flight.values(), *node_pools(scenario, cluster)),
     )
-    return _on_one_host(found, scenario.node_cores) if scenario.one_host else found
+    return _on_one_host(found) if scenario.one_host else found
 
 
 def _to_dcs(scenario: CassandraScenario, shares: Mapping[int, float], steps: tuple[Step, ...]) -> Step:
@@ -256,12 +256,12 @@ def _to_dcs(scenario: CassandraScenario, shares: Mapping[int, float], steps: tup
 def _shared_work(scenario: CassandraScenario, values: Values, operation: str) -> tuple[Step, ...]:
     """Return a request's work for wake-ups, and for other nodes that poll on the same cores."""
     others = _nodes_in_use(scenario, operation) - 1
-    woken_s = (values["wake_s"] + values.get(SENT_BY_TIMER, 0.0)) / np.sqrt(values.get(UNDER_WAY, _USUALLY_UNDER_WAY))
+    woken_s = values["wake_s"] / np.sqrt(values.get(UNDER_WAY, _USUALLY_UNDER_WAY))
     work_s = woken_s + values["neighbour_s"] * others
     if not np.any(np.asarray(work_s) > 0):
         return ()
-    unseen = Visit(GENERATOR, Exponential(work_s * values["unseen_work"]), name="other threads")
-    return Visit(GENERATOR, Exponential(work_s), name="wake-ups"), ForkJoin((unseen,), 0)
+    unseen = Visit(HOST, Exponential(work_s * values["unseen_work"]), name="other threads")
+    return Visit(HOST, Exponential(work_s), name="wake-ups"), ForkJoin((unseen,), 0)
 
 
 def _nodes_in_use(scenario: CassandraScenario, operation: str) -> int:
@@ -273,16 +273,15 @@ def _nodes_in_use(scenario: CassandraScenario, operation: str) -> int:
     return sum(count for count, share in zip(nodes, scenario.shares_by_dc(), strict=True) if share)
 
 
-def _on_one_host(network: Network, cores: int) -> Network:
-    """Return a network whose work runs on the cores of one machine; requests still pick their nodes."""
-    host = Station(HOST, HOST_LANES_PER_CORE * cores, "ps", assignment="random")
-    stations = (host, *(each for each in network.stations if each.name != GENERATOR))
-    classes = tuple(replace(each, flow=_at_host(each.flow)) for each in network.classes)
-    return replace(network, stations=stations, classes=classes)
+def _on_one_host(network: Network) -> Network:
+    """Return a network whose nodes' work runs on the cores of one machine; requests still pick their nodes."""
+    return replace(network, classes=tuple(replace(each, flow=_at_host(each.flow)) for each in network.classes))
 
 
 def _at_host(step: Any) -> Any:
-    """Return a step with all its visits moved to the host."""
+    """Return a step with all visits but those to the load generator moved to the host."""
+    if isinstance(step, Visit) and step.station == GENERATOR:
+        return step
     if isinstance(step, Visit):
         return replace(step, station=HOST, member=None)
     inside = {each.name: getattr(step, each.name) for each in fields(step)}

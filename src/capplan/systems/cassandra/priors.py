@@ -93,14 +93,6 @@ PARAMETERS: tuple[Parameter, ...] = (
         "of 2 cores, work beyond the least fell as the inverse square root of 1 to 128 clients",
     ),
     Parameter(
-        "timer_s",
-        0.0,
-        "s",
-        "prior",
-        0.0,
-        "one host only: work of a load generator that sends on a timer, beyond that of closed clients",
-    ),
-    Parameter(
         "neighbour_s",
         0.0,
         "s",

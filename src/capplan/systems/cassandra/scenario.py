@@ -86,7 +86,7 @@ class CassandraScenario(ClusterScenario):
     node_cores
         Cores (vCPU) of a Cassandra node.
     one_host
-        Whether all nodes and the load generator share the cores of one machine, which then has `node_cores`.
+        Whether all nodes share the cores of one machine, which then has `node_cores`; the load generator has its own.
     consistency_read, consistency_write
         Consistency levels.
     read_fraction
@@ -144,9 +144,7 @@ class CassandraScenario(ClusterScenario):
     node_cores: Annotated[
         Cores, Option("Cores (vCPU) of a Cassandra node.", "cores of a Cassandra node", measured=True)
     ] = 8
-    one_host: Annotated[
-        bool, Option("All nodes and the load generator share the cores of one machine.", "one machine for all")
-    ] = False
+    one_host: Annotated[bool, Option("All nodes share the cores of one machine.", "one machine for all nodes")] = False
     consistency_read: ConsistencyOfReads = "LOCAL_QUORUM"
     consistency_write: ConsistencyOfWrites = "LOCAL_QUORUM"
     read_fraction: Annotated[
