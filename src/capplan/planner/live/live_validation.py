@@ -135,7 +135,11 @@ def generators_of(rows: Sequence[LoadTestRow]) -> tuple[GeneratorFigures, ...]:
     """Return the means of the repeats of each load and generator."""
     groups: dict[tuple[str, str], list[LoadTestRow]] = {}
     for row in rows:
-        load = f"{row.clients} clients" if row.offered_tps is None else f"{row.offered_tps:,.0f}/s"
+        load = (
+            f"{row.clients} client{'s' * (row.clients != 1)}"
+            if row.offered_tps is None
+            else f"{row.offered_tps:,.0f}/s"
+        )
         groups.setdefault((load, str(row.source)), []).append(row)
 
     def mean(own: Sequence[LoadTestRow], column: str) -> float | None:
