@@ -32,12 +32,12 @@ def collect_(
         Path | None,
         typer.Option("--out", "-o", help="Write the table to this .csv or .parquet file.", show_default=False),
     ] = None,
-    duration: Annotated[str | None, typer.Option(metavar="TIME", help="Duration of a run.", show_default="5s")] = None,
+    duration: Annotated[str | None, typer.Option(metavar="TIME", help="Duration of a run.", show_default="15s")] = None,
     requests: Annotated[
-        str | None, typer.Option(metavar="N", help="Most requests of a run.", show_default="200k")
+        str | None, typer.Option(metavar="N", help="Most requests of a run.", show_default="10M")
     ] = None,
     warm_up: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Most time to wait for a steady speed.", show_default="40s")
+        str | None, typer.Option(metavar="TIME", help="Most time to wait for a steady speed.", show_default="2min")
     ] = None,
     level: Annotated[str | None, typer.Option(help="Consistency level.", show_default="LOCAL_ONE")] = None,
     row_bytes: Annotated[str | None, typer.Option(metavar="SIZE", help="Size of a row.", show_default="100B")] = None,

@@ -166,7 +166,7 @@ class RunningCluster:
     servers : Servers
         Processes of the nodes on this machine, whose CPU is measured.
     one_host : bool
-        Whether several nodes share the cores of one machine.
+        Whether all nodes share the cores of one machine.
     source : str
         What the rows say of their source.
     set_rtt : function or None
@@ -269,7 +269,7 @@ def cluster_of(layout: Layout, running: State | None = None, killed: str | None 
         keyspace=KEYSPACE,
         node_cores=float(len(node_cores())),
         servers=Servers(nodes, tuple(each for name, each in alive.items() if name == PROXY)),
-        one_host=layout.dcs * layout.cass_nodes > 1,
+        one_host=True,
         set_rtt=(lambda rtt_ms: lab_cluster.set_rtt(rtt_ms / 1000)) if layout.delayed else None,
         certificate=lab_cluster.certificate() if layout.client_tls else None,
         internode_tls=layout.internode_tls,
@@ -559,9 +559,7 @@ class About:
             less = f"all nodes together, less {1000 * idle:.0f} ms a second without load; {said}"
             yield mean_row(part, cost.servers, cost.error_s, component="nodes", quantity="cpu_time", note=less)
             generator = replace(part, component="load generator")
-            yield mean_row(generator, cost.client, quantity="cpu_time", note=f"all of its threads; {said}")
-            loop = f"the thread of its event loop; {said}"
-            yield mean_row(generator, cost.thread, quantity="thread_time", note=loop)
+            yield mean_row(generator, cost.thread, quantity="thread_time", note=said)
             if run.sample.added_s is not None:
                 yield replace(generator, quantity="added", statistic="p50", unit="s", value=run.sample.added_s)
         yield quantum_row(self.name)
@@ -741,11 +739,11 @@ def _virtual_tables(lab: State, node: Node) -> Iterator[MicrobenchRow]:
 def pauses_s(log: Path, began_s: float = 0.0, ended_s: float = inf) -> list[float]:
     """Return the length of each pause that a node's log has in a span of time, seconds since 1970."""
     text = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
-    found = []
-    for line in _PAUSE.finditer(text):
-        if began_s <= datetime.fromisoformat(line["time"]).timestamp() < ended_s:
-            found.append(float(line["ms"]) / 1000)  # noqa: PERF401  # plainer so
-    return found
+    return [
+        float(line["ms"]) / 1000
+        for line in _PAUSE.finditer(text)
+        if began_s <= datetime.fromisoformat(line["time"]).timestamp() < ended_s
+    ]
 
 
 def _pauses(lab: State, node: Node) -> Iterator[MicrobenchRow]:
