@@ -53,7 +53,6 @@ class Split:
     train: str
     rows: str = ""
     run: str = ""
-    displace: bool = False
     client_share: str = ""
 
     def found(self) -> Backtest:
@@ -67,7 +66,7 @@ class Split:
             frame = frame.assign(client_share=self.client_share)
         own = frame.reset_index(drop=True)
         sys.stderr.write(f"{self.system} on {self.label}: {len(own)} rows\n")
-        return backtest(table_system(self.system), own, self.train, table=self.table, displace=self.displace)
+        return backtest(table_system(self.system), own, self.train, table=self.table)
 
     @property
     def label(self) -> str:
@@ -156,9 +155,7 @@ KINDS = (
         "Layouts of few nodes are fitted, larger ones predicted.",
         Target(0.1, None, 0.25, {}, 2.0),
         tuple(
-            Split(
-                "two-tier", f"rabbitmq_{queue}_{disk}", "cass_nodes <= 5", displace=(queue, disk) == ("quorum", "io1")
-            )
+            Split("two-tier", f"rabbitmq_{queue}_{disk}", "cass_nodes <= 5")
             for queue in ("quorum", "mirrored")
             for disk in ("io1", "gp2", "st1")
         ),
@@ -299,7 +296,6 @@ def section(kind: Kind, found: Sequence[tuple[Split, Backtest]]) -> Iterator[str
     yield "Median absolute error (worst) of all figures; - where a rule has no answer:"
     yield "\n".join(_scores(summary(every)))
     yield "\n".join(_splits(found))
-    yield from _displacements(found)
     yield from _reasons(every)
 
 
@@ -329,17 +325,6 @@ def _splits(found: Sequence[tuple[Split, Backtest]]) -> Iterator[str]:
             f"| {label} | `{split.train}` | {one.trained_rows} + {one.unseen_rows} | {cells[0]} | {cells[1]} "
             f"| {held} of {len(one.rows)} | {decided} of {len(one.rows)} |"
         )
-
-
-def _displacements(found: Sequence[tuple[Split, Backtest]]) -> Iterator[str]:
-    for split, one in found:
-        its = one.displacement
-        if its is not None and its.median_move is not None and its.worst_move is not None:
-            yield (
-                f"With the median of every prior of {split.label} one standard deviation higher or lower ({its.fits} "
-                f"fits), {its.moved} of {its.figures} decided figures move by more than 5 %, the median by "
-                f"{percent(its.median_move)} and the most by {percent(its.worst_move)}."
-            )
 
 
 def _reasons(rows: Iterable[BacktestRow]) -> Iterator[str]:

@@ -86,9 +86,9 @@ def test_files_of_a_node_stay_in_its_folder(tmp_path: Path) -> None:
     paths = [value for value in [*found.values(), *found["data_file_directories"]] if str(value).startswith("/")]
     assert len(paths) == 4
     assert all(Path(each).is_relative_to(folder) for each in paths)
-    words = command(layout, folder, Path("java"), [Path("a.jar")])
+    words = command(layout, layout.nodes[0], folder, Path("java"), [Path("a.jar")])
     assert "-Xmx512M" in words
     assert "-XX:+UseG1GC" in words
-    assert "-XX:+UseZGC" in command(Layout(collector="zgc"), folder, Path("java"), [Path("a.jar")])
+    assert "-XX:+UseZGC" in command(Layout(collector="zgc"), layout.nodes[0], folder, Path("java"), [Path("a.jar")])
     with pytest.raises(InputError, match="known: g1, serial, zgc"):
         Layout(collector="G2")

@@ -4,7 +4,6 @@ import math
 import re
 from dataclasses import replace
 
-import plotly.graph_objects as go
 import pytest
 from tests.calibration.documented_reports import every, reported
 
@@ -12,16 +11,16 @@ from capplan.calibration.validation.backtest import IntervalEstimate
 from capplan.calibration.validation.validation import Score, Validation
 from capplan.models.number_words import banded, with_unit
 from capplan.reports.validation import (
-    RINGED,
+    BEYOND,
+    MISSED,
     best_rule,
     environment,
-    errors_of_all,
     figures,
     html,
     judged_of,
     not_counted,
     page,
-    predicted_against_documented,
+    predicted_over_documented,
 )
 from capplan.systems.registry import documented_names
 
@@ -145,47 +144,32 @@ def test_a_title_cannot_open_a_tag() -> None:
     assert "<p>" in text
 
 
-def points_of(figure: go.Figure) -> list[go.Scatter]:
-    return [trace for trace in figure.data if trace.customdata is not None]
-
-
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_a_figure_shows_every_left_out_figure_with_its_band(name: str) -> None:
+def test_a_figure_shows_every_left_out_figure_and_which_its_band_missed(name: str) -> None:
     single = reported(name)
-    figure = predicted_against_documented(single)
+    figure = predicted_over_documented(single)
     assert figure is not None
-    rings = [x for trace in figure.data if trace.name == RINGED for x in trace.x]
+    missed = sum(len(trace.x) for trace in figure.data if MISSED in trace.name)
 
-    assert sum(len(trace.x) for trace in points_of(figure)) == len(single.left_out)
-    assert len(rings) == sum(not each.estimates["capplan"].holds(each.documented) for each in single.left_out)
-    for trace in points_of(figure):
-        axis = figure.layout["xaxis" + (trace.xaxis or "x")[1:]]
-        low, high = (10**end for end in axis.range)
-        assert all(low < value < high for value in (*trace.x, *trace.y))
-        assert len(axis.tickvals) >= 3
-        assert all(low <= tick <= high for tick in axis.tickvals)
-        assert list(axis.tickvals) == sorted(set(axis.tickvals))
+    assert sum(len(trace.x) for trace in figure.data) == len(single.left_out)
+    assert missed == sum(not each.estimates["capplan"].holds(each.documented) for each in single.left_out)
 
 
 def test_without_left_out_figures_there_is_none_to_draw() -> None:
     bare = replace(reported("openprovider"), left_out=(), own=None, scores={})
 
-    assert predicted_against_documented(bare) is None
-    assert errors_of_all([bare]) is None
     assert figures([bare]) == {}
     assert rows_under(page([bare], shown), "interval score") == []
 
 
-def test_errors_beyond_the_edge_become_triangles_and_are_counted() -> None:
+def test_a_figure_far_off_is_drawn_at_the_edge() -> None:
     single = reported("openprovider")
     first = single.left_out[0]
-    said = {
-        **first.estimates,
-        "capplan": IntervalEstimate(first.documented * 3, first.documented, first.documented * 4),
-    }
-    figure = errors_of_all([replace(single, left_out=(replace(first, estimates=said), *single.left_out[1:]))])
+    estimate = IntervalEstimate(first.documented * 9, first.documented, first.documented * 90)
+    said = replace(first, estimates={**first.estimates, "capplan": estimate})
+    figure = predicted_over_documented(replace(single, left_out=(said,)))
     assert figure is not None
 
-    assert figure.data[1].marker.symbol[0] == "triangle-right"
-    assert max(figure.data[1].x) == 0.6
-    assert "(1)" in figure.layout.title.text
+    assert list(figure.data[0].y) == [BEYOND]
+    assert list(figure.data[0].error_y.array) == [0]
+    assert figure.data[0].error_y.arrayminus[0] == pytest.approx(BEYOND - 1)

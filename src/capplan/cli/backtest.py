@@ -20,9 +20,6 @@ def backtest_(
     train: Annotated[
         str, typer.Option(metavar="EXPRESSION", help="Rows to fit, such as 'rf in (1, 3) and clients <= 256'.")
     ],
-    displace: Annotated[
-        bool, typer.Option("--displace", help="Refit with other priors, and say which predictions move.")
-    ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the parameter draws.")] = 1,
     as_json: Json = False,
 ) -> None:
@@ -33,7 +30,7 @@ def backtest_(
     """
     its = table_system(system)
     frame = LOAD_TESTS.read(table)
-    found = backtest(its, frame, train, table=table.name, seed=seed, displace=displace)
+    found = backtest(its, frame, train, table=table.name, seed=seed)
     print_answer(found, lambda: describe(found), as_json)
     if not found.answer:
         raise typer.Exit(1)

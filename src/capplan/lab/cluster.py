@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import signal
 import socket
 import ssl
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -41,6 +43,8 @@ KEYSPACE = "lab"
 _TOGETHER_S = 120.0
 _PAUSE_S = 0.2
 _TIMEOUT_S = 20.0
+_LOOPBACK = "127.0.0.1"
+_MAINTENANCE_S = 600.0
 
 
 class EndedError(InputError):
@@ -284,6 +288,33 @@ def _clean() -> int:
     return len(alive)
 
 
+@contextmanager
+def nodetool(node: Node, *words: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Run `nodetool` beside the block, on the cores of the nodes; wait for its end after it.
+
+    Raises
+    ------
+    InputError
+        If it fails.
+    """
+    lab, folder, log = state.needed(), folder_of(node), folder_of(node) / "nodetool.log"
+    java = packages.java(lab.layout.release, state.packages(), lambda *_: None)
+    jars = packages.jars(lab.layout.release, state.packages(), lambda *_: None)
+    properties = [f"-Duser.home={folder}", f"-Dcassandra.storagedir={folder}", f"-Djava.io.tmpdir={folder}"]
+    classes = os.pathsep.join(map(str, jars))
+    asked = [str(java), *properties, "-cp", classes, "org.apache.cassandra.tools.NodeTool", "-p", str(node.jmx_port)]
+    with log.open("wb") as output:
+        started = subprocess.Popen([*asked, *words], stdout=output, stderr=subprocess.STDOUT)  # noqa: S603  # ours
+    os.sched_setaffinity(started.pid, node_cores())
+    try:
+        yield started
+        if started.wait(_MAINTENANCE_S):
+            raise InputError(f"nodetool {words[0]} failed; the last lines of its output:\n{_last_lines([log])}")
+    finally:
+        started.kill()
+        started.wait()
+
+
 def folder_of(node: Node) -> Path:
     """Return the folder of a node."""
     return state.running() / node.name
@@ -312,7 +343,7 @@ def _check_memory(layout: Layout) -> None:
 def _check_addresses(layout: Layout) -> None:
     wanted: list[tuple[str, int]] = []
     for node in layout.nodes:
-        wanted += [(node.address, layout.internode_port), (node.address, NATIVE_PORT)]
+        wanted += [(node.address, layout.internode_port), (node.address, NATIVE_PORT), (_LOOPBACK, node.jmx_port)]
         if node.broadcast != node.address:
             wanted += [(node.broadcast, layout.internode_port), (node.broadcast, ECHO_PORT), (node.address, ECHO_PORT)]
     for address, port in wanted:
@@ -351,7 +382,7 @@ def _start_node(layout: Layout, node: Node, java: Path, jars: Sequence[Path]) ->
     folder = folder_of(node)
     write_node(layout, node, folder, _tls())
     # Cassandra's native libraries unpack themselves into this folder
-    started = command(layout, folder, java, jars)
+    started = command(layout, node, folder, java, jars)
     process = processes.start(started, console_log(folder), _recorder(node.name), {"TMPDIR": str(folder)}, node_cores())
     _await(f"node {node.name}", process, lambda: _answers(node), _logs(node))
 

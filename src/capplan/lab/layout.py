@@ -20,6 +20,7 @@ from capplan.models.errors import InputError, nearest
 NATIVE_PORT = 9042
 ECHO_PORT = 17007
 """Where the proxy between data centres echoes."""
+_JMX_PORT = 17100  # of the first node; all listen on one address
 _INTERNODE_PORT, _INTERNODE_TLS_PORT = 7000, 7001
 _MOST_DCS, _MOST_NODES = 9, 200
 _LEAST_HEAP = 128 << 20
@@ -27,7 +28,11 @@ _BESIDE_HEAP = 370 << 20  # seen: 621, 876 and 1405 MB with 256, 512 and 1024 MB
 _SMALLEST_TOKEN, _TOKENS = -(2**63), 2**64
 _MOST_RTT_S = 10.0
 _OPENED = ("jdk.internal.ref", "sun.nio.ch", "java.io", "java.nio", "java.util.concurrent", "java.lang")
-_EXPORTED = ("java.base/jdk.internal.misc", "java.base/jdk.internal.ref", "java.base/sun.nio.ch")
+_EXPORTED = (
+    *(f"java.base/{name}" for name in ("jdk.internal.misc", "jdk.internal.ref", "sun.nio.ch")),
+    *(f"java.rmi/sun.rmi.{name}" for name in ("registry", "server")),
+    *(f"java.management{name}" for name in (".rmi/com.sun.jmx.remote.internal.rmi", "/com.sun.jmx.remote.security")),
+)
 _MIB = 1 << 20
 _LOGBACK = """<configuration scan="false"><appender name="F" class="ch.qos.logback.core.FileAppender"><file>{log}</file>
 <encoder><pattern>%-5level [%thread] %date{{ISO8601}} %F:%L - %msg%n</pattern></encoder></appender>
@@ -228,6 +233,11 @@ class Node:
         """The address that other data centres use: the proxy's, if there is one."""
         return f"127.0.{self.dc + 9}.{self.number}" if self.delayed else self.address
 
+    @property
+    def jmx_port(self) -> int:
+        """The port of 127.0.0.1 at which `nodetool` reaches the node."""
+        return _JMX_PORT + _MOST_NODES * (self.dc - 1) + self.number
+
 
 def _token(nodes: int, dc: int, number: int) -> int:
     """Return a node's token: the nodes of a data centre own equal ranges, and no two nodes share a token."""
@@ -329,7 +339,7 @@ def _encryption(layout: Layout, tls: Path) -> dict[str, Any]:
     return found
 
 
-def command(layout: Layout, folder: Path, java: Path, jars: Sequence[Path]) -> list[str]:
+def command(layout: Layout, node: Node, folder: Path, java: Path, jars: Sequence[Path]) -> list[str]:
     """Return the command that starts a node."""
     heap = f"{layout.heap_bytes // _MIB}M"
     properties = {
@@ -338,6 +348,7 @@ def command(layout: Layout, folder: Path, java: Path, jars: Sequence[Path]) -> l
         "cassandra.config": f"file://{folder / 'cassandra.yaml'}",
         "cassandra-rackdc.properties": f"file://{folder / 'cassandra-rackdc.properties'}",
         "logback.configurationFile": str(folder / "logback.xml"),
+        "cassandra.jmx.local.port": str(node.jmx_port),
         "cassandra.ring_delay_ms": "1000",
         "cassandra.skip_wait_for_gossip_to_settle": "0",
         "jdk.attach.allowAttachSelf": "true",

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -174,6 +174,32 @@ def cpu_s(process: Process) -> float:
         return time.clock_gettime((~process.pid << 3) | 2)  # CPUCLOCK_SCHED of clock_getcpuclockid(3)
     except OSError:
         raise InputError(f"process {process.pid} ended while its CPU was measured: see 'capplan lab status'") from None
+
+
+def _threads(process: Process) -> Iterator[Path]:
+    return Path(f"/proc/{process.pid}/task").glob("*")
+
+
+def compiler_s(process: Process) -> float:
+    """Return the CPU time with which Java has compiled hot code, in seconds; 0 for other programs."""
+    found = 0
+    for thread in _threads(process):
+        with suppress(OSError):  # it has ended meanwhile
+            if "CompilerThre" in (thread / "comm").read_text(encoding="utf-8", errors="replace"):
+                found += int((thread / "schedstat").read_text(encoding="ascii").split()[0])
+    return found / 1e9
+
+
+def move(process: Process, where: Collection[int]) -> None:
+    """Let all threads of a process run on some cores only."""
+    for thread in _threads(process):
+        with suppress(OSError):
+            os.sched_setaffinity(int(thread.name), where)
+
+
+def all_cores() -> frozenset[int]:
+    """Return the cores that this process may use."""
+    return _USABLE
 
 
 def memory_bytes(process: Process) -> int:

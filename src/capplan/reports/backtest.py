@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from capplan.calibration.tables.backtest import Backtest, Displacement
+from capplan.calibration.tables.backtest import Backtest
 from capplan.calibration.tables.scores import MODEL, BacktestRow, TableScore
 from capplan.models.number_words import significant
 from capplan.planner.rule_names import RULES
@@ -42,10 +42,8 @@ def describe(found: Backtest) -> Iterator[Block]:
     for number, row in enumerate(known[:_WORST]):
         yield Fact("Worst" if not number else "", _figure(row))
     yield from _undecided(found)
-    if found.displacement is not None:
-        yield from _displacement(found.displacement)
     yield Line()
-    yield more(["--displace", "--json"])
+    yield more(["--json"])
 
 
 def _plain(reason: str) -> str:
@@ -103,15 +101,3 @@ def _undecided(found: Backtest) -> Iterator[Block]:
         yield Fact("Undecided", f"{len(rows)} figures of {runs} {'run' if runs == 1 else 'runs'}: {reason}")
     if len(by_reason) > _WORST:
         yield Paragraph(f"and {len(by_reason) - _WORST} more reasons (--json has them)", indent=13)
-
-
-def _displacement(found: Displacement) -> Iterator[Block]:
-    if found.median_move is None or found.worst_move is None:
-        return
-    moved = f"{found.moved} of {found.figures} figures move by more than 5 %"
-    most = f"the median by {error(found.median_move)}, the most by {error(found.worst_move)}"
-    yield Line()
-    yield Fact("Priors", f"moved by a standard deviation, {found.fits} fits: {moved}, {most}")
-    for each in found.most_moved[:_WORST]:
-        move = f"{100 * each.low:+.0f} to {100 * each.high:+.0f} %"
-        yield Paragraph(f"{each.run_id}: {in_words(each.quantity)} {move}", indent=13)

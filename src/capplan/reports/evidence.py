@@ -8,17 +8,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from capplan.evidence.audit.audit import Audit, Missing, audit_load_tests
+from capplan.evidence.audit.audit import Audit, Missing, RowVerdict, audit_load_tests
 from capplan.evidence.audit.finding import Finding
-from capplan.evidence.audit.load_tests import LAYOUT, MeasuredRow
+from capplan.evidence.audit.load_tests import LAYOUT
 from capplan.evidence.import_files import FileReport, Import
 from capplan.evidence.load_test_row import LATENCIES
-from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.table import UNITS, Evidence, Source, layout_text
 from capplan.models.errors import InputError
-from capplan.models.language.per_dc import per_dc_text
 from capplan.reports import figure as look
 from capplan.reports.document import Block, Cell, Column, Line, Paragraph, Table, grid, heading, ruled, table
 from capplan.reports.figure import go
@@ -31,24 +29,7 @@ STATISTICS = {name.removeprefix("latency_").removesuffix("_ms"): name for name i
 """Columns of latencies by the names of their statistics."""
 _PREFERRED = ("p99", "mean", "p95", "p50", "p90", "p999", "p75", "max")
 _PANEL_PIXELS, _BOTTOM_PIXELS, _LEGEND_PIXELS = 380, 62, 24
-_MOST_LINES = 28
-_FLAGS = {
-    "token_aware": "token awareness",
-    "encryption_client": "TLS of clients",
-    "encryption_internode": "TLS between nodes",
-}
-_SHORT = {
-    "cass_nodes": "{} nodes",
-    "rf": "RF {}",
-    "dcs": "{} DCs",
-    "consistency_read": "reads {}",
-    "consistency_write": "writes {}",
-    "row_bytes": "{} B rows",
-    "version": "version {}",
-    "rtt_ms": "RTT {} ms",
-    "client_share": "clients {}",
-    "think_time_ms": "think {} ms",
-}
+_SYMBOLS = {"believed": "circle", "saturated": "circle-open", "refused": "x"}
 _STYLES = {
     "contradicted": "bold red",
     "contradictory": "red",
@@ -276,112 +257,46 @@ def write_plot(frame: pd.DataFrame, name: str, path: Path, statistic: str | None
 
 
 def plot(frame: pd.DataFrame, name: str, statistic: str | None = None, page: bool = True) -> go.Figure:
-    """Return the figure.
-
-    The 99th percentile is drawn if at least half of the rows that have any latency have it, or else the mean, the 95th
-    percentile and so on.
+    """Return the figure: a line for each layout and request class, named by the columns that differ.
 
     Parameters
     ----------
     frame : pandas.DataFrame
         A table as `LOAD_TESTS.read` returns it.
     name : str
-        Name of the table, for the look.title.
+        Name of the table, for the title.
     statistic : str, optional
-        A key of `STATISTICS`.
+        A key of `STATISTICS`. Without it, the 99th percentile is drawn if at least half of the rows with any latency
+        have it, or else the mean, the 95th percentile and so on.
     page : bool
         Whether it is for a page with a toolbar.
     """
-    audit = audit_load_tests(frame)
-    rows = [MeasuredRow(line, row) for line, row in enumerate(LOAD_TESTS.rows(frame), start=1)]
-    chosen = statistic or _most_common(rows)
-    column = STATISTICS[chosen]
-    known = [each for each in rows if each.row.throughput_tps is not None and getattr(each.row, column) is not None]
-    series: defaultdict[tuple[object, ...], list[MeasuredRow]] = defaultdict(list)
-    for each in known:
-        series[each.series].append(each)
-    if not series:
+    import plotly.express as px  # slow to import
+
+    counts = {each: int(frame[STATISTICS[each]].notna().sum()) for each in _PREFERRED}
+    chosen = statistic or next(each for each in _PREFERRED if counts[each] >= max(counts.values()) / 2)
+    column, columns = STATISTICS[chosen], [*LAYOUT, "read_fraction", "request_class"]
+    own = frame[columns].astype(str)
+    own = own.loc[:, own.nunique() > 1]
+    series = [", ".join(f"{key} {value}" for key, value in row.items()) for row in own.to_dict("records")]
+    frame = frame.assign(series=series, audit=[_verdict_on(each) for each in audit_load_tests(frame).rows])
+    shown = frame[frame["throughput_tps"].notna() & frame[column].notna()]
+    if shown.empty:
         raise InputError(f"{name} has no row with throughput_tps and {column}: give --statistic one that it has")
-    figure = go.Figure()
-    names = _names(list(series))
-    drawn = list(zip(names, series.values(), strict=True))[:_MOST_LINES]
-    for place, (label, points) in enumerate(drawn):
-        figure.add_trace(_series(label, sorted(points, key=_by_load), column, audit, look.Line.number(place)))
-    left = f" {len(series) - _MOST_LINES} more series are not drawn." if len(series) > _MOST_LINES else ""
+    shown = shown.sort_values(["offered_tps", "clients", "throughput_tps"])
+    marks = {"color": "series", "symbol": "audit", "symbol_map": _SYMBOLS, "markers": True, "log_y": True}
+    beside = {"hover_name": "run_id", "hover_data": ["clients", "offered_tps"], "color_discrete_sequence": look.COLOURS}
+    figure = px.line(shown, x="throughput_tps", y=column, **marks, **beside)
     unit = "longest" if chosen == "max" else chosen
-    text = look.wrapped(f"Open circles: more offered than carried. Crosses: refused by the audit.{left}")
     figure.update_xaxes(title_text="completed requests per second", **look.RATE_AXIS)
     figure.update_yaxes(**look.latency_axis(f"{unit} latency, ms"))
-    legend = look.above(orientation="v", y=-_BOTTOM_PIXELS / _PANEL_PIXELS, yanchor="top")
-    del legend["font"]
-    room = {"below": _BOTTOM_PIXELS + _LEGEND_PIXELS * len(drawn), "margin_l": 64}
-    look.frame(figure, f"{name}: load tests", text, _PANEL_PIXELS, page, **room, legend=legend)
+    legend = {"title": None, "yanchor": "top", "y": -_BOTTOM_PIXELS / _PANEL_PIXELS}
+    below = _BOTTOM_PIXELS + _LEGEND_PIXELS * len(figure.data)
+    look.frame(figure, f"{name}: load tests", (), _PANEL_PIXELS, page, below=below, margin_l=64, legend=legend)
     return figure
 
 
-def _most_common(rows: Sequence[MeasuredRow]) -> str:
-    counts = {name: sum(getattr(each.row, STATISTICS[name]) is not None for each in rows) for name in _PREFERRED}
-    return next(name for name in _PREFERRED if counts[name] >= max(counts.values()) / 2)
-
-
-def _by_load(measured: MeasuredRow) -> tuple[float, float]:
-    """Return the sort key of points along a curve: the requested load if known, which also works beyond the ceiling."""
-    row = measured.row
-    return row.offered_tps or row.clients or 0.0, row.throughput_tps or 0.0
-
-
-def _series(label: str, points: Sequence[MeasuredRow], column: str, audit: Audit, style: look.Line) -> go.Scatter:
-    verdicts = [audit.rows[each.line - 1] for each in points]
-    symbols = [
-        "x" if not each.believed else ("circle-open" if each.saturation in ("overloaded", "backlogged") else "circle")
-        for each in verdicts
-    ]
-    return go.Scatter(
-        x=[each.row.throughput_tps for each in points],
-        y=[getattr(each.row, column) for each in points],
-        name=label,
-        showlegend=True,
-        **{"mode": "lines+markers", "line": {"color": style.colour, "dash": style.dash, "width": 1.5}},
-        marker={"symbol": symbols, "size": 9, "color": style.colour, "line": {"color": style.colour, "width": 1.5}},
-        customdata=[[each.row.run_id or "", _load(each), _said(audit, each.line)] for each in points],
-        hovertemplate="%{customdata[0]}: %{x:,.4~g}/s, %{y:.3~g} ms<br>%{customdata[1]}%{customdata[2]}<extra></extra>",
-    )
-
-
-def _load(measured: MeasuredRow) -> str:
-    row = measured.row
-    parts = [f"{row.clients:,} clients"] if row.clients else []
-    return ", ".join([*parts, f"{row.offered_tps:,.4g}/s offered"] if row.offered_tps else parts)
-
-
-def _said(audit: Audit, line: int) -> str:
-    rules = dict.fromkeys(each.rule for each in audit.findings if each.line == line)
-    return "".join(f"<br>{rule}" for rule in rules)
-
-
-def _names(series: Sequence[tuple[object, ...]]) -> list[str]:
-    """Name each series by the columns that distinguish it."""
-    columns = (*LAYOUT, "read_fraction", "request_class")
-    differing = [place for place in range(len(columns)) if len({each[place] for each in series}) > 1]
-    return [
-        ", ".join(text for place in differing if (text := _named(columns[place], each[place]))) or _alone(each)
-        for each in series
-    ]
-
-
-def _named(column: str, value: Any) -> str:
-    """Return a cell in words."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return _FLAGS[column] if value else f"no {_FLAGS[column]}"
-    if column == "read_fraction":
-        return f"{100 * value:g} % reads"
-    text = (
-        per_dc_text(value) if isinstance(value, tuple) else (f"{value:g}" if isinstance(value, float) else str(value))
-    )
-    return _SHORT.get(column, "{}").format(text)
-
-
-def _alone(series: tuple[object, ...]) -> str:
-    return f"{series[-1]} requests" if series[-1] == "all" else str(series[-1])
+def _verdict_on(row: RowVerdict) -> str:
+    if not row.believed:
+        return "refused"
+    return "saturated" if row.saturation in ("overloaded", "backlogged") else "believed"

@@ -2,8 +2,6 @@
 
 import json
 from pathlib import Path
-from statistics import median
-from typing import Any
 
 import jsonschema
 import pandas as pd
@@ -110,14 +108,3 @@ def test_bad_input_ends_in_one_sentence(
     assert captured.out == ""
     assert captured.err.count("\n") == 1
     assert named in captured.err
-
-
-@pytest.mark.slow
-def test_displaced_priors_hardly_move_what_the_rows_decide(table: pd.DataFrame) -> None:
-    """Of four draws of the signs, the middle: all priors at once may conspire, and then move a figure by 25 %."""
-    every: list[Any] = [backtest(SYSTEM, table, TRAIN, displace=True, seed=seed).displacement for seed in range(1, 5)]
-    for moved in every:
-        assert moved.fits == 4
-        assert moved.figures > 0
-        assert len(moved.most_moved) <= 5
-    assert median(moved.median_move for moved in every) < 0.05

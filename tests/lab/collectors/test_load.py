@@ -10,7 +10,7 @@ from capplan.evidence.importers.database_load_generators import HDR_LOG
 from capplan.evidence.text_file import TextFile
 from capplan.lab.collectors import load
 from capplan.lab.collectors.collector import Timed, write_histograms
-from capplan.lab.collectors.load import Sample, is_steady, warm_up
+from capplan.lab.collectors.load import Sample, Window, is_steady, warm_up
 
 FOREVER = 60.0
 
@@ -120,27 +120,34 @@ def test_the_generator_is_measured_by_what_it_can_get() -> None:
     ],
 )
 def test_steady_means_that_windows_agree_and_do_not_drift(costs: list[float], steady: bool) -> None:
-    assert is_steady(costs) == steady
+    assert is_steady([Window(each) for each in costs]) == steady
+
+
+def test_nothing_is_steady_while_java_compiles() -> None:
+    compiling = [Window(1.0, 0.3), *[Window(1.0, 0.01)] * 3]
+    assert not is_steady(compiling)
+    assert is_steady([*compiling, Window(1.0, 0.01)])
 
 
 def test_a_warm_up_ends_when_it_is_steady_or_when_its_time_is_over() -> None:
     costs = iter([4.0, 2.0, 1.0, 1.0, 1.0, 1.0, 9.0])
 
-    async def next_cost(seconds: float) -> float:
+    async def next_cost(seconds: float) -> Window:
         assert seconds == 0.5
-        return next(costs)
+        return Window(next(costs))
 
-    async def growing(seconds: float, seen: list[float] = []) -> float:  # noqa: B006  # its memory
+    async def growing(seconds: float, seen: list[float] = []) -> Window:  # noqa: B006  # its memory
         seen.append(seconds)
-        return float(len(seen))
+        return Window(float(len(seen)), compiling=0.4)
 
     found = asyncio.run(warm_up(next_cost, 0.5, 100.0))
-    assert (found.steady, len(found.costs_s)) == (True, 6)
+    assert len(found.windows) == 6
     assert "steady after 3 s" in found.sentence
 
     found = asyncio.run(warm_up(growing, 0.5, 4.0))
-    assert (found.steady, len(found.costs_s)) == (False, 8)
+    assert len(found.windows) == 8
     assert "not steady within 4 s" in found.sentence
+    assert "compiled with 40 % of a core" in found.sentence
 
 
 def test_the_log_of_histograms_is_imported_with_the_same_percentiles(tmp_path: Path) -> None:

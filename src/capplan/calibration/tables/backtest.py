@@ -1,16 +1,14 @@
 """`backtest`: fit a system to some rows of a load-test table, and predict the others.
 
 Every figure of the other rows stands beside its prediction with a band and beside what simple rules say that learn from
-the same rows. A run with displaced priors shows which predictions rest on the priors instead of on the rows.
+the same rows.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import copy
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import median
 from typing import Any
 
 import pandas as pd
@@ -25,71 +23,15 @@ from capplan.calibration.tables.scores import (
     backtest_row,
     summary,
 )
-from capplan.calibration.validation.moved_priors import displaced, sign_patterns
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.row_choice import chosen_rows
-from capplan.layout.fitted_file import Fitted
 from capplan.models.errors import InputError
 from capplan.models.verb_answer import VerbAnswer
 
 CLOSE = 0.01
 """How much larger capplan's median error may be than a rule's before the rule counts as better."""
 LEAST_COVERAGE, FIGURES_FOR_COVERAGE = 0.8, 10
-_MOVED = 0.05  # relative move of a prediction from which it counts as moved by the priors
-
-
-@dataclass(frozen=True)
-class DisplacedFigure:
-    """A prediction that depends on the prior medians.
-
-    Attributes
-    ----------
-    run_id
-        Name of the run.
-    request_class
-        Its request class; null if the table has none.
-    quantity
-        Column of the table.
-    low
-        Lowest relative move of the median over the displaced fits.
-    high
-        Highest relative move.
-    """
-
-    run_id: str
-    request_class: str | None
-    quantity: str
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class Displacement:
-    """How predictions change when every prior median moves up or down by one standard deviation.
-
-    Attributes
-    ----------
-    fits
-        Fits with displaced priors.
-    figures
-        Identifiable figures that were predicted.
-    moved
-        Those that move by more than 5 %.
-    median_move
-        Median over these figures of the largest absolute relative move; null without figures.
-    worst_move
-        Largest absolute relative move; null without figures.
-    most_moved
-        The figures that move most, at most five.
-    """
-
-    fits: int
-    figures: int
-    moved: int
-    median_move: float | None
-    worst_move: float | None
-    most_moved: tuple[DisplacedFigure, ...]
 
 
 @dataclass(frozen=True)
@@ -120,11 +62,9 @@ class Backtest(VerbAnswer):
         Scores of every figure by quantity, then of `capplan` and of each rule.
     identifiable_summary
         The same of the figures that the trained rows decide; the answer rests on these.
-    displacement
-        The run with displaced priors; null if it was not asked for.
     """
 
-    SCHEMA = "capplan.backtest/1"
+    SCHEMA = "capplan.backtest/2"
     UNBOUNDED = (
         *[("PredictedFigure", number) for number in ("value", "low", "high")],
         ("BacktestRow", "error"),
@@ -141,7 +81,6 @@ class Backtest(VerbAnswer):
     rows: tuple[BacktestRow, ...]
     summary: Mapping[str, Mapping[str, TableScore]]
     identifiable_summary: Mapping[str, Mapping[str, TableScore]]
-    displacement: Displacement | None
 
 
 @dataclass(frozen=True)
@@ -196,7 +135,7 @@ def _told_apart(rows: Sequence[LoadTestRow]) -> Iterator[LoadTestRow]:
 
 
 def backtest(
-    system: TableSystem[Any], frame: pd.DataFrame, train: str, *, table: str = "", seed: int = 1, displace: bool = False
+    system: TableSystem[Any], frame: pd.DataFrame, train: str, *, table: str = "", seed: int = 1
 ) -> Backtest:
     """Fit a system to some rows of a load-test table, and predict the others.
 
@@ -212,8 +151,6 @@ def backtest(
         Name of the table.
     seed : int
         Seed of the ensemble of parameters.
-    displace : bool
-        Whether to repeat the fit with displaced priors.
 
     Returns
     -------
@@ -247,16 +184,10 @@ def backtest(
         rows=rows,
         summary=summary(rows),
         identifiable_summary=scores,
-        displacement=_displacement(system, split, seed, rows) if displace else None,
     )
 
 
-def _predicted(
-    system: TableSystem[Any],
-    split: Split,
-    seed: int,
-    fit: Callable[..., Fitted] = fit_table,
-) -> Iterator[tuple[LoadTestRow, RowPrediction]]:
+def _predicted(system: TableSystem[Any], split: Split, seed: int) -> Iterator[tuple[LoadTestRow, RowPrediction]]:
     """Yield each unseen row's figures, predicted by a fit to the trained rows of the same group."""
     groups: dict[str, list[LoadTestRow]] = defaultdict(list)
     for row in split.unseen:
@@ -270,7 +201,7 @@ def _predicted(
             )
     for name, unseen in groups.items():
         own = {(row.run_id, row.request_class): row for row in unseen}
-        fitted = fit(system, trained[name], seed=seed)
+        fitted = fit_table(system, trained[name], seed=seed)
         for row in own.values():
             for each in predict_table(system, fitted, [row]):
                 yield row, each
@@ -298,43 +229,3 @@ def _objections(scores: Summary, rows: Sequence[BacktestRow]) -> Iterator[str]:
     held = sum(row.predicted.low <= row.measured <= row.predicted.high for row in banded)
     if len(banded) >= FIGURES_FOR_COVERAGE and held < LEAST_COVERAGE * len(banded):
         yield f"The 90 % bands hold {held} of {len(banded)} figures only."
-
-
-def _displacement(system: TableSystem[Any], split: Split, seed: int, rows: Sequence[BacktestRow]) -> Displacement:
-    """Refit with every prior median moved by one standard deviation, in random directions and in the opposite ones."""
-    usual = {_key(row): row for row in rows if row.identifiable}
-    moves: dict[tuple[str, str | None, str], list[float]] = defaultdict(list)
-    patterns = range(1, len(sign_patterns((), seed)))
-    for pattern in patterns:
-
-        def fit(its: TableSystem[Any], trained: Sequence[LoadTestRow], seed: int, pattern: int = pattern) -> Fitted:
-            return fit_table(_with_priors_moved(its, pattern, seed), trained, seed=seed)
-
-        for row, each in _predicted(system, split, seed, fit):
-            key = str(row.run_id), row.request_class, each.quantity
-            if key in usual:
-                moves[key].append(each.predicted.value / usual[key].predicted.value - 1)
-    largest = {key: max(abs(move) for move in each) for key, each in moves.items()}
-    most = sorted(largest, key=lambda key: -largest[key])[:5]
-    return Displacement(
-        fits=len(patterns),
-        figures=len(largest),
-        moved=sum(move > _MOVED for move in largest.values()),
-        median_move=median(largest.values()) if largest else None,
-        worst_move=max(largest.values(), default=None),
-        most_moved=tuple(DisplacedFigure(*key, min(moves[key]), max(moves[key])) for key in most),
-    )
-
-
-def _with_priors_moved(system: TableSystem[Any], pattern: int, seed: int) -> TableSystem[Any]:
-    """Return a copy of the system with moved prior medians."""
-    moved = copy(system)
-    priors = system.priors
-    moved.priors = lambda rows: (  # type: ignore[method-assign]  # moved priors
-        displaced(parameters := priors(rows), sign_patterns(parameters, seed)[pattern])
-    )
-    return moved
-
-
-def _key(row: BacktestRow) -> tuple[str, str | None, str]:
-    return row.run_id, row.request_class, row.quantity

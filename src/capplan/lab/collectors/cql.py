@@ -34,8 +34,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capplan.lab.cluster import tls_context
-from capplan.lab.collectors.load import PARTS, Part, Sample, Servers, Target, arrivals, between, machine_cpu_s
-from capplan.lab.processes import cpu_s, generator_core, node_cores
+from capplan.lab.collectors.load import (
+    PARTS,
+    WINDOW_S,
+    Part,
+    Sample,
+    Servers,
+    Target,
+    WarmUp,
+    arrivals,
+    between,
+    machine_cpu_s,
+)
+from capplan.lab.processes import all_cores, cpu_s, generator_core, move, node_cores
 from capplan.models.errors import InputError
 
 LEVELS = {
@@ -323,10 +334,15 @@ class Loop:
         Those that the flows use.
     servers : Servers
         Whose CPU is measured.
+
+    Attributes
+    ----------
+    sharing : bool
+        Whether it sleeps while it waits, so that the servers may use its core.
     """
 
     def __init__(self, connections: Sequence[Connection], servers: Servers = Servers()) -> None:  # noqa: B008  # frozen
-        self._connections, self._servers = connections, servers
+        self._connections, self._servers, self.sharing = connections, servers, False
 
     def run(self, flows: Iterable[tuple[float, Flow]], duration_s: float, *, paced: bool = False) -> Sample:
         """Run flows, each from its start in seconds on.
@@ -348,14 +364,14 @@ class Loop:
         lost = [each.address for each in self._connections if not each.open]
         if lost:
             raise InputError(f"the connection to {lost[0]} was lost: check the node and repeat")
-        with _undisturbed() as alone:
+        with _undisturbed(None if self.sharing else generator_core()) as alone:
             return _Run(self._connections, self._servers, flows, duration_s, alone=alone, paced=paced).sample()
 
 
 @contextmanager
-def _undisturbed() -> Iterator[bool]:
-    """Stay on the generator's core, without garbage collection; tell whether that core is its own."""
-    before, own = os.sched_getaffinity(0), generator_core()
+def _undisturbed(own: int | None) -> Iterator[bool]:
+    """Stay on a core, without garbage collection; tell whether there is one for the generator alone."""
+    before = os.sched_getaffinity(0)
     main = threading.current_thread() is threading.main_thread()
     interrupt = signal.getsignal(signal.SIGINT)  # of asyncio, which would wait for the end of the run
     gc.collect()
@@ -556,6 +572,22 @@ class CqlTarget(Target):
             return self.loop.run(closed(self.flow, clients, duration_s, most, first), duration_s)
         starts = arrivals(rate_per_s or 1.0, duration_s, most, seed)
         return self.loop.run(paced(self.flow, starts, first), duration_s, paced=True)
+
+    async def warmed_up(self, clients: int, most: int, most_s: float, window_s: float = WINDOW_S) -> WarmUp:
+        """Load until the CPU time of a request is steady, on all cores.
+
+        Java compiles hot code beside the requests. With one core for both, two nodes took six minutes.
+        """
+        self._share(all_cores(), sharing=True)
+        try:
+            return await super().warmed_up(clients, most, most_s, window_s)
+        finally:
+            self._share(node_cores(), sharing=False)
+
+    def _share(self, where: frozenset[int], *, sharing: bool) -> None:
+        self.loop.sharing = sharing
+        for each in self.servers.nodes:
+            move(each, where)
 
 
 def closed(flow_of: FlowOf, clients: int, duration_s: float, most: int, first: int = 0) -> Iterator[tuple[float, Flow]]:

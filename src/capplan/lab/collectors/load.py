@@ -31,7 +31,15 @@ from capplan.evidence.importers.importer import of_samples
 from capplan.evidence.load_test_row import PERCENTILES, LoadTestRow
 from capplan.evidence.microbenchmarks import MicrobenchRow
 from capplan.lab.collectors.collector import Progress, Settings, Timed
-from capplan.lab.processes import Process, cores, cpu_error_s, cpu_quantum_s, cpu_s, machine
+from capplan.lab.processes import (
+    Process,
+    compiler_s,
+    cores,
+    cpu_error_s,
+    cpu_quantum_s,
+    cpu_s,
+    machine,
+)
 from capplan.models.errors import InputError
 
 T = TypeVar("T")
@@ -64,6 +72,7 @@ WINDOWS, WINDOW_S = 4, 5.0
 _SHORTEST_WINDOW_S = 0.5
 _RANGE = 0.10  # of their mean, between the slowest and the fastest
 _TREND = 0.05  # of their mean, between the halves
+_COMPILING = 0.06  # cores, in each window
 _IDLE_S = 1.5
 _PAUSE_S = 0.3  # between runs, so that leftovers of one do not affect the next
 
@@ -350,60 +359,71 @@ def _metered(servers: Servers, duration_s: float) -> Iterator[_Meter]:
         gc.enable()
 
 
+class Window(NamedTuple):
+    """A part of a warm-up: CPU time of the servers for one request, and cores with which Java compiled meanwhile."""
+
+    cost_s: float
+    compiling: float = 0.0
+
+
 @dataclass(frozen=True)
 class WarmUp:
     """The windows of a warm-up.
 
     Attributes
     ----------
-    costs_s : tuple of float
-        CPU time of the servers for one request, in each window.
+    windows : tuple of Window
+        What was measured in each.
     window_s : float
         Length of a window in seconds.
-    steady : bool
-        Whether the last windows agree.
     """
 
-    costs_s: tuple[float, ...]
+    windows: tuple[Window, ...]
     window_s: float
-    steady: bool
 
     @property
     def sentence(self) -> str:
         """The result of the warm-up, in words."""
-        last = ", ".join(f"{1e6 * each:.0f}" for each in self.costs_s[-WINDOWS:])
-        time_s, shown = len(self.costs_s) * self.window_s, f"the last windows: {last} us of CPU a request"
-        if self.steady:
+        last = ", ".join(f"{1e6 * each.cost_s:.0f}" for each in self.windows[-WINDOWS:])
+        time_s, shown = len(self.windows) * self.window_s, f"the last windows: {last} us of CPU a request"
+        if is_steady(self.windows):
             return f"warm-up: steady after {time_s:g} s ({shown})"
+        compiling = max((each.compiling for each in self.windows[-WINDOWS:]), default=0.0)
+        shown += f"; Java still compiled with {100 * compiling:.0f} % of a core" if compiling > _COMPILING else ""
         return f"warm-up: not steady within {time_s:g} s ({shown}), so a repeat may differ"
 
 
-def is_steady(costs: Sequence[float]) -> bool:
-    """Whether the last windows agree and do not rise or fall."""
-    last = costs[-WINDOWS:]
-    if len(last) < WINDOWS:
+def is_steady(windows: Sequence[Window]) -> bool:
+    """Whether the last windows agree, do not rise or fall, and Java compiled hardly anything in them.
+
+    Costs alone agree on every plateau between two rounds of compilation: two nodes on one core stayed at 590 us a
+    request for half a minute, and at 170 us in the end.
+    """
+    last = windows[-WINDOWS:]
+    if len(last) < WINDOWS or max(each.compiling for each in last) > _COMPILING:
         return False
-    mean, half = sum(last) / WINDOWS, WINDOWS // 2
-    trend = (sum(last[half:]) - sum(last[:half])) / half
-    return max(last) - min(last) <= _RANGE * mean and abs(trend) <= _TREND * mean
+    costs = [each.cost_s for each in last]
+    mean, half = sum(costs) / WINDOWS, WINDOWS // 2
+    trend = (sum(costs[half:]) - sum(costs[:half])) / half
+    return max(costs) - min(costs) <= _RANGE * mean and abs(trend) <= _TREND * mean
 
 
-async def warm_up(window: Callable[[float], Awaitable[float]], window_s: float, most_s: float) -> WarmUp:
+async def warm_up(window: Callable[[float], Awaitable[Window]], window_s: float, most_s: float) -> WarmUp:
     """Apply load until the cost of a request is steady.
 
     Parameters
     ----------
     window : function
-        Loads for a time in seconds; returns the CPU time of the servers for one request.
+        Loads for a time in seconds, and returns what it measured.
     window_s : float
         That time.
     most_s : float
         After which to stop in any case.
     """
-    costs: list[float] = []
-    while not is_steady(costs) and len(costs) * window_s < most_s:
-        costs.append(await window(window_s))
-    return WarmUp(tuple(costs), window_s, is_steady(costs))
+    found: list[Window] = []
+    while not is_steady(found) and len(found) * window_s < most_s:
+        found.append(await window(window_s))
+    return WarmUp(tuple(found), window_s)
 
 
 async def idle_cores(servers: Servers) -> float:
@@ -461,11 +481,13 @@ class Target:
         """
         begun = 0
 
-        async def window(seconds: float) -> float:
+        async def window(seconds: float) -> Window:
             nonlocal begun
+            before = sum(map(compiler_s, self.servers.nodes))
             found = self.answered(await self.sampled(clients, None, seconds, most, 0, begun))
             begun += found.completed + found.errors
-            return (sum(found.server_cpu_s) or float(found.latencies_s.sum())) / found.completed
+            compiling = max(0.0, sum(map(compiler_s, self.servers.nodes)) - before) / found.duration_s
+            return Window((sum(found.server_cpu_s) or float(found.latencies_s.sum())) / found.completed, compiling)
 
         return await warm_up(window, min(window_s, max(most_s, _SHORTEST_WINDOW_S)), most_s)
 

@@ -183,7 +183,7 @@ FULL = Protocol(
             "3",
             _WORDS_THREE,
             _THREE,
-            (*closed((MOST,), ("LOCAL_ONE", "QUORUM")), *opened((0.2, 0.5, 0.8), ("QUORUM",))),
+            (*closed((MOST,), ("QUORUM",)), *opened((0.2, 0.5, 0.8), ("QUORUM",))),
         ),
     ),
     _FIT,
