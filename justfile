@@ -55,6 +55,7 @@ docs:
     uv run python docs/generate/production.py
     uv run python docs/generate/tls.py
     uv run python docs/generate/pauses.py
+    uv run python docs/generate/maintenance.py
     uv run python docs/generate/validation.py
     uv run python docs/generate/priors.py --page
     uv run python docs/generate/accuracy.py

@@ -2,9 +2,13 @@
 
 Run from anywhere: `uv run python docs/generate/maintenance.py`. The tables come from a lab:
 
-    capplan lab up && capplan collect compaction -o docs/reference/maintenance/compaction.csv --repeats 3
-    capplan lab up --cass-nodes 3 && capplan collect repair -o docs/reference/maintenance/repair.csv --repeats 3
-    capplan collect hints -o docs/reference/maintenance/hints.csv --repeats 3
+    cd docs/reference/maintenance
+    capplan lab up
+    capplan collect compaction -o compaction.csv --repeats 3 --rates 20%,50% --duration 10s
+    capplan lab down
+    capplan lab up --cass-nodes 2
+    capplan collect repair -o repair.csv --repeats 3 --rates 20%,50% --duration 5s
+    capplan collect hints -o hints.csv --rates 20%,50% --duration 20s
 """
 
 from __future__ import annotations
@@ -46,9 +50,10 @@ def latencies(name: str, beside: str = "with") -> Iterator[str]:
             if factor.isna().any():
                 cells.append("-")
                 continue
-            low, high = significant(factor.min()), significant(factor.max())
-            cells.append(f"{significant(without.median())} to {significant(its.median())} (x{low} to {high})")
-        busy = [pairs["node_cpu_percent", each].median() for each in ("without", beside)]
+            ends = dict.fromkeys((f"x{factor.min():.2g}", f"x{factor.max():.2g}"))
+            cells.append(f"{significant(without.median())} to {significant(its.median())} ({' to '.join(ends)})")
+        nodes = int(own["cass_nodes"].iloc[0])  # which share a core
+        busy = [nodes * pairs["node_cpu_percent", each].median() for each in ("without", beside)]
         cells.append(" to ".join(f"{each:.0f} %" for each in busy))
         yield "| " + " | ".join(cells) + " |"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from capplan.cli.process import run
 from capplan.lab.collectors import maintenance
 
-maintenance._ROWS = 40_000
+maintenance._ROWS = dict.fromkeys(maintenance._ROWS, 40_000)
 maintenance._DOWN_S = 8.0
 name, folder = sys.argv[1:]
 table = str(Path(folder, f"{name}.csv"))

@@ -161,7 +161,7 @@ def test_a_session_misses_its_row_in_another_data_centre_unless_its_writes_wait_
 
 def test_compaction_repair_and_hints_are_measured_beside_requests(tmp_path: Path) -> None:
     program = Path(__file__).with_name("short_maintenance.py")
-    capplan("lab", "up", "--cass-nodes", "3")
+    capplan("lab", "up", "--cass-nodes", "2")
     for name in ("compaction", "repair", "hints"):
         subprocess.run([sys.executable, str(program), name, str(tmp_path)], check=True, capture_output=True)
         rows = list(LOAD_TESTS.rows(LOAD_TESTS.read(tmp_path / f"{name}.csv")))
@@ -174,7 +174,7 @@ def test_compaction_repair_and_hints_are_measured_beside_requests(tmp_path: Path
             cost = parts[parts["quantity"] == "cpu_time"]["value"].item()
             assert 1e-3 < cost < 1.0  # seconds of CPU for a MiB
     capplan("lab", "down")
-    assert_clean(Layout(cass_nodes=3))
+    assert_clean(Layout(cass_nodes=2))
 
 
 def test_calls_and_streams_of_grpc_are_measured(tmp_path: Path) -> None:

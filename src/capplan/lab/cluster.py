@@ -21,6 +21,7 @@ from capplan.lab import packages, processes, state
 from capplan.lab.layout import (
     ECHO_PORT,
     NATIVE_PORT,
+    OPENED,
     Layout,
     Node,
     command,
@@ -295,14 +296,13 @@ def nodetool(node: Node, *words: str) -> Iterator[subprocess.Popen[bytes]]:
     Raises
     ------
     InputError
-        If it fails.
+        If it fails, or no Java is installed that can run it.
     """
     lab, folder, log = state.needed(), folder_of(node), folder_of(node) / "nodetool.log"
-    java = packages.java(lab.layout.release, state.packages(), lambda *_: None)
     jars = packages.jars(lab.layout.release, state.packages(), lambda *_: None)
     properties = [f"-Duser.home={folder}", f"-Dcassandra.storagedir={folder}", f"-Djava.io.tmpdir={folder}"]
-    classes = os.pathsep.join(map(str, jars))
-    asked = [str(java), *properties, "-cp", classes, "org.apache.cassandra.tools.NodeTool", "-p", str(node.jmx_port)]
+    tool = ["-cp", os.pathsep.join(map(str, jars)), "org.apache.cassandra.tools.NodeTool", "-p", str(node.jmx_port)]
+    asked = [packages.java_of_tools(), *OPENED, *properties, *tool]
     with log.open("wb") as output:
         started = subprocess.Popen([*asked, *words], stdout=output, stderr=subprocess.STDOUT)  # noqa: S603  # ours
     os.sched_setaffinity(started.pid, node_cores())

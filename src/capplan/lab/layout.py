@@ -27,12 +27,17 @@ _LEAST_HEAP = 128 << 20
 _BESIDE_HEAP = 370 << 20  # seen: 621, 876 and 1405 MB with 256, 512 and 1024 MB of heap
 _SMALLEST_TOKEN, _TOKENS = -(2**63), 2**64
 _MOST_RTT_S = 10.0
-_OPENED = ("jdk.internal.ref", "sun.nio.ch", "java.io", "java.nio", "java.util.concurrent", "java.lang")
-_EXPORTED = (
+_TO_OPEN = ("jdk.internal.ref", "sun.nio.ch", "java.io", "java.nio", "java.util.concurrent", "java.lang")
+_TO_EXPORT = (
     *(f"java.base/{name}" for name in ("jdk.internal.misc", "jdk.internal.ref", "sun.nio.ch")),
     *(f"java.rmi/sun.rmi.{name}" for name in ("registry", "server")),
     *(f"java.management{name}" for name in (".rmi/com.sun.jmx.remote.internal.rmi", "/com.sun.jmx.remote.security")),
 )
+OPENED = (
+    *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _TO_OPEN),
+    *(f"--add-exports={package}=ALL-UNNAMED" for package in _TO_EXPORT),
+)
+"""Options of Java for what its modules keep to themselves, and Cassandra uses."""
 _MIB = 1 << 20
 _LOGBACK = """<configuration scan="false"><appender name="F" class="ch.qos.logback.core.FileAppender"><file>{log}</file>
 <encoder><pattern>%-5level [%thread] %date{{ISO8601}} %F:%L - %msg%n</pattern></encoder></appender>
@@ -361,8 +366,7 @@ def command(layout: Layout, node: Node, folder: Path, java: Path, jars: Sequence
         *(COLLECTORS[layout.collector], "-XX:MaxDirectMemorySize=128M", "-Xss512k", "-XX:+ExitOnOutOfMemoryError"),
         "-XX:-UsePerfData",  # which would leave a file in the folder of temporary files
         f"-Xlog:gc:file={gc_log(folder)}:time,uptime:filecount=0",
-        *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED),  # what modules keep to themselves
-        *(f"--add-exports={package}=ALL-UNNAMED" for package in _EXPORTED),
+        *OPENED,
         *(f"-D{name}={value}" for name, value in properties.items()),
         *("-cp", os.pathsep.join([str(folder), *map(str, jars)])),
         "org.apache.cassandra.service.CassandraDaemon",

@@ -62,6 +62,26 @@ def java(version: CassandraVersion, cache: Path, progress: Progress) -> Path:
     return program
 
 
+def java_of_tools() -> str:
+    """Return a `java` of this machine that can run `nodetool`; that of the nodes lacks a module.
+
+    Raises
+    ------
+    MissingError
+        If none is found.
+    """
+    program, listed = shutil.which("java"), ""
+    if program:
+        asked = [program, "--list-modules"]
+        listed = subprocess.run(asked, capture_output=True, text=True, check=False).stdout  # noqa: S603  # the user's
+    if program is None or "jdk.naming.rmi" not in listed:
+        raise MissingError(
+            "nodetool needs a Java with the module jdk.naming.rmi, and none is on the PATH: install one, such as "
+            "'apt-get install default-jre-headless'"
+        )
+    return program
+
+
 def _install(package: str, folder: Path) -> None:
     """Install a Python package into a folder of its own."""
     uv = os.environ.get("UV") or shutil.which("uv")

@@ -91,6 +91,19 @@ def test_requests_under_way_share_wake_ups() -> None:
     assert longer_s(4) == pytest.approx(0.2e-3)
 
 
+def test_an_exchange_with_another_node_wakes_threads_and_a_write_that_nobody_waits_for_does_not() -> None:
+    values = {**VALUES, "exchange_s": 0.4e-3}
+
+    def longer_s(level: str) -> float:
+        layout = changed(WRITES, one_host=True, cass_nodes=3, rf=3, token_aware=True, consistency_write=level)
+        own = SYSTEM.at_clients(values, np.array([4.0]))
+        return unloaded_s(layout, **own) - unloaded_s(layout)
+
+    assert longer_s("LOCAL_ONE") == pytest.approx(0.0, abs=1e-9)
+    assert longer_s("QUORUM") == pytest.approx(0.2e-3)
+    assert longer_s("ALL") == pytest.approx(0.4e-3)
+
+
 def test_open_requests_share_the_wake_ups_of_as_many_as_are_under_way() -> None:
     """At the rate and the mean response found, Little's law gives the number for which the network was solved."""
     layout = CassandraScenario(cass_nodes=1, rf=1, read_fraction=0.0, one_host=True, node_cores=2)

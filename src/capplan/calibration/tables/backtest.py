@@ -134,9 +134,7 @@ def _told_apart(rows: Sequence[LoadTestRow]) -> Iterator[LoadTestRow]:
         yield replace(row, run_id=name if row.run_id is None or seen[key] == 1 else f"{name} ({seen[key]})")
 
 
-def backtest(
-    system: TableSystem[Any], frame: pd.DataFrame, train: str, *, table: str = "", seed: int = 1
-) -> Backtest:
+def backtest(system: TableSystem[Any], frame: pd.DataFrame, train: str, *, table: str = "", seed: int = 1) -> Backtest:
     """Fit a system to some rows of a load-test table, and predict the others.
 
     Parameters

@@ -122,7 +122,7 @@ class Cassandra(TableSystem[CassandraScenario]):
 
     def contends(self, values: Values, *, on_timer: bool = False) -> bool:
         """Whether the number of requests in flight changes the work of each."""
-        woken = bool(np.any(np.asarray(values["wake_s"]) > 0))
+        woken = any(np.any(np.asarray(values[name]) > 0) for name in ("wake_s", "exchange_s"))
         return woken if on_timer else woken or self.may_fall(values)
 
     def may_fall(self, values: Values) -> bool:

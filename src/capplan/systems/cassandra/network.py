@@ -222,7 +222,7 @@ def network(scenario: CassandraScenario, values: Values, rate_per_s: Number, dow
     for operation, level in scenario.levels().items():
         asked = {dc: statement(cluster, costs[operation], dc, level, operation) for dc in shares}
         sent = Visit(GENERATOR, Exponential(values["generator_s"]), name="client")
-        shared = _shared_work(scenario, values, operation) if scenario.one_host else ()
+        shared = _shared_work(scenario, values, operation, cluster, shares) if scenario.one_host else ()
         first = Delay(Erlang(values["delay_s"], 2), name="network")
         way = (first, sent, *shared)
         if in_flight:
@@ -253,11 +253,17 @@ def _to_dcs(scenario: CassandraScenario, shares: Mapping[int, float], steps: tup
     return Choice(tuple(shares.values()), steps, name="dc")
 
 
-def _shared_work(scenario: CassandraScenario, values: Values, operation: str) -> tuple[Step, ...]:
-    """Return a request's work for wake-ups, and for other nodes that poll on the same cores."""
-    others = _nodes_in_use(scenario, operation) - 1
-    woken_s = values["wake_s"] / np.sqrt(values.get(UNDER_WAY, _USUALLY_UNDER_WAY))
-    work_s = woken_s + values["neighbour_s"] * others
+def _shared_work(
+    scenario: CassandraScenario, values: Values, operation: str, cluster: Cluster, shares: Mapping[int, float]
+) -> tuple[Step, ...]:
+    """Return a request's work for wake-ups, here and at replicas that it waits for, and for nodes that poll meanwhile.
+
+    A write to a replica that no client waits for joins others in a batch: measured, it adds little.
+    """
+    others, level = _nodes_in_use(scenario, operation) - 1, scenario.levels()[operation]
+    exchanges = sum(share * cluster.taking_part(dc, level, "read") for dc, share in shares.items()) - 1
+    woken_s = values["wake_s"] + values["exchange_s"] * max(exchanges, 0.0)
+    work_s = woken_s / np.sqrt(values.get(UNDER_WAY, _USUALLY_UNDER_WAY)) + values["neighbour_s"] * others
     if not np.any(np.asarray(work_s) > 0):
         return ()
     unseen = Visit(HOST, Exponential(work_s * values["unseen_work"]), name="other threads")

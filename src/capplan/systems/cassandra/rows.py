@@ -263,7 +263,7 @@ _GENERATOR_OVER, _GENERATOR_SHARE = 4.0, 0.1
 # whichever means less work.
 _FALLEN = 1.5  # a fall of throughput with more clients counts from this multiple of a repeat's scatter
 # As shares of the shortest time, in the middle of the prior: guesses after what record 28 saw on a lab.
-_ON_ONE_HOST = {"wake_s": 0.5, "neighbour_s": 0.3}
+_ON_ONE_HOST = {"wake_s": 0.5, "exchange_s": 1.0, "neighbour_s": 0.3}
 TIMES = ("delay_s", "coordinator_s", "mutation_s", "read_s")
 """The times of an unloaded request, which are scaled together."""
 
