@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import plotly.graph_objects as go
+from plotly.utils import PlotlyJSONEncoder
 
 from capplan.calibration.validation.validation import Validation, report
 from capplan.reports.validation import figures, page
@@ -74,7 +75,7 @@ def contents() -> dict[Path, Any]:
 
 def content(figure: go.Figure) -> Any:
     """Return what a figure shows, whatever the version of plotly that draws it."""
-    whole: dict[str, Any] = json.loads(figure.to_json())
+    whole: dict[str, Any] = json.loads(json.dumps(figure.to_plotly_json(), cls=PlotlyJSONEncoder))
     whole["layout"].pop("template", None)
     return whole
 
@@ -117,7 +118,7 @@ def draw(drawn: list[str]) -> None:
         tab.set_content("<!doctype html><html><body></body></html>")
         tab.add_script_tag(content=get_plotlyjs())
         for name in drawn:
-            svg = tab.evaluate(DRAW, [made[name].to_plotly_json(), WIDTH])
+            svg = tab.evaluate(DRAW, [content(made[name]), WIDTH])
             carried = base64.b64encode(zlib.compress(json.dumps(content(made[name])).encode(), 9)).decode()
             text = svg.replace(">", f"><!-- content {carried} -->", 1)
             figure_path(name).write_text(text + "\n", encoding="utf-8", newline="\n")

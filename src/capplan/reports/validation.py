@@ -219,11 +219,13 @@ def predicted_over_documented(report: Validation) -> go.Figure | None:
         range_y=[0.95 / BEYOND, 1.05 * BEYOND],
     )
     figure.update_xaxes(matches=None, showticklabels=True, tickangle=0)
+    figure.for_each_annotation(lambda each: each.update(text=each.text.partition("=")[2]))
     figure.add_hrect(y0=1 - CLOSE, y1=1 + CLOSE, fillcolor="black", opacity=0.09, line_width=0)
-    text = wrapped(f"{report.system}: left-out figures. Shaded: within {share(CLOSE)} of the documented figure.")
-    below = {"orientation": "v", "y": -0.25 / shown["unit"].nunique(), "yanchor": "top", "title": None}
+    text = wrapped(f"Bars: 90 % bands. Shaded: within {share(CLOSE)} of the documented figure.")
     inner, entries = PANEL_PIXELS * shown["unit"].nunique(), ENTRY_PIXELS * len(figure.data)
-    frame(figure, report.system, text, inner, page=True, below=90 + entries, legend=below)
+    legend = {"orientation": "v", "x": 0, "y": -60 / inner, "yanchor": "top", "title": None}
+    title = f"{report.system}: left-out figures"
+    frame(figure, title, text, inner, page=True, below=80 + entries, margin_l=64, legend=legend)
     return figure
 
 
