@@ -30,14 +30,14 @@ STATISTICS = ("latency_p50_ms", "latency_p99_ms", "latency_p999_ms")
 
 
 def runs(name: str) -> pd.DataFrame:
-    """Return the runs of a collector, with what went on beside each and the share of the highest rate."""
+    """Return the runs of a collector, with what went on beside each and its rate."""
     frame = LOAD_TESTS.read(FOLDER / f"{name}.csv")
     beside = frame["run_id"].str.split("-").str[1]
     return frame.assign(beside=beside, rate=frame["offered_tps"])
 
 
 def latencies(name: str, beside: str = "with") -> Iterator[str]:
-    """Yield one line for each rate: each statistic without and with the work, and the median factor between them."""
+    """Yield one line for each rate: each statistic without and with the work, and the extreme factors between them."""
     frame = runs(name)
     for rate, own in frame.groupby("rate"):
         pairs = own.pivot(index="repeat", columns="beside", values=[*STATISTICS, "node_cpu_percent"])

@@ -93,6 +93,14 @@ def test_documents_and_files_become_one_table_with_one_audit(
     assert "Register of contradictions" in out
 
 
+def test_the_plot_of_one_series(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table, picture = tmp_path / "table.csv", tmp_path / "plot.html"
+    rows = "".join(f"r{each},closed,{each},{100 * each},{each}.0,all\n" for each in (1, 2))
+    table.write_text(f"run_id,load_kind,clients,throughput_tps,latency_mean_ms,request_class\n{rows}")
+    assert run(capsys, "evidence", "plot", table, "--plot", picture)[0] == 0
+    assert "r2" in picture.read_text()
+
+
 def test_the_plot_has_a_line_for_each_class(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table, picture = tmp_path / "table.csv", tmp_path / "plot.html"
     run(capsys, "evidence", "import", SAMPLES / "cstress-mixed-fixed1500.hdr", CLOSED, "-o", table)

@@ -293,6 +293,8 @@ def _clean() -> int:
 def nodetool(node: Node, *words: str) -> Iterator[subprocess.Popen[bytes]]:
     """Run `nodetool` beside the block, on the cores of the nodes; wait for its end after it.
 
+    If the block fails, nodetool is ended, and what it asked a node for may go on there.
+
     Raises
     ------
     InputError
@@ -305,11 +307,13 @@ def nodetool(node: Node, *words: str) -> Iterator[subprocess.Popen[bytes]]:
     asked = [packages.java_of_tools(), *OPENED, *properties, *tool]
     with log.open("wb") as output:
         started = subprocess.Popen([*asked, *words], stdout=output, stderr=subprocess.STDOUT)  # noqa: S603  # ours
-    os.sched_setaffinity(started.pid, node_cores())
     try:
+        os.sched_setaffinity(started.pid, node_cores())
         yield started
         if started.wait(_MAINTENANCE_S):
             raise InputError(f"nodetool {words[0]} failed; the last lines of its output:\n{_last_lines([log])}")
+    except subprocess.TimeoutExpired:
+        raise InputError(f"nodetool {words[0]} took more than {_MAINTENANCE_S:g} s: end the lab and repeat") from None
     finally:
         started.kill()
         started.wait()

@@ -191,10 +191,14 @@ def compiler_s(process: Process) -> float:
 
 
 def move(process: Process, where: Collection[int]) -> None:
-    """Let all threads of a process run on some cores only."""
-    for thread in _threads(process):
-        with suppress(OSError):
-            os.sched_setaffinity(int(thread.name), where)
+    """Let all threads of a process run on some cores only, those too that begin meanwhile."""
+    moved, left = set[str](), {each.name for each in _threads(process)}
+    while left:
+        for name in left:
+            with suppress(OSError):  # it has ended meanwhile
+                os.sched_setaffinity(int(name), where)
+        moved |= left
+        left = {each.name for each in _threads(process)} - moved
 
 
 def all_cores() -> frozenset[int]:

@@ -257,7 +257,7 @@ def write_plot(frame: pd.DataFrame, name: str, path: Path, statistic: str | None
 
 
 def plot(frame: pd.DataFrame, name: str, statistic: str | None = None, page: bool = True) -> go.Figure:
-    """Return the figure: a line for each layout and request class, named by the columns that differ.
+    """Return the figure: a line for each layout, request class and verdict of the audit, named by what differs.
 
     Parameters
     ----------
@@ -278,7 +278,8 @@ def plot(frame: pd.DataFrame, name: str, statistic: str | None = None, page: boo
     column, columns = STATISTICS[chosen], [*LAYOUT, "read_fraction", "request_class"]
     own = frame[columns].astype(str)
     own = own.loc[:, own.nunique() > 1]
-    series = [", ".join(f"{key} {value}" for key, value in row.items()) for row in own.to_dict("records")]
+    rows = own.to_dict("records") or [{}] * len(frame)  # without any column there are no records
+    series = [", ".join(f"{key} {value}" for key, value in row.items()) for row in rows]
     frame = frame.assign(series=series, audit=[_verdict_on(each) for each in audit_load_tests(frame).rows])
     shown = frame[frame["throughput_tps"].notna() & frame[column].notna()]
     if shown.empty:

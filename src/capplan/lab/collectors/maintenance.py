@@ -28,12 +28,14 @@ from capplan.lab.collectors.cassandra import (
     Operation,
     RunningCluster,
     Table,
+    check_level,
     cluster_of,
     running_lab,
 )
 from capplan.lab.collectors.collector import Collected, Progress, Settings
 from capplan.lab.collectors.cql import CqlTarget
-from capplan.lab.collectors.load import Run, Sample, figure, mean_row, pause, rounded
+from capplan.lab.collectors.load import Run, Sample, figure, idle_cores, mean_row, pause, rounded
+from capplan.lab.packages import java_of_tools
 from capplan.lab.processes import cpu_s
 from capplan.lab.state import State
 from capplan.models.errors import InputError
@@ -83,12 +85,14 @@ class _Lab:
     progress: Progress
     operation: Operation
     rows: list[LoadTestRow] = field(default_factory=list)
+    warm: list[str] = field(default_factory=list)
 
     async def capacity_per_s(self) -> float:
         """Warm up, and return the throughput of the most clients."""
         asked = self.settings
         self.progress("warming up until the speed is steady", 0, 1)
-        await self.target.warmed_up(max(asked.clients), asked.requests, asked.warm_up_s)
+        warm = await self.target.warmed_up(max(asked.clients), asked.requests, asked.warm_up_s)
+        self.warm.append(warm.sentence)
         most = await self.target.sampled(max(asked.clients), None, asked.duration_s, asked.requests, 0)
         return most.throughput_per_s
 
@@ -98,9 +102,11 @@ class _Lab:
         asked, seed = self.settings, self.settings.seed + len(self.rows)
         sample = await self.target.sampled(None, rate_per_s, seconds or asked.duration_s, asked.requests, seed)
         name = f"{self.name}-{which}-open-{rate_per_s:.0f}-{repeat}"
-        its = Load(self.operation, asked.level, asked.row_bytes, None, rate_per_s)
+        its = Load(self.operation, asked.level, asked.row_bytes, None, rate_per_s, rtt_ms=1000 * self.state.rtt_s)
         cells = {**self.cluster.row(its), "gc": self.cluster.pauses(sample)}
-        self.rows.append(Run(name, None, rate_per_s, repeat, self.target.answered(sample)).row(cells, [which]))
+        self.rows.append(
+            Run(name, None, rate_per_s, repeat, self.target.answered(sample)).row(cells, [which, *self.warm])
+        )
         return sample
 
 
@@ -109,6 +115,7 @@ def _loaded(
     name: str, operation: Operation, settings: Settings, progress: Progress, away: str | None = None
 ) -> Iterator[_Lab]:
     """Connect to the lab, but for a node that will be away."""
+    check_level(settings.level, operation)
     lab = running_lab()
     if not lab.layout.release.virtual_tables:
         raise InputError(f"Cassandra {lab.layout.version} does not say what it works on: use 'capplan lab up'")
@@ -172,22 +179,22 @@ def collect_repair(settings: Settings, progress: Progress) -> Collected:
     Raises
     ------
     InputError
-        If no lab runs, or its rows have one replica.
+        If no lab runs, or its nodes do not hold all rows.
     """
-    if running_lab().layout.rf < 2:
-        raise InputError("a repair compares replicas, and this lab has one: use 'capplan lab up --cass-nodes 2'")
+    _check_replicas()
     return load.run(_by_nodetool("repair", "ValidationExecutor", ("repair", "-full"), settings, progress))
 
 
 async def _by_nodetool(
     name: str, pool: str, words: tuple[str, ...], settings: Settings, progress: Progress
 ) -> Collected:
+    java_of_tools()  # before anything is written
     with ExitStack() as opened:
         lab = opened.enter_context(_loaded(name, "read", settings, progress))
         layout, pools = lab.state.layout, _Pools(lab.state, opened)
         progress(f"writing {_mib(name):.0f} MiB", 0, 1)
         table = Table(_TABLE, _ROW_BYTES, _ROWS[name], _OPTIONS)
-        lab.client.create(table.creation)
+        lab.client.create(f"DROP TABLE IF EXISTS {_TABLE}", table.creation)
         table.fill(lab.client, "ALL", settings.seed)
         for node in layout.nodes:
             with nodetool(node, "flush", KEYSPACE):
@@ -199,8 +206,8 @@ async def _by_nodetool(
                 pools.until(pool, True, _BEGINS_S, lambda: process.poll() is not None)
                 yield process
 
-        copies = layout.rf * layout.dcs if name == "repair" else layout.rf / layout.cass_nodes
-        alone = [_alone(lab, working) for _ in range(settings.repeats + 1)][1:]  # Java compiles the first
+        copies = layout.rf if name == "repair" else layout.rf / layout.cass_nodes
+        alone = [await _alone(lab, working) for _ in range(settings.repeats + 1)][1:]  # Java compiles the first
         return await _compared(lab, working, await lab.capacity_per_s(), alone, copies)
 
 
@@ -209,14 +216,15 @@ def _mib(name: str) -> float:
     return _ROW_BYTES * _ROWS[name] / 2**20
 
 
-def _alone(lab: _Lab, working: Callable[[], AbstractContextManager[Popen[bytes]]]) -> tuple[float, float]:
-    """Return the CPU time of the nodes and the time of the work without load."""
+async def _alone(lab: _Lab, working: Callable[[], AbstractContextManager[Popen[bytes]]]) -> tuple[float, float]:
+    """Return the CPU time of the nodes beyond idling, and the time of the work with nodetool, without load."""
     lab.progress(f"{lab.name} without load", 0, 1)
-    nodes = lab.cluster.servers.nodes
+    nodes, idle = lab.cluster.servers.nodes, await idle_cores(lab.cluster.servers)
     before, began = sum(map(cpu_s, nodes)), time.perf_counter()
     with working():
         pass
-    return sum(map(cpu_s, nodes)) - before, time.perf_counter() - began
+    took_s = time.perf_counter() - began
+    return sum(map(cpu_s, nodes)) - before - idle * took_s, took_s
 
 
 async def _compared(
@@ -241,7 +249,9 @@ async def _compared(
     what = f"{amount:.0f} MiB of rows of {_ROW_BYTES:,} B, not compressed"
     part = figure(lab.name, "cassandra", lab.name, component="nodes", **_cells(lab, what))
     cpu = mean_row(part, [each[0] / amount for each in alone], quantity="cpu_time", note="per MiB, without load")
-    took = mean_row(part, [each[1] for each in alone], quantity="latency", note="of the whole work, without load")
+    took = mean_row(
+        part, [each[1] for each in alone], quantity="latency", note="of the whole work and of nodetool, without load"
+    )
     remarks = [f"{lab.name} ended before the run did: {', '.join(map(str, short))}"] if short else []
     return Collected(tuple(lab.rows), (cpu, took), remarks=tuple(remarks))
 
@@ -261,12 +271,19 @@ def collect_hints(settings: Settings, progress: Progress) -> Collected:
     Raises
     ------
     InputError
-        If no lab runs, or writes cannot be answered without a node.
+        If no lab runs, its nodes do not hold all rows, or writes cannot be answered without a node.
     """
-    lab = running_lab()
-    if lab.layout.rf < 2:
-        raise InputError("a replica must be left without a node: use 'capplan lab up --cass-nodes 2'")
+    _check_replicas()
     return load.run(_hints(settings, progress))
+
+
+def _check_replicas() -> None:
+    layout = running_lab().layout
+    if layout.dcs > 1 or not 1 < layout.rf == layout.cass_nodes:
+        raise InputError(
+            "each of several nodes of one data centre must hold all rows, so that the work is known: "
+            "use 'capplan lab up --cass-nodes 2 --rf 2'"
+        )
 
 
 async def _hints(settings: Settings, progress: Progress) -> Collected:
@@ -281,8 +298,11 @@ async def _hints(settings: Settings, progress: Progress) -> Collected:
     part = figure("hints", "cassandra", "hints", component="nodes", **_cells(lab, what))
     speed = [each.writes / each.took_s for each in replays]
     row = mean_row(part, speed, quantity="throughput", unit="1/s", note="hints replayed per second, under load")
-    early = any(each.ended_early for each in replays)
-    return Collected(tuple(lab.rows), (row,), remarks=("hints were replayed before the last run ended",) * early)
+    if any(each.ended_early for each in replays):
+        return Collected(
+            tuple(lab.rows), remarks=("hints were replayed before the last run ended: ask for shorter runs",)
+        )
+    return Collected(tuple(lab.rows), (row,))
 
 
 class _Replay(NamedTuple):

@@ -261,7 +261,9 @@ def _shared_work(
     A write to a replica that no client waits for joins others in a batch: measured, it adds little.
     """
     others, level = _nodes_in_use(scenario, operation) - 1, scenario.levels()[operation]
-    exchanges = sum(share * cluster.taking_part(dc, level, "read") for dc, share in shares.items()) - 1
+    exchanges = sum(
+        share * (cluster.taking_part(dc, level, "read") - cluster.own_share(dc)) for dc, share in shares.items()
+    )
     woken_s = values["wake_s"] + values["exchange_s"] * max(exchanges, 0.0)
     work_s = woken_s / np.sqrt(values.get(UNDER_WAY, _USUALLY_UNDER_WAY)) + values["neighbour_s"] * others
     if not np.any(np.asarray(work_s) > 0):
