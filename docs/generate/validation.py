@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 from plotly.utils import PlotlyJSONEncoder
 
@@ -73,9 +74,23 @@ def contents() -> dict[Path, Any]:
     return {figure_path(name): content(drawn) for name, drawn in figures(reports()).items()}
 
 
+def plain(figure: go.Figure) -> Any:
+    """Return a figure as JSON types, its columns as lists."""
+    return json.loads(json.dumps(figure.to_plotly_json(), cls=PlotlyJSONEncoder), object_hook=_column)
+
+
+def _column(found: dict[str, Any]) -> Any:
+    """Return a column that plotly has packed as a list; anything else as it is."""
+    if "bdata" not in found:
+        return found
+    values = np.frombuffer(base64.b64decode(found["bdata"]), found["dtype"])
+    shape = [int(each) for each in found.get("shape", str(len(values))).split(",")]
+    return values.reshape(shape).tolist()
+
+
 def content(figure: go.Figure) -> Any:
     """Return what a figure shows, whatever the version of plotly that draws it."""
-    whole: dict[str, Any] = json.loads(json.dumps(figure.to_plotly_json(), cls=PlotlyJSONEncoder))
+    whole: dict[str, Any] = plain(figure)
     whole["layout"].pop("template", None)
     return whole
 
@@ -118,7 +133,7 @@ def draw(drawn: list[str]) -> None:
         tab.set_content("<!doctype html><html><body></body></html>")
         tab.add_script_tag(content=get_plotlyjs())
         for name in drawn:
-            svg = tab.evaluate(DRAW, [content(made[name]), WIDTH])
+            svg = tab.evaluate(DRAW, [plain(made[name]), WIDTH])
             carried = base64.b64encode(zlib.compress(json.dumps(content(made[name])).encode(), 9)).decode()
             text = svg.replace(">", f"><!-- content {carried} -->", 1)
             figure_path(name).write_text(text + "\n", encoding="utf-8", newline="\n")
