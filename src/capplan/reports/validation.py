@@ -181,7 +181,7 @@ BEYOND = 3.0
 """Ratio at the edge of a figure; what lies beyond is drawn there."""
 PANEL_PIXELS, ENTRY_PIXELS = 320, 21
 PANELS = {"1/s": "rates, per second", "s": "times, ms"}
-MISSED = "missed by its band"
+MISSED = "missed"
 
 
 def figures(reports: Sequence[Validation]) -> dict[str, go.Figure]:
@@ -218,10 +218,10 @@ def predicted_over_documented(report: Validation) -> go.Figure | None:
         **{"log_x": True, "log_y": True, "hover_name": "figure", "color_discrete_sequence": COLOURS},
         range_y=[0.95 / BEYOND, 1.05 * BEYOND],
     )
-    figure.update_xaxes(matches=None, showticklabels=True, tickangle=0)
+    figure.update_xaxes(matches=None, showticklabels=True, tickangle=0, nticks=4)  # which fit on a telephone
     figure.for_each_annotation(lambda each: each.update(text=each.text.partition("=")[2]))
     figure.add_hrect(y0=1 - CLOSE, y1=1 + CLOSE, fillcolor="black", opacity=0.09, line_width=0)
-    text = wrapped(f"Bars: 90 % bands. Shaded: within {share(CLOSE)} of the documented figure.")
+    text = wrapped(f"Bars: 90 % bands, held or missed. Shaded: within {share(CLOSE)} of the documented figure.")
     inner, entries = PANEL_PIXELS * shown["unit"].nunique(), ENTRY_PIXELS * len(figure.data)
     legend = {"orientation": "v", "x": 0, "y": -60 / inner, "yanchor": "top", "title": None}
     title = f"{report.system}: left-out figures"
