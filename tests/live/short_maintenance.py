@@ -1,4 +1,4 @@
-"""Compaction, repair and hints with a small table and a short loss: COLLECTOR FOLDER."""
+"""A collector of maintenance with a small table and a short loss: COLLECTOR FOLDER."""
 
 import sys
 from pathlib import Path

@@ -34,7 +34,7 @@ from capplan.lab.collectors.cassandra import (
 )
 from capplan.lab.collectors.collector import Collected, Progress, Settings
 from capplan.lab.collectors.cql import CqlTarget
-from capplan.lab.collectors.load import Run, Sample, figure, idle_cores, mean_row, pause, rounded
+from capplan.lab.collectors.load import Run, Sample, figure, mean_row, pause, rounded
 from capplan.lab.packages import java_of_tools
 from capplan.lab.processes import cpu_s
 from capplan.lab.state import State
@@ -207,7 +207,7 @@ async def _by_nodetool(
                 yield process
 
         copies = layout.rf if name == "repair" else layout.rf / layout.cass_nodes
-        alone = [await _alone(lab, working) for _ in range(settings.repeats + 1)][1:]  # Java compiles the first
+        alone = [_alone(lab, working) for _ in range(settings.repeats + 1)][1:]  # Java compiles the first
         return await _compared(lab, working, await lab.capacity_per_s(), alone, copies)
 
 
@@ -216,15 +216,14 @@ def _mib(name: str) -> float:
     return _ROW_BYTES * _ROWS[name] / 2**20
 
 
-async def _alone(lab: _Lab, working: Callable[[], AbstractContextManager[Popen[bytes]]]) -> tuple[float, float]:
-    """Return the CPU time of the nodes beyond idling, and the time of the work with nodetool, without load."""
+def _alone(lab: _Lab, working: Callable[[], AbstractContextManager[Popen[bytes]]]) -> tuple[float, float]:
+    """Return the CPU time of the nodes, idling included, and the time of the work with nodetool, without load."""
     lab.progress(f"{lab.name} without load", 0, 1)
-    nodes, idle = lab.cluster.servers.nodes, await idle_cores(lab.cluster.servers)
+    nodes = lab.cluster.servers.nodes
     before, began = sum(map(cpu_s, nodes)), time.perf_counter()
     with working():
         pass
-    took_s = time.perf_counter() - began
-    return sum(map(cpu_s, nodes)) - before - idle * took_s, took_s
+    return sum(map(cpu_s, nodes)) - before, time.perf_counter() - began
 
 
 async def _compared(
