@@ -72,7 +72,7 @@ WINDOWS, WINDOW_S = 4, 5.0
 _SHORTEST_WINDOW_S = 0.5
 _RANGE = 0.10  # of their mean, between the slowest and the fastest
 _TREND = 0.05  # of their mean, between the halves
-_COMPILING = 0.06  # cores, in each window
+_COMPILING = 0.06  # cores, in each window: two warm nodes compile again with up to 0.055
 _IDLE_S = 1.5
 _PAUSE_S = 0.3  # between runs, so that leftovers of one do not affect the next
 

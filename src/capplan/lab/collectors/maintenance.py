@@ -74,6 +74,10 @@ class _Lab:
         Receives what is done.
     operation : str
         What the requests do.
+    rows : list of LoadTestRow
+        The runs so far.
+    warm : list of str
+        What the warm-up said.
     """
 
     name: str
@@ -132,7 +136,7 @@ def _loaded(
 
 
 class _Pools:
-    """What thread pools of nodes are doing."""
+    """The thread pools of the nodes, as Cassandra's virtual tables count their tasks."""
 
     def __init__(self, lab: State, opened: ExitStack, without: str = "") -> None:
         asked = [each for each in lab.layout.nodes if each.name != without]
