@@ -257,7 +257,7 @@ def write_plot(frame: pd.DataFrame, name: str, path: Path, statistic: str | None
 
 
 def plot(frame: pd.DataFrame, name: str, statistic: str | None = None, page: bool = True) -> go.Figure:
-    """Return the figure: a line for each layout, request class and verdict of the audit, named by what differs.
+    """Return the figure: a line for each layout and request class, named by what differs.
 
     Parameters
     ----------
@@ -285,15 +285,17 @@ def plot(frame: pd.DataFrame, name: str, statistic: str | None = None, page: boo
     if shown.empty:
         raise InputError(f"{name} has no row with throughput_tps and {column}: give --statistic one that it has")
     shown = shown.sort_values(["offered_tps", "clients", "throughput_tps"])
-    marks = {"color": "series", "symbol": "audit", "symbol_map": _SYMBOLS, "markers": True, "log_y": True}
-    beside = {"hover_name": "run_id", "hover_data": ["clients", "offered_tps"], "color_discrete_sequence": look.COLOURS}
+    marks = {"color": "series", "markers": True, "log_y": True, "color_discrete_sequence": look.COLOURS}
+    beside = {"hover_name": "run_id", "hover_data": ["clients", "offered_tps", "audit"]}
     figure = px.line(shown, x="throughput_tps", y=column, **marks, **beside)
+    figure.for_each_trace(lambda each: each.update(marker_symbol=[_SYMBOLS[row[-1]] for row in each.customdata]))
     unit = "longest" if chosen == "max" else chosen
     figure.update_xaxes(title_text="completed requests per second", **look.RATE_AXIS)
-    figure.update_yaxes(**look.latency_axis(f"{unit} latency, ms"))
-    legend = {"title": None, "yanchor": "top", "y": -_BOTTOM_PIXELS / _PANEL_PIXELS}
+    figure.update_yaxes(title_text=f"{unit} latency, ms")
+    legend = {"title": None, "x": 0, "yanchor": "top", "y": -_BOTTOM_PIXELS / _PANEL_PIXELS}
+    text = look.wrapped("Open circles: more offered than carried. Crosses: refused by the audit.")
     below = _BOTTOM_PIXELS + _LEGEND_PIXELS * len(figure.data)
-    look.frame(figure, f"{name}: load tests", (), _PANEL_PIXELS, page, below=below, margin_l=64, legend=legend)
+    look.frame(figure, f"{name}: load tests", text, _PANEL_PIXELS, page, below=below, margin_l=64, legend=legend)
     return figure
 
 
