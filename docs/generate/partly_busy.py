@@ -38,11 +38,7 @@ ROWS, FEWEST = 10, 4
 LOW, HIGH = 0.1, 0.4  # of the ceiling
 FALLS, FULL, NOISE = (2.0, 4.5), (0.9, 1.0), 0.05
 WRONG = 1.1
-LAB, LAB_LAYOUTS, LAB_CLIENTS = (
-    RESULT.parents[1] / "live" / "measured.csv",
-    ("1-read-local_one-100b", "1-write-local_one-100b"),
-    32,
-)
+LAB, LAB_LAYOUTS, LAB_CLIENTS = RESULT.parents[1] / "live", ("1-read-local_one-100b", "1-write-local_one-100b"), 32
 DAYS, HOURS = range(500, 540), 24
 QUIET, BUSY, BUSIEST_HOUR = 0.2, 0.5, 16  # loads of a day, of the ceiling
 COLUMNS = {
@@ -147,13 +143,13 @@ def _times(cpu: float | None, factor: float | None) -> float | None:
 
 def on_the_lab() -> Iterator[dict[str, Any]]:
     """Yield the throughput of 32 clients on one node of a lab, predicted from runs at up to 40 % of it."""
-    frame, system = LOAD_TESTS.read(LAB), table_system("cassandra")
+    small, large = ([*LOAD_TESTS.rows(LOAD_TESTS.read(LAB / name))] for name in ("small.csv", "measured.csv"))
+    system = table_system("cassandra")
     for name in LAB_LAYOUTS:
-        own = frame[frame.run_id.str.startswith(f"{name}-")].reset_index(drop=True)
-        rows = list(LOAD_TESTS.rows(own))
-        full = [row for row in rows if row.clients == LAB_CLIENTS]
+        full = [row for row in large if str(row.run_id).startswith(f"{name}-closed-{LAB_CLIENTS}-")]
         measured_per_s = float(np.median([row.throughput_tps or 0.0 for row in full]))
-        kept = [row for row in rows if (row.throughput_tps or 0.0) <= HIGH * measured_per_s]
+        low = [row for row in small if str(row.run_id).startswith(f"small-{name}-")]
+        kept = [row for row in low if (row.throughput_tps or 0.0) <= HIGH * measured_per_s]
         record: dict[str, Any] = {"layout": name, "rows": len(kept), "measured": round(measured_per_s)}
         for kind, factor in list(KINDS.items())[:2]:
             fitted = fit_table(

@@ -108,7 +108,9 @@ def _latte(program: str, cluster: RunningCluster, load: Load) -> LoadTestRow:
         before = os.sched_getaffinity(0)
         try:
             os.sched_setaffinity(0, before if own is None else {own})  # which latte inherits
-            done = subprocess.run(words, capture_output=True, text=True, check=False)  # noqa: S603  # the user's
+            done = subprocess.run(  # noqa: S603  # the user's; it writes a log where it runs
+                words, capture_output=True, text=True, check=False, cwd=name
+            )
         finally:
             os.sched_setaffinity(0, before)
         if done.returncode:
