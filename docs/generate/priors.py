@@ -24,7 +24,7 @@ from capplan.calibration.fit.posterior import Maximum, maximum, problem, start_o
 from capplan.calibration.fit.refits import folds
 from capplan.calibration.fit.stages import Stages, digest
 from capplan.calibration.validation.backtest import left_out
-from capplan.calibration.validation.moved_priors import PATTERNS, displaced, nearness, sign_patterns
+from capplan.calibration.validation.nearness import nearness
 from capplan.layout.fitted_file import Fitted, rounded
 from capplan.layout.observations import LoadTest
 from capplan.layout.system import System
@@ -37,6 +37,7 @@ from capplan.systems.registry import documented_names, system
 REFERENCE = Path(__file__).resolve().parents[1] / "reference"
 KEPT, PAGE = REFERENCE / "priors.json", REFERENCE / "priors.md"
 SEED = 1
+PATTERNS = 2  # sign patterns; each also runs with all signs reversed
 WORKERS = 2
 WIDTH = 120
 TEXT = """# What the fits owe to their priors
@@ -75,6 +76,30 @@ A small move says that the figures decide; a large one, that the median does. Le
 Bands of predictions contain the spread of
 the posterior, and with it what the priors leave open around their medians.
 """
+
+
+def displaced(parameters: Sequence[Parameter], signs: Sequence[int]) -> tuple[Parameter, ...]:
+    """Return the parameters with each free prior median moved up or down by its standard deviation.
+
+    Parameters
+    ----------
+    parameters : sequence of Parameter
+        The parameters.
+    signs : sequence of int (free,)
+        1: up; -1: down; 0: not moved.
+    """
+    remaining = iter(signs)
+    return tuple(
+        replace(each, value=each.value * float(np.exp(next(remaining) * each.log_sd))) if each.free else each
+        for each in parameters
+    )
+
+
+def sign_patterns(parameters: Sequence[Parameter], seed: int) -> list[list[int]]:
+    """Return no move, then `PATTERNS` random patterns of signs, each followed by its reverse."""
+    free = sum(parameter.free for parameter in parameters)
+    drawn = np.random.default_rng(seed).choice([-1, 1], (PATTERNS, free))
+    return [[0] * free, *(row.tolist() for pattern in drawn for row in (pattern, -pattern))]
 
 
 def scored(system: System[Any], fitted: Fitted) -> dict[str, float]:

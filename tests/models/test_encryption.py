@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,7 @@ def cluster(*nodes: int, rf: int) -> Cluster:
 def added(where: Cluster, level: str, operation: str, links: Exchanges) -> dict[str, float]:
     """Core seconds that encryption adds to a statement, by data centre."""
     total: Counter[str] = Counter()
-    for costs, sign in ((PLAIN.with_links(links), 1), (PLAIN, -1)):
+    for costs, sign in ((replace(PLAIN, links={operation: links}), 1), (PLAIN, -1)):
         flow, traffic = statement(where, costs, 0, level, operation), Open(1.0, {"ask": 1.0})
         network = Network("small", stations(where), (RequestClass("ask", flow),), traffic, pools=pools(where))
         for name, work in Analysis(network).demands.items():
@@ -138,7 +139,7 @@ def test_encryption_never_makes_an_answer_faster(scenario: Scenario) -> None:
     def times(encryption: str | None) -> list[float]:
         asked = changed(scenario, encryption=encryption)
         analysis = Analysis(its.network(asked, {**defaults(its.parameters), **COSTS}, 1.0))
-        return [float(time.flat[0]) for at in (0.0, rate) for time, _ in analysis.response_at(np.array([at])).values()]
+        return [float(time.flat[0]) for at in (0.0, rate) for time, *_ in analysis.response_at(np.array([at])).values()]
 
     for encryption in _there(scenario):
         for with_it, without in zip(times(encryption), times(None), strict=True):

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from capplan.calibration.validation.backtest import IntervalEstimate, LeftOut
-from capplan.calibration.validation.moved_priors import Nearness
+from capplan.calibration.validation.nearness import Nearness
 from capplan.calibration.validation.validation import MODEL, Compared, Validation, coverage, own_score, scores
 from capplan.layout.fitted_file import Posterior
 

@@ -9,17 +9,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from capplan.calibration.validation.moved_priors import (
-    Nearness,
-    displaced,
-    nearness,
-    sign_patterns,
-)
+from capplan.calibration.validation.nearness import Nearness, nearness
 from capplan.models.language.parameter import Parameter
 from capplan.systems.registry import system
 
 SCRIPT = runpy.run_path(str(Path(__file__).parents[3] / "docs" / "generate" / "priors.py"))
-refitted_from, scored = SCRIPT["refitted_from"], SCRIPT["scored"]
+displaced, refitted_from, scored, sign_patterns = (
+    SCRIPT[name] for name in ("displaced", "refitted_from", "scored", "sign_patterns")
+)
 VCIDER = system("vcider")
 FITTED = VCIDER.fitted()
 PARAMETERS = (

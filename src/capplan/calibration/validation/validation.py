@@ -17,7 +17,7 @@ from capplan.calibration.fit.refits import figures as figures_of
 from capplan.calibration.fit.refits import refits_of, refitted
 from capplan.calibration.fit.stages import Progress, Stages, digest, refit_code
 from capplan.calibration.validation.backtest import LeftOut, left_out
-from capplan.calibration.validation.moved_priors import Nearness, nearness
+from capplan.calibration.validation.nearness import Nearness, nearness
 from capplan.evidence.table import Evidence
 from capplan.layout.fitted_file import Fitted, FittedFigure, Posterior
 from capplan.layout.observations import Goal, Observations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from capplan.models.cassandra.consistency import Need, check_level, need
 from capplan.models.cassandra.encryption import MESSAGES, Exchanges
@@ -78,10 +78,6 @@ class Costs:
         """Return the cost at one node of a message to another node and its answer, encryption included."""
         encryption = self.links.get(operation, Exchanges()).internode
         return MESSAGES * self.message + (0.0 if encryption is None else encryption)
-
-    def with_links(self, exchanges: Exchanges) -> Costs:
-        """Add the costs of encrypted links per exchange, the same for reads and writes; seconds."""
-        return replace(self, links={"read": exchanges, "write": exchanges})
 
 
 @dataclass(frozen=True)

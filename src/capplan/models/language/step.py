@@ -14,18 +14,16 @@ in vain (a join, a countdown latch, the request itself) is dropped as well. Bran
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from operator import attrgetter
 from typing import Annotated, Any, Literal
 
-import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from capplan.models.errors import InputError
 from capplan.models.language.construct import LANGUAGE, Construct, Name, StepName
-from capplan.models.language.distribution import Distribution, check_probabilities, scaled
-from capplan.models.language.units import AtLeastOne, Count, Number, Probability, Seconds
+from capplan.models.language.distribution import Distribution, check_probabilities
+from capplan.models.language.units import AtLeastOne, Count, Probability, Seconds
 
 
 @dataclass(frozen=True, config=LANGUAGE)
@@ -476,38 +474,6 @@ Step = Annotated[
     | If,
     Field(discriminator="kind"),
 ]
-
-
-def split_visit(visit: Visit, stretch_share: Number) -> Step:
-    """Split the service of a visit into a share that stretches with load and a rest that doesn't.
-
-    Load stretches what needs the server: cores, in most services. Waits for disks, locks and other machines take as
-    long as ever. Which share they have, unloaded measurements cannot tell.
-
-    Parameters
-    ----------
-    visit : Visit
-        A visit whose demand is the whole service time without load.
-    stretch_share : number or array (draws,)
-        Share of the service that needs the server, from 0 to 1.
-
-    Returns
-    -------
-    Step
-        A visit with that share of the demand and then a delay with the rest, named `NAME (no server)`; each draws its
-        own random number. The visit itself for a share of 1.
-
-    Raises
-    ------
-    InputError
-        If the share is not between 0 and 1.
-    """
-    if not np.all((np.asarray(stretch_share) >= 0) & (np.asarray(stretch_share) <= 1)):
-        raise InputError(f"stretch_share = {stretch_share} of a visit is no share: give a number from 0 to 1")
-    if np.all(np.equal(stretch_share, 1)):
-        return visit
-    rest = Delay(scaled(visit.demand, 1 - stretch_share), f"{visit.name} (no server)" if visit.name else "")
-    return Sequence((replace(visit, demand=scaled(visit.demand, stretch_share)), rest))
 
 
 def children(step: Step) -> tuple[Step, ...]:
