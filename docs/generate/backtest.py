@@ -15,7 +15,10 @@ from pathlib import Path
 from statistics import median
 
 import pandas as pd
+from decisions import page as decisions
+from live_again import live_again
 from partly_busy import tables as partly_busy
+from skill import page as skill
 from synthetic_page import synthetic
 
 from capplan.calibration.tables.backtest import Backtest, backtest
@@ -184,12 +187,23 @@ def text() -> str:
     filled = TEMPLATE.read_text(encoding="utf-8")
     filled = (
         filled.replace("{{bias}}", bias(found))
+        .replace("{{skill}}", skill(by_table(found)))
         .replace("{{all}}", overview(found, rows))
         .replace("{{kinds}}", "\n\n".join(parts))
+        .replace("{{decisions}}", decisions(TABLES))
+        .replace("{{live}}", live_again())
     )
     for place, table in partly_busy().items():
         filled = filled.replace(place, table)
     return filled.replace("{{synthetic}}", synthetic())
+
+
+def by_table(found: Mapping[str, Sequence[tuple[Split, Backtest]]]) -> dict[str, list[BacktestRow]]:
+    """Return all scored figures by table."""
+    rows: dict[str, list[BacktestRow]] = {}
+    for split, one in (each for splits in found.values() for each in splits):
+        rows.setdefault(split.table, []).extend(one.rows)
+    return rows
 
 
 def bias(found: Mapping[str, Sequence[tuple[Split, Backtest]]]) -> str:

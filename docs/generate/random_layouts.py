@@ -15,11 +15,11 @@ from capplan.models.language.distribution import Deterministic, Distribution, Er
 from capplan.models.language.network import Network
 from capplan.models.language.station import Assignment, Pool, Station
 from capplan.models.language.step import Acquire, Delay, FanOut, Pick, ReplicaSet, Sequence, Step, Visit
-from capplan.models.language.traffic import Closed, Open, RequestClass, Throttled, Traffic
+from capplan.models.language.traffic import Bursty, Closed, Open, Poisson, RequestClass, Throttled, Traffic
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.closed_clients import solve_clients
 from capplan.models.solver.known_errors import CONDITIONS, MEAN, P99, KnownError, known_errors
-from capplan.models.solver.operating_point import MAX_DROP_RATE, capacity_per_s, solve
+from capplan.models.solver.operating_point import MAX_DROP_RATE, capacity_per_s, peak_ratio, solve
 from capplan.simulator.compiled.engine import simulate
 
 SEED, REQUESTS, WARMUP_S = 15, 60_000, 60.0
@@ -50,12 +50,18 @@ def layout(random: np.random.Generator) -> Network:
         Erlang(1.0, 2),
         Exponential(1.0),
         Hyperexponential((0.8, 0.2), (0.5, 3.0)),
+        Hyperexponential((0.95, 0.05), (0.55, 9.55)),  # SCV 9
     )
-    visit = Visit("node", services[int(random.integers(4))], member="replica")
+    visit = Visit("node", services[int(random.integers(len(services)))], member="replica")
     rf = int(min(nodes, random.choice([1, 2, 3])))
     work: Step = Pick("replica", "node", "random", visit)
     if rf > 1:
-        work = ReplicaSet("replicas", "node", rf, FanOut("replicas", "replica", visit, needed=rf // 2 + 1))
+        work = ReplicaSet(
+            "replicas",
+            "node",
+            rf,
+            FanOut("replicas", "replica", visit, needed=int(random.choice([1, rf // 2 + 1, rf]))),
+        )
     flow: Step = Sequence((Delay(Erlang(float(random.uniform(0.1, 2)), 2)), work))
     stations, pools = [Station("node", cores, discipline, count=nodes, assignment=_assignment(random))], []
     saturation = cores * nodes / rf
@@ -67,7 +73,8 @@ def layout(random: np.random.Generator) -> Network:
         pools.append(Pool("workers", size, int(random.integers(0, size + 1)), count=fronts))
         inside = Sequence((Visit("front", Exponential(demand_s), member="door"), flow))
         flow = Pick("door", "front", "random", Acquire("workers", inside, member="door"))
-    return Network("random", tuple(stations), (RequestClass("job", flow),), Open(1.0, MIX), tuple(pools))
+    arrivals = Bursty(1.5, 0.2, float(random.choice([0.3, 3.0, 30.0]))) if random.integers(3) == 0 else Poisson()
+    return Network("random", tuple(stations), (RequestClass("job", flow),), Open(1.0, MIX, arrivals), tuple(pools))
 
 
 def _assignment(random: np.random.Generator) -> Assignment:
@@ -79,10 +86,10 @@ def open_errors(count: int, seed: int = SEED) -> Iterator[Errors]:
     random = np.random.default_rng(seed)
     for number in range(count):
         plain, share = layout(random), float(random.choice(SHARES))
-        rate = share * float(capacity_per_s(Analysis(plain), MAX_DROP_RATE)[0])
+        rate = share * float((capacity_per_s(Analysis(plain), MAX_DROP_RATE) / peak_ratio(Analysis(plain)))[0])
         point = solve(Analysis(plain), rate)
         solved = float(point.response_s("job")[0]), float(point.quantile_s(0.99, "job")[0])
-        errors = _errors(replace(plain, traffic=Open(rate, MIX)), number, rate, solved)
+        errors = _errors(replace(plain, traffic=replace(plain.traffic, rate_per_s=rate)), number, rate, solved)
         yield Errors("open", share, *errors, known_errors(Analysis(plain), share))
 
 
@@ -94,7 +101,7 @@ def client_errors(count: int, seed: int = SEED) -> Iterator[Errors]:
         open_network = Analysis(plain)
         saturation = float(open_network.saturation_per_s[0])
         alone_s = float(open_network.averaged(open_network.unloaded)[0])
-        share, kind = float(random.choice([0.3, 0.5, 0.7, 0.8, 0.9])), str(random.choice(["closed", "throttled"]))
+        share, kind = float(random.choice([0.3, 0.5, 0.7, 0.8, 0.9, 1.2])), str(random.choice(["closed", "throttled"]))
         think_s = alone_s * float(random.choice([0.0, 1.0, 10.0]))
         traffic: Traffic = Throttled(int(3 * saturation * alone_s) + 1, share * saturation, MIX)
         if kind == "closed":

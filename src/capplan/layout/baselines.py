@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from capplan.models.language.units import FloatArray
+from capplan.models.solver.single_station import closed_throughputs_per_s
 
 Baseline = Callable[[FloatArray, FloatArray, float], float]
 """Estimates a capacity or another figure, from measured sizes (layouts,), their figures (layouts,) and the size of the
@@ -83,6 +84,43 @@ def scalability_of_clients(clients: FloatArray, throughput: FloatArray, wanted: 
     scale = clients.max() ** np.arange(3)
     parts, _ = nnls(terms(clients) * throughput[:, None] / scale, np.ones(len(clients)))
     return float(1 / (terms(np.array([wanted])) @ (parts / scale))[0])
+
+
+_UNLOADED_SHARES = (0.1, 0.5, 0.9)  # of the service in the unloaded time, at the starts of a search
+
+
+def mean_values_of_clients(clients: FloatArray, throughput: FloatArray, wanted: float) -> float:
+    """Return the throughput with more clients by mean-value analysis, from three numbers of clients or more.
+
+    Clients spend a fixed time elsewhere and are served at one station. Service time, servers (not necessarily a whole
+    number) and the time elsewhere, think time included, are fitted by least squares of the logarithms.
+
+    References
+    ----------
+    Reiser and Lavenberg (1980), Mean-value analysis of closed multichain queuing networks.
+    """
+    from scipy.optimize import least_squares  # slow to import
+
+    def solved(law: FloatArray, numbers: FloatArray) -> FloatArray:
+        service, servers, elsewhere = np.exp(law)
+        speed = np.minimum(np.arange(1.0, np.ceil(servers) + 1), servers)[None]
+        counts = [int(each) for each in numbers]
+        return np.asarray(closed_throughputs_per_s(np.array([service]), speed, np.array([elsewhere]), counts)[0])
+
+    def errors(law: FloatArray) -> FloatArray:
+        return np.asarray(np.log(solved(law, clients) / throughput))
+
+    unloaded, most = float((clients / throughput).min()), float(clients.max())
+    low, high = np.log([[1e-4 * unloaded, 1.0, 1e-4 * unloaded], [unloaded, most, unloaded]])
+    starts = [
+        [share * unloaded, max(throughput.max() * share * unloaded, 1.0), (1 - share) * unloaded]
+        for share in _UNLOADED_SHARES
+    ]
+    fits = [
+        least_squares(errors, np.clip(np.log(start), low + 1e-9, high - 1e-9), bounds=(low, high)) for start in starts
+    ]
+    best = min(fits, key=lambda fit: fit.cost)
+    return float(solved(best.x, np.array([wanted]))[0])
 
 
 def power_law(sizes: FloatArray, figures: FloatArray, wanted: float) -> float:

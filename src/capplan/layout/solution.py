@@ -58,6 +58,7 @@ def varied(point: OperatingPoint, log_sd: FloatArray | None) -> OperatingPoint:
             weight={name: outer(each, np.broadcast_to(_WEIGHTS, factor.shape)) for name, each in state.weight.items()},
             mean_s={name: outer(each, factor) for name, each in state.mean_s.items()},
             variance_s2={name: outer(each, factor**2) for name, each in state.variance_s2.items()},
+            third_s3={name: outer(each, factor**3) for name, each in state.third_s3.items()},
         )
 
     return replace(point, states=tuple(map(spread, point.states)))

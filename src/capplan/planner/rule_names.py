@@ -12,6 +12,7 @@ RULES = {
     "power_law": "power law",
     "c_plus_r_rf": "c + r x RF",
     "usl": "USL",
+    "mean_values": "MVA",
 }
 """The rules in words, in the order of tables."""
 _STATISTICS = {

@@ -48,7 +48,15 @@ def test_rows_of_a_known_system_are_predicted_within_the_scatter(found: Backtest
 
 def test_every_rule_stands_beside_every_figure_or_says_why_not(found: Backtest) -> None:
     for row in found.rows:
-        assert set(row.baselines) == {"persistence", "linear", "affine", "power_law", "c_plus_r_rf", "usl"}
+        assert set(row.baselines) == {
+            "persistence",
+            "linear",
+            "affine",
+            "power_law",
+            "c_plus_r_rf",
+            "usl",
+            "mean_values",
+        }
         assert {name for name, value in row.baselines.items() if value is None} == set(row.baseline_reasons)
 
 

@@ -34,6 +34,26 @@ def test_the_scalability_law_continues_its_own_curve_and_by_littles_law_the_mean
     assert estimate("usl", wanted, "latency_mean_ms", trained) == NEAR(1e3 * 1024 / usl(1024))
 
 
+def repairmen(clients: int, service_s: float, servers: int, elsewhere_s: float) -> float:
+    """Return the throughput of clients who share some servers: a birth and death process, state by state."""
+    weight, weights = 1.0, [1.0]
+    for inside in range(1, clients + 1):
+        weight *= (clients - inside + 1) / elsewhere_s * service_s / min(inside, servers)
+        weights.append(weight)
+    busy = sum(min(inside, servers) * each for inside, each in enumerate(weights))
+    return busy / sum(weights) / service_s
+
+
+@pytest.mark.parametrize("servers", [1, 6])
+def test_mean_values_continue_the_curve_of_a_shared_station(servers: int) -> None:
+    law = (2e-4, servers, 3e-3)
+    trained = [run(repairmen(each, *law), clients=each) for each in (1, 2, 4, 8, 16, 32, 64)]
+    exact = repairmen(160, *law)
+    assert estimate("mean_values", run(1.0, clients=160), "throughput_tps", trained) == pytest.approx(exact, rel=1e-3)
+    mean = estimate("mean_values", run(1.0, clients=160), "latency_mean_ms", trained)
+    assert mean == pytest.approx(1e3 * 160 / exact, rel=1e-3)
+
+
 def test_no_limit_of_the_scalability_law_is_negative() -> None:
     trained = [run(100 * each**1.3, clients=each) for each in CLIENTS]  # faster than proportional
     largest = max(each.throughput_tps / each.clients for each in trained if each.throughput_tps and each.clients)
@@ -88,6 +108,7 @@ def test_where_no_series_leads_to_a_row_the_load_curve_of_the_nearest_layout_doe
     [
         ("usl", run(1.0, clients=512), "latency_p99_ms"),
         ("usl", replace(run(1.0, clients=512), load_kind="open"), "throughput_tps"),
+        ("mean_values", run(1.0, clients=512), "latency_p99_ms"),
         ("c_plus_r_rf", run(1.0, clients=512), "throughput_tps"),
         ("affine", run(1.0), "throughput_tps"),
         ("persistence", run(1.0, clients=4, request_class="write"), "throughput_tps"),

@@ -7,15 +7,14 @@ import pytest
 from tests.oracles.shortest_queue import mean_response
 
 from capplan.models.errors import InputError
-from capplan.models.language.distribution import Deterministic, Distribution, Erlang, Exponential
+from capplan.models.language.distribution import Distribution, Erlang, Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.station import Assignment, Differs, RateTable, Station
-from capplan.models.language.step import Delay, Pick, Sequence, Visit, split_visit
+from capplan.models.language.step import Pick, Visit
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import OperatingPoint, solve
 from capplan.models.solver.single_station import gigm_mean_wait_kimura_s, mmc
-from capplan.simulator.compiled.engine import simulate
 
 LOADS = (0.3, 0.5, 0.7, 0.8, 0.9)
 
@@ -103,33 +102,3 @@ def test_members_with_lanes_of_another_speed_and_number() -> None:
 def test_several_speeds_depend_on_all_requests_and_need_one_queue() -> None:
     with pytest.raises(InputError, match="assignment 'pooled'"):
         Station("server", 2, rate=RateTable((1.0, 0.5)), assignment="random")
-
-
-def test_a_split_visit_stretches_by_its_share_only() -> None:
-    """At a load of 0.5, M/M/1 doubles the share that needs the server."""
-    step = split_visit(Visit("server", Exponential(1.0), "work"), 0.25)
-    network = Network("split", (Station("server", 1),), (RequestClass("ask", step),), Open(1.0, {"ask": 1.0}))
-    assert solve(Analysis(network), 0.0).response_s("ask") == pytest.approx(1.0)
-    assert solve(Analysis(network), 2.0).response_s("ask") == pytest.approx(0.75 + 2 * 0.25)
-
-
-def test_the_ends_of_a_split() -> None:
-    visit = Visit("server", Deterministic(0.002), "work")
-    assert split_visit(visit, 1.0) is visit
-    assert split_visit(visit, 0.5) == Sequence(
-        (Visit("server", Deterministic(0.001), "work"), Delay(Deterministic(0.001), "work (no server)"))
-    )
-    with pytest.raises(InputError, match="from 0 to 1"):
-        split_visit(visit, 1.5)
-
-
-@pytest.mark.parametrize("assignment", ["random", "round_robin", "least_loaded"])
-@pytest.mark.parametrize("discipline", ["fcfs", "ps"])
-def test_percentiles_against_simulation(assignment: Assignment, discipline: str) -> None:
-    """The 99th percentile within 15 % at half and 80 % of capacity, where a run of 200 000 requests is off by 3 %."""
-    station = Station("server", 8, discipline, assignment=assignment)  # type: ignore[arg-type]  # parametrized as text
-    for load, analytic_s in zip((0.5, 0.8), solved(station, (0.5, 0.8)).quantile_s(0.99, "ask")[:, 0], strict=True):
-        request = RequestClass("ask", Visit("server", Exponential(1.0)))
-        network = Network("lanes", (station,), (request,), Open(8 * load, {"ask": 1.0}))
-        run = simulate(network, 200_000 / (8 * load), seed=4, warmup_s=500.0)
-        assert float(analytic_s) == pytest.approx(run.latency_quantile_s(0.99), rel=0.15)

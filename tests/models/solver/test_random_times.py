@@ -20,10 +20,13 @@ from capplan.models.solver.random_times import (
     kth_of,
     kth_of_n_cdf,
     kth_of_n_mean,
+    kth_of_n_third,
     kth_of_n_variance,
     law_cdf,
     law_quantile,
     mixture,
+    queue_wait,
+    rare_wait,
 )
 
 TIMES = st.builds(
@@ -51,15 +54,52 @@ def sampled(times: list[RandomTime], needed: int, count: int = 200_000) -> tuple
 
 
 @given(TIMES, TIMES)
-def test_sums_add_floors_means_and_variances(one: RandomTime, other: RandomTime) -> None:
+def test_sums_add_floors_and_cumulants(one: RandomTime, other: RandomTime) -> None:
     total = one + other
     assert (total.floor, total.mean) == (one.floor + other.floor, one.mean + other.mean)
-    assert total.variance == one.variance + other.variance
+    assert (total.variance, total.third_s3) == (one.variance + other.variance, one.third_s3 + other.third_s3)
     assert total.total == pytest.approx(one.total + other.total, rel=1e-12)
 
 
-def test_stretching_scales_the_variance_by_the_square() -> None:
-    assert RandomTime(1.0, 2.0, 3.0).stretched(2.0) == RandomTime(2.0, 4.0, 12.0)
+def test_stretching_scales_cumulants_by_their_powers() -> None:
+    assert RandomTime(1.0, 2.0, 3.0, 4.0).stretched(2.0) == RandomTime(2.0, 4.0, 12.0, 32.0)
+
+
+def test_the_wait_in_m_m_m_is_exponential_for_those_who_wait() -> None:
+    wait = queue_wait(0.25 * 3.0, 3.0, 0.5, 1.0)
+    assert wait.variance == pytest.approx(0.25 * 18 - 0.75**2)
+    assert wait.third_s3 == pytest.approx(rare_wait(wait.mean, wait.variance).third_s3)
+
+
+@pytest.mark.parametrize("scv", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("load", [0.2, 0.7, 0.95])
+def test_the_wait_in_m_g_1_has_the_moments_of_takacs(load: float, scv: float) -> None:
+    second, third, fourth = 1 + scv, (1 + scv) * (1 + 2 * scv), (1 + scv) * (1 + 2 * scv) * (1 + 3 * scv)
+    rate = load / (1 - load)
+    first = rate * second / 2
+    square = rate * (second * first + third / 3)
+    cube = rate * (1.5 * second * square + third * first + fourth / 4)
+    wait = queue_wait(first, first / load, 1.0, scv)
+    assert wait.variance == pytest.approx(square - first**2)
+    assert wait.third_s3 == pytest.approx(cube - 3 * first * square + 2 * first**3)
+
+
+@given(TIMES)
+def test_the_third_cumulant_is_that_of_the_law(time: RandomTime) -> None:
+    """Of quantiles at many levels, below which the tail is known to be exponential or lighter."""
+    levels = 1 - np.logspace(0, -14, 20_001)[1:]
+    edges = np.concatenate([[0.0], levels])
+    values = np.asarray(time.quantile((edges[1:] + edges[:-1]) / 2)) - time.total
+    assert float(np.diff(edges) @ values**3) == pytest.approx(float(time.third_s3), rel=0.03)
+
+
+def test_the_third_cumulants_of_known_laws() -> None:
+    assert exponential(3.0).third_s3 == pytest.approx(2 * 27)
+    assert RandomTime(5.0, 2.0, 1.0).third_s3 == pytest.approx(1.0)  # Erlang of four: 2 x 4 x 0.5 cubed
+    wait = rare_wait(0.25 * 3.0, 0.25 * 18 - 0.75**2)  # of a quarter of the requests, 3 s on average
+    assert wait.third_s3 == pytest.approx(0.25 * 6 * 27 - 3 * 0.75 * 0.25 * 18 + 2 * 0.75**3)
+    both = mixture((0.25, 0.75), (exponential(3.0), NOW))
+    assert both.third_s3 == pytest.approx(wait.third_s3)
 
 
 @given(TIMES, st.floats(min_value=0.001, max_value=0.999))
@@ -87,6 +127,7 @@ def test_like_branches_are_the_order_statistics_above_the_floor() -> None:
         assert kth.floor == 4.0
         assert kth.mean == pytest.approx(float(kth_of_n_mean(2.0, 0.5, needed, branches)), rel=1e-12)
         assert kth.variance == pytest.approx(float(kth_of_n_variance(2.0, 0.5, needed, branches)), rel=1e-12)
+        assert kth.third_s3 == pytest.approx(float(kth_of_n_third(2.0, 0.5, needed, branches)), rel=1e-12)
     two_of_three = kth_of([exponential(6.0)] * 3, 2)
     assert two_of_three.mean == pytest.approx(float(kth_of_n_mean_exponential(6.0, 2, 3)), rel=1e-5)
 
@@ -105,6 +146,7 @@ def test_unlike_exponentials_in_closed_form(means_s: list[float]) -> None:
     mean_s = 1 / sum(1 / m for m in means_s)
     assert fastest.total == pytest.approx(mean_s, rel=1e-6)
     assert fastest.variance == pytest.approx(mean_s**2, rel=1e-5)
+    assert fastest.third_s3 == pytest.approx(2 * mean_s**3, rel=1e-4)
 
 
 @pytest.mark.slow
@@ -228,10 +270,11 @@ def test_branches_lie_along_the_last_axis() -> None:
 
 @pytest.mark.parametrize(("k", "n"), [(1, 1), (1, 3), (2, 3), (3, 3), (5, 9), (60, 200), (200, 200)])
 def test_gamma_of_scv_one_is_exponential(k: int, n: int) -> None:
-    variance = sum(1 / i**2 for i in range(n - k + 1, n + 1))
+    variance, third = (sum(factor / i**power for i in range(n - k + 1, n + 1)) for power, factor in ((2, 1), (3, 2)))
     exact = float(kth_of_n_mean_exponential(2.0, k, n))
     assert float(kth_of_n_mean(2.0, 1.0, k, n)) == pytest.approx(exact, abs=1e-8)
     assert float(kth_of_n_variance(2.0, 1.0, k, n)) == pytest.approx(4 * variance, abs=1e-8)
+    assert float(kth_of_n_third(2.0, 1.0, k, n)) == pytest.approx(8 * third, abs=1e-6)
 
 
 @pytest.mark.parametrize("stages", [1, 2, 3, 5])
@@ -256,6 +299,9 @@ def test_any_law_equals_the_area_under_its_tail(scv: float, k: int, n: int) -> N
     second = np.trapezoid(2 * time * tail * time, y) + (0 if scv > 1 else time[0] ** 2)
     assert float(kth_of_n_mean(1.0, scv, k, n)) == pytest.approx(mean, rel=1e-6)
     assert float(kth_of_n_variance(1.0, scv, k, n)) == pytest.approx(second - mean**2, rel=1e-5)
+    cube = np.trapezoid(3 * time**2 * tail * time, y) + (0 if scv > 1 else time[0] ** 3)
+    third = cube - 3 * mean * second + 2 * mean**3
+    assert float(kth_of_n_third(1.0, scv, k, n)) == pytest.approx(third, rel=1e-4, abs=1e-6)
 
 
 def test_deterministic_branches_finish_together_and_small_scv_is_smooth() -> None:
@@ -310,55 +356,74 @@ def test_bad_arguments_are_named_with_their_rule(call: Callable[[], object], mes
 LEVELS = (0.5, 0.9, 0.95, 0.99, 0.999)
 
 
-def below(mixture: GammaMixture, at: FloatArray) -> FloatArray:
-    """Mass below `at` (levels, draws), from the definition."""
-    shape = mixture.mean_s**2 / mixture.variance_s2
-    scaled = at[..., None] * mixture.mean_s / mixture.variance_s2
-    return np.asarray((mixture.weight * special.gammainc(shape, scaled)).sum(axis=-1))
+def later_gammas(weight: FloatArray, start: FloatArray, mean: FloatArray, variance: FloatArray) -> GammaMixture:
+    """Mixture of gamma distributions, each from its start on."""
+    return GammaMixture(weight, start + mean, variance, 2 * variance**2 / mean)
 
 
-@pytest.mark.parametrize("shape", [0.3, 1.0, 7.0, 300.0])
-def test_one_part_is_its_own_quantile(shape: float) -> None:
-    mixture = GammaMixture(np.ones((1, 1)), np.array([[2e-3]]), np.array([[4e-6 / shape]]))
+@pytest.mark.parametrize("start", [0.0, 5e-3])
+@pytest.mark.parametrize("shape", [1.0, 7.0, 300.0])
+def test_one_part_is_its_own_quantile(shape: float, start: float) -> None:
+    one = (np.array([[each]]) for each in (1.0, start, 2e-3, 4e-6 / shape))
 
-    found = mixture.quantiles_s(LEVELS)[:, 0]
+    found = later_gammas(*one).quantiles_s(LEVELS)[:, 0]
 
-    assert found == pytest.approx(special.gammaincinv(shape, LEVELS) * 2e-3 / shape, rel=1e-6)
+    assert found == pytest.approx(start + special.gammaincinv(shape, LEVELS) * 2e-3 / shape, rel=1e-6)
+
+
+@pytest.mark.parametrize(("share", "slow"), [(0.2, 3.0), (0.05, 9.55), (0.01, 30.0)])
+def test_two_exponential_phases_are_their_own_quantiles(share: float, slow: float) -> None:
+    quick = (1 - share * slow) / (1 - share)
+    second, third = (factor * (share * slow**n + (1 - share) * quick**n) for n, factor in ((2, 2), (3, 6)))
+    part = (np.array([[each]]) for each in (1.0, 1.0, second - 1, third - 3 * second + 2))
+
+    found = GammaMixture(*part).quantiles_s(LEVELS)[:, 0]
+
+    beyond = share * np.exp(-found / slow) + (1 - share) * np.exp(-found / quick)
+    assert 1 - beyond == pytest.approx(np.array(LEVELS), rel=1e-6)
 
 
 @given(
-    st.lists(st.tuples(st.floats(0.01, 1.0), st.floats(1e-4, 1.0), st.floats(0.05, 3.0)), min_size=1, max_size=6).map(
-        np.array
-    )
+    st.lists(
+        st.tuples(st.floats(0.01, 1.0), st.floats(0.0, 1.0), st.floats(1e-4, 1.0), st.floats(0.05, 1.0)),
+        min_size=1,
+        max_size=6,
+    ).map(np.array)
 )
 def test_the_mixture_reaches_the_level_there(parts: FloatArray) -> None:
-    weight, mean, deviation = parts.T[:, None, :]
-    mixture = GammaMixture(weight / weight.sum(), mean, (mean * deviation) ** 2)
+    weight, start, mean, deviation = parts.T[:, None, :]
+    variance = (mean * deviation) ** 2
+    weight = weight / weight.sum()
 
-    found = mixture.quantiles_s(LEVELS)
+    found = later_gammas(weight, start, mean, variance).quantiles_s(LEVELS)
 
-    assert (below(mixture, found * (1 - 2e-6))[:, 0] <= LEVELS).all()
-    assert (below(mixture, found * (1 + 2e-6))[:, 0] >= LEVELS).all()
+    def below(at: FloatArray) -> FloatArray:
+        scaled = np.maximum(at[..., None] - start, 0.0) * mean / variance
+        return np.asarray((weight * special.gammainc(mean**2 / variance, scaled)).sum(axis=-1))[:, 0]
+
+    assert (below(found * (1 - 2e-6)) <= LEVELS).all()
+    assert (below(found * (1 + 2e-6)) >= LEVELS).all()
 
 
 def test_a_value_does_not_hang_on_what_else_is_asked_for() -> None:
     random = np.random.default_rng(7)
     weight = random.dirichlet(np.ones(5), size=8)
     mean = random.uniform(1e-3, 5e-3, (8, 5))
-    together = GammaMixture(weight, mean, mean**2 / 20)
+    start = random.uniform(0.0, 5e-3, (8, 5))
+    together = later_gammas(weight, start, mean, mean**2 / 20)
 
     found = together.quantiles_s(LEVELS)
 
     for row in range(8):
-        alone = GammaMixture(weight[row, None], mean[row, None], mean[row, None] ** 2 / 20)
+        alone = later_gammas(*(each[row, None] for each in (weight, start, mean, mean**2 / 20)))
         for place, level in enumerate(LEVELS):
             assert alone.quantiles_s((level,))[0, 0] == pytest.approx(found[place, row], rel=1e-12)
 
 
 def test_parts_that_take_no_time_or_for_ever() -> None:
-    half = np.full((1, 2), 0.5)
-    at_once = GammaMixture(half, np.array([[0.0, 1.0]]), np.array([[0.0, 1.0]]))
-    never = GammaMixture(half, np.full((1, 2), np.inf), np.array([[1.0, 1.0]]))
+    half, none = np.full((1, 2), 0.5), np.zeros((1, 2))
+    at_once = GammaMixture(half, np.array([[0.0, 1.0]]), np.array([[0.0, 1.0]]), np.array([[0.0, 2.0]]))
+    never = GammaMixture(half, np.full((1, 2), np.inf), np.array([[1.0, 1.0]]), none)
 
     assert at_once.quantiles_s((0.75,))[0, 0] == pytest.approx(np.log(2), rel=1e-6)
     assert never.quantiles_s((0.5,))[0, 0] == np.inf

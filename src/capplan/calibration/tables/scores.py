@@ -22,7 +22,14 @@ import numpy as np
 
 from capplan.calibration.validation.backtest import IntervalEstimate
 from capplan.evidence.load_test_row import ALL, LoadTestRow
-from capplan.layout.baselines import affine, linear, power_law, scalability_of_clients, work_of_copies
+from capplan.layout.baselines import (
+    affine,
+    linear,
+    mean_values_of_clients,
+    power_law,
+    scalability_of_clients,
+    work_of_copies,
+)
 from capplan.models.language.units import FloatArray
 from capplan.models.results import Band
 
@@ -103,7 +110,7 @@ def table_estimates(row: LoadTestRow, quantity: str, trained: Sequence[LoadTestR
     Returns
     -------
     dict of Estimate
-        By rule: `persistence`, `linear`, `affine`, `power_law`, `c_plus_r_rf` and `usl`.
+        By rule: `persistence`, `linear`, `affine`, `power_law`, `c_plus_r_rf`, `usl` and `mean_values`.
     """
     measured = [
         each for each in trained if each.request_class == row.request_class and (getattr(each, quantity) or 0.0) > 0
@@ -149,23 +156,28 @@ def _copies(row: LoadTestRow, quantity: str, measured: Sequence[LoadTestRow]) ->
     return _finite(work_of_copies(x, y, wanted))
 
 
-def _scalability(row: LoadTestRow, quantity: str, measured: Sequence[LoadTestRow]) -> Estimate:
-    if quantity not in (THROUGHPUT, MEAN):
-        return Estimate(None, "the scalability law speaks of throughput and, by Little's law, of the mean latency")
-    if row.clients is None or row.load_kind in ("open", "throttled"):
-        return Estimate(None, "the scalability law needs closed clients")
-    if quantity == MEAN and row.request_class not in (None, ALL) and row.read_fraction not in (None, 0.0, 1.0):
-        return Estimate(None, "Little's law gives the mean over all classes of a run only")
-    series = _alike(row, measured, "clients")
-    if len({each.clients for each in series if each.throughput_tps}) < 3:
-        series = _curve_of_nearest(row, measured)
-    x, y = _points([each for each in series if each.throughput_tps], "clients", THROUGHPUT)
-    if len(set(x)) < 3:
-        return Estimate(None, "the scalability law needs trained rows with three numbers of clients")
-    throughput = scalability_of_clients(x, y, float(row.clients))
-    if quantity == THROUGHPUT:
-        return _finite(throughput)
-    return _finite(1e3 * row.clients / throughput - (row.think_time_ms or 0.0))
+def _of_clients(law: Callable[[FloatArray, FloatArray, float], float]) -> Rule:
+    """Return a rule by a law of the throughput of closed clients, and of their mean latency by Little's law."""
+
+    def estimate(row: LoadTestRow, quantity: str, measured: Sequence[LoadTestRow]) -> Estimate:
+        if quantity not in (THROUGHPUT, MEAN):
+            return Estimate(None, "the law speaks of throughput and, by Little's law, of the mean latency")
+        if row.clients is None or row.load_kind in ("open", "throttled"):
+            return Estimate(None, "the law needs closed clients")
+        if quantity == MEAN and row.request_class not in (None, ALL) and row.read_fraction not in (None, 0.0, 1.0):
+            return Estimate(None, "Little's law gives the mean over all classes of a run only")
+        series = _alike(row, measured, "clients")
+        if len({each.clients for each in series if each.throughput_tps}) < 3:
+            series = _curve_of_nearest(row, measured)
+        x, y = _points([each for each in series if each.throughput_tps], "clients", THROUGHPUT)
+        if len(set(x)) < 3:
+            return Estimate(None, "the law needs trained rows with three numbers of clients")
+        throughput = law(x, y, float(row.clients))
+        if quantity == THROUGHPUT:
+            return _finite(throughput)
+        return _finite(1e3 * row.clients / throughput - (row.think_time_ms or 0.0))
+
+    return estimate
 
 
 Rule = Callable[[LoadTestRow, str, Sequence[LoadTestRow]], Estimate]
@@ -175,7 +187,8 @@ RULES: dict[str, Rule] = {
     "affine": _along(affine, 2, False),
     "power_law": _along(power_law, 2, True),
     "c_plus_r_rf": _copies,
-    "usl": _scalability,
+    "usl": _of_clients(scalability_of_clients),
+    "mean_values": _of_clients(mean_values_of_clients),
 }
 
 

@@ -47,7 +47,7 @@ from capplan.models.solver.interpolation import monotone_cubic
 from capplan.models.solver.lanes import lane_congestion, missing_variance_s2, peakedness
 from capplan.models.solver.member_classes import representatives
 from capplan.models.solver.pools import FlowEquivalent, PoolGroup, pool_groups, state_grid
-from capplan.models.solver.random_times import RandomTime
+from capplan.models.solver.random_times import RandomTime, queue_wait
 from capplan.models.solver.single_station import (
     endless_speed,
     erlang_c,
@@ -95,8 +95,9 @@ class Inside:
         Mean response over all classes after the wait, in seconds; rises with n.
     ends_s : array (draws, segments + 1)
         Mean response at the ends of the segments, in seconds.
-    mean_s, variance_s2 : dict of arrays (draws, segments + 1)
-        Mean (s) and variance (s²) of the time after the wait at the ends of the segments, by request class.
+    mean_s, variance_s2, third_s3 : dict of arrays (draws, segments + 1)
+        Mean (s), variance (s²) and third cumulant (s³) of the time after the wait at the ends of the segments, by
+        request class.
     """
 
     held: FloatArray
@@ -105,6 +106,7 @@ class Inside:
     ends_s: FloatArray
     mean_s: dict[str, FloatArray]
     variance_s2: dict[str, FloatArray]
+    third_s3: dict[str, FloatArray]
 
     @cached_property
     def begins(self) -> NDArray[np.intp]:
@@ -115,8 +117,8 @@ class Inside:
 
     def there(
         self, draw: NDArray[np.intp], place: NDArray[np.intp]
-    ) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:
-        """Return mean (s) and variance (s²) of the time after the wait at given places, by request class."""
+    ) -> tuple[dict[str, FloatArray], dict[str, FloatArray], dict[str, FloatArray]]:
+        """Return mean (s), variance (s²) and third cumulant (s³) of the time after the wait, by request class."""
         segment = np.zeros(place.shape, dtype=np.intp)
         for first in self.begins.T[1:-1]:
             segment += place >= first[:, None]
@@ -131,6 +133,7 @@ class Inside:
         return (
             {name: interpolated(ends) for name, ends in self.mean_s.items()},
             {name: np.maximum(interpolated(ends), 0.0) for name, ends in self.variance_s2.items()},
+            {name: np.maximum(interpolated(ends), 0.0) for name, ends in self.third_s3.items()},
         )
 
     def mean_passed(self, weight: FloatArray) -> FloatArray:
@@ -739,18 +742,17 @@ class Analysis:
             (number - held) / server.throughput_per_s,
             wanted,
             means,
-            {name: mean for name, (mean, _) in classes.items()},
-            {name: variance for name, (_, variance) in classes.items()},
+            *({name: each[place] for name, each in classes.items()} for place in range(3)),
         )
 
     @cached_property
-    def curve(self) -> tuple[FloatArray, dict[str, tuple[FloatArray, FloatArray]]]:
-        """Mean response at the virtual rates (draws, shares), and its mean and variance by class."""
+    def curve(self) -> tuple[FloatArray, dict[str, tuple[FloatArray, FloatArray, FloatArray]]]:
+        """Mean response at the virtual rates (draws, shares), and its mean, variance and third cumulant by class."""
         response = self.response_at(self.saturation_per_s * _SHARES[:, None])
-        classes = {name: (mean.T, variance.T) for name, (mean, variance) in response.items()}
-        return sum((self.share[name] * mean for name, (mean, _) in classes.items()), np.zeros(1)), classes
+        classes = {name: (mean.T, variance.T, third.T) for name, (mean, variance, third) in response.items()}
+        return sum((self.share[name] * each[0] for name, each in classes.items()), np.zeros(1)), classes
 
-    def response_at(self, rate_per_s: FloatArray) -> dict[str, tuple[FloatArray, FloatArray]]:
+    def response_at(self, rate_per_s: FloatArray) -> dict[str, tuple[FloatArray, FloatArray, FloatArray]]:
         """Return the response of an open network.
 
         Parameters
@@ -760,12 +762,16 @@ class Analysis:
 
         Returns
         -------
-        dict of (array, array)
-            Mean (s) and variance (s²) of the response by class, each (..., draws).
+        dict of (array, array, array)
+            Mean (s), variance (s²) and third cumulant (s³) of the response by class, each (..., draws).
         """
         response, shape = self.mean_response(self._congestion(rate_per_s)), rate_per_s.shape
         return {
-            name: (np.broadcast_to(time.total, shape), np.broadcast_to(time.variance, shape))
+            name: (
+                np.broadcast_to(time.total, shape),
+                np.broadcast_to(time.variance, shape),
+                np.broadcast_to(time.third_s3, shape),
+            )
             for name, time in response.items()
         }
 
@@ -931,4 +937,4 @@ def _poisson_congestion(
     )
     wait = gigm_mean_wait_kimura_s(busy / np.maximum(mean, 1e-300), mean, station.servers, 1.0, scv)
     wait = np.where(visits > 1e-9, wait, 0.0)
-    return Congestion(wait=RandomTime(0.0, wait, np.maximum(2 / np.maximum(delayed, 1e-9) - 1, 0.0) * wait**2))
+    return Congestion(wait=queue_wait(wait, wait / np.maximum(delayed, 1e-9), mean / station.servers, scv))

@@ -35,13 +35,14 @@ class Blocked:
     ----------
     busy_units
         Mean number of units of the outermost pools in use.
-    mean_s, variance_s2
-        Mean (s) and variance (s²) of the response, by class.
+    mean_s, variance_s2, third_s3
+        Mean (s), variance (s²) and third cumulant (s³) of the response, by class.
     """
 
     busy_units: FloatArray
     mean_s: Mapping[str, FloatArray]
     variance_s2: Mapping[str, FloatArray]
+    third_s3: Mapping[str, FloatArray]
 
 
 def blocked(analysis: Analysis, sent_per_s: FloatArray, dropped: FloatArray) -> Blocked:
@@ -62,15 +63,16 @@ def blocked(analysis: Analysis, sent_per_s: FloatArray, dropped: FloatArray) -> 
     times = analysis.response_at(np.minimum(done, analysis.drift_per_s))
     mix = _mix(analysis.chains, dropped)
     stay = units / done + analysis.outside_s
-    alone = sum((mix[name] * mean for name, (mean, _) in times.items()), np.zeros(1))
+    alone = sum((mix[name] * each[0] for name, each in times.items()), np.zeros(1))
     less = np.minimum(stay / alone, 1.0)  # where other stations are full, too, the pools bound the stay
     need = _need_of_room(analysis)
     each = np.maximum(stay - alone, 0.0) / sum((mix[name] * need[name] for name in times), np.zeros(1))
     room = {name: each * need[name] for name in times}
     return Blocked(
         units,
-        {name: less * mean + room[name] + waiting / done for name, (mean, _) in times.items()},
-        {name: less**2 * variance + scv * room[name] ** 2 for name, (_, variance) in times.items()},
+        {name: less * each[0] + room[name] + waiting / done for name, each in times.items()},
+        {name: less**2 * each[1] + scv * room[name] ** 2 for name, each in times.items()},
+        {name: less**3 * each[2] + 2 * scv**2 * room[name] ** 3 for name, each in times.items()},
     )
 
 

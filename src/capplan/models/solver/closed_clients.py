@@ -31,6 +31,7 @@ from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.closed_throughput import rows_interpolated
 from capplan.models.solver.operating_point import OperatingPoint, SteadyState, stacked, steady_state
 from capplan.models.solver.pools import FlowEquivalent, state_grid
+from capplan.models.solver.random_times import rare_wait
 from capplan.models.solver.single_station import in_proportion
 
 _SHARES = np.array([1e-6, 0.35, 0.65, 0.87, 1.0])  # of saturation: rates of the left work
@@ -245,10 +246,12 @@ def _late(analysis: Analysis, state: SteadyState, period_s: FloatArray, saturate
     busy = np.minimum(mean / period_s, 1 - 1e-9)
     reduced = np.exp(-2 * (1 - busy) / (3 * busy * scv))
     wait = np.where(saturated, np.inf, mean * busy / (1 - busy) * scv / 2 * reduced)
-    variance = np.where(saturated, 0.0, wait**2 * np.maximum(2 / np.maximum(busy, 1e-9) - 1, 1.0))
+    late = np.where(saturated, 0.0, wait)
+    delay = rare_wait(late, late**2 * np.maximum(2 / np.maximum(busy, 1e-9) - 1, 1.0))
     return replace(
         state,
         response_s={name: value + wait for name, value in state.response_s.items()},
         mean_s={name: value + wait[..., None] for name, value in state.mean_s.items()},
-        variance_s2={name: value + variance[..., None] for name, value in state.variance_s2.items()},
+        variance_s2={name: value + np.asarray(delay.variance)[..., None] for name, value in state.variance_s2.items()},
+        third_s3={name: value + np.asarray(delay.third_s3)[..., None] for name, value in state.third_s3.items()},
     )

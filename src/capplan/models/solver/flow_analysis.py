@@ -96,8 +96,8 @@ class Congestion:
 
     def scaled(self, factor: Number) -> Congestion:
         """Scale the mean time that requests lose to waiting and sharing by a factor."""
-        wait = RandomTime(self.wait.floor * factor, self.wait.mean * factor, self.wait.variance * factor**2)
-        return Congestion(1 + (self.stretch - 1) * factor, wait, self.sharing and self.sharing.scaled(factor))
+        wait, sharing = self.wait.stretched(factor), self.sharing and self.sharing.scaled(factor)
+        return Congestion(1 + (self.stretch - 1) * factor, wait, sharing)
 
     def response(self, service: RandomTime) -> RandomTime:
         """Return the time that a visit takes."""

@@ -12,7 +12,7 @@ from capplan.models.language.station import Station
 from capplan.models.language.step import Batch, FanOut, ForkJoin, Hedge, If, Pick, Step, Visit, children
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.flow_analysis import Congestion, ServiceDemand, Sharing, weights
-from capplan.models.solver.random_times import RandomTime
+from capplan.models.solver.random_times import queue_wait
 from capplan.models.solver.single_station import erlang_c
 
 
@@ -43,8 +43,8 @@ def lane_congestion(
         sharing = Sharing(slowdown, slowdown * (slowdown - 1), 1 / (slowdown * np.maximum(service, 1e-300)))
         return Congestion(slowdown, sharing=sharing)
     wait = _mean_wait(station, load, scv, variability)
-    beyond = wait * np.maximum(2 * _mean_wait_of_those(station, load, wait, scv) - wait, 0.0)
-    return Congestion(1.0, RandomTime(0.0, service * wait, service**2 * beyond))
+    those = _mean_wait_of_those(station, load, wait, scv)
+    return Congestion(1.0, queue_wait(service * wait, service * those, service, scv))
 
 
 def _mean_wait(station: Station, load: FloatArray, scv: Number, variability: Number) -> FloatArray:
@@ -67,7 +67,7 @@ def _mean_wait(station: Station, load: FloatArray, scv: Number, variability: Num
 
 
 def _mean_wait_of_those(station: Station, load: FloatArray, wait: FloatArray, scv: Number) -> FloatArray:
-    """Return the mean wait of the requests that wait, in mean service times; their waits are exponential."""
+    """Return the mean wait of the requests that wait, in mean service times."""
     residual = (1 + scv) / 2
     if station.assignment == "least_loaded":
         return np.asarray(np.maximum(residual / (1 - load**station.servers), wait))

@@ -22,7 +22,7 @@ from capplan.models.solver.pauses import RareDelay
 from capplan.models.solver.pools import FlowEquivalent, PoolGroup
 from capplan.models.solver.random_times import GammaMixture, quantiles_of_groups_s
 
-Parts = tuple[FloatArray, FloatArray, FloatArray]
+Parts = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 MAX_DROP_RATE = 1e-3
 """Drop rate up to which a rate counts as sustained: a guess; the documents give only the rates where drops begin."""
@@ -50,9 +50,9 @@ class SteadyState:
     response_s : dict of arrays (..., draws)
         Mean response by class, in seconds.
     weight : dict of arrays (..., draws, parts)
-        Weights of the mixture of gamma distributions that approximates the response, by class.
-    mean_s, variance_s2 : dict of arrays (..., draws, parts)
-        Means (s) and variances (s²) of the parts of the mixture, by class.
+        Weights of the mixture that approximates the response, by class.
+    mean_s, variance_s2, third_s3 : dict of arrays (..., draws, parts)
+        Means (s), variances (s²) and third cumulants (s³) of the parts of the mixture, by class.
     """
 
     drop_rate: FloatArray
@@ -61,6 +61,11 @@ class SteadyState:
     weight: dict[str, FloatArray]
     mean_s: dict[str, FloatArray]
     variance_s2: dict[str, FloatArray]
+    third_s3: dict[str, FloatArray]
+
+    def parts(self, name: str) -> Parts:
+        """Return weight, mean, variance and third cumulant of the parts of a class."""
+        return self.weight[name], self.mean_s[name], self.variance_s2[name], self.third_s3[name]
 
 
 @dataclass(frozen=True)
@@ -151,9 +156,7 @@ class OperatingPoint:
             for name, share in self._class_shares(requests).items()
             for part, state in zip(self.shares, self.states, strict=True)
             for mixed in _with_delay(
-                _of_draws(
-                    (share * (part[..., None] * state.weight[name]), state.mean_s[name], state.variance_s2[name]), which
-                ),
+                _of_draws(state.parts(name), share * part[..., None], which),
                 () if delays is None else delays.get(name, ()),
             )
         ]
@@ -169,10 +172,10 @@ class OperatingPoint:
         return np.asarray(np.sum(parts, axis=0))
 
 
-def _of_draws(parts: Parts, which: NDArray[np.intp] | slice) -> Parts:
-    """Return the mixture for some draws."""
-    weight, mean, variance = parts
-    return weight[..., which, :], mean[..., which, :], variance[..., which, :]
+def _of_draws(parts: Parts, share: FloatArray, which: NDArray[np.intp] | slice) -> Parts:
+    """Return the mixture for some draws, as a share of all requests."""
+    weight, mean, variance, third = (each[..., which, :] for each in (share * parts[0], *parts[1:]))
+    return weight, mean, variance, third
 
 
 def _with_delay(parts: Parts, delays: Sequence[RareDelay]) -> list[Parts]:
@@ -182,18 +185,22 @@ def _with_delay(parts: Parts, delays: Sequence[RareDelay]) -> list[Parts]:
     """
     if not delays:
         return [parts]
-    weight, mean, variance = parts
+    weight, mean, variance, third = parts
     share = weight.sum(axis=-1, keepdims=True)
     of = weight / np.maximum(share, 1e-300)
     middle = np.vecdot(of, mean)[..., None]
     with np.errstate(invalid="ignore"):  # beyond the capacity a mean is infinite
-        spread = np.vecdot(of, variance + (mean - middle) ** 2)[..., None]
+        gap = mean - middle
+        spread = np.vecdot(of, variance + gap**2)[..., None]
+        skew = np.vecdot(of, third + 3 * gap * variance + gap**3)[..., None]
     found, left = [], np.ones(1)
     for delay in delays:
         chance, more, scatter = (np.asarray(each)[..., None] for each in delay)
-        found.append((chance * share, middle + more, spread + scatter))
+        found.append(
+            (chance * share, middle + more, spread + scatter, skew + 2 * scatter**2 / np.maximum(more, 1e-300))
+        )
         left = left - chance
-    return [(left * weight, mean, variance), *found]
+    return [(left * weight, mean, variance, third), *found]
 
 
 def solve(analysis: Analysis, rate_per_s: FloatArray | float) -> OperatingPoint:
@@ -236,17 +243,16 @@ def idle_point(analysis: Analysis) -> OperatingPoint:
     OperatingPoint
     """
     nothing, every = np.zeros(analysis.draws), np.ones(analysis.draws)
-    mean, variance = (
+    mean, variance, third = (
         {name: every * getattr(time, part) for name, time in analysis.unloaded.items()}
-        for part in ("total", "variance")
+        for part in ("total", "variance", "third_s3")
     )
     state = SteadyState(
         nothing,
         nothing,
         mean,
         dict.fromkeys(mean, every[:, None]),
-        {name: each[:, None] for name, each in mean.items()},
-        {name: each[:, None] for name, each in variance.items()},
+        *({name: each[:, None] for name, each in part.items()} for part in (mean, variance, third)),
     )
     return OperatingPoint(nothing, (every,), (1.0,), (state,), analysis.share)
 
@@ -276,6 +282,7 @@ def _with_lasting(state: SteadyState, slow: NDArray[np.bool_], dropped: FloatArr
         state.weight,
         parts(lasting.mean_s, state.mean_s),
         parts(lasting.variance_s2, state.variance_s2),
+        parts(lasting.third_s3, state.third_s3),
     )
 
 
@@ -550,6 +557,7 @@ def stacked(states: Sequence[SteadyState], shape: tuple[int, ...]) -> SteadyStat
         by_class("weight"),
         by_class("mean_s"),
         by_class("variance_s2"),
+        by_class("third_s3"),
     )
 
 
@@ -564,7 +572,7 @@ def _state_of_part(analysis: Analysis, rate: FloatArray) -> SteadyState:
 def _together(parts: Sequence[tuple[Number, Analysis, SteadyState]]) -> SteadyState:
     """Combine the steady states of parts of the traffic, weighted by completed requests."""
     response: dict[str, FloatArray] = {}
-    weight, mean, variance = (dict[str, FloatArray]() for _ in range(3))
+    weight, mean, variance, third = (dict[str, FloatArray]() for _ in range(4))
     for name in dict.fromkeys(name for _, part, _ in parts for name in part.share):
         done = [
             (share * part.share[name] * (1 - each.drop_rate), each) for share, part, each in parts if name in part.share
@@ -574,9 +582,10 @@ def _together(parts: Sequence[tuple[Number, Analysis, SteadyState]]) -> SteadySt
         weight[name] = np.concatenate([(rate / total)[..., None] * each.weight[name] for rate, each in done], axis=-1)
         mean[name] = np.concatenate([each.mean_s[name] for _, each in done], axis=-1)
         variance[name] = np.concatenate([each.variance_s2[name] for _, each in done], axis=-1)
+        third[name] = np.concatenate([each.third_s3[name] for _, each in done], axis=-1)
     dropped = np.asarray(sum((share * each.drop_rate for share, _, each in parts), np.zeros(1)))
     busy = np.asarray(sum((each.busy_units for _, part, each in parts if part.server is not None), np.zeros(1)))
-    return SteadyState(dropped, busy, response, weight, mean, variance)
+    return SteadyState(dropped, busy, response, weight, mean, variance, third)
 
 
 def steady_state(server: FlowEquivalent, inside: Inside, chance: FloatArray, drop_rate: FloatArray) -> SteadyState:
@@ -604,7 +613,7 @@ def steady_state(server: FlowEquivalent, inside: Inside, chance: FloatArray, dro
     waiting_s = np.einsum("...n,...n->...", done, inside.waiting_s) / total
     passed = inside.mean_passed(done) / total[..., None]
     draw = np.arange(done.shape[-2])[:, None]
-    waiting_there_s, (mean_s, variance_s2) = inside.waiting_s[draw, columns], inside.there(draw, columns)
+    waiting_there_s, (mean_s, variance_s2, third_s3) = inside.waiting_s[draw, columns], inside.there(draw, columns)
     return SteadyState(
         drop_rate,
         np.einsum("...n,n->...", chance[..., 1:], inside.held),
@@ -612,6 +621,7 @@ def steady_state(server: FlowEquivalent, inside: Inside, chance: FloatArray, dro
         dict.fromkeys(inside.mean_s, weight),
         {name: mean + waiting_there_s for name, mean in mean_s.items()},
         variance_s2,
+        third_s3,
     )
 
 
@@ -634,6 +644,7 @@ def _open_state(analysis: Analysis, rate: FloatArray) -> SteadyState:
         dict.fromkeys(mean, np.ones((*rate.shape, 1))),
         {name: value[..., None] for name, value in mean.items()},
         {name: time[1][..., None] for name, time in times.items()},
+        {name: time[2][..., None] for name, time in times.items()},
     )
 
 

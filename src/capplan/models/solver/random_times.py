@@ -1,4 +1,4 @@
-"""Random times: means and variances of sums, mixtures and order statistics, and quantiles by gamma distributions."""
+"""Random times: three moments of sums, mixtures and order statistics, and quantiles by laws with these moments."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial, reduce
 from itertools import product
 from math import comb
+from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -202,6 +203,28 @@ def kth_of_n_variance(mean_s: ArrayLike, scv: ArrayLike, k: int, n: int) -> Floa
     return np.asarray(checked(mean_s, "mean time in seconds") ** 2 * spread * _moment(spread, k, n, 2))
 
 
+def kth_of_n_third(mean_s: ArrayLike, scv: ArrayLike, k: int, n: int) -> FloatArray:
+    """Return the third cumulant of the time until k of n gamma distributed branches are done.
+
+    Parameters
+    ----------
+    mean_s, scv, k, n
+        As for `kth_of_n_mean`.
+
+    Returns
+    -------
+    array
+        s³, with an error below 1e-7 of the cube of a branch's standard deviation.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of bounds.
+    """
+    spread = checked(scv, "squared coefficient of variation")
+    return np.asarray((checked(mean_s, "mean time in seconds") * np.sqrt(spread)) ** 3 * _moment(spread, k, n, 3))
+
+
 def _ranks(k: int, n: int) -> tuple[int, int]:
     """Check that k of n branches can be needed."""
     needed, branches = int(whole(k, "number of branches needed", 1)), int(whole(n, "number of branches", 1))
@@ -211,7 +234,10 @@ def _ranks(k: int, n: int) -> tuple[int, int]:
 
 
 def _moment(scv: ArrayLike, k: int, n: int, order: int) -> FloatArray:
-    """Return the mean (order 1) of the k-th of n over the branch mean, or its variance (2) over the branch variance."""
+    """Return the mean (order 1) of the k-th of n over the branch mean.
+
+    Or its variance (2) or third cumulant (3), in powers of the branch's standard deviation.
+    """
     needed, branches = _ranks(k, n)
     spread = checked(scv, "squared coefficient of variation")
     if branches > MAX_BRANCHES:
@@ -223,7 +249,7 @@ def _moment(scv: ArrayLike, k: int, n: int, order: int) -> FloatArray:
     value, late = chebyshev.chebval(_unit(position, *_HALVES[0]), series[0]), position > _HALVES[0][1]
     if np.any(late):
         value = np.where(late, chebyshev.chebval(_unit(position, *_HALVES[1]), series[1]), value)
-    return np.asarray(np.maximum(1 + root * value if order == 1 else value, 0.0))
+    return np.asarray(value if order == 3 else np.maximum(1 + root * value if order == 1 else value, 0.0))
 
 
 def _unit(position: FloatArray, low: float, high: float) -> FloatArray:
@@ -233,7 +259,7 @@ def _unit(position: FloatArray, low: float, high: float) -> FloatArray:
 
 @lru_cache(maxsize=256)
 def _series(k: int, n: int) -> FloatArray:
-    """Return Chebyshev coefficients of the k-th time's standardised mean and variance (halves, 2, nodes)."""
+    """Return Chebyshev coefficients of the k-th time's standardised first three cumulants (halves, 3, nodes)."""
     values = np.stack([_regular(k, n), _irregular(k, n)])
     cosines = np.cos(np.outer(np.arange(_NODES), _angles())) * 2 / _NODES
     cosines[0] /= 2
@@ -241,19 +267,21 @@ def _series(k: int, n: int) -> FloatArray:
 
 
 def _regular(k: int, n: int) -> FloatArray:
-    """Return mean and variance (2, nodes) of branches that vary less than exponential ones."""
+    """Return three cumulants (3, nodes) of branches that vary less than exponential ones."""
     weights = (k - 1) * special.log_ndtr(_GRID) + (n - k) * special.log_ndtr(-_GRID) - special.betaln(k, n - k + 1)
     density = np.exp(weights - _GRID**2 / 2) / np.sqrt(2 * np.pi) * (_GRID[1] - _GRID[0])
     mean = _quantiles() @ density
-    return np.stack([mean, ((_quantiles() - mean[:, None]) ** 2) @ density])
+    gaps = _quantiles() - mean[:, None]
+    return np.stack([mean, gaps**2 @ density, gaps**3 @ density])
 
 
 def _irregular(k: int, n: int) -> FloatArray:
     """Return the same for branches that vary more, by integrating the tail of the k-th time over log time."""
     root = _coefficients(*_HALVES[1])
     tail = special.betaincc(k, n - k + 1, law_cdf(root[:, None] ** -2, _TIMES))
-    mean, second = (tail @ weight * _SPACING for weight in (_TIMES, 2 * _TIMES**2))
-    return np.stack([(mean - 1) / root, (second - mean**2) / root**2])
+    mean, second, third = (tail @ (power * _TIMES**power) * _SPACING for power in (1, 2, 3))
+    cumulant = third - 3 * mean * second + 2 * mean**3
+    return np.stack([(mean - 1) / root, (second - mean**2) / root**2, cumulant / root**3])
 
 
 @lru_cache(maxsize=1)
@@ -284,8 +312,8 @@ _NEARLY = 1e-12  # relative difference from a whole number, from rounding
 
 def kth_of_different(
     floor_s: FloatArray, mean_s: FloatArray, shape: FloatArray, counts: Sequence[int], needed: int
-) -> tuple[FloatArray, FloatArray]:
-    """Return mean and variance of the time until `needed` branches of several kinds are done.
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return three cumulants of the time until `needed` branches of several kinds are done.
 
     Parameters
     ----------
@@ -301,7 +329,7 @@ def kth_of_different(
     Returns
     -------
     tuple of array (n,)
-        Mean (s) and variance (s²).
+        Mean (s), variance (s²) and third cumulant (s³).
     """
     order = np.argsort(np.median(floor_s, axis=1), kind="stable")
     floor_s, mean_s, shape = floor_s[order], mean_s[order], shape[order]
@@ -309,14 +337,15 @@ def kth_of_different(
     scale = mean_s[np.argmax(np.median(mean_s, axis=1))]
     solved = partial(_solved, counts=[counts[kind] for kind in order], needed=needed)
     if np.all(gaps >= 0):
-        mean, variance = evaluated(solved, np.concatenate([gaps / scale, mean_s / scale, 1 / shape]))
+        mean, variance, cube = evaluated(solved, np.concatenate([gaps / scale, mean_s / scale, 1 / shape]))
     else:
-        mean, variance = solved(np.concatenate([gaps / scale, mean_s / scale, 1 / shape]))
-    return floor_s[0] + scale * mean, scale**2 * variance
+        mean, variance, cube = solved(np.concatenate([gaps / scale, mean_s / scale, 1 / shape]))
+    third = cube - 3 * mean * variance - mean**3
+    return floor_s[0] + scale * mean, scale**2 * variance, scale**3 * third
 
 
 def _solved(points: FloatArray, counts: Sequence[int], needed: int) -> FloatArray:
-    """Return mean and variance (2, n) in units of a scale; the arguments (3 kinds - 1, n) have no unit."""
+    """Return mean, variance and mean cube (3, n) in units of a scale; the arguments (3 kinds - 1, n) have no unit."""
     kinds = len(counts)
     floor = np.pad(np.cumsum(points[: kinds - 1], axis=0), ((1, 0), (0, 0)))
     mean, shape = points[kinds - 1 : -kinds], 1 / points[-kinds:]
@@ -345,7 +374,8 @@ def _integrated(
     first = edges[:, 0]
     average = first + left.sum(axis=-1)
     variance = (first - average) ** 2 + 2 * np.vecdot(left, time - average[:, None])
-    return np.stack([average, np.maximum(variance, 0.0)])
+    cube = first**3 + 3 * np.vecdot(left, time**2)
+    return np.stack([average, np.maximum(variance, 0.0), cube])
 
 
 def _edges(floor: FloatArray, mean: FloatArray, shape: FloatArray) -> FloatArray:
@@ -379,6 +409,8 @@ def _gauss_legendre() -> tuple[FloatArray, FloatArray]:
 
 
 _SMALL = 1e-30
+_STEEPEST = 1e6  # largest shape of a law: its coefficient of variation above its start is at least 0.1 %
+_ROUNDING = 1e-6  # standard deviation over the mean below which a time is certain
 _MOST_MIXED = 1000  # combinations of branches that are done
 
 
@@ -394,15 +426,31 @@ class RandomTime:
         Mean above the floor, in seconds.
     variance : number or array (..., draws)
         Variance, in s².
+    third : number or array (..., draws), optional
+        Third cumulant, in s³; that of `law_cdf` above the floor if left out.
     """
 
     floor: Number
     mean: Number
     variance: Number
+    third: Number | None = None
 
     def __add__(self, other: RandomTime) -> RandomTime:
-        """Return the sum of two independent times."""
-        return RandomTime(self.floor + other.floor, self.mean + other.mean, self.variance + other.variance)
+        """Return the sum of two independent times, whose cumulants add up."""
+        return RandomTime(
+            self.floor + other.floor,
+            self.mean + other.mean,
+            self.variance + other.variance,
+            self.third_s3 + other.third_s3,
+        )
+
+    @cached_property
+    def third_s3(self) -> Number:
+        """Third cumulant, in s³."""
+        if self.third is not None:
+            return self.third
+        share = self.variance**2 / np.maximum(self.mean, _SMALL)  # gamma up to an SCV of 1, beyond it hyperexponential
+        return 2 * share + np.maximum(share - self.mean**3, 0.0)
 
     @property
     def total(self) -> Number:
@@ -411,7 +459,7 @@ class RandomTime:
 
     def stretched(self, factor: Number) -> RandomTime:
         """Multiply the time by a factor."""
-        return RandomTime(self.floor * factor, self.mean * factor, self.variance * factor**2)
+        return RandomTime(self.floor * factor, self.mean * factor, self.variance * factor**2, self.third_s3 * factor**3)
 
     def cdf(self, time_s: FloatArray) -> FloatArray:
         """Return the probability of at most `time_s` seconds; broadcasts."""
@@ -427,12 +475,13 @@ class RandomTime:
     def gamma(self) -> tuple[Number, Number]:
         """Return mean (s) and shape, 1 / SCV, above the floor; the coefficient of variation is at least 0.1 %."""
         mean, variance = np.maximum(self.mean, _SMALL), np.maximum(self.variance, _SMALL**2)
-        return mean, np.minimum(mean**2 / variance, 1e6)
+        return mean, np.minimum(mean**2 / variance, _STEEPEST)
 
     @cached_property
     def signature(self) -> bytes:
         """A key that is the same for times that agree in seven digits."""
-        values = np.concatenate([np.ravel(np.asarray(v)) for v in (self.floor, self.mean, np.sqrt(self.variance))])
+        parts = (self.floor, self.mean, np.sqrt(self.variance), np.cbrt(self.third_s3))
+        values = np.concatenate([np.ravel(np.asarray(each)) for each in parts])
         return values.astype(np.float32).tobytes()
 
 
@@ -440,13 +489,57 @@ NOW = RandomTime(0.0, 0.0, 0.0)
 
 
 def mixture(weights: Sequence[Number], times: Sequence[RandomTime]) -> RandomTime:
-    """Return the mixture of several times: exact mean and variance, and the lowest floor."""
+    """Return the mixture of several times: exact mean, variance and third cumulant, and the lowest floor."""
     if len({time.signature for time in times}) == 1:
         return times[0]
     floor = _lowest_floor(times)
     mean = sum((w * time.total for w, time in zip(weights, times, strict=True)), 0.0)
-    second = sum((w * (time.variance + time.total**2) for w, time in zip(weights, times, strict=True)), 0.0)
-    return RandomTime(floor, mean - floor, np.maximum(second - mean**2, 0.0))
+    gaps = [time.total - mean for time in times]
+    variance = sum((w * (time.variance + gap**2) for w, time, gap in zip(weights, times, gaps, strict=True)), 0.0)
+    third = sum(
+        (
+            w * (time.third_s3 + 3 * gap * time.variance + gap**3)
+            for w, time, gap in zip(weights, times, gaps, strict=True)
+        ),
+        0.0,
+    )
+    return RandomTime(floor, mean - floor, variance, third)
+
+
+def rare_wait(mean: Number, variance: Number) -> RandomTime:
+    """Return a wait that some requests do not have and that is exponential for the others, by its mean and variance."""
+    second = variance + mean**2
+    third = 1.5 * second**2 / np.maximum(mean, _SMALL) - 3 * mean * variance - mean**3
+    return RandomTime(0.0, mean, variance, third)
+
+
+def queue_wait(mean_s: Number, those_s: Number, service_s: Number, scv: Number) -> RandomTime:
+    """Return the wait in a first-come first-served queue.
+
+    Those that wait do so like those in M/G/1 with the same mean wait: exactly so in M/G/1 with gamma distributed
+    services, and in M/M/m.
+
+    Parameters
+    ----------
+    mean_s, those_s : number or array (..., draws)
+        Mean wait of all requests, and of those that wait, in seconds.
+    service_s, scv : number or array (..., draws)
+        Mean time between two services that start while others wait, in seconds, and its squared coefficient of
+        variation.
+
+    References
+    ----------
+    L. Takács, "A single-server queue with Poisson input", *Operations Research* 10, 1962.
+    """
+    those, service = np.maximum(those_s, _SMALL), np.maximum(service_s, _SMALL)
+    load = np.clip(1 - service * (1 + scv) / 2 / those, 0.0, 1.0)
+    third, fourth = service * (1 + 2 * scv), service**2 * (1 + 2 * scv) * (1 + 3 * scv)  # moments over the second one
+    square = 2 * load * those**2 + 2 / 3 * those * third
+    cube = 3 * those * load * square + 2 * load * those**2 * third + those * fourth / 2
+    second = mean_s * square / those
+    return RandomTime(
+        0.0, mean_s, np.maximum(second - mean_s**2, 0.0), mean_s * cube / those - 3 * mean_s * second + 2 * mean_s**3
+    )
 
 
 def kth_of(times: Sequence[RandomTime], needed: int) -> RandomTime:
@@ -521,8 +614,8 @@ def _binomial(branches: Sequence[tuple[RandomTime, Number]], number: int) -> Num
 
 def _kth_of_identical(time: RandomTime, needed: int, branches: int) -> RandomTime:
     scv = np.minimum(time.variance / np.maximum(time.mean, _SMALL) ** 2, 100.0)
-    mean, variance = (moment(time.mean, scv, needed, branches) for moment in (kth_of_n_mean, kth_of_n_variance))
-    return RandomTime(time.floor, _plain(mean), _plain(variance))
+    moments = (kth_of_n_mean, kth_of_n_variance, kth_of_n_third)
+    return RandomTime(time.floor, *(_plain(moment(time.mean, scv, needed, branches)) for moment in moments))
 
 
 def _kth_of_different(times: Sequence[RandomTime], needed: int) -> RandomTime:
@@ -535,9 +628,9 @@ def _kth_of_different(times: Sequence[RandomTime], needed: int) -> RandomTime:
         np.stack([np.broadcast_to(value, shape).ravel() for value in column]) for column in zip(*parts, strict=True)
     )
     counts = [count[key] for key in kinds]
-    total, variance = (value.reshape(shape) for value in kth_of_different(floor, mean, alpha, counts, needed))
+    total, variance, third = (value.reshape(shape) for value in kth_of_different(floor, mean, alpha, counts, needed))
     lowest = np.sort(np.repeat(floor, counts, axis=0), axis=0)[needed - 1].reshape(shape)
-    return RandomTime(_plain(lowest), _plain(np.maximum(total - lowest, 0.0)), _plain(variance))
+    return RandomTime(_plain(lowest), _plain(np.maximum(total - lowest, 0.0)), _plain(variance), _plain(third))
 
 
 def _lowest_floor(times: Sequence[RandomTime]) -> FloatArray:
@@ -559,20 +652,21 @@ _QUANTILE_HALVINGS = 40  # bisection steps between the quantiles of the componen
 
 @dataclass(frozen=True)
 class GammaMixture:
-    """Mixtures of gamma distributions.
+    """Mixtures of distributions that are known by three moments.
 
     Attributes
     ----------
-    weight, mean_s, variance_s2 : array (draws, parts)
-        Weight, mean (s) and variance (s²) of each part; the weights of a draw add up to 1.
+    weight, mean_s, variance_s2, third_s3 : array (draws, parts)
+        Weight, mean (s), variance (s²) and third cumulant (s³) of each part; the weights of a draw add up to 1.
     """
 
     weight: FloatArray
     mean_s: FloatArray
     variance_s2: FloatArray
+    third_s3: FloatArray
 
     def with_merged(self, count: int) -> tuple[NDArray[np.bool_], GammaMixture]:
-        """Merge the first `count` parts of each draw into one with the same two moments.
+        """Merge the first `count` parts of each draw into one with the same moments.
 
         Tell also for which draws (draws,) these parts are nearly equal. Quantiles then change by less than a
         ten-thousandth: by the square of the spread of means, in standard deviations.
@@ -581,10 +675,12 @@ class GammaMixture:
         share = self.weight[:, first].sum(axis=-1, keepdims=True)
         weight = self.weight[:, first] / np.maximum(share, 1e-300)
         with np.errstate(invalid="ignore"):  # a mean may be infinite
-            mean, within = (np.vecdot(weight, each[:, first])[:, None] for each in (self.mean_s, self.variance_s2))
-            between = np.vecdot(weight, (self.mean_s[:, first] - mean) ** 2)[:, None]
-        merged = (share, mean, within + between)
-        parts = (self.weight, self.mean_s, self.variance_s2)
+            mean = np.vecdot(weight, self.mean_s[:, first])[:, None]
+            gap, own = self.mean_s[:, first] - mean, self.variance_s2[:, first]
+            within, between = (np.vecdot(weight, each)[:, None] for each in (own, gap**2))
+            third = np.vecdot(weight, self.third_s3[:, first] + 3 * gap * own + gap**3)[:, None]
+        merged = (share, mean, within + between, third)
+        parts = (self.weight, self.mean_s, self.variance_s2, self.third_s3)
         joined = [np.concatenate([one, every[:, count:]], axis=-1) for one, every in zip(merged, parts, strict=True)]
         return (between <= _NARROW**2 * within)[:, 0], GammaMixture(*joined)
 
@@ -597,10 +693,10 @@ class GammaMixture:
 
     def rows(self, chosen: NDArray[np.bool_]) -> GammaMixture:
         """Return the mixtures of the chosen draws."""
-        return GammaMixture(self.weight[chosen], self.mean_s[chosen], self.variance_s2[chosen])
+        return GammaMixture(self.weight[chosen], self.mean_s[chosen], self.variance_s2[chosen], self.third_s3[chosen])
 
     def quantiles_s(self, levels: Sequence[float]) -> FloatArray:
-        """Return quantiles with a relative error below 1e-6.
+        """Return quantiles with a relative error below 1e-6 of those of the laws that the parts follow.
 
         Halley's method on the exact distribution starts from the Wilson-Hilferty approximation (the cube root of a
         gamma variate is nearly normal). A value depends only on its own draw and level.
@@ -615,11 +711,10 @@ class GammaMixture:
         array (levels, draws)
             Seconds.
         """
-        mean, shape = map(np.asarray, RandomTime(0.0, self.mean_s, self.variance_s2).gamma())
-        found = np.full((len(levels), len(mean)), np.nan)
-        finite = np.isfinite(mean).all(axis=-1)
+        found = np.full((len(levels), len(self.weight)), np.nan)
+        finite = np.asarray(np.isfinite(self.mean_s).all(axis=-1))
         if finite.any():
-            found[:, finite] = _stepped(self.weight[finite], mean[finite], shape[finite], np.asarray(levels))
+            found[:, finite] = _stepped(_laws(self.rows(finite)), np.asarray(levels))
         for level, row in zip(*np.nonzero(~np.isfinite(found)), strict=True):
             found[level, row] = self._bisected_s(int(row), levels[level])
         return found
@@ -627,17 +722,79 @@ class GammaMixture:
     def _bisected_s(self, row: int, level: float) -> float:
         """Return a quantile of one mixture by bisection between the quantiles of its parts: slow but safe."""
         finite = np.isfinite(self.mean_s[row])
-        weight = self.weight[row, finite]
-        if weight.sum() < level * (1 - 1e-12):  # the quantile is among the infinite parts
+        if self.weight[row, finite].sum() < level * (1 - 1e-12):  # the quantile is among the infinite parts
             return np.inf
-        mean, shape = RandomTime(0.0, self.mean_s[row, finite], self.variance_s2[row, finite]).gamma()
-        parts = special.gammaincinv(shape, level) * mean / shape
+        one = np.array([row])[:, None]
+        places = np.flatnonzero(finite)[None]
+        laws = _laws(
+            GammaMixture(*(each[one, places] for each in (self.weight, self.mean_s, self.variance_s2, self.third_s3)))
+        )
+        parts = laws.start + special.gammaincinv(laws.shape, level) * laws.scale
         low, high = float(parts.min()), float(parts.max())
         for _ in range(_QUANTILE_HALVINGS):
             middle = (low + high) / 2
-            below = float((weight * special.gammainc(shape, middle * shape / mean)).sum()) < level
+            below = float(laws.below(np.array([[middle]]))[0]) < level
             low, high = (middle, high) if below else (low, middle)
         return (low + high) / 2
+
+
+class _Laws(NamedTuple):
+    """Mixtures of gamma distributions that each begin at some time; arrays (draws, parts), times in seconds."""
+
+    weight: FloatArray
+    start: FloatArray
+    scale: FloatArray
+    shape: FloatArray
+
+    def rows(self, rows: NDArray[np.intp]) -> _Laws:
+        """Return the mixtures of some draws."""
+        return _Laws(*(each[rows] for each in self))
+
+    def below(self, time: FloatArray) -> FloatArray:
+        """Return the probability of at most `time` (draws, 1)."""
+        scaled = np.maximum(time - self.start, 0.0) / self.scale
+        return np.asarray(np.vecdot(self.weight, special.gammainc(self.shape, scaled)))
+
+
+def _laws(mixture: GammaMixture) -> _Laws:
+    """Return the laws of the parts, which have their three moments where such a law is positive.
+
+    A part with a skewness of up to 2 is a gamma distribution that begins at some time; from 0 it has at least its own
+    skewness. A part with more is a mixture of two gamma distributions of the same shape: exponential ones from an SCV
+    of 2, as hyperexponential services are, and others that account for half of a smaller SCV.
+    """
+    mean = np.maximum(mixture.mean_s, _SMALL)
+    variance = np.maximum(mixture.variance_s2, (_ROUNDING * mean) ** 2)
+    third = np.maximum(mixture.third_s3, variance**2 / mean)
+    above = np.minimum(2 * variance**2 / third, mean)
+    shape = np.minimum(above**2 / variance, _STEEPEST)
+    laws = _Laws(mixture.weight, mean - above, above / shape, shape)
+    scv = variance / mean**2
+    skewed = (shape < 1 - 1e-9) & (scv > 2 / _STEEPEST)
+    return _of_two(laws, skewed, mean, scv, third) if np.any(skewed) else laws
+
+
+def _of_two(laws: _Laws, skewed: NDArray[np.bool_], mean: FloatArray, scv: FloatArray, third: FloatArray) -> _Laws:
+    """Return laws with two phases for each part, of which the second counts for skewed parts only.
+
+    A phase is a gamma variate of mean 1 times one of two values. Their three moments are those of the part over those
+    of the variate.
+    """
+    own = np.minimum(scv / 2, 1.0)  # SCV of the variate
+    variance = np.maximum((1 + scv) / (1 + own) - 1, 1e-12)
+    cube = (third / mean**3 + 3 * scv + 1) / ((1 + own) * (1 + 2 * own))
+    skewness = (cube - 3 * variance - 1) / variance**1.5
+    root = np.sqrt(skewness**2 + 4)
+    slow = 1 + np.sqrt(variance) * (root + skewness) / 2
+    quick = np.maximum(1 - np.sqrt(variance) * (root - skewness) / 2, 1e-9)
+    share = (1 - quick) / (slow - quick)
+    chance = (np.where(skewed, each, whole) for each, whole in ((share, 1.0), (1 - share, 0.0)))
+    return _Laws(
+        np.concatenate([each * laws.weight for each in chance], axis=-1),
+        np.tile(np.where(skewed, 0.0, laws.start), 2),
+        np.concatenate([np.where(skewed, mean * each * own, laws.scale) for each in (slow, quick)], axis=-1),
+        np.tile(np.where(skewed, 1 / own, laws.shape), 2),
+    )
 
 
 def quantiles_of_groups_s(groups: Sequence[GammaMixture], levels: Sequence[float]) -> FloatArray:
@@ -664,27 +821,29 @@ def quantiles_of_groups_s(groups: Sequence[GammaMixture], levels: Sequence[float
     for each in np.unique(pattern):
         chosen = pattern == each
         parts = [form[each // _FORMS**place % _FORMS].rows(chosen) for place, (_, form) in enumerate(forms)]
-        columns = ([getattr(part, name) for part in parts] for name in ("weight", "mean_s", "variance_s2"))
+        columns = ([getattr(part, name) for part in parts] for name in ("weight", "mean_s", "variance_s2", "third_s3"))
         found[:, chosen] = GammaMixture(*(np.concatenate(column, axis=-1) for column in columns)).quantiles_s(levels)
     return found
 
 
-def _stepped(weight: FloatArray, mean: FloatArray, shape: FloatArray, levels: FloatArray) -> FloatArray:
+def _stepped(laws: _Laws, levels: FloatArray) -> FloatArray:
     """Return quantiles (levels, draws) by Halley's method; NaN where it does not converge."""
-    draws = len(weight)
-    log_time = 3 * np.log(_near_cube_roots(weight, mean, shape, levels)).ravel()
-    log_rate, log_gamma = np.log(shape / mean), special.gammaln(shape)
-    steepest = shape.max(axis=-1)
+    draws = len(laws.weight)
+    log_time = 3 * np.log(_near_cube_roots(laws, levels)).ravel()
+    log_gamma = special.gammaln(laws.shape)
+    steepest = (laws.shape * (1 + laws.start / (laws.scale * laws.shape)) ** 2).max(axis=-1)
     found = np.full(log_time.shape, np.nan)
     left = np.flatnonzero(np.isfinite(log_time))
     low, high = np.full(log_time.shape, -np.inf), np.full(log_time.shape, np.inf)
     for _ in range(_EXACT):
-        row = left % draws
-        log_scaled, share, a = log_time[left, None] + log_rate[row], weight[row], shape[row]
-        scaled = np.exp(log_scaled)
-        error = np.vecdot(share, special.gammainc(a, scaled)) - levels[left // draws]
-        density = share * np.exp(a * log_scaled - scaled - log_gamma[row])  # with respect to the logarithm of time
-        slope, bend = density.sum(axis=-1), np.vecdot(density, a - scaled)
+        row, time = left % draws, np.exp(log_time[left])[:, None]
+        share, start, scale, shape = laws.rows(row)
+        scaled, ticks = np.maximum((time - start) / scale, 0.0), time / scale
+        error = np.vecdot(share, special.gammainc(shape, scaled)) - levels[left // draws]
+        begun = np.maximum(scaled, 1e-300)
+        density = share * ticks * np.exp((shape - 1) * np.log(begun) - scaled - log_gamma[row])  # by the log of time
+        density = np.where(scaled > 0, density, 0.0)
+        slope, bend = density.sum(axis=-1), np.vecdot(density, 1 + ticks * ((shape - 1) / begun - 1))
         with np.errstate(divide="ignore", invalid="ignore"):
             step = -error / (slope - error * bend / (2 * slope))
         here = log_time[left]
@@ -703,23 +862,30 @@ def _stepped(weight: FloatArray, mean: FloatArray, shape: FloatArray, levels: Fl
     return found.reshape(len(levels), draws)
 
 
-def _near_cube_roots(weight: FloatArray, mean: FloatArray, shape: FloatArray, levels: FloatArray) -> FloatArray:
+def _near_cube_roots(laws: _Laws, levels: FloatArray) -> FloatArray:
     """Return cube roots (levels, draws) of the quantiles of the Wilson-Hilferty approximation.
 
     A table of the distribution, linearised by the normal quantile function, gives the start of one Newton step.
     """
+    weight, start, scale, shape = laws
     deviations = 3 * np.sqrt(shape)
-    slope, offset = deviations / np.cbrt(mean), deviations - 1 / deviations  # these make cube roots standard normal
-    low, high = ((end + offset) / slope for end in special.ndtri(_ENDS))
+    slope, offset = deviations / np.cbrt(scale * shape), deviations - 1 / deviations  # cube roots are standard normal
+    low, high = (np.cbrt(start + np.maximum((end + offset) / slope, 0.0) ** 3) for end in special.ndtri(_ENDS))
     low, high = np.maximum(low.min(axis=-1), 1e-12), np.maximum(high.max(axis=-1), 2e-12)
     grid = low + (high - low) * np.linspace(0, 1, _TABLE)[:, None]
-    table = special.ndtri(np.clip(np.vecdot(weight, special.ndtr(grid[..., None] * slope - offset)), 1e-9, 1 - 1e-9))
-    roots, start, end = _inverted(special.ndtri(levels), table, grid)
-    normal = roots[..., None] * slope - offset
+
+    def above(roots: FloatArray) -> FloatArray:
+        return np.asarray(np.cbrt(np.maximum(roots[..., None] ** 3 - start, 0.0)))
+
+    table = special.ndtri(np.clip(np.vecdot(weight, special.ndtr(above(grid) * slope - offset)), 1e-9, 1 - 1e-9))
+    roots, begin, end = _inverted(special.ndtri(levels), table, grid)
+    own = above(roots)
+    normal = own * slope - offset
     error = np.vecdot(weight, special.ndtr(normal)) - levels[:, None]
-    density = np.vecdot(weight * slope, np.exp(normal * normal / -2)) / np.sqrt(2 * np.pi)
+    steepness = slope * (roots[..., None] / np.maximum(own, 1e-12)) ** 2 * (own > 0)
+    density = np.vecdot(weight * steepness, np.exp(normal * normal / -2)) / np.sqrt(2 * np.pi)
     newton = roots - error / np.maximum(density, 1e-300)
-    return np.where((newton > start) & (newton < end), newton, roots)  # where it is flat, Newton's step leads astray
+    return np.where((newton > begin) & (newton < end), newton, roots)  # where it is flat, Newton's step leads astray
 
 
 def _inverted(wanted: FloatArray, table: FloatArray, grid: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

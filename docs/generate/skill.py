@@ -1,0 +1,188 @@
+"""How sharp and how right bands are in one number: the CRPS of backtests on published tables, beside simple rules.
+
+Scores are of the logarithm of a figure, so 0.1 is about 10 %. A rule has no band. It is dressed with the errors that it
+makes on all other tables, as a planner who knows them would do. Tables count equally, as figures of one table share a
+cluster and a fit.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from statistics import fmean, median
+
+import numpy as np
+import scoringrules
+from scipy.stats import norm
+
+from capplan.calibration.tables.scores import MODEL, BacktestRow
+from capplan.models.files import replace_file
+from capplan.models.language.units import FloatArray
+from capplan.planner.rule_names import RULES
+from capplan.reports.backtest import in_words
+
+KEPT = Path(__file__).resolve().parents[1] / "reference" / "skill.csv"
+LEVELS = (np.arange(99) + 0.5) / 99
+FEWEST_ERRORS = 5
+"""Errors on other tables with which a rule is dressed, at least."""
+USUAL = 0.5
+"""Share of the figures that a rule must estimate to be called a rule for their quantity."""
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """An unseen figure of a table, with a finite prediction."""
+
+    table: str
+    row: BacktestRow
+
+
+def of_tables(found: Mapping[str, Sequence[BacktestRow]]) -> list[Predicted]:
+    """Return the figures with a finite prediction, from rows by table."""
+    return [
+        Predicted(table, row)
+        for table, rows in found.items()
+        for row in rows
+        if row.measured > 0 and row.predicted.low > 0 and math.isfinite(row.predicted.high)
+    ]
+
+
+def crps(measured: float, quantiles: FloatArray) -> float:
+    """Return the CRPS of the logarithm of a figure for a forecast by equally likely values."""
+    return float(scoringrules.crps_ensemble(math.log(measured), np.log(quantiles), estimator="qd"))
+
+
+def quantiles(row: BacktestRow) -> FloatArray:
+    """Return quantiles of a prediction: a lognormal distribution with a spread of its own on each side."""
+    band, steps = row.predicted, norm.ppf(LEVELS) / norm.ppf(0.95)
+    sides = np.where(steps > 0, math.log(band.high / band.value), math.log(band.value / band.low))
+    return np.asarray(band.value * np.exp(steps * sides))
+
+
+def dressed(rule: str, wanted: Predicted, figures: Sequence[Predicted]) -> FloatArray | None:
+    """Return quantiles of a rule's estimate with its errors on the other tables; None if there are too few."""
+    value = wanted.row.baselines[rule]
+    errors = [
+        each.row.measured / estimate
+        for each in figures
+        if each.table != wanted.table
+        and each.row.quantity == wanted.row.quantity
+        and (estimate := each.row.baselines[rule]) is not None
+    ]
+    if value is None or len(errors) < FEWEST_ERRORS:
+        return None
+    return np.asarray(value * np.quantile(errors, LEVELS))
+
+
+@dataclass(frozen=True)
+class Skill:
+    """What capplan gains over a rule on the figures that both estimate: 1 is perfect, 0 equal, below 0 worse."""
+
+    figures: int
+    tables: int
+    own: float
+    rule: float
+
+    @property
+    def skill(self) -> float:
+        """Return 1 minus the ratio of the scores."""
+        return 1 - self.own / self.rule
+
+
+def skills(figures: Sequence[Predicted], quantity: str) -> dict[str, Skill]:
+    """Return the skill over each rule that has estimates of a quantity."""
+    own = [each for each in figures if each.row.quantity == quantity]
+    found = {}
+    for rule in RULES:
+        if rule == MODEL:
+            continue
+        pairs = [
+            (each.table, crps(each.row.measured, quantiles(each.row)), crps(each.row.measured, other))
+            for each in own
+            if (other := dressed(rule, each, own)) is not None
+        ]
+        if pairs:
+            tables = list(dict.fromkeys(table for table, _, _ in pairs))
+            scores = [
+                fmean(fmean(pair[place] for pair in pairs if pair[0] == table) for table in tables) for place in (1, 2)
+            ]
+            found[rule] = Skill(len(pairs), len(tables), *scores)
+    return found
+
+
+def best(found: Mapping[str, Skill], figures: int) -> str | None:
+    """Return the rule that leaves the least skill, of those that estimate half of the figures."""
+    usual = {rule: each for rule, each in found.items() if each.figures >= USUAL * figures}
+    return min(usual, key=lambda rule: usual[rule].skill, default=None)
+
+
+def page(found: Mapping[str, Sequence[BacktestRow]]) -> str:
+    """Return the table of skills by quantity, and keep this release's row in docs/reference/skill.csv."""
+    figures = of_tables(found)
+    by_quantity = {
+        quantity: skills(figures, quantity) for quantity in dict.fromkeys(each.row.quantity for each in figures)
+    }
+    _keep(figures, by_quantity)
+    return "\n".join(_lines(figures, by_quantity))
+
+
+def _lines(figures: Sequence[Predicted], by_quantity: Mapping[str, Mapping[str, Skill]]) -> Iterator[str]:
+    rules = [rule for rule in RULES if any(rule in each for each in by_quantity.values())]
+    yield "| quantity | figures | CRPS | " + " | ".join(RULES[rule] for rule in rules) + " | hardest rule |"
+    yield "| --- | ---: | ---: |" + " ---: |" * len(rules) + " --- |"
+    for quantity, found in by_quantity.items():
+        own = [each for each in figures if each.row.quantity == quantity]
+        score = _mean_crps(own)
+        hardest = best(found, len(own))
+        cells = [f"{found[rule].skill:+.2f} ({found[rule].figures})" if rule in found else "-" for rule in rules]
+        yield (
+            "| "
+            + " | ".join(
+                [in_words(quantity), str(len(own)), f"{score:.3f}", *cells, "-" if hardest is None else RULES[hardest]]
+            )
+            + " |"
+        )
+
+
+def _mean_crps(figures: Sequence[Predicted]) -> float:
+    tables = dict.fromkeys(each.table for each in figures)
+    return fmean(
+        fmean(crps(each.row.measured, quantiles(each.row)) for each in figures if each.table == table)
+        for table in tables
+    )
+
+
+def _keep(figures: Sequence[Predicted], by_quantity: Mapping[str, Mapping[str, Skill]]) -> None:
+    """Write this release's row, in place of an earlier one of the same version."""
+    kept = list(csv.DictReader(io.StringIO(KEPT.read_text(encoding="utf-8")))) if KEPT.exists() else []
+    row = {"version": version("capplan"), **_release(figures, by_quantity)}
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(row), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows([*(each for each in kept if each["version"] != row["version"]), row])
+    replace_file(KEPT, text.getvalue())
+
+
+def _release(figures: Sequence[Predicted], by_quantity: Mapping[str, Mapping[str, Skill]]) -> dict[str, str]:
+    """Return the scores of a release; the skill is the mean over quantities, each over its hardest rule."""
+    counts = {name: sum(each.row.quantity == name for each in figures) for name in by_quantity}
+    hardest = [(found, rule) for name, found in by_quantity.items() if (rule := best(found, counts[name])) is not None]
+    decided = [each for each in figures if each.row.identifiable]
+    return {
+        "figures": str(len(figures)),
+        "tables": str(len({each.table for each in figures})),
+        "crps": f"{_mean_crps(figures):.4f}",
+        "skill": f"{fmean(found[rule].skill for found, rule in hardest):.3f}" if hardest else "",
+        "held_90": f"{_held(figures):.3f}",
+        "held_90_decided": f"{_held(decided):.3f}" if decided else "",
+        "high_over_low": f"{median(each.row.predicted.high / each.row.predicted.low for each in figures):.2f}",
+    }
+
+
+def _held(figures: Sequence[Predicted]) -> float:
+    return fmean(each.row.predicted.low <= each.row.measured <= each.row.predicted.high for each in figures)
