@@ -13,13 +13,15 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from capplan.calibration.tables.fit_table import TableSystem, fit_table, unloaded
 from capplan.calibration.tables.rows import with_mix
-from capplan.calibration.tables.scores import MODEL, THROUGHPUT, table_estimates
+from capplan.calibration.tables.scores import MODEL
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
+from capplan.layout.baselines import Baseline, affine, linear, power_law
 from capplan.models.language.scenario import changed
 from capplan.planner.rule_names import RULES
 from capplan.planner.size.size import SizingQuestion, size
@@ -27,7 +29,7 @@ from capplan.systems.registry import table_system
 
 MOST = 4
 """How many times the needed nodes may be bought."""
-SCALING = ("linear", "affine", "power_law")
+SCALING: dict[str, Baseline] = {"linear": linear, "affine": affine, "power_law": power_law}
 PER_CORE = "ops per vCPU"
 STORE_NODES = {"two-tier": "store_nodes", "cassandra": "cass_nodes"}
 
@@ -64,7 +66,7 @@ class Table:
                 _nodes(each) for each in rows if _same_machines(each, row) and (each.throughput_tps or 0) >= rate
             )
             bought: dict[str, int | None] = {MODEL: _sized(system, fitted, row, rate, MOST * needed)}
-            bought |= {rule: _by_rule(rule, row, rate, small, MOST * needed) for rule in SCALING}
+            bought |= {name: _by_rule(rule, row, rate, small, MOST * needed) for name, rule in SCALING.items()}
             bought[PER_CORE] = _per_core(row, rate, small)
             yield Decided(self.name, rate, needed, bought)
 
@@ -98,13 +100,16 @@ def _sized(system: TableSystem[Any], fitted: Any, row: LoadTestRow, rate: float,
     return None if found is None else int(found.fields[field])
 
 
-def _by_rule(rule: str, row: LoadTestRow, rate: float, small: Sequence[LoadTestRow], most: int) -> int | None:
-    """Return the first number of nodes whose estimate by a rule reaches a rate; None if none does."""
-    for nodes in range(1, most + 1):
-        value = table_estimates(replace(row, cass_nodes=nodes), THROUGHPUT, small)[rule].value
-        if value is not None and value >= rate:
-            return nodes
-    return None
+def _by_rule(rule: Baseline, row: LoadTestRow, rate: float, small: Sequence[LoadTestRow], most: int) -> int | None:
+    """Return the first number of nodes whose estimate from equal machines reaches a rate; None if none does."""
+    best: dict[int, float] = {}
+    for each in small:
+        if _same_machines(each, row):
+            best[_nodes(each)] = max(best.get(_nodes(each), 0.0), float(each.throughput_tps or 0.0))
+    if len(best) < (1 if rule is linear else 2):
+        return None
+    sizes, rates = np.array(list(best), dtype=float), np.array(list(best.values()))
+    return next((nodes for nodes in range(1, most + 1) if rule(sizes, rates, float(nodes)) >= rate), None)
 
 
 def _per_core(row: LoadTestRow, rate: float, small: Sequence[LoadTestRow]) -> int:
@@ -130,6 +135,6 @@ def _lines(found: Sequence[Decided]) -> Iterator[str]:
         few = sum(nodes < needed for nodes, needed in known)
         over = [nodes / needed - 1 for nodes, needed in known if nodes >= needed]
         yield (
-            f"| {words} | {len(bought)} | {few} ({few / len(bought):.0%}) | {len(bought) - len(known)} "
+            f"| {words} | {len(bought)} | {few} of {len(known)} | {len(bought) - len(known)} "
             f"| {fmean(over) if over else 0:+.0%} of {len(over)} | {max(over, default=0):+.0%} |"
         )

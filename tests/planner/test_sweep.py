@@ -82,7 +82,7 @@ def test_few_draws_are_near_all_draws(base: Scenario, rate: float) -> None:
         paused = name.endswith(("_p95_ms", "_p99_ms", "_p999_ms"))  # ends of these bands differ by factors of ten
         error = 0.04 if wide and name != "capacity_tps" else 0.02 if paused else 0.01
         assert few[name][0] == pytest.approx(value, rel=error)
-        assert few[name][1:] == pytest.approx((low, high), rel=0.05)
+        assert few[name][1:] == pytest.approx((low, high), rel=0.07 if paused else 0.05)
 
 
 @pytest.mark.parametrize("name", [each.name for each in documented_systems()])

@@ -252,7 +252,10 @@ def _latency(prediction: Prediction) -> Iterator[Block]:
         within = ", ".join(
             f"{name} within {figure * 100:.0f} %" for name, figure in worst.items() if figure is not None
         )
-        yield Fact("  solver", f"nine of ten such layouts: {within} ({', '.join(each.where for each in errors)})")
+        yield Fact(
+            "  solver",
+            f"nine of ten layouts with one of these alone: {within} ({', '.join(each.where for each in errors)})",
+        )
 
 
 def _promises(prediction: Prediction) -> Iterator[Block]:
@@ -365,13 +368,13 @@ def _errors_by_condition(prediction: Prediction) -> Iterator[Block]:
     """Yield the solver's errors under each condition that holds here."""
     if not prediction.solver_errors:
         return
-    yield from _section("Errors of the analytic solver in nine of ten random layouts with the same condition")
+    yield from _section("Errors of the analytic solver in nine of ten random layouts with this condition alone")
     for each in prediction.solver_errors:
         figures = (("mean", each.mean, MEAN), ("p99", each.p99, P99))
         within = ", ".join(f"{name} within {(figure or usual) * 100:.0f} %" for name, figure, usual in figures)
         yield Paragraph(f"{each.where}: {within}", indent=2, hanging=4)
-    usual = f"the mean is within {MEAN * 100:.0f} % and p99 within {P99 * 100:.0f} %"
-    yield Paragraph(f"Elsewhere, {usual} in 49 of 50.", indent=2, hanging=4)
+    usual = f"the mean is within {MEAN * 100:.0f} % in 19 of 20, and so is p99 within {P99 * 100:.0f} %"
+    yield Paragraph(f"Elsewhere, {usual}.", indent=2, hanging=4)
 
 
 def _every(prediction: Prediction) -> Iterator[tuple[str, Band, Format]]:

@@ -1,9 +1,9 @@
 """Conditions under which the analytic solver is measurably less accurate.
 
-Elsewhere, the mean is within 5 % and the 99th percentile within 15 % of simulation, in 19 of 20 random layouts with
-open, closed and throttled traffic. Under each of the conditions below, a tenth of the layouts or more are not. Their
-figures are ninth deciles of the errors where no other condition holds, of 800 random layouts
-(`docs/generate/random_layouts.py`, seeds 15 and 16; docs/reference/accuracy.md has those of the first 200).
+Elsewhere, the mean is within 5 % of simulation in 19 of 20 random layouts with open, closed and throttled traffic, and
+the 99th percentile within 15 % in as many. Under each of the conditions below, a tenth of the layouts or more are not.
+Their figures are ninth deciles of the errors where no other condition holds, of 800 random layouts
+(`docs/generate/random_layouts.py`, seeds 15 and 16, 400 each; docs/reference/accuracy.md has those of the first 200).
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class KnownError:
     where
         The condition, in words.
     mean
-        Relative error that the mean does not exceed in nine of ten layouts; null if it is as accurate as elsewhere.
+        Relative error that the mean does not exceed in nine of ten layouts with this condition alone; null if it is as
+        accurate as elsewhere.
     p99
         The same for the 99th percentile.
     """
