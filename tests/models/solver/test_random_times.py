@@ -458,3 +458,16 @@ def test_draws_of_both_kinds_give_what_each_gives_alone() -> None:
     both = law_cdf(shapes, time)
     assert both[2] == pytest.approx(special.gammainc(3.0, 1.5), rel=1e-12)
     assert both == pytest.approx([float(law_cdf(np.asarray(shape), np.asarray(0.5))) for shape in shapes], rel=1e-12)
+
+
+@given(st.floats(0.05, 20.0), st.floats(-1.0, 8.0))
+def test_quantiles_keep_mean_and_variance_whatever_the_third_cumulant(scv: float, skewness: float) -> None:
+    """Also where no law has that skewness, as of a choice between two constants."""
+    part = (np.array([[each]]) for each in (1.0, 1.0, scv, skewness * scv**1.5))
+    levels = 1 - np.logspace(0, -12, 4001)[1:]
+    edges = np.concatenate([[0.0], levels])
+
+    values = GammaMixture(*part).quantiles_s(((edges[1:] + edges[:-1]) / 2).tolist())[:, 0]
+
+    assert float(np.diff(edges) @ values) == pytest.approx(1.0, rel=0.02)
+    assert float(np.diff(edges) @ (values - 1) ** 2) == pytest.approx(scv, rel=0.05)

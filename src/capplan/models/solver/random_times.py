@@ -765,7 +765,7 @@ def _laws(mixture: GammaMixture) -> _Laws:
     """
     mean = np.maximum(mixture.mean_s, _SMALL)
     variance = np.maximum(mixture.variance_s2, (_ROUNDING * mean) ** 2)
-    third = np.maximum(mixture.third_s3, variance**2 / mean)
+    third = np.maximum(mixture.third_s3, 2 * variance**2 / mean)
     above = np.minimum(2 * variance**2 / third, mean)
     shape = np.minimum(above**2 / variance, _STEEPEST)
     laws = _Laws(mixture.weight, mean - above, above / shape, shape)
