@@ -471,3 +471,13 @@ def test_quantiles_keep_mean_and_variance_whatever_the_third_cumulant(scv: float
 
     assert float(np.diff(edges) @ values) == pytest.approx(1.0, rel=0.02)
     assert float(np.diff(edges) @ (values - 1) ** 2) == pytest.approx(scv, rel=0.05)
+
+
+def test_percentiles_rise_where_a_part_is_all_but_certain_and_skewed() -> None:
+    weight, mean = np.array([[0.9, 0.1]]), np.array([[2e-3, 2.9e-3]])
+    mixture = GammaMixture(weight, mean, np.array([[1.9e-12, 2.3e-6]]), np.array([[4.7e-15, 8.9e-9]]))
+
+    found = mixture.quantiles_s((0.1, *LEVELS))[:, 0]
+
+    assert list(found) == sorted(found)
+    assert found[1] == pytest.approx(2e-3, rel=2e-3)

@@ -766,11 +766,13 @@ def _laws(mixture: GammaMixture) -> _Laws:
     mean = np.maximum(mixture.mean_s, _SMALL)
     variance = np.maximum(mixture.variance_s2, (_ROUNDING * mean) ** 2)
     third = np.maximum(mixture.third_s3, 2 * variance**2 / mean)
-    above = np.minimum(2 * variance**2 / third, mean)
+    scv = variance / mean**2
+    nearly_certain = scv <= 2 / _STEEPEST  # its skewness does not matter
+    least = np.where(nearly_certain, np.sqrt(variance), 0.0)
+    above = np.clip(2 * variance**2 / third, least, mean)
     shape = np.minimum(above**2 / variance, _STEEPEST)
     laws = _Laws(mixture.weight, mean - above, above / shape, shape)
-    scv = variance / mean**2
-    skewed = (shape < 1 - 1e-9) & (scv > 2 / _STEEPEST)
+    skewed = (shape < 1 - 1e-9) & ~nearly_certain
     return _of_two(laws, skewed, mean, scv, third) if np.any(skewed) else laws
 
 
