@@ -176,7 +176,7 @@ class FlowEquivalent:
     @cached_property
     def log_work(self) -> FloatArray:
         """Logarithm of X(1) X(2) ... X(n) for all states (draws, states)."""
-        logs, gap = np.log(self.throughput_per_s), np.diff(self.states)
+        logs, gap = np.log(np.maximum(self.throughput_per_s, 1e-300)), np.diff(self.states)
         before = np.concatenate([logs[:, :1], logs[:, :-1]], axis=-1)
         # The trapezoidal rule for X from n + 1/2 to m + 1/2: the last alone if the gap is 1.
         return np.pad(np.cumsum(logs * (gap + 1) / 2 + before * (gap - 1) / 2, axis=-1), ((0, 0), (1, 0)))
