@@ -65,7 +65,7 @@ class Table:
             needed = min(
                 _nodes(each) for each in rows if _same_machines(each, row) and (each.throughput_tps or 0) >= rate
             )
-            bought: dict[str, int | None] = {MODEL: _sized(system, fitted, row, rate, MOST * needed)}
+            bought: dict[str, int | None] = {MODEL: _sized(system, fitted, row, rate, min(MOST * needed, 1000))}
             bought |= {name: _by_rule(rule, row, rate, small, MOST * needed) for name, rule in SCALING.items()}
             bought[PER_CORE] = _per_core(row, rate, small)
             yield Decided(self.name, rate, needed, bought)

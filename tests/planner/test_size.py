@@ -271,6 +271,7 @@ def test_a_price_list_with_an_error_is_refused(tmp_path: Path, text: str, found:
         ("fedora4", SizingQuestion(confidence=1.0), {"tps": 100.0}, "a confidence of 1"),
         ("fedora4", SizingQuestion(growth_per_year=-0.1), {"tps": 100.0}, "a growth of -0.1"),
         ("fedora4", SizingQuestion(sized={"nodes": (1, 2_000_000)}), {"tps": 100.0}, "too many to choose from"),
+        ("openprovider", SizingQuestion(sized={"cass_nodes": (3, 1001)}), {"tps": 100.0}, "lower the upper end"),
         ("vcider", SizingQuestion(), {}, "vcider cannot be sized"),
     ],
 )

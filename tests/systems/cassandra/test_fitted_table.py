@@ -104,13 +104,6 @@ def test_a_peak_beyond_the_last_row_is_not_identifiable(fitted: Fitted) -> None:
     assert all(each.identifiable for each in asked(fitted, clients=24))
 
 
-def test_a_tier_that_never_bound_is_not_identifiable(fitted: Fitted) -> None:
-    """With twenty times the nodes, the load generator is likely to be the limit, which it never was."""
-    found = asked(fitted, clients=1000, cass_nodes=60)
-    assert not any(each.identifiable for each in found)
-    assert "generator" in found[0].reason
-
-
 def test_contention_is_fitted_only_where_throughput_fell() -> None:
     """The curve of another version falls beyond 36 clients, by more than repeats scatter."""
     rows = LOAD_TESTS.rows(LOAD_TESTS.read(PUBLISHED / "cassandra_v4_v5_load_curves.csv"))

@@ -19,7 +19,7 @@ from capplan.models.solver.closed_clients import solve_clients
 from capplan.models.solver.operating_point import solve
 from capplan.simulator.engine import simulate
 from capplan.systems.cassandra import SYSTEM
-from capplan.systems.cassandra.network import network
+from capplan.systems.cassandra.network import GENERATOR_LANES, load_test_network, network
 from capplan.systems.cassandra.priors import PARAMETERS
 from capplan.systems.cassandra.rows import excess
 from capplan.systems.cassandra.scenario import CassandraScenario
@@ -116,9 +116,17 @@ def test_open_requests_share_the_wake_ups_of_as_many_as_are_under_way() -> None:
     assert mean_s == pytest.approx(float(point.response_s("write")[0, 0]), rel=0.02)
 
 
+def test_a_load_generator_limits_its_test_and_not_a_service() -> None:
+    """Its lanes, each busy with a request for a millisecond, complete so many at most; the answer takes as long."""
+    values = {**VALUES, "generator_s": 1e-3}
+    tested, service = (Analysis(found(WRITES, values, 1.0)) for found in (load_test_network, network))
+    assert float(tested.drift_per_s[0]) == pytest.approx(GENERATOR_LANES / 1e-3)
+    assert float(service.drift_per_s[0]) == pytest.approx(capacity(WRITES))
+    assert float(service.averaged(service.unloaded)[0]) == pytest.approx(float(tested.averaged(tested.unloaded)[0]))
+
+
 @pytest.mark.parametrize("field", ["cass_nodes", "node_cores"])
 def test_twice_the_nodes_or_cores_carry_twice_as_much_and_answer_no_faster(field: str) -> None:
-    """As long as the load generator keeps up."""
     twice = changed(WRITES, token_aware=True, **{field: 2 * int(getattr(WRITES, field))})
     assert capacity(twice) == pytest.approx(2 * capacity(WRITES), rel=1e-6)
     assert unloaded_s(twice) == pytest.approx(unloaded_s(WRITES), rel=1e-6)

@@ -203,7 +203,8 @@ def mix_errors(
         layout = changed(row.layout, read_fraction=moved_share)
         known.update(_factors_of(system, row.layout, layout, values))
         own.append(replace(row, layout=layout))
-    solved = dict(zip(moved, solved_rows(system, own, known, [columns[number] for number, _ in moved]), strict=True))
+    both = solved_rows(system, own, known, [columns[number] for number, _ in moved], tested=True)
+    solved = dict(zip(moved, both, strict=True))
     for at, (number, name) in enumerate(wanted):
         if name in columns.get(number, ()):
             less, more = (float(solved[number, side].figures[name][0]) for side in (-1, 1))

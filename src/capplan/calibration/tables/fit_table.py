@@ -59,6 +59,7 @@ from capplan.layout.solution import Figures
 from capplan.layout.system import Case, Notes, System
 from capplan.layout.uncertainty import ModelError, Uncertainty
 from capplan.models.errors import InputError
+from capplan.models.language.network import Network
 from capplan.models.language.parameter import Parameter, Values, defaults
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import FloatArray, Number
@@ -168,6 +169,10 @@ class TableSystem(System[S]):
     def may_fall(self, values: Values) -> bool:
         """Whether throughput may fall with more clients."""
         return self.contends(values)
+
+    def load_test_network(self, scenario: S, values: Values, rate_per_s: Number) -> Network:
+        """Return the network as a load test sees it, whose load generator may be a limit; see `System.network`."""
+        return self.network(scenario, values, rate_per_s)
 
     def closed_pauses(
         self, scenario: S, values: Values, analysis: Analysis, rate_per_s: FloatArray, cycle_s: FloatArray
@@ -501,7 +506,7 @@ class _Problem:
             system.times if straight else (),
             system.unseen if straight else "",
             self.centre,
-            lambda values: system.network(layout, system.values_in(layout, values), 1.0),
+            lambda values: system.load_test_network(layout, system.values_in(layout, values), 1.0),
             self.fixed,
         )
         self.sd = np.array([each.log_sd for each in figures])
@@ -592,7 +597,7 @@ class _Problem:
         return np.concatenate([self._predicted_with(self.values(log_points[at : at + _CHUNK])) for at in starts])
 
     def _predicted_with(self, values: Values) -> FloatArray:
-        solved = solved_rows(self.system, [self.rows[number] for number in self.used], values, self.wanted)
+        solved = solved_rows(self.system, [self.rows[number] for number in self.used], values, self.wanted, tested=True)
         by_row = dict(zip(self.used, solved, strict=True))
         return np.stack([np.log(by_row[f.row].figures[f.quantity]) for f in self.figures_to_fit], axis=-1)
 

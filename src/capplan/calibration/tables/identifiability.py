@@ -51,7 +51,7 @@ class Judge:
     @cached_property
     def _solved(self) -> list[Solved]:
         middle: dict[str, Number] = {**_defaults(self.system), **self.fitted.middle()}
-        return solved_rows(self.system, self.trained, middle, [[] for _ in self.trained])
+        return solved_rows(self.system, self.trained, middle, [[] for _ in self.trained], tested=True)
 
     @cached_property
     def _busiest(self) -> dict[str, float]:
@@ -120,7 +120,7 @@ class Judge:
             if name in self.system.metered and row.layout in self._metered:
                 continue  # its CPU says how far its limit is, and `_ceiling` how well
             limits, most = float(np.mean((first == at) & (busy[at] > _NEAR))), self._busiest.get(name, 0.0)
-            if limits > _LIKELY and most < _BOUND and len(names) > 1:
+            if limits > _LIKELY and most < _BOUND and len(self._busiest) > 1:
                 return (
                     f"{name} may be the limit here and was at most {most:.0%} busy in them; a row that drives it to "
                     "its limit would decide it"

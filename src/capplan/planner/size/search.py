@@ -269,9 +269,17 @@ class Search:
         return isinstance(found, Candidate) and found.risk <= self.target.accepted_risk
 
     def cheapest(self) -> Candidate | None:
-        """Return the cheapest layout that is safe enough; None if there is none."""
+        """Return the cheapest layout that is safe enough; None if there is none.
+
+        Raises
+        ------
+        InputError
+            If the smallest layout is valid and the largest is not: the range is too wide.
+        """
         low, high = (tuple(ends) for ends in zip(*self.family.sized.values(), strict=True))
         largest = self.at(high)
+        if isinstance(largest, str) and not isinstance(self.strains(low), str):
+            raise InputError(f"{largest}: lower the upper end of its range")
         if isinstance(largest, str) or largest.unavailable:
             return None
         return self._cheapest(low, high, low)

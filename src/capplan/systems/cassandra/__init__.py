@@ -30,6 +30,7 @@ from capplan.systems.cassandra.network import (
     WORK,
     closed_pauses,
     limit_in_words,
+    load_test_network,
     network,
     paused_network,
     pauses,
@@ -78,6 +79,7 @@ class Cassandra(TableSystem[CassandraScenario]):
     sized = MappingProxyType({"cass_nodes": (1, 64)})
 
     network = staticmethod(network)
+    load_test_network = staticmethod(load_test_network)
     pauses = staticmethod(pauses)
     closed_pauses = staticmethod(closed_pauses)
     paused_network = staticmethod(paused_network)

@@ -190,7 +190,7 @@ WORK = ("coordinator_s", "mutation_s", "read_s", "cold_s")
 
 
 def network(scenario: CassandraScenario, values: Values, rate_per_s: Number, down: tuple[int, ...] = ()) -> Network:
-    """Compose the network.
+    """Compose the network of a service, whose clients have enough machines of their own; see `load_test_network`.
 
     Parameters
     ----------
@@ -214,6 +214,25 @@ def network(scenario: CassandraScenario, values: Values, rate_per_s: Number, dow
     InputError
         If a row may have too few live replicas for a level.
     """
+    client = Delay(Exponential(values["generator_s"]), name="client")
+    return _network(scenario, values, rate_per_s, client, (), down)
+
+
+def load_test_network(scenario: CassandraScenario, values: Values, rate_per_s: Number) -> Network:
+    """Compose the network as a load test sees it: its load generator may be the limit; see `network`."""
+    client = Visit(GENERATOR, Exponential(values["generator_s"]), name="client")
+    generator = Station(GENERATOR, GENERATOR_LANES, "ps", assignment="random")
+    return _network(scenario, values, rate_per_s, client, (generator,))
+
+
+def _network(  # what `network` has, and the client
+    scenario: CassandraScenario,
+    values: Values,
+    rate_per_s: Number,
+    client: Step,
+    generator: tuple[Station, ...],
+    down: tuple[int, ...] = (),
+) -> Network:
     cluster = build_cluster(scenario, values, down)
     shares = served(scenario, cluster)
     costs = build_costs(scenario, values, retried(scenario, cluster))
@@ -221,22 +240,20 @@ def network(scenario: CassandraScenario, values: Values, rate_per_s: Number, dow
     classes = []
     for operation, level in scenario.levels().items():
         asked = {dc: statement(cluster, costs[operation], dc, level, operation) for dc in shares}
-        sent = Visit(GENERATOR, Exponential(values["generator_s"]), name="client")
         shared = _shared_work(scenario, values, operation, cluster, shares) if scenario.one_host else ()
         first = Delay(Erlang(values["delay_s"], 2), name="network")
-        way = (first, sent, *shared)
+        way = (first, client, *shared)
         if in_flight:
             held = {dc: Acquire(in_flight[dc].name, Sequence((*way, step))) for dc, step in asked.items()}
             flow = _to_dcs(scenario, shares, tuple(held.values()))
         else:
             flow = Sequence((*way, _to_dcs(scenario, shares, tuple(asked.values()))))
         classes.append(RequestClass(operation, flow))
-    generator = Station(GENERATOR, GENERATOR_LANES, "ps", assignment="random")
     lanes = HOST_LANES_PER_CORE * scenario.node_cores
     host = (Station(HOST, lanes, "ps", assignment="random"),) if scenario.one_host else ()
     found = Network(
         name=scenario.system,
-        stations=(generator, *host, *stations(cluster)),
+        stations=(*generator, *host, *stations(cluster)),
         classes=tuple(classes),
         traffic=Open(rate_per_s, scenario.mix()),
         pools=(*in_flight.values(), *node_pools(scenario, cluster)),
