@@ -40,6 +40,8 @@ RATES = ("throughput_tps", "latency_mean_ms")
 TAILS = ("latency_p50_ms", "latency_p90_ms", "latency_p95_ms", "latency_p99_ms")
 
 
+FEW = 10
+"""Figures of a quantity from which its bands have a target."""
 TOLERATED = {True: 1.1, False: 1.2}
 """Factors within which the ratio of rates and means, and of percentiles, is called unbiased."""
 
@@ -278,13 +280,20 @@ def _judged(kind: str, what: str, limit: float, decided: float, every: float) ->
 
 
 def _coverage(rows: Sequence[BacktestRow]) -> Iterator[str]:
-    decided = [row for row in rows if row.identifiable]
-    shares = [sum(_held(row) for row in own) / len(own) if own else math.nan for own in (decided, rows)]
-    met = _met(0.8 <= shares[0] <= 0.97)
-    yield (
-        f"| all | bands hold | 80 to 97 % | {percent(shares[0])} of {len(decided)} "
-        f"| {percent(shares[1])} of {len(rows)} | {met} |"
-    )
+    yield _bands_hold("all figures", rows, 0.85, 0.95)
+    for quantity in dict.fromkeys(row.quantity for row in rows):
+        own = [row for row in rows if row.quantity == quantity]
+        if len(own) >= FEW:
+            yield _bands_hold(in_words(quantity), own, 0.8, 1.0)
+
+
+def _bands_hold(what: str, rows: Sequence[BacktestRow], least: float, most: float) -> str:
+    cells, share = [], math.nan
+    for own in ([row for row in rows if row.identifiable], rows):
+        share = sum(map(_held, own)) / len(own) if own else math.nan
+        cells.append(f"{percent(share)} of {len(own)}" if own else "-")
+    cells.append(_met(least <= share <= most))
+    return " | ".join((f"| all | bands hold, {what} | {least:.0%} to {most:.0%}", *cells)) + " |"
 
 
 def _held(row: BacktestRow) -> bool:

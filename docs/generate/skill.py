@@ -30,6 +30,8 @@ KEPT = Path(__file__).resolve().parents[1] / "reference" / "skill.csv"
 LEVELS = (np.arange(99) + 0.5) / 99
 FEWEST_ERRORS = 5
 """Errors on other tables with which a rule is dressed, at least."""
+WANTED = 0.2
+"""Skill over the hardest rule that is a target."""
 USUAL = 0.5
 """Share of the figures that a rule must estimate to be called a rule for their quantity."""
 
@@ -133,20 +135,15 @@ def page(found: Mapping[str, Sequence[BacktestRow]]) -> str:
 
 def _lines(figures: Sequence[Predicted], by_quantity: Mapping[str, Mapping[str, Skill]]) -> Iterator[str]:
     rules = [rule for rule in RULES if any(rule in each for each in by_quantity.values())]
-    yield "| quantity | figures | CRPS | " + " | ".join(RULES[rule] for rule in rules) + " | hardest rule |"
-    yield "| --- | ---: | ---: |" + " ---: |" * len(rules) + " --- |"
+    yield "| quantity | figures | CRPS | " + " | ".join(RULES[rule] for rule in rules) + " | hardest rule | over 0.2 |"
+    yield "| --- | ---: | ---: |" + " ---: |" * len(rules) + " --- | --- |"
     for quantity, found in by_quantity.items():
         own = [each for each in figures if each.row.quantity == quantity]
         score = _mean_crps(own)
         hardest = best(found, len(own))
         cells = [f"{found[rule].skill:+.2f} ({found[rule].figures})" if rule in found else "-" for rule in rules]
-        yield (
-            "| "
-            + " | ".join(
-                [in_words(quantity), str(len(own)), f"{score:.3f}", *cells, "-" if hardest is None else RULES[hardest]]
-            )
-            + " |"
-        )
+        last = ("-", "-") if hardest is None else (RULES[hardest], "yes" if found[hardest].skill > WANTED else "**no**")
+        yield f"| {' | '.join((in_words(quantity), str(len(own)), f'{score:.3f}', *cells, *last))} |"
 
 
 def _mean_crps(figures: Sequence[Predicted]) -> float:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from capplan.calibration.tables.bias import KindOfFigure
+from capplan.calibration.tables.bias import LEVELS, KindOfFigure
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.lab.layout import Layout
@@ -54,14 +54,14 @@ def test_a_prediction_that_is_always_half_of_what_is_measured_is_low() -> None:
     assert (found.below, found.figures, found.clusters) == (7, 7, 3)
     assert found.sign_p == pytest.approx(2 / 2**7)
     assert found.pit == (0, 0, 0, 0, 7)
-    assert [each.held for each in found.bands] == [0.0, 0.0, 0.0]
+    assert [each.held for each in found.bands] == [0.0] * len(LEVELS)
     assert scored((0.5, 0.52), (0.48, 0.5)).verdict == "high"
 
 
 def test_a_prediction_near_every_cluster_is_unbiased() -> None:
     found = scored((1.0, 1.05), (0.97, 1.02), (1.03, 0.98), (1.0, 1.01))
     assert found.verdict == "unbiased"
-    assert [each.held for each in found.bands] == [1.0, 1.0, 1.0]
+    assert [each.held for each in found.bands] == [1.0] * len(LEVELS)
 
 
 def test_one_cluster_decides_nothing_and_scattered_ones_ask_for_more() -> None:

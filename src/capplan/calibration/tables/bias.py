@@ -18,7 +18,7 @@ from scipy.stats import t as student
 from capplan.models.language.units import FloatArray
 
 Bias = Literal["unbiased", "low", "high", "not decided"]
-LEVELS = (0.5, 0.8, 0.9)
+LEVELS = (0.5, 0.8, 0.9, 0.95)
 CONFIDENCE = 0.9
 _BINS = 5
 _END = 0.95  # percentile of the upper end of a predicted band

@@ -34,6 +34,7 @@ from capplan.calibration.tables.rows import (
     NODE_CPU,
     ON_CURVES,
     QUANTITIES,
+    THROUGHPUT,
     Figure,
     TableRow,
     cells_of,
@@ -53,6 +54,7 @@ from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.evidence.load_test_row import ALL, LoadTestRow
 from capplan.evidence.table import Evidence, Source
 from capplan.layout.basis import FigureBasis
+from capplan.layout.extrapolation import RATE, Extrapolation, Responses
 from capplan.layout.fitted_file import DRAWS, Fitted, FittedTable, Posterior, rounded
 from capplan.layout.observations import LoadTest, Observations
 from capplan.layout.solution import Figures
@@ -347,7 +349,7 @@ class TableSystem(System[S]):
         scatter = {} if fitted.table is None else fitted.table.scatter
         usual = max(scatter.values(), default=ACROSS_LAYOUTS)
         return Uncertainty(
-            ModelError(scatter.get(QUANTITIES[0], usual)), ModelError(scatter.get("latency_p95_ms", usual)), seed
+            ModelError(scatter.get(THROUGHPUT, usual)), ModelError(scatter.get("latency_p95_ms", usual)), seed
         )
 
     def fitted(self) -> Fitted:
@@ -379,7 +381,7 @@ class TableBasis(FigureBasis):
 
     def of_capacity(self) -> Basis:
         """Return the basis of the capacity: measured if a row of the layout comes close to the capacity."""
-        return self._of(QUANTITIES[0], self.capacity)
+        return self._of(THROUGHPUT, self.capacity)
 
     def of_latency(self, name: str, statistic: str, rate_per_s: float) -> Basis:
         """Return the basis of a latency statistic of a request class."""
@@ -415,7 +417,7 @@ class TableBasis(FigureBasis):
 
 def _rate(row: TableRow) -> float:
     """Return the rate of a row: the throughput if it was measured, otherwise the offered rate."""
-    return row.measured.get(QUANTITIES[0], row.load.rate_per_s)
+    return row.measured.get(THROUGHPUT, row.load.rate_per_s)
 
 
 class TableObservations(Observations[S]):
@@ -913,12 +915,13 @@ def predict_table(system: TableSystem[Any], fitted: Fitted, rows: Sequence[LoadT
     wanted = [_wanted(row, fitted) for row in read]
     solved = solved_rows(system, read, values, wanted)
     judge = Judge(system, fitted)
+    widening = Widening(system, fitted)
     found = []
     for row, names, each in zip(read, wanted, solved, strict=True):
         reason = judge.reason(row, each)
         mixed = judge.mixed(row, names)
         for name in names:
-            band = band_of(each.figures[name], fitted, name, _wider(system, row, judge.trained, name))
+            band = band_of(each.figures[name], fitted, name, widening.factor(row, name))
             why = reason or mixed.get(name, "")
             found.append(RowPrediction(row.run_id, row.request_class, name, row.measured.get(name), band, not why, why))
     return tuple(found)
@@ -926,15 +929,42 @@ def predict_table(system: TableSystem[Any], fitted: Fitted, rows: Sequence[LoadT
 
 def _wanted(row: TableRow, fitted: Fitted) -> list[str]:
     metered = {NODE_CPU} & fitted.its_table.scatter.keys() & row.measured.keys()
-    return [*(name for name in QUANTITIES if row.load.kind != "open" or name != QUANTITIES[0]), *metered]
+    return [*(name for name in QUANTITIES if row.load.kind != "open" or name != THROUGHPUT), *metered]
 
 
-def _wider(system: TableSystem[Any], row: TableRow, trained: Sequence[TableRow], name: str) -> float:
-    """Return the widening of a percentile's scatter beyond the most clients of any fitted row."""
-    most = max((each.load.clients for each in trained if each.load.kind == "closed"), default=0)
-    if name not in LEVELS or row.load.kind != "closed" or row.load.clients <= most or not most:
-        return 1.0
-    return 1 + system.widening * math.log2(row.load.clients / most)
+class Widening:
+    """How much more figures of layouts and loads beyond the fitted rows scatter than repeats do.
+
+    Parameters
+    ----------
+    system : TableSystem
+        The system.
+    fitted : Fitted
+        The calibration.
+    """
+
+    def __init__(self, system: TableSystem[Any], fitted: Fitted) -> None:
+        self.system, self.fitted = system.of(fitted), fitted
+        trained = self.system.read(rows_of(fitted))
+        self.most_clients = max((each.load.clients for each in trained if each.load.kind == "closed"), default=0)
+        self.layouts: dict[Any, tuple[Extrapolation, Responses]] = {}
+
+    def factor(self, row: TableRow, column: str) -> float:
+        """Return the factor of the scatter of a row's figure, at least 1.
+
+        It grows with the doublings beyond the fitted layouts, as in `Case.uncertainty`; that of a percentile grows with
+        the doublings beyond the most clients, too.
+        """
+        if row.layout not in self.layouts:
+            far = self.system.extrapolation(row.layout)
+            self.layouts[row.layout] = far, self.system.responses(self.fitted, row.layout, far)
+        far, responses = self.layouts[row.layout]
+        of_times = self.system.classes(row.layout) if row.request_class is None else (row.request_class,)
+        figures = (RATE,) if column in (THROUGHPUT, NODE_CPU) else of_times
+        found = max(far.factor(self.system.widening, figure, responses) for figure in figures)
+        if column in LEVELS and row.load.kind == "closed" and row.load.clients > self.most_clients > 0:
+            found *= 1 + self.system.widening * math.log2(row.load.clients / self.most_clients)
+        return found
 
 
 def band_of(draws: FloatArray, fitted: Fitted, name: str, wider: float = 1.0) -> Band:

@@ -535,12 +535,13 @@ KIND_HEADS = (
     "50 %",
     "80 %",
     "90 %",
+    "95 %",
     "PIT",
     "verdict",
 )
 KIND_LEGEND = (
     "Predicted / measured: geometric mean of the clusters' medians, with its 90 % interval by cluster. Too low: "
-    "figures predicted below the measured. 50, 80, 90 %: share of figures in those bands, the last with its interval. "
+    "figures predicted below the measured. 50 to 95 %: share of figures in those bands, the last two with their intervals. "
     "PIT: figures in each fifth of the predicted distribution, from the lowest; equal counts are right."
 )
 
@@ -550,7 +551,7 @@ def kind_cells(kind: KindOfFigure) -> tuple[str, ...]:
     ratio = f"{kind.ratio:.2f}"
     if kind.ratio_low is not None and kind.ratio_high is not None:
         ratio += f" ({kind.ratio_low:.2f} to {kind.ratio_high:.2f})"
-    *inner, widest = kind.bands
+    *inner, wide, widest = kind.bands
     return (
         kind.kind,
         str(kind.figures),
@@ -558,7 +559,7 @@ def kind_cells(kind: KindOfFigure) -> tuple[str, ...]:
         ratio,
         f"{kind.below} of {kind.figures}",
         *(f"{each.held:.0%}" for each in inner),
-        f"{widest.held:.0%} ({widest.low:.0%} to {widest.high:.0%})",
+        *(f"{each.held:.0%} ({each.low:.0%} to {each.high:.0%})" for each in (wide, widest)),
         " ".join(map(str, kind.pit)),
         _bias(kind),
     )

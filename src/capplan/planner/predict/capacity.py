@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from capplan.calibration.tables.fit_table import TableSystem, band_of
+from capplan.calibration.tables.fit_table import TableSystem, Widening, band_of
 from capplan.calibration.tables.rows import LEVELS, MEAN, QUANTITIES, THROUGHPUT, Load, TableRow, rows_of
 from capplan.calibration.tables.solved_rows import Solved, solved_rows
 from capplan.layout.solution import Figures, Solution
@@ -411,8 +411,12 @@ def predict_closed(case: Case[Any], lose: Sequence[str] = (), confidence: float 
         raise RefusedError(f"{error}, or ask for a rate with --tps") from None
     whole = solved[0]
     basis = case.basis.of_capacity()
-    throughput = with_basis(band_of(whole.figures[THROUGHPUT], fitted, THROUGHPUT), basis)
-    latency = {name: _latency(case, each, name) for name, each in zip(classes, solved[1:], strict=True)}
+    widening = Widening(system, fitted)
+    factor = widening.factor(rows[0], THROUGHPUT)
+    throughput = with_basis(band_of(whole.figures[THROUGHPUT], fitted, THROUGHPUT, factor), basis)
+    latency = {
+        name: _latency(case, each, row, widening) for name, each, row in zip(classes, solved[1:], rows[1:], strict=True)
+    }
     busy = {name: _busy(each) for name, each in _most_first(whole)}
     prediction = Prediction(
         system=system.name,
@@ -452,11 +456,11 @@ def _figure(prediction: Prediction, metric: Metric) -> Band | None:
     return Band.exactly(0.0) if metric.name == "drop_rate" else prediction.figure(metric)
 
 
-def _latency(case: Case[Any], solved: Solved, name: str) -> Latency:
-    bands = {}
+def _latency(case: Case[Any], solved: Solved, row: TableRow, widening: Widening) -> Latency:
+    bands, name = {}, str(row.request_class)
     for quantity, statistic in _STATISTICS.items():
         if statistic in (("mean",) if solved.uneven else _SHOWN):
-            band = band_of(solved.figures[quantity], case.fitted, quantity)
+            band = band_of(solved.figures[quantity], case.fitted, quantity, widening.factor(row, quantity))
             bands[statistic] = with_basis(band, case.basis.of_latency(name, statistic, 0.0))
     return in_order(Latency(**bands))
 
