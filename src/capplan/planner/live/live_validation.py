@@ -541,8 +541,8 @@ KIND_HEADS = (
 )
 KIND_LEGEND = (
     "Predicted / measured: geometric mean of the clusters' medians, with its 90 % interval by cluster. Too low: "
-    "figures predicted below the measured. 50 to 95 %: share of figures in those bands, the last two with their intervals. "
-    "PIT: figures in each fifth of the predicted distribution, from the lowest; equal counts are right."
+    "figures predicted below the measured. 50 to 95 %: share of figures in those bands, the last two with their "
+    "intervals. PIT: figures in each fifth of the predicted distribution, from the lowest; equal counts are right."
 )
 
 
