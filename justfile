@@ -29,8 +29,8 @@ frozen *arguments:
 
 # Run the long random checks: 2,000 networks in both engines, also in a kernel that checks its memory accesses, 500
 # questions whose answers must not contradict themselves, 10,000 valid questions to every verb (hours; resumes if
-# interrupted: remove dist/valid-questions.jsonl to begin again), 50 sizings that an exhaustive simulation must agree with, and
-# the faults below
+# interrupted: remove dist/valid-questions.jsonl to begin again), 50 sizings that an exhaustive simulation must agree with,
+# what is marked `trust`, and the faults below
 trust: && faults
     CAPPLAN_TRUST_NETWORKS=2000 uv run pytest tests/simulator/test_same_path.py
     CAPPLAN_TRUST_NETWORKS=2000 uv run pytest -m slow tests/simulator/test_memory_safety.py
@@ -38,6 +38,7 @@ trust: && faults
     CAPPLAN_TRUST_QUESTIONS=10000 uv run python tests/planner/questions_campaign.py dist/valid-questions.jsonl
     CAPPLAN_TRUST_SIZINGS=50 uv run pytest tests/planner/test_random_sizings.py
     CAPPLAN_TRUST_GRIDS=200 uv run pytest tests/planner/test_sizing_grids.py
+    uv run pytest -m trust
 
 # Try 100,000 hostile inputs and put some 300 faults in the way of every verb that writes, for the page on reliability
 # (half an hour on two cores; as root, disks are really full and folders really read-only)

@@ -84,7 +84,7 @@ def test_the_figures_of_a_layout_are_those_of_predict(layout: Scenario, engine: 
     assert {each.figure: (each.first.value, each.first.low, each.first.high) for each in found.differences} == expected
 
 
-@pytest.mark.slow
+@pytest.mark.trust
 def test_differences_hold_pairs_of_left_out_figures() -> None:
     """Both figures of a pair are predicted by one fit that saw neither, with its draws.
 

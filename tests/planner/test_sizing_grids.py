@@ -6,7 +6,7 @@ import pytest
 from tests.planner.grid_problems import GridProblem
 
 MANY = int(os.environ.get("CAPPLAN_TRUST_GRIDS", "0"))
-QUICK = (6, 27, 63)  # problems of few seconds: a yes at once, a yes of a fit, and a trade-off
+QUICK = (6, 27)  # a yes at once, and a yes of a fit
 pytestmark = [] if MANY else [pytest.mark.slow]
 
 

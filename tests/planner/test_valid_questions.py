@@ -13,7 +13,7 @@ from tests.planner.valid_questions import FIRST, TARGETS, Asked, asked, drawn, l
 from capplan.models.language.scenario import options_of
 from capplan.systems.registry import every_system
 
-QUESTIONS = 300
+QUESTIONS = 200
 LONG = (23, 48)  # of the first ones: they take 12 and 45 s
 MENDED = (
     # Other data centres fill the nodes of one to the last: what they leave is loaded as closely as a whole station.

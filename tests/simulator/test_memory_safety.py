@@ -17,10 +17,10 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("tests", ["test_same_path.py", "test_both_engines.py", "test_members.py"])
-def test_the_kernel_stays_within_its_arrays(tests: str, tmp_path: Path) -> None:
+def test_the_kernel_stays_within_its_arrays(tmp_path: Path) -> None:
     around = {**compile_checked(tmp_path), "CAPPLAN_TRUST_NETWORKS": NETWORKS}
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", f"tests/simulator/{tests}"]
+    tests = [f"tests/simulator/test_{name}.py" for name in ("same_path", "both_engines", "members")]
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *tests]
     ended = subprocess.run(command, cwd=ROOT, env=around, capture_output=True, text=True, check=False)
 
     assert ended.returncode == 0, ended.stdout + ended.stderr

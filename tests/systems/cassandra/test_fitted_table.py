@@ -114,7 +114,7 @@ def test_contention_is_fitted_only_where_throughput_fell() -> None:
     assert not {each.name: each for each in SYSTEM.priors(SYSTEM.read(falling[:4]))}["contention"].free
 
 
-@pytest.mark.slow
+@pytest.mark.trust
 def test_figures_of_made_up_clusters_lie_in_their_bands_where_nothing_was_measured() -> None:
     """More replicas and more clients than were fitted, of four clusters drawn from the priors.
 
