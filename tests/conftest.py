@@ -10,5 +10,5 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command line does; 
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-settings.register_profile("deterministic", derandomize=True, deadline=None, print_blob=True)
+settings.register_profile("deterministic", max_examples=50, derandomize=True, deadline=None, print_blob=True)
 settings.load_profile("deterministic")

@@ -240,7 +240,7 @@ def test_clean_tables_have_no_finding() -> None:
     assert alarms(range(6)) == []
 
 
-@pytest.mark.slow
+@pytest.mark.trust
 def test_less_than_one_clean_table_in_a_hundred_has_a_finding() -> None:
     """No alarm in 300 tables: with 95 % confidence fewer than 1 in 100 tables has one (the rule of three)."""
     assert alarms(range(100, 400)) == []

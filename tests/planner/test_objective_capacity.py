@@ -57,7 +57,7 @@ def test_at_the_capacity_the_limiting_figure_is_at_its_limit(statistic: str, sha
     assert capacity.low == 0 or band.low < limit < band.high
 
 
-@pytest.mark.slow
+@pytest.mark.trust
 def test_the_verdict_of_simulated_latencies_agrees_with_the_capacity() -> None:
     """At the capacity the limiting figure is at its limit, within the error of the simulation."""
     limit = limit_ms("p99", 0.9)

@@ -14,7 +14,7 @@ from capplan.models.language.scenario import options_of
 from capplan.systems.registry import every_system
 
 QUESTIONS = 200
-LONG = (23, 48)  # of the first ones: they take 12 and 45 s
+LONG = {23: pytest.mark.slow, 48: pytest.mark.trust}  # of the first ones: they take 12 and 45 s
 MENDED = (
     # Other data centres fill the nodes of one to the last: what they leave is loaded as closely as a whole station.
     "predict replicas.json --dcs 3 --rf 5/1/5 --cass-nodes 8/2/17 --native-threads 128 --one-host --tps 1000000",
@@ -38,7 +38,7 @@ MENDED = (
 @pytest.mark.parametrize(
     "number",
     [
-        each if each < FIRST and each not in LONG else pytest.param(each, marks=pytest.mark.slow)
+        each if each < FIRST and each not in LONG else pytest.param(each, marks=LONG.get(each, pytest.mark.slow))
         for each in range(QUESTIONS)
     ],
 )

@@ -152,7 +152,7 @@ def test_a_line_that_was_cut_off_is_done_again(script: Any, tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("altered", ["", "a slow node"])
+@pytest.mark.parametrize("altered", [pytest.param("", marks=pytest.mark.trust), "a slow node"])
 def test_a_system_is_drawn_measured_fitted_and_scored(
     altered: str, truth: Any, script: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
