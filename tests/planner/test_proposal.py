@@ -93,7 +93,7 @@ def proposal() -> Proposal:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("made", [with_unseen_rows, of_a_table, for_subscribers])
+@pytest.mark.parametrize("made", [with_unseen_rows, pytest.param(of_a_table, marks=pytest.mark.trust), for_subscribers])
 def test_page_pdf_and_workbook_have_the_same_figures(made: Callable[[], Proposal]) -> None:
     proposal = made()
     figures = document(proposal).figures()

@@ -126,7 +126,7 @@ def test_the_json_follows_its_schema() -> None:
         jsonschema.Draft202012Validator(Sizing.json_schema()).validate(document)
 
 
-@pytest.mark.slow
+@pytest.mark.trust
 def test_one_process_and_two_give_the_same_answer() -> None:
     question = SizingQuestion(survive=("dc",), families={"dcs": (3, 4)}, sized={"front_nodes": (1, 2)})
     base = changed(scenario("openprovider"), tps=15_000.0, slo=("acct.mean<20ms",), data_factor=1.0)
@@ -170,7 +170,7 @@ def test_a_printed_risk_counts_all_draws(name: str, survive: str, rate: float, f
         ({"rtt": "20ms"}, "dc", {"cass_nodes": (12, 12), "front_nodes": (1, 24)}, (3,), 51.0),
         pytest.param({"rtt": "15ms"}, "dc", {}, (3,), 48.0, marks=pytest.mark.slow),
         pytest.param({"rtt": "20ms", "data_factor": 2.5}, "dc", {}, (1, 2, 3, 4), 105.0, marks=pytest.mark.trust),
-        pytest.param({"rtt": "20ms"}, "dc", {}, (1, 2, 3, 4), 48.0, marks=pytest.mark.slow),
+        pytest.param({"rtt": "20ms"}, "dc", {}, (1, 2, 3, 4), 48.0, marks=pytest.mark.trust),
         pytest.param(
             {
                 "rtt": "20ms",

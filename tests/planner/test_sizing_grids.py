@@ -6,7 +6,7 @@ import pytest
 from tests.planner.grid_problems import GridProblem
 
 MANY = int(os.environ.get("CAPPLAN_TRUST_GRIDS", "0"))
-QUICK = (6, 27)  # a yes at once, and a yes of a fit
+QUICK = (6,)  # a yes at once
 pytestmark = [] if MANY else [pytest.mark.slow]
 
 
