@@ -122,7 +122,7 @@ def test_a_message_takes_what_its_statements_take() -> None:
     near, far = means["LOCAL_QUORUM"], means["QUORUM"]
     assert near["update"] == pytest.approx(near["auth"] + near["start"], rel=1e-6)
     assert far["auth"] == pytest.approx(near["auth"], rel=1e-6)
-    trip_s = 0.010 * (1 + VALUES["second_trip"])
+    trip_s = 0.010 * (1 + VALUES["wan_extra"])
     assert far["start"] - near["start"] == pytest.approx(trip_s, rel=0.1)
 
 
@@ -144,7 +144,7 @@ def test_a_session_is_missed_until_its_row_has_come() -> None:
     """
     idle = np.full(8, 1e-6)
     slow = replace(NEAR, rtt_ms=200.0, think_s=0.1)
-    quick: dict[str, Number] = {**VALUES, "second_trip": np.full(8, 1e-9)}
+    quick: dict[str, Number] = {**VALUES, "wan_extra": np.full(8, 1e-9)}
     found = chance_not_found(scenario(slow), quick, idle, slow, 1)
     assert np.median(found) == pytest.approx(1 - math.exp(-1), abs=0.02)
     assert not chance_not_found(

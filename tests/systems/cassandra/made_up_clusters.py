@@ -17,7 +17,7 @@ from capplan.systems.cassandra.priors import PARAMETERS
 
 NOISE = 0.04
 """Scatter of a repeat, as the standard deviation of the logarithm."""
-_HELD_APART = ("contention", "tls_factor", "second_trip", "kib_share", "cold_s")
+_HELD_APART = ("contention", "tls_factor", "wan_extra", "kib_share", "cold_s")
 
 
 @dataclass(frozen=True)

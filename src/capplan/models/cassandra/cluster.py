@@ -95,7 +95,7 @@ class Cluster:
     lan_s : number or array (draws,)
         One-way time between two machines of a data centre, in seconds.
     wan_s : tuple of tuples of number or array (draws,)
-        One-way times between data centres, in seconds.
+        Shortest one-way times between data centres, in seconds.
     down : tuple of int
         Number of nodes in each data centre that are down; none if left out. Consistency levels still count them.
     assignment : Assignment
@@ -106,6 +106,9 @@ class Cluster:
         Probability that a read contacts all local replicas; Cassandra 4.0 abolished it.
     unlimited : bool
         Whether neither native-transport threads nor the space for memtables limit the requests at a node.
+    wan_extra : number or array (draws,)
+        Mean of what an answer from another data centre takes beyond the shortest round trip, as a share of it: two
+        exponential times, one for each way, independent between replicas.
     """
 
     nodes: tuple[int, ...]
@@ -118,6 +121,7 @@ class Cluster:
     token_aware: bool = False
     read_repair: float = LOCAL_READ_REPAIR_CHANCE
     unlimited: bool = False
+    wan_extra: Number = 0.0
 
     def own_share(self, dc: int) -> float:
         """Return the probability that a coordinator in `dc` is a replica of the row."""
@@ -388,13 +392,19 @@ class _Statement:
     def _read_remotely(self, other: int) -> Step:
         """Return a read of a replica that is not the coordinator."""
         one_way_s = self.cluster.lan_s if other == self.dc else self.cluster.wan_s[self.dc][other]
-        read = self._read_at(other, (Delay(Deterministic(2 * one_way_s)),), MESSAGES)
+        varying = () if other == self.dc else self._varying(other)
+        read = self._read_at(other, (_hop(2 * one_way_s), *varying), MESSAGES)
         return Steps((*self._messages(_COORDINATOR, self.dc, MESSAGES), *read), name="there")
 
     def _read_at(self, dc: int, way: tuple[Step, ...], messages: int = 0) -> tuple[Step, ...]:
         busy_s = self._busy_s(self.costs.read, messages) + self.costs.message * messages
         work = Visit(_cores(dc), _work(busy_s), name="read", member=_REPLICA)
         return (*way, work, _unseen(dc, self.costs.read * self.costs.unseen))
+
+    def _varying(self, other: int) -> tuple[Step, ...]:
+        """Return what an answer from another data centre takes beyond the shortest round trip."""
+        mean_s = 2 * self.cluster.wan_s[self.dc][other] * self.cluster.wan_extra
+        return (Delay(Erlang(mean_s, 2), name="wan"),) if _scalar(mean_s) else ()
 
     def _busy_s(self, work_s: Number, messages: int) -> Number:
         """Return a node's work plus the cost of encrypting the messages that it sends or receives."""
@@ -421,9 +431,10 @@ class _Statement:
     def _forwarded(self, other: int) -> Step:
         """Return a write in another data centre: one replica receives it and forwards it to its peers."""
         away, hop = _hop(self.cluster.wan_s[self.dc][other]), _hop(self.cluster.lan_s)
+        back = (away, *self._varying(other))
         replicas = self.cluster.mean_replicas(other)
-        first = Steps(self._apply(other, (), (away,), 1, forwarded=replicas), name="here")
-        peer = Steps(self._apply(other, (hop,), (away,), MESSAGES), name="there")
+        first = Steps(self._apply(other, (), back, 1, forwarded=replicas), name="here")
+        peer = Steps(self._apply(other, (hop,), back, MESSAGES), name="there")
         steps = (
             *self._messages(_COORDINATOR, self.dc, 1 + replicas),  # one sent, one answer from each replica
             away,

@@ -269,7 +269,8 @@ class _Places:
         equal = len(set(cluster.rf)) == 1  # other random numbers than with an array of equal bounds
         self.turn = rng.integers(cluster.rf[0] if equal else self.rf, size=(sampling.samples, self.dcs))
         ways = np.broadcast_arrays(*(np.atleast_1d(cell) for row in cluster.wan_s for cell in row))
-        self.ways_s = np.stack(ways, axis=-1).reshape(-1, self.dcs, self.dcs)
+        mean = 1 + np.atleast_1d(cluster.wan_extra)[:, None, None]
+        self.ways_s = np.stack(ways, axis=-1).reshape(-1, self.dcs, self.dcs) * mean
         self.lan_s = _by_draw(cluster.lan_s, 2)
 
         self.dc_of = np.repeat(np.arange(self.dcs), self.rf)

@@ -332,18 +332,18 @@ def served(scenario: CassandraScenario, cluster: Cluster) -> dict[int, float]:
 
 
 def build_cluster(scenario: CassandraScenario, values: Values, down: tuple[int, ...] = ()) -> Cluster:
-    """Return the cluster of a scenario; answers from other data centres take up to two round trips.
+    """Return the cluster of a scenario.
 
     A driver that finds no live replica of a row in its data centre asks any node there.
     """
-    trips = 1 + values["second_trip"]
-    wan = tuple(tuple(cell / 2 * trips for cell in row) for row in scenario.round_trips_s())
+    wan = tuple(tuple(cell / 2 for cell in row) for row in scenario.round_trips_s())
     cluster = Cluster(
         nodes=scenario.nodes_by_dc(),
         rf=scenario.rf_by_dc(),
         cores=LANES_PER_CORE * scenario.node_cores,
         lan_s=LAN_S,
         wan_s=wan,
+        wan_extra=values["wan_extra"],
         down=down,
         assignment="random",
         token_aware=scenario.token_aware,

@@ -49,14 +49,14 @@ PARAMETERS: tuple[Parameter, ...] = (
         "cold_s", 1.0e-3, "s", "prior", 0.8, "a read whose row is not in the page cache: 0.3 to 4 ms of a flash disk"
     ),
     Parameter(
-        "second_trip",
+        "wan_extra",
         0.05,
         "1",
         "prior",
         2.0,
-        "wide prior: what answers from another data centre take beyond one round trip, as a share of it: 0.02 to 0.03 "
-        "at 40 ms on a lab (QUORUM and EACH_QUORUM, Cassandra 5.0.9), 1.1 at 27 ms between regions of a public cloud "
-        "(Cassandra 3.11.4); digest mismatches need a second round",
+        "wide prior: what an answer from another data centre takes beyond the shortest round trip, an exponential time "
+        "each way, its mean as a share of it: 0.02 to 0.03 at 40 ms on a lab (QUORUM and EACH_QUORUM, Cassandra "
+        "5.0.9); about 1 at 27 ms between regions of a public cloud (Cassandra 3.11.4), where p99 is 2 times p50",
     ),
     Parameter("tls_factor", 1.0, "1", "prior", 0.8, "cost of TLS over the median of its prior"),
     Parameter(
