@@ -29,6 +29,7 @@ from synthetic_truth import ALTERATIONS, PERCENTILES, Measured, Truth, drawn, es
 
 from capplan.calibration import tables as fit_tables
 from capplan.calibration.fit.stages import refit_code
+from capplan.calibration.tables.bias import Outcome, held_bands, place
 from capplan.calibration.tables.fit_table import fit_table, predict_table
 from capplan.calibration.tables.identifiability import decided
 from capplan.calibration.tables.rows import MEAN, THROUGHPUT
@@ -43,6 +44,8 @@ SYSTEMS, ALTERED = 200, 50
 BOUNDS = 21  # objectives about each figure
 QUANTITIES = (THROUGHPUT, MEAN, *PERCENTILES)
 DECIDED = 0.5  # share of a prior's width that the rows must have removed, so that they decide a parameter
+LEVELS = (0.5, 0.8, 0.9)
+GROUPS = ("open", "closed", "cassandra", "two-tier")
 _TOUCHED = 0.02  # the same, so that a parameter had any effect on the rows
 Record = dict[str, Any]
 
@@ -54,7 +57,7 @@ def jobs(systems: int = SYSTEMS, altered: int = ALTERED) -> list[tuple[int, str]
 
 
 def outcome(job: tuple[int, str]) -> Record:
-    """Draw a system, measure it, fit it, and say of every parameter and unseen figure whether its band holds it."""
+    """Draw a system, measure it, fit it, and find the place of every parameter and unseen figure in its prediction."""
     began = time.process_time()
     truth = drawn(*job)
     trained, unseen = measured(truth)
@@ -86,9 +89,8 @@ def scored_parameters(truth: Truth, fitted: Fitted) -> list[Record]:
                 {
                     "name": name,
                     "decided": round(known[name], 3),
-                    "held": bool(low <= values[name] <= high),
+                    "place": round(float(np.mean(draws < values[name])), 4),
                     "half_width": round(math.log(high / low) / 2, 4),
-                    "rank": round(float(np.mean(draws < values[name])), 4),
                 }
             )
     return found
@@ -110,7 +112,7 @@ def scored_figures(truth: Truth, fitted: Fitted, unseen: Sequence[Measured]) -> 
                 "run": each.run_id,
                 "new_layout": new[each.run_id],
                 "decided": each.identifiable,
-                "held": bool(band.low <= each.measured <= band.high),
+                "place": round(place(Outcome("", band.value, band.low, band.high, each.measured)), 4),
                 "error": round(band.value / each.measured - 1, 4),
                 "exact_error": round(band.value / own.exact[each.quantity] - 1, 4),
                 "repeat_error": round(own.exact[each.quantity] / each.measured - 1, 4),
@@ -169,13 +171,16 @@ def outcomes(wanted: Sequence[tuple[int, str]], path: Path, workers: int) -> lis
 
 def line_of(record: Record) -> str:
     """Return an outcome in one line."""
-    shares = " ".join(
-        f"{sum(each['held'] for each in record[name])}/{len(record[name])}" for name in ("parameters", "figures")
-    )
+    shares = " ".join(f"{sum(map(held, record[name]))}/{len(record[name])}" for name in ("parameters", "figures"))
     error = np.median([abs(each["error"]) for each in record["figures"]])
     where = f"{record['system']}, {record['design']}, {record['load']} {record['altered']}".strip()
     took = f"{record['simulated_s']:.1f} + {record['fitted_s']:.1f} s"
     return f"{record['number']}: {shares} in their bands, error {error:.1%}, {took} ({where})"
+
+
+def held(record: Record) -> bool:
+    """Whether the 90 % band of a parameter or a figure holds it."""
+    return bool(abs(record["place"] - 0.5) <= 0.45)
 
 
 def summary(records: Sequence[Record]) -> dict[str, Any]:
@@ -189,23 +194,41 @@ def summary(records: Sequence[Record]) -> dict[str, Any]:
 
 
 def _of_kind(records: Sequence[Record]) -> dict[str, Any]:
-    parameters = [record["parameters"] for record in records]
     figures = [record["figures"] for record in records]
     quantities = {name: [[each for each in own if each["quantity"] == name] for own in figures] for name in QUANTITIES}
     return {
         "systems": len(records),
         "rows": [min(each["rows"] for each in records), max(each["rows"] for each in records)],
         "verdicts": verdicts([each for own in figures for each in own]),
-        "parameters": _split(parameters, lambda each: each["decided"] >= DECIDED),
-        "figures": _split(figures, lambda each: each["decided"]),
-        "quantities": {name: _split(own, lambda each: each["decided"]) for name, own in quantities.items()},
+        "parameters": _split([record["parameters"] for record in records]),
+        "figures": _split(figures),
+        "groups": {
+            name: levels([each for each in records if name in (each["load"], each["system"])]) for name in GROUPS
+        },
+        "quantities": {name: _split(own) for name, own in quantities.items()},
         "layouts": {
-            name: _split(
-                [[each for each in own if each["new_layout"] == new] for own in figures], lambda each: each["decided"]
-            )
+            name: _split([[each for each in own if each["new_layout"] == new] for own in figures])
             for name, new in (("fitted", False), ("other", True))
         },
     }
+
+
+def levels(records: Sequence[Record]) -> dict[str, Any]:
+    """Return what central bands of each level hold of the decided parameters and figures, with 90 % intervals."""
+    found: dict[str, Any] = {}
+    for what in ("parameters", "figures"):
+        pairs = [(record, each) for record in records for each in record[what] if is_decided(each)]
+        places, systems = np.array([each["place"] for _, each in pairs]), [str(own["number"]) for own, _ in pairs]
+        bands = [held_bands(places, systems, level) for level in LEVELS] if pairs else []
+        found[what] = [
+            [each.level, *(round(float(one), 4) for one in (each.held, each.low, each.high))] for each in bands
+        ]
+    return {"systems": len(records), **found}
+
+
+def is_decided(record: Record) -> bool:
+    """Whether the rows decide a figure, or removed half of the width of a parameter's prior."""
+    return bool(record["decided"] >= DECIDED)
 
 
 def verdicts(figures: Sequence[Record]) -> dict[str, Any]:
@@ -228,7 +251,7 @@ def verdicts(figures: Sequence[Record]) -> dict[str, Any]:
     }
 
 
-def _split(by_system: Sequence[Sequence[Record]], is_decided: Any) -> dict[str, Any]:
+def _split(by_system: Sequence[Sequence[Record]]) -> dict[str, Any]:
     return {
         "decided": scores([[each for each in own if is_decided(each)] for own in by_system]),
         "all": scores(by_system),
@@ -236,22 +259,13 @@ def _split(by_system: Sequence[Sequence[Record]], is_decided: Any) -> dict[str, 
 
 
 def scores(by_system: Sequence[Sequence[Record]]) -> dict[str, float | int | None]:
-    """Return how many bands hold, with the standard error of the share, the median error and the median half-width.
-
-    Figures of one system depend on each other. So beside the binomial standard error stands the one from the scatter
-    between systems (a ratio of sums; Cochran 1977, Sampling Techniques, section 6.4).
-    """
+    """Return what 90 % bands hold, the median errors and the median half-width."""
     every = [each for own in by_system for each in own]
     if not every:
         return {"count": 0}
-    count, share = len(every), sum(each["held"] for each in every) / len(every)
-    off = [sum(each["held"] - share for each in own) for own in by_system if own]
-    between = math.sqrt(sum(each**2 for each in off) * len(off) / max(len(off) - 1, 1)) / count
     found: dict[str, float | int | None] = {
-        "count": count,
-        "held": round(share, 4),
-        "binomial_error": round(math.sqrt(share * (1 - share) / count), 4),
-        "error_between_systems": round(between, 4),
+        "count": len(every),
+        "held": round(sum(map(held, every)) / len(every), 4),
         "half_width": _median(each["half_width"] for each in every),
     }
     for name in ("error", "exact_error", "repeat_error"):

@@ -90,7 +90,7 @@ def test_drawn_parameters_have_the_medians_and_widths_of_their_priors(truth: Any
 def figure(held: bool, error: float = 0.1) -> dict[str, Any]:
     errors = {"error": error, "exact_error": error / 2, "repeat_error": 0.03}
     return {
-        "held": held,
+        "place": 0.5 if held else 0.99,
         "half_width": 0.2,
         "quantity": "throughput_tps",
         "new_layout": True,
@@ -106,17 +106,6 @@ def test_shares_errors_and_widths_of_all_figures_count(script: Any) -> None:
     assert found["held"] == 0.75
     assert found["error"] == pytest.approx(0.15)
     assert found["half_width"] == 0.2
-    assert found["binomial_error"] == pytest.approx(math.sqrt(0.75 * 0.25 / 4), abs=1e-4)
-
-
-def test_figures_that_hold_together_make_the_share_less_certain(script: Any) -> None:
-    """Ten systems with ten figures each: all ten figures of a system held, or none, are ten observations."""
-    apart = script.scores([[figure(at != 5) for at in range(10)] for _ in range(10)])
-    together = script.scores([[figure(system != 5) for _ in range(10)] for system in range(10)])
-
-    assert apart["held"] == together["held"] == 0.9
-    assert apart["error_between_systems"] == pytest.approx(0.0, abs=1e-9)
-    assert together["error_between_systems"] == pytest.approx(math.sqrt(0.9 * 0.1 / 9), abs=1e-4)
 
 
 def test_verdicts_are_right_where_the_figure_is_on_the_right_side_of_the_bound(script: Any) -> None:
@@ -131,15 +120,19 @@ def test_verdicts_are_right_where_the_figure_is_on_the_right_side_of_the_bound(s
 
 def test_the_page_judges_decided_figures_of_systems_as_modelled(script: Any) -> None:
     """Of ten figures nine hold, which is as it should be; the parameter of an altered system is in no target."""
-    known = {"held": True, "decided": 0.9, "half_width": 0.1}
-    usual = {"altered": "", "rows": 12, "parameters": [], "figures": [figure(at > 0) for at in range(10)]}
-    altered = {"altered": "a slow node", "rows": 12, "parameters": [known], "figures": [figure(False)]}
+    known = {"place": 0.3, "decided": 0.9, "half_width": 0.1}
+    its = {"rows": 12, "load": "open", "system": "two-tier"}
+    usual = {**its, "number": 1, "altered": "", "parameters": [known], "figures": [figure(at > 0) for at in range(10)]}
+    altered = {**its, "number": 2, "altered": "a slow node", "parameters": [known], "figures": [figure(False)]}
     parts = list(import_module("synthetic_page").section(script.summary([usual, altered])))
-    first, targets, _, quantities, answers, _, others = parts
+    first, levels, _, targets, _, quantities, answers, _, others = parts
 
     assert first.startswith("1 systems as modelled, each fitted to 12 to 12 rows")
-    assert "| unseen figures in theirs | 87 to 93 % | 90.0 % of 10 |" in targets
-    assert targets.count("| yes |") == 1
+    assert "| open (1) | 50% | 100.0 % |" in levels
+    assert "| 90.0 % |" in levels
+    assert "| **no** |" in levels  # one system decides nothing
+    assert "| median error of unseen figures without scatter | at most 5 % | 5.0 % |" in targets
+    assert "| misspecified: figures in their 90 % bands | at least 85 % | 0.0 % of 1 | 0.0 % of 1 | **no** |" in targets
     assert "| throughput | 90.0 % of 10 |" in quantities
     assert "210 questions" in answers  # 21 bounds for each of the ten figures
     assert "| a slow node (1) | 0.0 % of 1 |" in others

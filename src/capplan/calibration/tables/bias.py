@@ -128,7 +128,7 @@ def scored(kind: str, outcomes: Sequence[Outcome], tolerated: float) -> KindOfFi
     """
     clusters = [each.cluster for each in outcomes]
     logs = np.array([math.log(each.predicted / each.measured) for each in outcomes])
-    places = np.array([_place(each) for each in outcomes])
+    places = np.array([place(each) for each in outcomes])
     medians = [float(np.median(each)) for each in _by_cluster(logs, clusters)]
     mean, width = float(np.mean(medians)), _half_width(medians)
     verdict = _verdict(mean, width, math.log(tolerated))
@@ -142,7 +142,7 @@ def scored(kind: str, outcomes: Sequence[Outcome], tolerated: float) -> KindOfFi
         ratio_high=None if width is None else math.exp(mean + width),
         below=below,
         sign_p=float(binomtest(below, below + above).pvalue) if below + above else 1.0,
-        bands=tuple(_held(places, clusters, level) for level in LEVELS),
+        bands=tuple(held_bands(places, clusters, level) for level in LEVELS),
         pit=tuple(np.histogram(places, _BINS, (0.0, 1.0))[0].tolist()),
         verdict=verdict,
         more_clusters=_more(mean, medians, math.log(tolerated)) if verdict == "not decided" else 0,
@@ -154,7 +154,7 @@ def _by_cluster(values: FloatArray, clusters: Sequence[str]) -> Iterator[FloatAr
         yield values[[own == name for own in clusters]]
 
 
-def _place(outcome: Outcome) -> float:
+def place(outcome: Outcome) -> float:
     """Return where a measured figure lies in the predicted distribution, 0 to 1 (probability integral transform)."""
     gap = math.log(outcome.measured / outcome.predicted)
     end = outcome.high / outcome.predicted if gap > 0 else outcome.predicted / max(outcome.low, 1e-12)
@@ -168,8 +168,8 @@ def _half_width(medians: Sequence[float]) -> float | None:
     return float(student.ppf((1 + CONFIDENCE) / 2, count - 1) * np.std(medians, ddof=1) / math.sqrt(count))
 
 
-def _held(places: FloatArray, clusters: Sequence[str], level: float) -> HeldBands:
-    """Return the share of places in a central band, with the interval of Korn and Graubard.
+def held_bands(places: FloatArray, clusters: Sequence[str], level: float) -> HeldBands:
+    """Return the share of places in a central band, with the 90 % interval of Korn and Graubard.
 
     That is Clopper and Pearson's interval for as many independent figures as would scatter like the clusters do.
 
