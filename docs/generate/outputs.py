@@ -122,8 +122,8 @@ def _block(found: re.Match[str]) -> str:
 
 
 def _shown(found: re.Match[str], now: str, *, fits: bool) -> str:
-    """Return a block with what its command prints now; as it was if that agrees."""
-    output = found["output"] if agrees(found["output"], now, fits=fits) else now
+    """Return a block with what its command prints now; a check leaves an output that agrees as it was."""
+    output = found["output"] if "--check" in sys.argv and agrees(found["output"], now, fits=fits) else now
     return f"```console\n$ {found['command']}\n{output}```"
 
 

@@ -415,7 +415,12 @@ def _varied(run: Run, truth: Truth, row: TableRow, random: np.random.Generator) 
     system, values = truth.of, truth.of.values_in(row.layout, truth.values)
     analysis = Analysis(system.network(row.layout, values, 1.0))
     rate = np.array([run.throughput_per_s()])
-    delays = system.pauses(row.layout, values, analysis, rate, None)
+    clients = row.load.clients
+    delays = (
+        system.closed_pauses(row.layout, values, analysis, rate, clients / rate)
+        if clients
+        else system.pauses(row.layout, values, analysis, rate, None)
+    )
     varies = system.variation(values, np.minimum(rate / analysis.drift_per_s, 1.0))
     log_sd = 0.0 if varies is None else float(np.ravel(varies)[0])
     found = []
