@@ -83,7 +83,7 @@ class Judge:
             return f"not identifiable from these rows: {own}"
         found = (
             self._tier(row, solved)
-            or self._beyond(row.layout)
+            or self._beyond(row)
             or self._ceiling(row, solved)
             or self._retrograde(row, solved)
         )
@@ -101,10 +101,10 @@ class Judge:
             if error > _MOVED
         }
 
-    def _beyond(self, layout: Any) -> str:
+    def _beyond(self, row: TableRow) -> str:
         """Return a reason if a count lies beyond those of the fitted rows, and these have fewer than three."""
-        known = [_counts(self.system, each.layout) for each in self.trained]
-        for what, own in _counts(self.system, layout).items():
+        known = [_counts(self.system, each) for each in self.trained]
+        for what, own in _counts(self.system, row).items():
             levels = sorted({each[what] for each in known if what in each})
             if levels and len(levels) < _LEVELS and not levels[0] <= own <= levels[-1]:
                 had = " or ".join(f"{each:g}" for each in levels)
@@ -163,16 +163,20 @@ class Judge:
         )
 
 
-def _counts(system: TableSystem[Any], layout: Any) -> dict[str, float]:
-    """Return machines, cores and replicas of a layout by name, per data centre; no cores of a tier without machines."""
-    found, dcs = dict[str, float](), getattr(layout, "dcs", 1)
-    each = " per DC" if hasattr(layout, "dcs") else ""
+def _counts(system: TableSystem[Any], row: TableRow) -> dict[str, float]:
+    """Return a row's machines, cores and replicas by name, per data centre, and its clients.
+
+    A tier without machines has no cores, and open traffic no clients.
+    """
+    layout, found = row.layout, dict[str, float]()
+    dcs, each = getattr(layout, "dcs", 1), " per DC" if hasattr(layout, "dcs") else ""
     for kind, count in system.machine_counts(layout).items():
         machine = system.machines[kind]
         found[f"{machine.name}s{each}"] = count / dcs
         if machine.cores and count:
             found[f"cores on each {machine.name}"] = getattr(layout, machine.cores)
-    return {**found, f"replicas of a row{each}": system.copies(layout) / dcs}
+    clients = {"clients": row.load.clients} if row.load.kind == "closed" else {}
+    return {**found, f"replicas of a row{each}": system.copies(layout) / dcs, **clients}
 
 
 def _defaults(system: TableSystem[Any]) -> dict[str, Number]:
