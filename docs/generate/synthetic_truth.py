@@ -101,11 +101,11 @@ class Truth:
 
     @property
     def fitted_values(self) -> dict[str, float]:
-        """The values that a fit should find: with a single layout, its factors are part of them."""
-        layouts = {each.layout for each in self.of.read(self.trained)}
-        if len(layouts) > 1:
+        """The values that a fit should find: where all layouts share their factors, these are part of them."""
+        layouts = [each.layout for each in self.of.read(self.trained)]
+        if len(set(map(self.of.alike, layouts))) > 1:
             return self.values
-        found = self.of.values_in(layouts.pop(), self.values)
+        found = self.of.values_in(layouts[0], self.values)
         return {name: float(np.asarray(value)) for name, value in found.items()}
 
 
@@ -282,7 +282,7 @@ def saturating(system: TableSystem[Any], values: Mapping[str, float], row: LoadT
 
 
 def _ceiling(system: TableSystem[Any], values: Mapping[str, float], row: LoadTestRow, altered: str) -> float:
-    return float(Analysis(_network(system, system.read([row])[0], values, altered)).drift_per_s[0])
+    return float(Analysis(_network(system, system.read([row])[0], values, altered, tested=True)).drift_per_s[0])
 
 
 def _network(

@@ -82,10 +82,7 @@ class Judge:
         if own:
             return f"not identifiable from these rows: {own}"
         found = (
-            self._tier(row, solved)
-            or self._beyond(row)
-            or self._ceiling(row, solved)
-            or self._retrograde(row, solved)
+            self._tier(row, solved) or self._beyond(row) or self._ceiling(row, solved) or self._retrograde(row, solved)
         )
         return f"not identifiable from these rows: {found}" if found else ""
 
