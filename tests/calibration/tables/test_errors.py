@@ -6,20 +6,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import gamma
 from tests.systems.prior_draws import prior_draws
 from tests.systems.two_tier.two_tier_tables import layout, measured
 
-from capplan.calibration.tables.errors import covariance, expected_squares, learnt_scatter, mix_errors, share_sd
+from capplan.calibration.tables.errors import chance_errors, covariance, expected_squares, learnt_scatter
 from capplan.calibration.tables.fit_table import fit_table, predict_table
 from capplan.calibration.tables.rows import MEAN, QUANTITIES, THROUGHPUT, figures_of, scatter_of
 from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.layout.fitted_file import Fitted
 from capplan.models.language.parameter import defaults
-from capplan.models.language.scenario import changed
 from capplan.models.language.units import FloatArray
-from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.operating_point import solve
 from capplan.systems.cassandra import SYSTEM as CASSANDRA
 from capplan.systems.two_tier import SYSTEM
 
@@ -104,7 +102,7 @@ HALF = {"read_fraction": 0.5, "clients": 32}
 
 def errors(system: Any, row: LoadTestRow, *names: str) -> list[float]:
     wanted = [(0, name) for name in names]
-    return list(map(float, mix_errors(system, system.read([row]), wanted, defaults(system.parameters))))
+    return list(map(float, chance_errors(system, system.read([row]), wanted, defaults(system.parameters))))
 
 
 @pytest.mark.parametrize(
@@ -121,33 +119,27 @@ def test_a_percentile_moves_far_where_its_level_is_the_share_of_the_faster_class
 
 def test_it_hardly_moves_where_both_classes_take_about_as_long() -> None:
     row = LoadTestRow(rf=3, cass_nodes=6, read_fraction=0.5, clients=64)
-    assert max(errors(CASSANDRA, row, P50, P95, P99)) < 0.01
+    assert max(errors(CASSANDRA, row, P50, P95, P99)) < 0.05
 
 
 def test_other_figures_have_no_such_error() -> None:
-    whole, read = layout(**HALF), layout(**HALF, request_class="read", run_id="1")
-    assert errors(SYSTEM, whole, "throughput_tps", "latency_mean_ms") == [0, 0]
-    assert errors(SYSTEM, read, P50) == [0]
-    assert errors(SYSTEM, layout(read_fraction=1.0), P50) == [0]
+    assert errors(SYSTEM, layout(**HALF), "throughput_tps", "latency_mean_ms") == [0, 0]
 
 
-def test_it_is_the_slope_of_the_percentile_over_the_share_of_reads() -> None:
-    """At an open rate: twice the standard deviation of the number of reads among 10,000 requests, to both sides."""
-    row = layout(read_fraction=0.6, load_kind="open", clients=None, offered_tps=2000.0)
-    own = SYSTEM.read([row])[0].layout
-    shares = [0.6 + side * 2 * math.sqrt(0.6 * 0.4 / 10_000) for side in (-1, 1)]
-    points = [
-        solve(Analysis(SYSTEM.network(changed(own, read_fraction=each), VALUES, 1.0)), np.array([[2000.0]]))
-        for each in shares
-    ]
-    less, more = (float(point.quantile_s(0.5, "read", "write").item()) for point in points)
-    assert 2 * share_sd(0.6) == pytest.approx(shares[1] - 0.6)
-    assert errors(SYSTEM, row, P50) == pytest.approx([math.log(less / more) / 4])
+def test_it_is_the_standard_error_of_a_percentile() -> None:
+    """Of 10,000 reads, which take two stages: sqrt(p (1 - p) / n) over the density (David and Nagaraja 2003, 10.2)."""
+    alone = LoadTestRow(rf=1, cass_nodes=1, node_cores=64, read_fraction=1.0, consistency_read="ONE", clients=1)
+    values = {**defaults(CASSANDRA.parameters), "read_s": 1.0, "digest_share": 1.0}
+    short = dict.fromkeys(("delay_s", "coordinator_s", "generator_s", "variation", "pause_s", "unseen_work"), 1e-9)
+    found = chance_errors(CASSANDRA, CASSANDRA.read([alone]), [(0, P50), (0, P95), (0, P99)], {**values, **short})
+    times = {level: gamma.ppf(level, 2) for level in (0.5, 0.95, 0.99)}
+    expected = [math.sqrt(p * (1 - p) / 10_000) / (gamma.pdf(each, 2) * each) for p, each in times.items()]
+    assert found == pytest.approx(expected, rel=0.05)
 
 
 @pytest.mark.parametrize("reads", [1e-5, 1 - 1e-5])
-def test_a_class_with_hardly_any_requests_may_be_missing_from_a_run(reads: float) -> None:
-    assert max(errors(SYSTEM, layout(read_fraction=reads, clients=32), P50, P99)) < 0.01
+def test_a_class_with_hardly_any_requests_moves_nothing(reads: float) -> None:
+    assert max(errors(SYSTEM, layout(read_fraction=reads, clients=32), P50, P95)) < 0.05
 
 
 @pytest.fixture(scope="module")
@@ -159,8 +151,7 @@ def fitted() -> Fitted:
 def test_such_a_percentile_is_not_identifiable(fitted: Fitted) -> None:
     found = {each.quantity: each for each in predict_table(SYSTEM, fitted, [layout(**HALF, run_id="wanted")])}
     assert not found[P50].identifiable
-    assert "0.5% more or fewer reads" in found[P50].reason
-    assert "would decide it" in found[P50].reason
+    assert "few requests take about as long" in found[P50].reason
     assert found[P95].identifiable
     assert found["throughput_tps"].identifiable
 

@@ -1,20 +1,19 @@
-"""The model's errors on figures of a table: run-to-run scatter, mix, layout factors, the solver's own error."""
+"""The model's errors on figures of a table: run-to-run scatter, chance, layout factors, the solver's own error."""
 
 from __future__ import annotations
 
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from capplan.calibration.tables.rows import LEVELS, MEAN, QUANTITIES, THROUGHPUT, Figure, TableRow
+from capplan.calibration.tables.rows import BESIDE, MEAN, QUANTITIES, THROUGHPUT, Figure, TableRow, log_sd_between
 from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.models.language.parameter import Values
-from capplan.models.language.scenario import changed
 from capplan.models.language.units import FloatArray, Number
 
 if TYPE_CHECKING:
@@ -157,19 +156,13 @@ def expected_squares(
     return np.asarray(np.einsum("ki,ki->i", root, root - followed @ root))
 
 
-_REQUESTS = 10_000  # requests of a run, each a read by chance; few, so that the error is rather too large
-_AWAY = 2.0  # standard deviations of the share of reads at which percentiles are compared
-
-
-def share_sd(share: float) -> float:
-    """Return the standard deviation of a run's share of reads around its mean."""
-    return math.sqrt(share * (1 - share) / _REQUESTS)
-
-
-def mix_errors(
+def chance_errors(
     system: TableSystem[Any], rows: Sequence[TableRow], wanted: Sequence[tuple[int, str]], values: Values
 ) -> FloatArray:
-    """Return how much random variation of a run's mix changes each figure: standard deviations of logarithms.
+    """Return how much chance in a run changes each percentile: standard deviations of logarithms.
+
+    They are large where few requests take about as long as the percentile: between the requests of a fast class and
+    those of a slow one, or between those that no pause of a node delays and the others.
 
     Parameters
     ----------
@@ -185,43 +178,20 @@ def mix_errors(
     Returns
     -------
     array (figures,)
-        0 for what is no percentile of several classes, and for a percentile without bounds.
+        0 for what is no percentile, and for a percentile without bounds.
     """
-    found = np.zeros(len(wanted))
-    columns: dict[int, list[str]] = {}
+    columns: list[list[str]] = [[] for _ in rows]
     for number, name in wanted:
-        if name in LEVELS and _is_mixed(rows[number]):
-            columns.setdefault(number, []).append(name)
-    if not columns:
-        return found
-    moved = [(number, side) for number in columns for side in (-1, 1)]
-    own, known = [], dict(values)
-    for number, side in moved:
-        row = rows[number]
-        share = row.layout.read_fraction
-        moved_share = min(max(share + side * _AWAY * share_sd(share), 0.0), 1.0)
-        layout = changed(row.layout, read_fraction=moved_share)
-        known.update(_factors_of(system, row.layout, layout, values))
-        own.append(replace(row, layout=layout))
-    both = solved_rows(system, own, known, [columns[number] for number, _ in moved], tested=True)
-    solved = dict(zip(moved, both, strict=True))
-    for at, (number, name) in enumerate(wanted):
-        if name in columns.get(number, ()):
-            less, more = (float(solved[number, side].figures[name][0]) for side in (-1, 1))
-            if math.isfinite(less) and math.isfinite(more):
-                found[at] = abs(math.log(more / less)) / (2 * _AWAY)
-    return found
-
-
-def _is_mixed(row: TableRow) -> bool:
-    """Return whether a row combines all requests of a run with both reads and other requests."""
-    return row.request_class is None and 0 < getattr(row.layout, "read_fraction", 0.0) < 1
-
-
-def _factors_of(system: TableSystem[Any], layout: Any, other: Any, values: Values) -> Mapping[str, Any]:
-    """Return one layout's factors under another layout's parameter names."""
-    names = [(name_of(each, system.alike(layout)), name_of(each, system.alike(other))) for each in system.effects]
-    return {its: values[own] for own, its in names if own in values}
+        columns[number] += BESIDE.get(name, ())
+    solved = solved_rows(system, rows, values, columns, tested=True)
+    return np.array(
+        [
+            log_sd_between(*(float(solved[number].figures[each][0]) for each in BESIDE[name]))
+            if name in BESIDE
+            else 0.0
+            for number, name in wanted
+        ]
+    )
 
 
 _LOG_SD = {

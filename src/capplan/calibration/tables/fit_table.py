@@ -26,7 +26,7 @@ from scipy.special import ndtri
 
 from capplan.calibration.fit.posterior import Maximum, best_of, laplace_distance, maximum
 from capplan.calibration.tables import errors as solver_error
-from capplan.calibration.tables.errors import Effects, factors, learnt_scatter, mix_errors, name_of
+from capplan.calibration.tables.errors import Effects, chance_errors, factors, learnt_scatter, name_of
 from capplan.calibration.tables.identifiability import Judge
 from capplan.calibration.tables.rows import (
     ACROSS_LAYOUTS,
@@ -514,7 +514,7 @@ class _Problem:
         self.sd = np.array([each.log_sd for each in figures])
         self.effects: Effects | None = None
         self.of_solver = solver_error.covariance(rows, figures)
-        self.of_mix = self._mix_errors(self.straight.points(self.centre[None])[0])
+        self.of_chance = self._chance_errors(self.straight.points(self.centre[None])[0])
         self.whitening = self._whitening()
         self.logs = np.log([each.value for each in figures])
         wanted: list[list[str]] = [[] for _ in rows]
@@ -532,16 +532,16 @@ class _Problem:
         found.whitening = found._whitening()
         return found
 
-    def with_mix_at(self, log_point: FloatArray) -> _Problem:
-        """Return the problem with mix errors computed at a point."""
+    def with_chance_at(self, log_point: FloatArray) -> _Problem:
+        """Return the problem with the errors by chance computed at a point."""
         found = copy(self)
-        found.of_mix = self._mix_errors(log_point)
+        found.of_chance = self._chance_errors(log_point)
         found.whitening = found._whitening()
         return found
 
-    def _mix_errors(self, log_point: FloatArray) -> FloatArray:
+    def _chance_errors(self, log_point: FloatArray) -> FloatArray:
         wanted = [(each.row, each.quantity) for each in self.figures_to_fit]
-        return mix_errors(self.system, self.rows, wanted, self.values(log_point[None]))
+        return chance_errors(self.system, self.rows, wanted, self.values(log_point[None]))
 
     def layouts(self) -> tuple[list[Any], NDArray[np.intp]]:
         """Return the layouts that have factors of their own, and the index of each figure's layout (figures,)."""
@@ -617,7 +617,7 @@ class _Problem:
 
     def other_errors(self) -> FloatArray:
         """Return the covariance (figures, figures) of all errors except those of the layout factors."""
-        return np.diag(self.sd**2 + self.of_mix**2) + self.of_solver
+        return np.diag(self.sd**2 + self.of_chance**2) + self.of_solver
 
     def covariance(self) -> FloatArray:
         """Return the covariance of all errors (figures, figures)."""
@@ -740,8 +740,8 @@ class _Found:
 
 
 def _with_effects(whole: _Problem, problem: _Problem, best: Maximum, most: int) -> _Found:
-    """Search again with layout factors and mix errors; return the most probable point."""
-    problem = problem.with_mix_at(best.log_point)
+    """Search again with layout factors and errors by chance; return the most probable point."""
+    problem = problem.with_chance_at(best.log_point)
     effects = problem.effects_at(best.log_point)
     scatter = scatter_of(problem.rows, None if effects is None else ON_CURVES)
     problem = problem.with_scatter(scatter, effects)
@@ -914,15 +914,14 @@ def predict_table(system: TableSystem[Any], fitted: Fitted, rows: Sequence[LoadT
     values = with_unknown_layouts(system, fitted, draws_of(system, fitted), (row.layout for row in read))
     wanted = [_wanted(row, fitted) for row in read]
     solved = solved_rows(system, read, values, wanted)
-    judge = Judge(system, fitted)
-    widening = Widening(system, fitted)
+    judge, widening = Judge(system, fitted), Widening(system, fitted)
+    by_chance = judge.by_chance(read, wanted)
     found = []
-    for row, names, each in zip(read, wanted, solved, strict=True):
+    for number, (row, names, each) in enumerate(zip(read, wanted, solved, strict=True)):
         reason = judge.reason(row, each)
-        mixed = judge.mixed(row, names)
         for name in names:
             band = band_of(each.figures[name], fitted, name, widening.factor(row, name))
-            why = reason or mixed.get(name, "")
+            why = reason or by_chance.get((number, name), "")
             found.append(RowPrediction(row.run_id, row.request_class, name, row.measured.get(name), band, not why, why))
     return tuple(found)
 

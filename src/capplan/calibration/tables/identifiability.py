@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from capplan.calibration.tables.errors import mix_errors, share_sd
+from capplan.calibration.tables.errors import chance_errors
 from capplan.calibration.tables.rows import NODE_CPU, TableRow, rows_of
 from capplan.calibration.tables.solved_rows import Solved, solved_rows
 from capplan.models.language.parameter import defaults
@@ -22,7 +22,7 @@ DECIDED = 0.5
 """How far data must have narrowed the logarithm of a ceiling, as a share of the prior's spread."""
 _NEAR = 0.7  # utilisation from which a figure depends on the ceiling
 _BOUND = 0.7  # utilisation from which a tier has shown its service demand
-_MOVED = 0.1  # by the mix of a run, from which a percentile is not identifiable: standard deviation of its logarithm
+_MOVED = 0.1  # by chance in a run, from which a percentile is not identifiable: standard deviation of its logarithm
 _LEVELS = 3  # of a count, from which rows show how figures change beyond them: two fit any law
 _LIKELY = 0.2  # probability that a tier limits a row, from which it matters
 
@@ -86,15 +86,15 @@ class Judge:
         )
         return f"not identifiable from these rows: {found}" if found else ""
 
-    def mixed(self, row: TableRow, names: Sequence[str]) -> dict[str, str]:
-        """Return, by column, why percentiles of all requests that depend strongly on the mix are not identifiable."""
+    def by_chance(self, rows: Sequence[TableRow], names: Sequence[Sequence[str]]) -> dict[tuple[int, str], str]:
+        """Return, by number of the row and column, why percentiles that chance moves far are not identifiable."""
         middle: dict[str, Number] = {**_defaults(self.system), **self.fitted.middle()}
-        errors = mix_errors(self.system, [row], [(0, name) for name in names], middle)
+        wanted = [(number, name) for number, own in enumerate(names) for name in own]
+        errors = chance_errors(self.system, rows, wanted, middle)
         return {
-            name: f"not identifiable from these rows: {share_sd(row.layout.read_fraction):.1%} more or fewer reads in "
-            f"a run move this percentile by {error:.0%}, from the slowest requests of one class to the fastest of the "
-            "other; rows of each request class would decide it"
-            for name, error in zip(names, errors, strict=True)
+            each: f"not identifiable from these rows: chance moves this percentile by {error:.0%} between runs of "
+            "10,000 requests, as few requests take about as long; ask for a higher or a lower one"
+            for each, error in zip(wanted, errors, strict=True)
             if error > _MOVED
         }
 

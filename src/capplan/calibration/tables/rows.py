@@ -17,6 +17,32 @@ from capplan.models.errors import InputError
 THROUGHPUT, MEAN = "throughput_tps", "latency_mean_ms"
 LEVELS: Mapping[str, float] = {name: level for name, level in PERCENTILES.items() if name != "latency_p999_ms"}
 """The percentiles that are predicted, as shares of the requests; those beyond the 99th are not."""
+_REQUESTS = 10_000  # of a run: few, so that the error is rather too large
+_AWAY = 2.0  # standard errors of a level at which the percentiles beside it are taken
+
+
+def _moved(level: float, side: int) -> float:
+    return level + side * _AWAY * math.sqrt(level * (1 - level) / _REQUESTS)
+
+
+BESIDE: Mapping[str, tuple[str, str]] = {name: (f"{name} lower", f"{name} higher") for name in LEVELS}
+"""Names of the percentiles that lie two standard errors of a run of 10,000 requests below and above each."""
+SOLVED_LEVELS: Mapping[str, float] = {
+    **LEVELS,
+    **{
+        name: _moved(LEVELS[own], side)
+        for own, both in BESIDE.items()
+        for name, side in zip(both, (-1, 1), strict=True)
+    },
+}
+"""The percentiles that can be solved, as shares of the requests."""
+
+
+def log_sd_between(lower: float, higher: float) -> float:
+    """Return by how much chance moves a percentile in a run, from the two beside it, as a log standard deviation."""
+    return math.log(higher / lower) / (2 * _AWAY) if math.isfinite(lower) and math.isfinite(higher) else 0.0
+
+
 QUANTITIES = (THROUGHPUT, MEAN, *LEVELS)
 """The columns that are fitted and predicted."""
 NODE_CPU = "node_cpu_percent"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from capplan.calibration.tables.priors import closed
-from capplan.calibration.tables.rows import LEVELS, MEAN, NODE_CPU, THROUGHPUT, TableRow
+from capplan.calibration.tables.rows import MEAN, NODE_CPU, SOLVED_LEVELS, THROUGHPUT, TableRow
 from capplan.layout.solution import kind_of, varied
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values
@@ -182,7 +182,7 @@ def _solved(  # noqa: PLR0913, PLR0917  # one call site a kind of traffic
     """Return the figures of each row; `places` are the row's indices in each result."""
     layout = rows[0].layout
     delays = None
-    levels = sorted({LEVELS[name] for names in quantities for name in names if name in LEVELS})
+    levels = sorted({SOLVED_LEVELS[name] for names in quantities for name in names if name in SOLVED_LEVELS})
     if levels:
         if clients is None:
             delays = system.pauses(layout, values, analysis, point.rate_per_s, None) or None
@@ -217,7 +217,7 @@ def _solved(  # noqa: PLR0913, PLR0917  # one call site a kind of traffic
                 own_values = {key: _of_place(value, own) for key, value in values.items()}
                 figure = system.node_cpu_percent(layout, own_values, busy, under_way)
             else:
-                figure = quantiles[levels.index(LEVELS[name])][number, own] * 1e3
+                figure = quantiles[levels.index(SOLVED_LEVELS[name])][number, own] * 1e3
             figures[name] = np.broadcast_to(figure, (draws,))
         capacity = np.broadcast_to(analysis.drift_per_s, (analysis.draws,))
         capacity = capacity[own] if capacity.shape[0] > 1 else capacity
