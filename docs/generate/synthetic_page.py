@@ -80,7 +80,7 @@ def _levels(groups: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _level_cells(level: float, held: float, low: float, high: float) -> tuple[str, str, str]:
-    met = low <= level <= high and high - low <= 2 * WIDEST
+    met = low <= level <= high and max(held - low, high - held) <= WIDEST
     return _percent(held), f"{100 * low:.0f} to {100 * high:.0f} %", _met(met)
 
 

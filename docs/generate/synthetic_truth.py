@@ -282,16 +282,11 @@ def saturating(system: TableSystem[Any], values: Mapping[str, float], row: LoadT
 
 
 def _ceiling(system: TableSystem[Any], values: Mapping[str, float], row: LoadTestRow, altered: str) -> float:
-    return float(Analysis(_network(system, system.read([row])[0], values, altered, tested=True)).drift_per_s[0])
+    return float(Analysis(_network(system, system.read([row])[0], values, altered)).drift_per_s[0])
 
 
-def _network(
-    system: TableSystem[Any], row: TableRow, values: Mapping[str, float], altered: str, tested: bool = False
-) -> Network:
-    """Return a row's network: as a load test of today measures it, or without limits of its load generator."""
-    composed = (system.load_test_network if tested else system.network)(
-        row.layout, system.values_in(row.layout, values), 1.0
-    )
+def _network(system: TableSystem[Any], row: TableRow, values: Mapping[str, float], altered: str) -> Network:
+    composed = system.load_test_network(row.layout, system.values_in(row.layout, values), 1.0)
     return ALTERATIONS[altered](composed) if altered else composed
 
 
@@ -360,16 +355,16 @@ def measured(truth: Truth) -> tuple[list[Measured], list[Measured]]:
     for at, (row, each, expected) in enumerate(zip(rows, read, solved, strict=True)):
         slower = 1 + _DRIFT * at / (len(rows) - 1) if truth.altered == "speed that drifts" else 1.0
         rate = row.offered_tps * slower if row.offered_tps else float(expected.figures[THROUGHPUT].ravel()[0])
-        exact = _simulated(truth, each, rate, slower, random, tested=at < len(truth.trained))
+        exact = _simulated(truth, each, rate, slower, random)
         found.append(Measured(_noisy(row, exact, scatter, random), exact))
     return found[: len(truth.trained)], found[len(truth.trained) :]
 
 
 def _simulated(
-    truth: Truth, row: TableRow, rate: float, slower: float, random: np.random.Generator, *, tested: bool
+    truth: Truth, row: TableRow, rate: float, slower: float, random: np.random.Generator
 ) -> dict[str, float]:
     """Return the figures of a run; time is stretched for a system that is slower all over."""
-    network = _network(truth.of, row, truth.values, truth.altered, tested)
+    network = _network(truth.of, row, truth.values, truth.altered)
     mix, clients = network.traffic.mix, row.load.clients
     traffic = closed(clients, 0.0, truth.values, mix) if clients else Open(rate, mix)
     requests = REQUESTS if clients else REQUESTS * _longer(network, rate)

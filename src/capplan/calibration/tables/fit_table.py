@@ -290,7 +290,7 @@ class TableSystem(System[S]):
 
     def of(self, fitted: Fitted) -> TableSystem[S]:
         """Return the system with the table of a calibration attached."""
-        own = copy(self)
+        own = type(self)()  # a copy would keep the observations of another table
         own.table, own.seed = fitted.table, fitted.seed
         return own
 
@@ -599,7 +599,7 @@ class _Problem:
         return np.concatenate([self._predicted_with(self.values(log_points[at : at + _CHUNK])) for at in starts])
 
     def _predicted_with(self, values: Values) -> FloatArray:
-        solved = solved_rows(self.system, [self.rows[number] for number in self.used], values, self.wanted, tested=True)
+        solved = solved_rows(self.system, [self.rows[number] for number in self.used], values, self.wanted)
         by_row = dict(zip(self.used, solved, strict=True))
         return np.stack([np.log(by_row[f.row].figures[f.quantity]) for f in self.figures_to_fit], axis=-1)
 

@@ -24,6 +24,7 @@ _NEAR = 0.7  # utilisation from which a figure depends on the ceiling
 _BOUND = 0.7  # utilisation from which a tier has shown its service demand
 _MOVED = 0.1  # by chance in a run, from which a percentile is not identifiable: standard deviation of its logarithm
 _LEVELS = 3  # of a count, from which rows show how figures change beyond them: two fit any law
+_CLIENTS = "clients"
 _LIKELY = 0.2  # probability that a tier limits a row, from which it matters
 
 
@@ -51,7 +52,7 @@ class Judge:
     @cached_property
     def _solved(self) -> list[Solved]:
         middle: dict[str, Number] = {**_defaults(self.system), **self.fitted.middle()}
-        return solved_rows(self.system, self.trained, middle, [[] for _ in self.trained], tested=True)
+        return solved_rows(self.system, self.trained, middle, [[] for _ in self.trained])
 
     @cached_property
     def _busiest(self) -> dict[str, float]:
@@ -103,7 +104,9 @@ class Judge:
         known = [_counts(self.system, each) for each in self.trained]
         for what, own in _counts(self.system, row).items():
             levels = sorted({each[what] for each in known if what in each})
-            if levels and len(levels) < _LEVELS and not levels[0] <= own <= levels[-1]:
+            if not levels or len(levels) >= _LEVELS:
+                continue
+            if own > levels[-1] or (own < levels[0] and what != _CLIENTS):  # fewer clients wait less
                 had = " or ".join(f"{each:g}" for each in levels)
                 return f"all had {had} {what}; a row with {own:g} would decide how figures change with them"
         return ""
@@ -172,7 +175,7 @@ def _counts(system: TableSystem[Any], row: TableRow) -> dict[str, float]:
         found[f"{machine.name}s{each}"] = count / dcs
         if machine.cores and count:
             found[f"cores on each {machine.name}"] = getattr(layout, machine.cores)
-    clients = {"clients": row.load.clients} if row.load.kind == "closed" else {}
+    clients = {_CLIENTS: row.load.clients} if row.load.kind == "closed" else {}
     return {**found, f"replicas of a row{each}": system.copies(layout) / dcs, **clients}
 
 

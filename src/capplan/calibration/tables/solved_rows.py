@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,6 @@ import numpy as np
 from capplan.calibration.tables.priors import closed
 from capplan.calibration.tables.rows import MEAN, NODE_CPU, SOLVED_LEVELS, THROUGHPUT, TableRow
 from capplan.layout.solution import kind_of, varied
-from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values
 from capplan.models.language.traffic import Throttled
 from capplan.models.language.units import FloatArray, Number
@@ -23,7 +22,6 @@ from capplan.models.solver.operating_point import OperatingPoint, solve
 if TYPE_CHECKING:
     from capplan.calibration.tables.fit_table import TableSystem
 
-_Composed = Callable[[Any, Values, Number], Network]
 _UNDER_WAY, _MOST_UNDER_WAY, _ROUNDS = 4.0, 1e4, 5
 _MOST = 0.98  # share of the capacity at which the latency of open traffic is taken beyond it
 
@@ -58,10 +56,8 @@ def solved_rows(
     rows: Sequence[TableRow],
     values: Values,
     quantities: Sequence[Sequence[str]],
-    *,
-    tested: bool = False,
 ) -> list[Solved]:
-    """Solve the network of each row.
+    """Solve the network of each row, as a load test sees it; see `TableSystem.load_test_network`.
 
     Parameters
     ----------
@@ -73,9 +69,6 @@ def solved_rows(
         Parameter values by name, SI; numbers, or arrays (draws,).
     quantities : sequence of sequences of str
         The columns to predict for each row.
-    tested : bool
-        Whether the load generator of the test may be a limit, as in the rows of a fit; see
-        `TableSystem.load_test_network`. The clients of a prediction have enough machines.
 
     Returns
     -------
@@ -87,18 +80,16 @@ def solved_rows(
         load = row.load
         rate = load.rate_per_s if load.kind == "throttled" else 0.0
         together[row.layout, load.kind, load.think_s, rate].append(number)
-    network = system.load_test_network if tested else system.network
     found: dict[int, Solved] = {}
     for numbers in together.values():
         own = [rows[number] for number in numbers]
-        solved = _of_one_layout(system, network, own, values, [quantities[number] for number in numbers])
+        solved = _of_one_layout(system, own, values, [quantities[number] for number in numbers])
         found.update(zip(numbers, solved, strict=True))
     return [found[number] for number in range(len(rows))]
 
 
 def _of_one_layout(
     system: TableSystem[Any],
-    network: _Composed,
     rows: Sequence[TableRow],
     values: Values,
     quantities: Sequence[Sequence[str]],
@@ -107,13 +98,13 @@ def _of_one_layout(
     values = system.values_in(layout, values)
     draws = max((np.size(each) for each in values.values()), default=1)
     if kind == "open":
-        return _open(system, network, rows, values, quantities, draws)
+        return _open(system, rows, values, quantities, draws)
     counts = sorted({row.load.clients for row in rows})
     slowed = system.contends(values)
     if slowed:  # one network for each number of clients, solved together as draws
         tiled = {name: np.tile(np.broadcast_to(each, (draws,)), len(counts)) for name, each in values.items()}
         values = system.at_clients(tiled, np.repeat(np.array(counts, dtype=float), draws))
-    composed = network(layout, values, 1.0)
+    composed = system.load_test_network(layout, values, 1.0)
     mix = composed.traffic.mix
     load = rows[0].load
     traffic = closed(1, load.think_s, values, mix) if kind == "closed" else Throttled(1, load.rate_per_s, mix)
@@ -127,9 +118,8 @@ def _of_one_layout(
     return _solved(system, rows, quantities, analysis, point, values, places, draws, counts)
 
 
-def _open(  # what `_of_one_layout` has
+def _open(
     system: TableSystem[Any],
-    network: _Composed,
     rows: Sequence[TableRow],
     values: Values,
     quantities: Sequence[Sequence[str]],
@@ -137,17 +127,16 @@ def _open(  # what `_of_one_layout` has
 ) -> list[Solved]:
     rates = np.array([row.load.rate_per_s for row in rows])[:, None]
     if system.contends(values, on_timer=True):
-        return _open_slowed(system, network, rows, values, quantities, draws)
-    analysis = Analysis(network(rows[0].layout, values, 1.0))
+        return _open_slowed(system, rows, values, quantities, draws)
+    analysis = Analysis(system.load_test_network(rows[0].layout, values, 1.0))
     point = solve(analysis, np.minimum(rates, _MOST * analysis.drift_per_s))
     return _solved(
         system, rows, quantities, analysis, point, values, [(number, slice(None)) for number in range(len(rows))], draws
     )
 
 
-def _open_slowed(  # what `_of_one_layout` has
+def _open_slowed(
     system: TableSystem[Any],
-    network: _Composed,
     rows: Sequence[TableRow],
     values: Values,
     quantities: Sequence[Sequence[str]],
@@ -159,7 +148,7 @@ def _open_slowed(  # what `_of_one_layout` has
     under_way = np.full(wanted.shape, _UNDER_WAY)
     for _ in range(_ROUNDS):
         own = system.at_clients(tiled, under_way, on_timer=True)
-        analysis = Analysis(network(rows[0].layout, own, 1.0))
+        analysis = Analysis(system.load_test_network(rows[0].layout, own, 1.0))
         rates = np.minimum(wanted, _MOST * analysis.drift_per_s)[None, :]
         point = solve(analysis, rates)
         mean = np.broadcast_to(point.response_s(*analysis.share)[0], wanted.shape)

@@ -283,7 +283,7 @@ def priors(rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
         unloaded *= 1 - _ON_ONE_HOST["wake_s"]
     apart = _round_trip_s(row)
     usual = median_unloaded_s(
-        PARAMETERS, TIMES, lambda values: network(row.layout, {**values, "generator_s": 1e-9, "wan_extra": 0.3}, 1.0)
+        PARAMETERS, TIMES, lambda values: network(row.layout, {**values, "generator_s": 1e-9}, 1.0)
     )
     scale = max(unloaded - apart, 0.1 * unloaded) / max(usual - apart, 1e-9)
     for name in TIMES:
