@@ -25,6 +25,7 @@ from capplan.layout.baselines import Baseline, affine, linear, power_law
 from capplan.models.language.scenario import changed
 from capplan.planner.rule_names import RULES
 from capplan.planner.size.size import SizingQuestion, size
+from capplan.systems.components.data_centres import LARGEST_DC
 from capplan.systems.registry import table_system
 
 MOST = 4
@@ -65,8 +66,10 @@ class Table:
             needed = min(
                 _nodes(each) for each in rows if _same_machines(each, row) and (each.throughput_tps or 0) >= rate
             )
-            bought: dict[str, int | None] = {MODEL: _sized(system, fitted, row, rate, min(MOST * needed, 1000))}
-            bought |= {name: _by_rule(rule, row, rate, small, MOST * needed) for name, rule in SCALING.items()}
+            bought: dict[str, int | None] = {MODEL: _sized(system, fitted, row, rate, min(MOST * needed, LARGEST_DC))}
+            bought |= {
+                name: _by_rule(rule, row, rate, small, min(MOST * needed, LARGEST_DC)) for name, rule in SCALING.items()
+            }
             bought[PER_CORE] = _per_core(row, rate, small)
             yield Decided(self.name, rate, needed, bought)
 

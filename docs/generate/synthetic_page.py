@@ -74,9 +74,11 @@ def _levels(groups: Mapping[str, Any]) -> Iterator[str]:
     yield "| systems | level | parameters | interval | met | unseen figures | interval | met |"
     yield "| --- | ---: | ---: | ---: | --- | ---: | ---: | --- |"
     for name, own in groups.items():
-        for at, (parameters, figures) in enumerate(zip(own["parameters"], own["figures"], strict=True)):
-            cells = [f"{name} ({own['systems']})" if not at else "", f"{parameters[0]:.0%}"]
-            yield "| " + " | ".join([*cells, *_level_cells(*parameters), *_level_cells(*figures)]) + " |"
+        both = [{level: held for level, *held in own[what]} for what in ("parameters", "figures")]
+        for at, level in enumerate(dict.fromkeys([*both[0], *both[1]])):
+            cells = [f"{name} ({own['systems']})" if not at else "", f"{level:.0%}"]
+            cells += [cell for each in both for cell in (_level_cells(level, *each[level]) if level in each else "---")]
+            yield "| " + " | ".join(cells) + " |"
 
 
 def _level_cells(level: float, held: float, low: float, high: float) -> tuple[str, str, str]:

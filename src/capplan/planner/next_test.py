@@ -99,7 +99,7 @@ def _of_table(system: TableSystem[Any], fitted: Fitted, scenario: Scenario) -> M
     values = _with_own_factors(system, fitted, layout)
     row = TableRow("", None, layout, Load("open", 0, 1.0), {})
     if clients is None:
-        (alone,) = solved_rows(system, [row], values, [[]])
+        (alone,) = solved_rows(system, [row], values, [[]], service=True)
         offered = 0.8 * float(np.median(alone.capacity_per_s)) if rate is None else float(np.max(rate))
         load = Load("open", 0, offered)
     else:
@@ -110,7 +110,8 @@ def _of_table(system: TableSystem[Any], fitted: Fitted, scenario: Scenario) -> M
     columns = [name for name in QUANTITIES if load.kind == "closed" or name != QUANTITIES[0]]
     known = {} if fitted.table is None else fitted.table.scatter
     metered = [NODE_CPU] if NODE_CPU in known else []
-    solved = solved_rows(system, rows, values, [[*columns, *metered], *([columns] * (len(rows) - 1))])
+    wanted = [[*columns, *metered], *([columns] * (len(rows) - 1))]
+    solved = solved_rows(system, rows, values, wanted, service=clients is None)
     draws: dict[str, FloatArray] = {} if clients is not None else {CAPACITY: solved[0].capacity_per_s}
     if metered:
         draws[NODE_CPU] = solved[0].figures[NODE_CPU]

@@ -89,7 +89,7 @@ class KindOfFigure:
     sign_p
         Probability that a fair coin is as one-sided (two-sided sign test; it takes figures as independent).
     bands
-        Shares in the bands of 50, 80 and 90 %. The inner bands follow from the 90 % band, as a lognormal distribution
+        Shares in the bands of 50, 80, 90 and 95 %. The others follow from the 90 % band, as a lognormal distribution
         with a spread of its own on each side.
     pit
         Figures by the fifth of the predicted distribution that they lie in, from the lowest; equal counts are right.

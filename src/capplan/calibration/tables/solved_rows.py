@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from capplan.calibration.tables.priors import closed
 from capplan.calibration.tables.rows import MEAN, NODE_CPU, SOLVED_LEVELS, THROUGHPUT, TableRow
 from capplan.layout.solution import kind_of, varied
+from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values
 from capplan.models.language.traffic import Throttled
 from capplan.models.language.units import FloatArray, Number
@@ -22,6 +23,7 @@ from capplan.models.solver.operating_point import OperatingPoint, solve
 if TYPE_CHECKING:
     from capplan.calibration.tables.fit_table import TableSystem
 
+_Compose = Callable[[Any, Values, Number], Network]
 _UNDER_WAY, _MOST_UNDER_WAY, _ROUNDS = 4.0, 1e4, 5
 _MOST = 0.98  # share of the capacity at which the latency of open traffic is taken beyond it
 
@@ -56,8 +58,10 @@ def solved_rows(
     rows: Sequence[TableRow],
     values: Values,
     quantities: Sequence[Sequence[str]],
+    *,
+    service: bool = False,
 ) -> list[Solved]:
-    """Solve the network of each row, as a load test sees it; see `TableSystem.load_test_network`.
+    """Solve the network of each row.
 
     Parameters
     ----------
@@ -69,6 +73,9 @@ def solved_rows(
         Parameter values by name, SI; numbers, or arrays (draws,).
     quantities : sequence of sequences of str
         The columns to predict for each row.
+    service : bool
+        Whether the clients are those of a service, which have enough machines. By default the load generator may be a
+        limit; see `TableSystem.load_test_network`.
 
     Returns
     -------
@@ -80,16 +87,18 @@ def solved_rows(
         load = row.load
         rate = load.rate_per_s if load.kind == "throttled" else 0.0
         together[row.layout, load.kind, load.think_s, rate].append(number)
+    compose = system.network if service else system.load_test_network
     found: dict[int, Solved] = {}
     for numbers in together.values():
         own = [rows[number] for number in numbers]
-        solved = _of_one_layout(system, own, values, [quantities[number] for number in numbers])
+        solved = _of_one_layout(system, compose, own, values, [quantities[number] for number in numbers])
         found.update(zip(numbers, solved, strict=True))
     return [found[number] for number in range(len(rows))]
 
 
 def _of_one_layout(
     system: TableSystem[Any],
+    compose: _Compose,
     rows: Sequence[TableRow],
     values: Values,
     quantities: Sequence[Sequence[str]],
@@ -98,13 +107,13 @@ def _of_one_layout(
     values = system.values_in(layout, values)
     draws = max((np.size(each) for each in values.values()), default=1)
     if kind == "open":
-        return _open(system, rows, values, quantities, draws)
+        return _open(system, compose, rows, values, quantities, draws)
     counts = sorted({row.load.clients for row in rows})
     slowed = system.contends(values)
     if slowed:  # one network for each number of clients, solved together as draws
         tiled = {name: np.tile(np.broadcast_to(each, (draws,)), len(counts)) for name, each in values.items()}
         values = system.at_clients(tiled, np.repeat(np.array(counts, dtype=float), draws))
-    composed = system.load_test_network(layout, values, 1.0)
+    composed = compose(layout, values, 1.0)
     mix = composed.traffic.mix
     load = rows[0].load
     traffic = closed(1, load.think_s, values, mix) if kind == "closed" else Throttled(1, load.rate_per_s, mix)
@@ -120,6 +129,7 @@ def _of_one_layout(
 
 def _open(
     system: TableSystem[Any],
+    compose: _Compose,
     rows: Sequence[TableRow],
     values: Values,
     quantities: Sequence[Sequence[str]],
@@ -127,8 +137,8 @@ def _open(
 ) -> list[Solved]:
     rates = np.array([row.load.rate_per_s for row in rows])[:, None]
     if system.contends(values, on_timer=True):
-        return _open_slowed(system, rows, values, quantities, draws)
-    analysis = Analysis(system.load_test_network(rows[0].layout, values, 1.0))
+        return _open_slowed(system, compose, rows, values, quantities, draws)
+    analysis = Analysis(compose(rows[0].layout, values, 1.0))
     point = solve(analysis, np.minimum(rates, _MOST * analysis.drift_per_s))
     return _solved(
         system, rows, quantities, analysis, point, values, [(number, slice(None)) for number in range(len(rows))], draws
@@ -137,6 +147,7 @@ def _open(
 
 def _open_slowed(
     system: TableSystem[Any],
+    compose: _Compose,
     rows: Sequence[TableRow],
     values: Values,
     quantities: Sequence[Sequence[str]],
@@ -148,7 +159,7 @@ def _open_slowed(
     under_way = np.full(wanted.shape, _UNDER_WAY)
     for _ in range(_ROUNDS):
         own = system.at_clients(tiled, under_way, on_timer=True)
-        analysis = Analysis(system.load_test_network(rows[0].layout, own, 1.0))
+        analysis = Analysis(compose(rows[0].layout, own, 1.0))
         rates = np.minimum(wanted, _MOST * analysis.drift_per_s)[None, :]
         point = solve(analysis, rates)
         mean = np.broadcast_to(point.response_s(*analysis.share)[0], wanted.shape)

@@ -269,20 +269,22 @@ class Search:
         return isinstance(found, Candidate) and found.risk <= self.target.accepted_risk
 
     def cheapest(self) -> Candidate | None:
-        """Return the cheapest layout that is safe enough; None if there is none.
-
-        Raises
-        ------
-        InputError
-            If the smallest layout is valid and the largest is not: the range is too wide.
-        """
+        """Return the cheapest layout that is safe enough; None if there is none."""
         low, high = (tuple(ends) for ends in zip(*self.family.sized.values(), strict=True))
+        high = self._valid(low, high)
         largest = self.at(high)
-        if isinstance(largest, str) and not isinstance(self.strains(low), str):
-            raise InputError(f"{largest}: lower the upper end of its range")
         if isinstance(largest, str) or largest.unavailable:
             return None
         return self._cheapest(low, high, low)
+
+    def _valid(self, low: Numbers, high: Numbers) -> Numbers:
+        """Return the upper ends; where no layout of that size exists, one is lowered to the largest that does."""
+        for at, (first, last) in enumerate(zip(low, high, strict=True)):
+            for number in range(last, first - 1, -1):
+                lowered = (*high[:at], number, *high[at + 1 :])
+                if isinstance(self._scenario(lowered), Scenario):
+                    return lowered
+        return high
 
     def cheapest_near(self, start: Candidate, relations: Simulated) -> Candidate | None:
         """Return the cheapest safe layout by simulated latencies, with `start`'s numbers of the other machines."""
@@ -309,11 +311,20 @@ class Search:
         return self.layouts[numbers]
 
     def _strained(self, numbers: Numbers) -> tuple[Scenario, Strains] | str:
+        scenario = self._scenario(numbers)
         try:
-            scenario = changed(self.target.base, **self.family.fields(numbers))
-            return scenario, self.target.strains(scenario)
+            return scenario if isinstance(scenario, str) else (scenario, self.target.strains(scenario))
         except InputError as error:
-            return str(error).removeprefix(f"{type(self.target.base).__name__}: ")
+            return self._reason(error)
+
+    def _scenario(self, numbers: Numbers) -> Scenario | str:
+        try:
+            return changed(self.target.base, **self.family.fields(numbers))
+        except InputError as error:
+            return self._reason(error)
+
+    def _reason(self, error: InputError) -> str:
+        return str(error).removeprefix(f"{type(self.target.base).__name__}: ")
 
     def _cheapest(self, low: Numbers, high: Numbers, start: Numbers) -> Candidate | None:
         """Return the cheapest safe layout of a box."""
