@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from threading import Timer
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import (
@@ -37,17 +37,13 @@ def simulating(plan: ReplicationPlan) -> Iterator[Progress]:
     """Show the progress of replications; yield the function that reports it."""
     rate = TextColumn("{task.fields[rate]}", table_column=Column(no_wrap=True))
     columns = (TextColumn("simulating"), BarColumn(20), TaskProgressColumn(), rate, TimeRemainingColumn())
-    bar = _bar(*columns)
-    task = bar.add_task("simulating", total=plan.duration_s * plan.replications, rate="")
-    began = time.monotonic()
+    total, began = plan.duration_s * plan.replications, time.monotonic()
 
     def tell(simulated_s: float, requests: int) -> None:
-        passed = max(time.monotonic() - began, 1e-9)
-        bar.update(task, completed=simulated_s, rate=f"{requests / passed:,.0f} requests/s")
-        state[0] = f"simulating: {simulated_s / (plan.duration_s * plan.replications):.0%}"
+        speed = f"{requests / max(time.monotonic() - began, 1e-9):,.0f} requests/s"
+        show(f"simulating: {simulated_s / total:.0%}", completed=simulated_s, rate=speed)
 
-    state = ["simulating"]
-    with _shown(bar, state):
+    with _shown("simulating", columns, total=total, rate="") as show:
         yield tell
 
 
@@ -55,71 +51,57 @@ def simulating(plan: ReplicationPlan) -> Iterator[Progress]:
 def counting(what: str) -> Iterator[Callable[[int, int], None]]:
     """Show how many runs have finished; yield the function that reports it."""
     columns = (TextColumn(what), BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn())
-    bar = _bar(*columns)
-    task = bar.add_task(what, total=None)
-    state = [what]
-
-    def tell(done: int, total: int) -> None:
-        bar.update(task, completed=done, total=total)
-        state[0] = f"{what}: {done:,} of {total:,}"
-
-    with _shown(bar, state):
-        yield tell
+    with _shown(what, columns) as show:
+        yield lambda done, total: show(f"{what}: {done:,} of {total:,}", completed=done, total=total)
 
 
 @contextmanager
 def stages(what: str, total: int) -> Iterator[Callable[[str], None]]:
     """Show the current stage of a long calculation; yield the function that reports its name."""
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(20), TimeElapsedColumn())
-    bar = _bar(*columns)
-    task, names = bar.add_task(what, total=total), count()
+    columns, names = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(20), TimeElapsedColumn()), count()
 
     def tell(stage: str) -> None:
-        bar.update(task, description=f"{what}: {stage}", completed=next(names))
-        state[0] = f"{what}: {stage}"
+        show(f"{what}: {stage}", description=f"{what}: {stage}", completed=next(names))
 
-    state = [what]
-    with _shown(bar, state):
+    with _shown(what, columns, description=what, total=total) as show:
         yield tell
 
 
 @contextmanager
 def working() -> Iterator[Callable[[str, int, int], None]]:
     """Show work in parts; yield the function that reports the current part, parts done and parts in all."""
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(20),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    bar = _bar(*columns)
-    task = bar.add_task("", total=None)
-    state = ["working"]
+    bar = (TextColumn("{task.description}"), BarColumn(20), MofNCompleteColumn())
 
     def tell(what: str, done: int, total: int) -> None:
-        bar.update(task, description=what, completed=done, total=total)
-        state[0] = f"{what}: {done:,} of {total:,}"
+        show(f"{what}: {done:,} of {total:,}", description=what, completed=done, total=total)
 
-    with _shown(bar, state):
+    with _shown("working", (SpinnerColumn(), *bar, TimeElapsedColumn())) as show:
         yield tell
 
 
-def _bar(*columns: ProgressColumn) -> Bar:
-    """Return a bar on stderr, which shows nothing if that is not a terminal."""
-    console = Console(stderr=True)
-    return Bar(*columns, console=console, transient=True, disable=not console.is_terminal)
-
-
 @contextmanager
-def _shown(bar: Bar, state: list[str]) -> Iterator[None]:
-    """Start the bar after a delay, and stop it at the end if it started; print the state in words without a bar."""
+def _shown(
+    begins: str, columns: Iterable[ProgressColumn], description: str = "", **task: Any
+) -> Iterator[Callable[..., None]]:
+    """Show a bar on stderr after a delay; yield the function that says in words how far the work is, and updates it.
+
+    Where stderr is not a terminal, the words are printed if the work takes long.
+    """
+    console = Console(stderr=True)
+    bar = Bar(*columns, console=console, transient=True, disable=not console.is_terminal)
+    number = bar.add_task(description, **{"total": None, **task})
+    state = [begins]
+
+    def show(words: str, **changed: Any) -> None:
+        bar.update(number, **changed)
+        state[0] = words
+
     timer = Timer(PATIENCE_S, bar.start)
     timer.daemon = True
     timer.start()
     try:
         with under_way(lambda: state[0], lambda: bar.live.is_started and not bar.disable):
-            yield
+            yield show
     finally:
         timer.cancel()
         timer.join()
