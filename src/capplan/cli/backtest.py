@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from capplan.calibration.tables.backtest import backtest
-from capplan.cli.shell.terminal import Json, print_answer
+from capplan.cli.shell.terminal import Json, exit_unless, print_answer
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.reports.backtest import describe
 from capplan.systems.registry import table_system
@@ -32,5 +32,4 @@ def backtest_(
     frame = LOAD_TESTS.read(table)
     found = backtest(its, frame, train, table=table.name, seed=seed)
     print_answer(found, lambda: describe(found), as_json)
-    if not found.answer:
-        raise typer.Exit(1)
+    exit_unless(found.answer)

@@ -55,25 +55,23 @@ def calibrate_(
     if isinstance(its, TableSystem):
         rows, remarks = _rows(its, evidence, train)
         fitted = _from_table(its, rows, output, seed)
-        if as_json:
-            write_json(to_json(fitted))
-        else:
-            show((*remarks, *of_table(its, fitted, output.name if output else "")), Screen())
-        return
-    if evidence is not None or train is not None:
+        described = (*remarks, *of_table(its, fitted, output.name if output else ""))
+    elif evidence is not None or train is not None:
         raise InputError(
             f"--evidence and --train are for systems that are fitted to your load tests, such as cassandra: {its.name} "
             "has documents of its own"
         )
-    path = output or its.fitted_path
-    check_output(path)
-    with stages(f"calibrating {its.name}", stages_of(its)) as progress:
-        fitted = calibrate(its, seed, progress=progress, output=output or _in_cache(its.name))
-    write(fitted, path)
+    else:
+        path = output or its.fitted_path
+        check_output(path)
+        with stages(f"calibrating {its.name}", stages_of(its)) as progress:
+            fitted = calibrate(its, seed, progress=progress, output=output or _in_cache(its.name))
+        write(fitted, path)
+        described = tuple(of_documents(fitted, path.name))
     if as_json:
         write_json(to_json(fitted))
     else:
-        show(of_documents(fitted, path.name), Screen())
+        show(described, Screen())
 
 
 def _rows(

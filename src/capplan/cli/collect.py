@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from capplan.cli.shell.progress import working
-from capplan.cli.shell.terminal import TABLE_ENDINGS, Json, Screen, check_output, write_json
+from capplan.cli.shell.terminal import TABLE_ENDINGS, Json, Screen, check_output, naming, write_json
 from capplan.models.errors import InputError
 from capplan.models.language.units import parse_count, parse_duration_s, parse_share, parse_size_bytes
 
@@ -116,10 +116,8 @@ def read_settings(given: dict[str, Any]) -> Settings:
     found: dict[str, Any] = {}
     for option, value in given.items():
         field, parse = read[option]
-        try:
+        with naming(f"--{option.replace('_', '-')}"):
             found[field] = parse(value)
-        except InputError as error:
-            raise InputError(f"--{option.replace('_', '-')}: {error}") from None
     return Settings(**found)
 
 

@@ -9,7 +9,7 @@ import typer
 
 from capplan.cli.shell.scenario_command import flag, with_options
 from capplan.cli.shell.target import DEFAULT_TARGET, read_target
-from capplan.cli.shell.terminal import Json, print_answer
+from capplan.cli.shell.terminal import Json, exit_unless, print_answer
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, options_of
 from capplan.planner.demand.demand import read_demand
@@ -46,8 +46,7 @@ def demand_(
         met = layout_of(asked, _scenario(chosen.scenario, texts), chosen.fitted)
     found = forecast(asked, met)
     print_answer(found, lambda: describe(found, file.name, explain), as_json)
-    if not found.answer:
-        raise typer.Exit(1)
+    exit_unless(found.answer)
 
 
 def _scenario(scenario: Scenario, texts: dict[str, Any]) -> Scenario:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from capplan.cli.shell.terminal import Json, print_answer
+from capplan.cli.shell.terminal import Json, exit_unless, print_answer
 from capplan.evidence.import_files import import_files
 from capplan.planner.drift import drift, read_answer
 from capplan.reports.saved_answer import drift as described
@@ -32,5 +32,4 @@ def drift_(
     saved = read_answer(answer)
     found = drift(saved, import_files(measured).load_tests)
     print_answer(found, lambda: described(found), as_json)
-    if not found.answer:
-        raise typer.Exit(1)
+    exit_unless(found.answer)

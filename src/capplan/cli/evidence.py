@@ -22,8 +22,9 @@ from capplan.cli.shell.terminal import (
     Screen,
     check_output,
     check_plot,
+    exit_unless,
+    print_rows,
     refuse_both,
-    write_csv,
     write_frame,
     write_json,
 )
@@ -62,12 +63,7 @@ def list_(target: System = DEFAULT, as_json: Json = False, as_csv: Csv = False) 
     """
     refuse_both(as_json, as_csv)
     rows = system(target).evidence
-    if as_json:
-        write_json(rows)
-    elif as_csv:
-        write_csv(COLUMNS, [_cells(row) for row in rows])
-    else:
-        display(evidence.rows(rows), Screen())
+    print_rows(rows, (COLUMNS, map(_cells, rows)), lambda: evidence.rows(rows), as_json, as_csv)
 
 
 @evidence_.command()
@@ -86,12 +82,8 @@ def show(
     refuse_both(as_json, as_csv)
     found = _find(*((target, row) if row in names() and target else (row, target)))
     source = next(each for each in system(found.system).sources if each.id == found.source)
-    if as_json:
-        write_json({"row": found, "source": source})
-    elif as_csv:
-        write_csv(COLUMNS, [_cells(found)])
-    else:
-        display(evidence.one_row(found, source), Screen())
+    both = {"row": found, "source": source}
+    print_rows(both, (COLUMNS, [_cells(found)]), lambda: evidence.one_row(found, source), as_json, as_csv)
 
 
 def _find(row: str, target: str | None) -> Evidence:
@@ -127,14 +119,10 @@ def audit_(
     """
     refuse_both(as_json, as_csv)
     found = audit(target)
-    if as_json:
-        write_json(found.to_json())
-    elif as_csv:
-        write_csv(AUDITED, [_finding_cells(each) for each in found.findings])
-    else:
-        display((evidence.audit if is_table(target) else evidence.documents)(found), Screen())
-    if found.refused:
-        raise typer.Exit(REFUSED)
+    described = evidence.audit if is_table(target) else evidence.documents
+    cells = map(_finding_cells, found.findings)
+    print_rows(found.to_json(), (AUDITED, cells), lambda: described(found), as_json, as_csv)
+    exit_unless(not found.refused)
 
 
 @evidence_.command("import")
@@ -226,7 +214,6 @@ AUDITED = (
     "figures",
 )
 SCHEMAS = {"load-tests": load_tests_schema, "microbench": microbench_schema}
-REFUSED = 1  # exit code: a figure must not be believed
 
 
 def _finding_cells(finding: Finding) -> list[Any]:

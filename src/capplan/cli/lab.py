@@ -9,7 +9,7 @@ import typer
 
 from capplan.cli.shell.groups import Commands
 from capplan.cli.shell.progress import working
-from capplan.cli.shell.terminal import Json, Screen, print_answer
+from capplan.cli.shell.terminal import Json, Screen, exit_unless, naming, print_answer
 from capplan.models.errors import InputError
 from capplan.models.language.units import parse_duration_s, parse_size_bytes
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from capplan.lab.cluster import LabStatus
 
 
-INCOMPLETE = 1  # exit code: a node is down
 _JAVA_SIZE = re.compile(r"(\d+)([MmGg])")
 _LARGEST_HEAP = 2.0**40
 _ABOUT = (
@@ -74,8 +73,7 @@ def status(as_json: Json = False) -> None:
 
     found = cluster.status()
     _show(found, as_json)
-    if not (found.complete and all(each.answers for each in found.nodes)):
-        raise typer.Exit(INCOMPLETE)
+    exit_unless(found.complete and all(each.answers for each in found.nodes))
 
 
 @lab_.command()
@@ -134,10 +132,8 @@ def _time_s(text: str) -> float:
 def read_heap(text: str) -> int:
     """Read a size as Java writes it, such as 512M, or as capplan does, such as 512MiB."""
     found = _JAVA_SIZE.fullmatch(text.strip())
-    try:
+    with naming("--heap"):
         size = parse_size_bytes(f"{found[1]}{found[2].upper()}iB" if found else text)
-    except InputError as error:
-        raise InputError(f"--heap: {error}") from None
     if not 0 <= size < _LARGEST_HEAP:
         raise InputError(f"--heap {text} is not possible: give less than 1 TiB")
     return int(size)

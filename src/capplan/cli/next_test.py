@@ -8,7 +8,7 @@ import typer
 
 from capplan.cli.shell.scenario_command import given, with_options
 from capplan.cli.shell.target import DEFAULT_TARGET, TargetText, read_target
-from capplan.cli.shell.terminal import Json, NoSolvingLimit, print_answer
+from capplan.cli.shell.terminal import Json, NoSolvingLimit, exit_unless, naming, print_answer
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.units import parse_duration_s
 from capplan.reports.next_test import describe
@@ -64,15 +64,12 @@ def next_test_(
         rank=_rank(rank),
     )
     print_answer(found, lambda: describe(found), as_json)
-    if not found.answer:
-        raise typer.Exit(1)
+    exit_unless(found.answer)
 
 
 def _hours(option: str, text: str, above: float = -1.0) -> float:
-    try:
+    with naming(option):
         seconds = parse_duration_s(text, "min")
-    except InputError as error:
-        raise InputError(f"{option}: {error}") from None
     if not above < seconds < 1e9:
         raise InputError(f"{option} {text}: give a time {'above' if above == 0 else 'of at least'} 0, such as 30min")
     return seconds / _HOUR_S

@@ -11,7 +11,7 @@ import typer
 
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import given, say_what_has_no_effect, with_options
-from capplan.cli.shell.target import DEFAULT_TARGET, read_target_or_network
+from capplan.cli.shell.target import DEFAULT_TARGET, TargetOrNetworkText, read_target_or_network
 from capplan.cli.shell.terminal import (
     DEFAULT_CONFIDENCE,
     PLOT_HELP,
@@ -21,14 +21,16 @@ from capplan.cli.shell.terminal import (
     check_plot,
     chosen_engine,
     exit_by,
+    exit_unless,
+    naming,
     print_answer,
+    seconds,
 )
 from capplan.models.errors import InputError
 from capplan.models.language.network import Network
-from capplan.models.language.units import check_number, parse_count, parse_duration_s, parse_share
+from capplan.models.language.units import check_number, parse_count, parse_share
 from capplan.planner.network_question import NetworkQuestion
 from capplan.planner.outages.outages import DETECTION_S, OutagesQuestion, outages_of_network, outages_of_scenario
-from capplan.planner.outages.outages_answer import OutagesAnswer
 from capplan.planner.outages.places import ClientOptions, Return
 from capplan.planner.outages.transient import Effort, Times
 from capplan.planner.predict.predict import PredictionEngine
@@ -41,9 +43,7 @@ _STEPS = (1.0, 3.0)  # of a range of times, in each power of ten
 
 def outages_(
     ctx: typer.Context,
-    target: Annotated[
-        str, typer.Argument(help="A system, a scenario or a network (.toml), or a fitted file (.json).")
-    ] = DEFAULT_TARGET,
+    target: TargetOrNetworkText = DEFAULT_TARGET,
     lose: Annotated[
         list[str] | None,
         typer.Option(
@@ -114,18 +114,18 @@ def outages_(
     numbers = () if attempts is None else _attempts(attempts)
     if len(numbers) > 1 and not triggers:
         raise InputError(f"--attempts {attempts} are columns of a table: add --trigger, such as 1s..60s, or give one")
-    back = _backoff(backoff)
+    back, times = _backoff(backoff), {"--at": at, "--for": lasts, "--after": after}
     question = OutagesQuestion(
         lose=tuple(lose or ()),
-        times=Times(*(_seconds(name, text) for name, text in (("--at", at), ("--for", lasts), ("--after", after)))),
-        how=Return(_seconds("--detection", detection), *_cold(cold)),
+        times=Times(*(seconds(name, text.strip()) for name, text in times.items())),
+        how=Return(seconds("--detection", detection.strip()), *_cold(cold)),
         clients=ClientOptions(
             None if timeout is None else _positive("--timeout", timeout),
             numbers[0] if len(numbers) == 1 else None,
             *back,
         ),
         within=parse_share(within),
-        effort=Effort(_seconds("--budget", budget), seed, replications),
+        effort=Effort(seconds("--budget", budget.strip()), seed, replications),
         engine=chosen_engine(engine, ENGINES, "does not predict outages"),
         confidence=parse_share(confidence),
         triggers_s=triggers,
@@ -148,15 +148,10 @@ def outages_(
             answer = outages_of_scenario(scenario, question, chosen.fitted, progress)
             say_what_has_no_effect([scenario])
     if plot is not None:
-        _plot(answer, plot)
+        write_plot(answer, plot)
     print_answer(answer, lambda: describe(answer), as_json)
     exit_by(None if answer.verdict is None else answer.verdict.answer)
-    if not answer.recovers:
-        raise typer.Exit(1)
-
-
-def _plot(answer: OutagesAnswer, path: Path) -> None:
-    write_plot(answer, path)
+    exit_unless(answer.recovers)
 
 
 def read_times(text: str) -> tuple[float, ...]:
@@ -189,14 +184,10 @@ def _between(low: float, high: float) -> list[float]:
 
 def _attempts(text: str) -> tuple[int, ...]:
     first, dots, last = text.partition("..")
-    try:
-        numbers = (
-            tuple(range(parse_count(first), parse_count(last) + 1))
-            if dots
-            else tuple(parse_count(each) for each in text.split(","))
-        )
-    except InputError as error:
-        raise InputError(f"--attempts: {error}") from None
+    with naming("--attempts"):
+        numbers = tuple(map(parse_count, (first, last) if dots else text.split(",")))
+    if dots:
+        numbers = tuple(range(numbers[0], numbers[1] + 1))
     if not numbers or min(numbers) < 1:
         raise InputError(f"--attempts {text}: there is at least the first, so give 1 or more, such as 1..5")
     return numbers
@@ -206,11 +197,11 @@ def _backoff(text: str | None) -> tuple[float | None, float | None]:
     if text is None:
         return None, None
     wait, star, factor = text.partition("*")
-    seconds = _seconds("--backoff", wait)
+    waits_s = seconds("--backoff", wait.strip())
     if not star:
-        return seconds, 1.0
+        return waits_s, 1.0
     try:
-        return seconds, float(check_number(float(factor), "factor", above=0.0, bounded=True))
+        return waits_s, float(check_number(float(factor), "factor", above=0.0, bounded=True))
     except (ValueError, InputError):
         raise InputError(f"--backoff {text}: {factor!r} is no factor above 0: write such as 600ms*3.1") from None
 
@@ -225,15 +216,8 @@ def _cold(text: str | None) -> tuple[float, float]:
     return _positive("--cold", time), found
 
 
-def _seconds(option: str, text: str) -> float:
-    try:
-        return float(check_number(parse_duration_s(text.strip()), "duration in seconds", at_least=0.0, bounded=True))
-    except InputError as error:
-        raise InputError(f"{option}: {error}") from None
-
-
 def _positive(option: str, text: str) -> float:
-    found = _seconds(option, text)
+    found = seconds(option, text.strip())
     if found <= 0:
         raise InputError(f"{option} {text}: give a time above 0, such as 2s")
     return found

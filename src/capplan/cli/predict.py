@@ -11,7 +11,7 @@ import typer
 from capplan.cli.shell.messages import say
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import given, given_demand, say_what_has_no_effect, with_options
-from capplan.cli.shell.target import DEFAULT_TARGET, read_target_or_network
+from capplan.cli.shell.target import DEFAULT_TARGET, TargetOrNetworkText, read_target_or_network
 from capplan.cli.shell.terminal import (
     DEFAULT_CONFIDENCE,
     PLOT_HELP,
@@ -22,6 +22,7 @@ from capplan.cli.shell.terminal import (
     check_plot,
     chosen_engine,
     exit_by,
+    naming,
     print_answer,
     refuse_both,
 )
@@ -45,9 +46,7 @@ ENGINES: tuple[PredictionEngine, ...] = ("compiled", "analytic", "simpy")
 
 def predict_(
     ctx: typer.Context,
-    target: Annotated[
-        str, typer.Argument(help="A system, a scenario or a network (.toml), or a fitted file (.json).")
-    ] = DEFAULT_TARGET,
+    target: TargetOrNetworkText = DEFAULT_TARGET,
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 1,
     engine: Annotated[
         str | None,
@@ -105,9 +104,8 @@ def predict_(
     check_plot(plot)
     chosen, wanted = read_target_or_network(target), _engine(engine, budget)
     budget_s, sure = _budget_s(budget, wanted), parse_share(confidence)
-    wanted_more = [
-        name for name, shown in {"explain": explain, "sources": sources, "staleness": staleness}.items() if shown
-    ]
+    asked_for = {"explain": explain, "sources": sources, "staleness": staleness}
+    wanted_more = [name for name, shown in asked_for.items() if shown]
     if isinstance(chosen, Network):
         _refuse_for_network(target, plot, lose, growth)
         with counting("simulating rates") as progress:
@@ -207,17 +205,11 @@ def _budget_s(text: str | None, engine: PredictionEngine) -> float | None:
         return None
     if engine == "analytic":
         raise InputError(f"--budget {text} is for a simulation: leave it out, or choose --engine compiled")
-    try:
+    with naming("--budget"):
         return parse_duration_s(text)
-    except InputError as error:
-        raise InputError(f"--budget: {error}") from None
 
 
 def _finish(prediction: Prediction, as_json: bool, as_csv: bool, more: Sequence[str], data: str = "") -> None:
     """Show a prediction; exit with 1 unless its answer is yes or nothing was judged."""
-    _show(prediction, as_json, as_csv, more, data)
-    exit_by(None if prediction.verdict is None else prediction.verdict.answer)
-
-
-def _show(prediction: Prediction, as_json: bool, as_csv: bool, more: Sequence[str], data: str) -> None:
     print_answer(prediction, lambda: describe(prediction, more, data), as_json, as_csv)
+    exit_by(None if prediction.verdict is None else prediction.verdict.answer)

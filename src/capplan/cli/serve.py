@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from capplan.cli.shell.messages import no_more_signs, say
+from capplan.cli.shell.terminal import naming
 from capplan.layout.fitted_file import Fitted
 from capplan.models.errors import InputError, check_extra
 from capplan.models.language.units import parse_duration_s, parse_size_bytes
@@ -87,17 +88,13 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _time_s(text: str) -> float:
-    try:
+    with naming("--time-limit"):
         return parse_duration_s(text)
-    except InputError as error:
-        raise InputError(f"--time-limit: {error}") from None
 
 
 def _bytes(text: str) -> int:
-    try:
+    with naming("--body-limit"):
         size = parse_size_bytes(text)
-    except InputError as error:
-        raise InputError(f"--body-limit: {error}") from None
     if not 0 <= size < _LARGEST_BODY:
         raise InputError(f"--body-limit {text} is not possible: give less than 1 GiB")
     return int(size)

@@ -13,7 +13,7 @@ import typer
 from capplan.cli.shell.messages import say
 from capplan.cli.shell.progress import simulating
 from capplan.cli.shell.scenario_command import given, say_what_has_no_effect, with_options
-from capplan.cli.shell.target import DEFAULT_TARGET, read_target_or_network
+from capplan.cli.shell.target import DEFAULT_TARGET, TargetOrNetworkText, read_target_or_network
 from capplan.cli.shell.terminal import (
     PLOT_HELP,
     TABLE_ENDINGS,
@@ -22,13 +22,16 @@ from capplan.cli.shell.terminal import (
     NoLimits,
     check_output,
     check_plot,
+    exit_unless,
+    naming,
     print_answer,
     refuse_both,
+    seconds,
 )
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.network import Network
 from capplan.models.language.scenario import Scenario
-from capplan.models.language.units import check_number, parse_duration_s, parse_rate_per_s
+from capplan.models.language.units import parse_rate_per_s
 from capplan.planner.simulate.simulate import (
     MOST_REPLICATIONS,
     Design,
@@ -39,7 +42,7 @@ from capplan.planner.simulate.simulate import (
     of_scenario,
     summed_up,
 )
-from capplan.planner.simulate.simulation import Horizon, Simulation
+from capplan.planner.simulate.simulation import Horizon
 from capplan.planner.time_limits import check_layout
 from capplan.reports.simulation import describe, write_plot
 from capplan.simulator.effort import check_work
@@ -53,9 +56,7 @@ INTERRUPTED = 130
 
 def simulate_(
     ctx: typer.Context,
-    target: Annotated[
-        str, typer.Argument(help="A system, a scenario or a network (.toml), or a fitted file (.json).")
-    ] = DEFAULT_TARGET,
+    target: TargetOrNetworkText = DEFAULT_TARGET,
     tps: Annotated[
         str | None, typer.Option(metavar="RATE", help="Offered peak rate over all DCs; for a network, its mean rate.")
     ] = None,
@@ -108,13 +109,8 @@ def simulate_(
     say_what_has_no_effect(layouts)
     if plot is not None:
         write_plot(Sample(tuple(seen), design.horizon), simulation, plot)
-    _show(simulation, as_json, as_csv)
-    if simulation.precision is not None and not simulation.precision.reached:
-        raise typer.Exit(1)
-
-
-def _show(simulation: Simulation, as_json: bool, as_csv: bool) -> None:
     print_answer(simulation, lambda: describe(simulation), as_json, as_csv)
+    exit_unless(simulation.precision is None or simulation.precision.reached)
 
 
 def _horizon(name: str | None) -> Horizon | None:
@@ -129,7 +125,9 @@ def _subject(
     """Return what to simulate, and its layout if it has one."""
     chosen = read_target_or_network(target)
     if isinstance(chosen, Network):
-        return of_network(chosen, None if tps is None else _rate_per_s(tps)), ()
+        with naming("--tps"):
+            mean_tps = None if tps is None else parse_rate_per_s(tps)
+        return of_network(chosen, mean_tps), ()
     options = layout if tps is None else {**layout, "tps": tps}
     scenario = with_options(chosen.scenario, options)
     if not no_limits:
@@ -137,29 +135,13 @@ def _subject(
     return of_scenario(scenario, chosen.fitted), (scenario,)
 
 
-def _rate_per_s(text: str) -> float:
-    try:
-        return parse_rate_per_s(text)
-    except InputError as error:
-        raise InputError(f"--tps: {error}") from None
-
-
 def _times(duration: str, warmup: str | None) -> tuple[float, float]:
     """Return the duration of the traffic and the minimum warm-up, in seconds."""
-    lasts = _seconds("--duration", duration, above=0.0)
-    if warmup is None:
-        return lasts, 0.0
-    left_out = _seconds("--warmup", warmup)
+    lasts = seconds("--duration", duration, above=0.0)
+    left_out = 0.0 if warmup is None else seconds("--warmup", warmup)
     if left_out >= lasts:
         raise InputError(f"--warmup {warmup} is not shorter than --duration {duration}: nothing is left to measure")
     return lasts, left_out
-
-
-def _seconds(option: str, text: str, above: float | None = None) -> float:
-    try:
-        return float(check_number(parse_duration_s(text), "duration in seconds", above=above, bounded=True))
-    except InputError as error:
-        raise InputError(f"{option}: {error}") from None
 
 
 def _run(

@@ -17,6 +17,7 @@ from capplan.cli.shell.scenario_command import (
     given_demand,
     replaced_fields,
     say_what_has_no_effect,
+    values_given,
     with_options,
 )
 from capplan.cli.shell.target import DEFAULT_TARGET, Target, TargetText, read_target
@@ -28,6 +29,7 @@ from capplan.cli.shell.terminal import (
     NoTimeLimit,
     check_plot,
     chosen_engine,
+    exit_unless,
     print_answer,
 )
 from capplan.cli.shell.workers import workers_for
@@ -36,7 +38,7 @@ from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import parse_share
 from capplan.planner.demand.demand import parse_growth
-from capplan.planner.ranges import WHOLE, parse_values, value_type
+from capplan.planner.ranges import WHOLE, value_type
 from capplan.planner.size.machines import Prices, read_prices, read_shapes
 from capplan.planner.size.search import SizingEngine
 from capplan.planner.size.size import SizingQuestion, families, size
@@ -118,8 +120,7 @@ def size_(
     if plot is not None:
         write_plot(sizing, its, plot)
     print_answer(sizing, lambda: describe(sizing, its, explain), as_json)
-    if sizing.answer != "yes":
-        raise typer.Exit(1)
+    exit_unless(sizing.answer == "yes")
 
 
 def asked(
@@ -165,7 +166,7 @@ def _space(
     searched = {name for name, text in texts.items() if name in its.sized or name in its.families or _is_several(text)}
     base = with_options(start, {name: text for name, text in texts.items() if name not in searched})
     base = changed(base, **{name: None for name in replaced if name not in texts})
-    found = {name: _values(kind, name, texts[name]) for name in texts if name in searched}
+    found = {name: values_given(name, texts[name], value_type(kind, name)) for name in texts if name in searched}
     if rates := searched & set(rate_fields(kind)):
         raise InputError(f"{flag(min(rates))} {texts[min(rates)]}: a layout is sized for one rate, the highest")
     sized = {name: (min(values), max(values)) for name, values in found.items() if name in its.sized}
@@ -179,20 +180,10 @@ def _is_several(text: Any) -> bool:
     return ".." in text or re.search(r",(?!\d{3}(\D|$))", text) is not None
 
 
-def _values(kind: type[Scenario], name: str, text: str) -> tuple[Any, ...]:
-    try:
-        return parse_values(text, value_type(kind, name))
-    except InputError as error:
-        raise InputError(f"{flag(name)}: {error}") from None
-
-
 def _cells(text: str | None) -> tuple[int, ...]:
     if text is None:
         return (1,)
-    try:
-        found = tuple(int(each) for each in parse_values(text, WHOLE))
-    except InputError as error:
-        raise InputError(f"--cells: {error}") from None
+    found = tuple(map(int, values_given("cells", text, WHOLE)))
     if min(found) < 1:
         raise InputError(f"--cells {text}: there is at least one cell")
     return found

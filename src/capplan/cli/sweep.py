@@ -14,7 +14,14 @@ import typer
 
 from capplan.cli.shell.messages import say
 from capplan.cli.shell.progress import counting
-from capplan.cli.shell.scenario_command import flag, given, replaced_fields, say_what_has_no_effect, with_options
+from capplan.cli.shell.scenario_command import (
+    flag,
+    given,
+    replaced_fields,
+    say_what_has_no_effect,
+    values_given,
+    with_options,
+)
 from capplan.cli.shell.target import DEFAULT_TARGET, TargetText, read_target
 from capplan.cli.shell.terminal import (
     PLOT_HELP,
@@ -32,7 +39,7 @@ from capplan.cli.shell.terminal import (
 from capplan.cli.shell.workers import check_workers, workers_for
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario
-from capplan.planner.ranges import LOAD, ValueType, parse_values, value_type
+from capplan.planner.ranges import LOAD, value_type
 from capplan.planner.sweep import (
     CLIENTS,
     DEFAULT_DRAWS,
@@ -136,7 +143,7 @@ def _sweep(
     base = with_options(chosen.scenario, objectives)
     rates = _rates(texts, load, base)
     axes = {name: text for name, text in texts.items() if name not in {*rate_fields(kind), "slo"}}
-    values = {name: _values(name, text, value_type(kind, name)) for name, text in axes.items()}
+    values = {name: values_given(name, text, value_type(kind, name)) for name, text in axes.items()}
     layouts, aim = layouts_of(base, values), None
     if precision is not None:
         if engine == "analytic":
@@ -151,13 +158,6 @@ def _objectives(sweep: Sweep) -> tuple[str, ...]:
     return next((layout.scenario.slo for layout in sweep.layouts if layout.scenario is not None), ())
 
 
-def _values(option: str, text: str, its: ValueType) -> tuple[Any, ...]:
-    try:
-        return parse_values(text, its)
-    except InputError as error:
-        raise InputError(f"{flag(option)}: {error}") from None
-
-
 def _rates(texts: Mapping[str, Any], load: str | None, base: Scenario) -> OfferedRates:
     """Return the rates from the options, or those of the target."""
     kind = type(base)
@@ -165,9 +165,9 @@ def _rates(texts: Mapping[str, Any], load: str | None, base: Scenario) -> Offere
     if load is not None:
         if field is not None:
             raise InputError(f"{flag(field)} and --load exclude each other: give rates, or shares of each capacity")
-        return OfferedRates("load", _values("load", load, LOAD))
+        return OfferedRates("load", values_given("load", load, LOAD))
     if field is not None:
-        values = _values(field, texts[field], value_type(kind, field))
+        values = values_given(field, texts[field], value_type(kind, field))
         if min(values) <= 0:
             raise InputError(f"{flag(field)}: {min(values):g} is not a rate of a sweep: it must be above 0")
         return OfferedRates("given", values, field)

@@ -18,7 +18,7 @@ from capplan.calibration.validation.validation import Validation, goals_of_all, 
 from capplan.cli.shell.messages import say
 from capplan.cli.shell.progress import stages, working
 from capplan.cli.shell.target import DEFAULT_TARGET, read_target
-from capplan.cli.shell.terminal import Csv, Json, Screen, refuse_both, write_json
+from capplan.cli.shell.terminal import Csv, Json, Screen, exit_unless, refuse_both, write_json
 from capplan.layout.fitted_file import Fitted
 from capplan.models.errors import InputError
 from capplan.models.files import user_cache
@@ -88,8 +88,7 @@ def validate_(
     else:
         _show(reports)
     goals = goals_of_all(reports) if target == ALL else ()
-    if not all(each.passed for each in reports) or not all(goal.met for goal in goals):
-        raise typer.Exit(1)
+    exit_unless(all(each.passed for each in reports) and all(goal.met for goal in goals))
 
 
 def _check_folder(folder: Path) -> None:
@@ -174,5 +173,4 @@ def run_live(*, quick: bool, mechanism: str | None, hosts: Path | None, report: 
 
         show(validation(found), Screen())
     folder.end()
-    if not found.answer:
-        raise typer.Exit(1)
+    exit_unless(found.answer)

@@ -10,7 +10,7 @@ import typer
 
 from capplan.cli.shell.messages import say
 from capplan.cli.shell.progress import stages
-from capplan.cli.shell.terminal import Json, print_answer
+from capplan.cli.shell.terminal import Json, exit_unless, print_answer
 from capplan.cli.shell.workers import workers_for
 from capplan.layout.fitted_file import Fitted
 from capplan.planner.proposal.propose import STAGES, TASKS, NoLayoutError, Stage
@@ -46,8 +46,7 @@ def verify_(
     ):
         found = _verified(content, workers, calibration, stage)
     print_answer(found, lambda: verification(found, file), as_json)
-    if not found.verified:
-        raise typer.Exit(1)
+    exit_unless(found.verified)
 
 
 def _verified(content: Mapping[str, Any], workers: Workers, calibration: Fitted | None, stage: Stage) -> Verification:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from inspect import Parameter, Signature
 from pathlib import Path
@@ -15,11 +15,14 @@ from typer.main import get_command
 
 from capplan.cli.shell.messages import say
 from capplan.cli.shell.target import is_network, read_target, scenario_type
+from capplan.cli.shell.terminal import naming
 from capplan.models.errors import InputError
 from capplan.models.language.per_dc import is_per_dc
 from capplan.models.language.scenario import Option, S, Scenario, changed, defaults_of, options_of
 from capplan.models.language.units import parse_count
 from capplan.planner.network_question import NetworkQuestion
+from capplan.planner.ranges import ValueType, parse_values
+from capplan.reports.numbers import listed
 from capplan.systems.registry import DEFAULT, every_system, names, system
 
 if TYPE_CHECKING:
@@ -31,47 +34,18 @@ RATES = ("tps", "load", "growth")
 """Options of commands, beside those of scenarios, that contradict a demand."""
 
 
-def with_demand(
-    path: Path, demand: Demand, kind: type[Scenario], target: str, texts: Mapping[str, Any], own: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return the scenario's options as typed, together with those that a demand sets.
-
-    Parameters
-    ----------
-    path : Path
-        The file of the demand.
-    demand : Demand
-        The demand.
-    kind : type
-        The kind of the target's scenario.
-    target : str
-        The target.
-    texts : mapping
-        Options of the scenario, by field.
-    own : mapping
-        The command's own options.
-
-    Raises
-    ------
-    InputError
-        If another option contradicts the demand.
-    """
-    from capplan.planner.demand.forecast import contradicted
-
-    given = [name for name in contradicted(demand, kind) if name in texts]
-    given += [name for name in RATES if own.get(name) is not None and (name != "growth" or demand.years)]
-    if given:
-        flag = f"--{given[0].replace('_', '-')}"
-        raise InputError(f"--demand {path} and {flag} exclude each other: the file has it, so give one of them")
-    return {**texts, **demand_texts(path, demand, read_target(target).scenario, texts)}
-
-
 def demand_texts(path: Path, demand: Demand, scenario: Scenario, texts: Mapping[str, Any]) -> dict[str, str]:
-    """Return the scenario options that a demand sets, as typed text; the user's own options take precedence."""
+    """Return the scenario options that a demand sets, as typed text; the user's own options take precedence.
+
+    What has no effect in its file is printed on stderr.
+    """
     from capplan.planner.demand.forecast import offered
 
     found = offered(demand, type(scenario), _has_tls(scenario, texts))
-    _say_what_is_left_out(path, demand, found)
+    if "mix" not in found:
+        say(f"the mix of requests in {path} has no effect: this system has one kind of session")
+    if demand.connections is not None and "reconnects" not in found:
+        say(f"[connections] in {path} has no effect without client links that TLS encrypts")
     return found
 
 
@@ -79,21 +53,11 @@ def _has_tls(scenario: Scenario, texts: Mapping[str, Any]) -> bool:
     """Whether each of the layouts has client links that take handshakes; an option may list several layouts."""
     from capplan.planner.demand.forecast import has_client_tls
 
-    links = [texts["encryption"]] if "encryption" in texts else [getattr(scenario, "encryption", None)]
-    places = [texts["vpn"]] if "vpn" in texts else [getattr(scenario, "vpn", None)]
-    return all(has_client_tls(link, place) for link in _values(links[0]) for place in _values(places[0]))
+    def values(field: str) -> list[str | None]:
+        text = texts[field] if field in texts else getattr(scenario, field, None)
+        return [None] if text is None else [each.strip() for each in text.split(",")]
 
-
-def _values(text: str | None) -> list[str | None]:
-    return [None] if text is None else [each.strip() for each in text.split(",")]
-
-
-def _say_what_is_left_out(path: Path, demand: Demand, found: Mapping[str, Any]) -> None:
-    """Print on stderr which keys of the demand file have no effect."""
-    if "mix" not in found:
-        say(f"the mix of requests in {path} has no effect: this system has one kind of session")
-    if demand.connections is not None and "reconnects" not in found:
-        say(f"[connections] in {path} has no effect without client links that TLS encrypts")
+    return all(has_client_tls(link, place) for link in values("encryption") for place in values("vpn"))
 
 
 _SCENARIO = "capplan.scenario"  # key of the scenario type in a context
@@ -130,11 +94,10 @@ class ScenarioCommand(TyperCommand):
         own, chosen = super().get_params(ctx), ctx.meta.get(_SCENARIO)
         arguments = [each for each in own if each.param_type_name == "argument"]
         known = {each.name for each in own}
-        fields = (
-            [] if chosen is None else [each for each in _click_options(chosen, self.ranges) if each.name not in known]
-        )
-        fields += _demand_option()
-        return [*arguments, *fields, *(each for each in own if each.param_type_name != "argument")]
+        of_target = [] if chosen is None else _click_options(chosen, self.ranges)
+        fields = [each for each in of_target if each.name not in known]
+        others = (each for each in own if each.param_type_name != "argument")
+        return [*arguments, *fields, *_demand_option(), *others]
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; `given` then returns the scenario's options."""
@@ -184,7 +147,13 @@ def with_demand_of(path: Path | None, scenario: S) -> S:
 
 
 def _take_demand(ctx: Any, chosen: type[Scenario] | None) -> None:
-    """Remove `--demand` from a command's parameters, and add what it sets to the given options."""
+    """Remove `--demand` from a command's parameters, and add what it sets to the given options.
+
+    Raises
+    ------
+    InputError
+        If the target is a network, or another option contradicts the demand.
+    """
     path, target = ctx.params.pop("demand"), ctx.params["target"]
     ctx.meta[_DEMAND] = None
     if path is None:
@@ -192,9 +161,17 @@ def _take_demand(ctx: Any, chosen: type[Scenario] | None) -> None:
     if chosen is None or is_network(target):
         raise InputError(f"--demand {path} is for systems, and {target} is a network: change its traffic instead")
     from capplan.planner.demand.demand import read_demand  # most commands need none
+    from capplan.planner.demand.forecast import contradicted
 
+    texts = ctx.meta[_GIVEN]
     ctx.meta[_DEMAND] = demand = read_demand(path)
-    ctx.meta[_GIVEN] = with_demand(path, demand, chosen, target, ctx.meta[_GIVEN], ctx.params)
+    given = [name for name in contradicted(demand, chosen) if name in texts]
+    given += [name for name in RATES if ctx.params.get(name) is not None and (name != "growth" or demand.years)]
+    if given:
+        raise InputError(
+            f"--demand {path} and {flag(given[0])} exclude each other: the file has it, so give one of them"
+        )
+    ctx.meta[_GIVEN] = {**texts, **demand_texts(path, demand, read_target(target).scenario, texts)}
 
 
 def _taken(scenario: type[Scenario], parameters: dict[str, Any]) -> dict[str, Any]:
@@ -263,6 +240,18 @@ def _click_options(scenario: type[Scenario], ranges: bool) -> list[Any]:
     hints = get_type_hints(scenario)
     declared = [_parameter(name, option, hints[name], ranges) for name, option in options_of(scenario).items()]
 
+    return _in_click(declared)
+
+
+@lru_cache(maxsize=1)
+def _demand_option() -> list[Any]:
+    """Return the option `--demand`."""
+    return _in_click([_declared("demand", Path | None, typer.Option(metavar="FILE", help=HELP))])
+
+
+def _in_click(declared: Sequence[Parameter]) -> list[Any]:
+    """Return declared options as click parameters."""
+
     def carrier(**_: Any) -> None:
         """Carry the options: typer derives them from a signature."""
 
@@ -273,35 +262,20 @@ def _click_options(scenario: type[Scenario], ranges: bool) -> list[Any]:
     return [each for each in get_command(app).params if each.param_type_name == "option"]
 
 
-@lru_cache(maxsize=1)
-def _demand_option() -> list[Any]:
-    """Return the option `--demand`."""
-
-    def carrier(demand: Annotated[Path | None, typer.Option(metavar="FILE", help=HELP)] = None) -> None:
-        """Carry the option."""
-        del demand
-
-    app = typer.Typer(add_completion=False)
-    app.command()(carrier)
-    return [each for each in get_command(app).params if each.name == "demand"]
+def _declared(field: str, annotation: Any, option: Any) -> Parameter:
+    return Parameter(field, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[annotation, option])
 
 
 def _parameter(field: str, option: Option, hint: Any, ranges: bool) -> Parameter:
-    metavar = option.metavar or None
     kinds = set(get_args(hint)) if get_origin(hint) in (Union, UnionType) else {hint}
-    if get_origin(hint) is tuple:
-        annotation: Any = list[str] | None
-        declared = typer.Option(metavar=metavar or "TEXT", help=option.help)
-    elif ranges:
-        annotation = str | None
-        declared = typer.Option(metavar="YES,NO" if bool in kinds else metavar or "RANGE", help=option.help)
-    elif bool in kinds:
-        annotation = bool | None
-        declared = typer.Option(f"{flag(field)}/--no-{flag(field)[2:]}", help=option.help)
-    else:
-        annotation = str | None
-        declared = typer.Option(metavar=metavar or ("N" if int in kinds else None), help=option.help)
-    return Parameter(field, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[annotation, declared])
+    if bool in kinds and not ranges:
+        return _declared(field, bool | None, typer.Option(_switch(field), help=option.help))
+    several = get_origin(hint) is tuple
+    usual = "TEXT" if several else "RANGE" if ranges else "N" if int in kinds else None
+    metavar = "YES,NO" if bool in kinds else option.metavar or usual
+    return _declared(
+        field, list[str] | None if several else str | None, typer.Option(metavar=metavar, help=option.help)
+    )
 
 
 def flag(name: str) -> str:
@@ -311,9 +285,11 @@ def flag(name: str) -> str:
 
 def typed(scenario: type[Scenario], field: str) -> str:
     """Return a field's option as typed: `--cass-nodes`, `--proxy/--no-proxy`."""
-    name = flag(field)
-    hint = get_type_hints(scenario)[field]
-    return f"{name}/--no-{name[2:]}" if hint is bool else name
+    return _switch(field) if get_type_hints(scenario)[field] is bool else flag(field)
+
+
+def _switch(field: str) -> str:
+    return f"{flag(field)}/--no-{flag(field)[2:]}"
 
 
 def described_options(scenario: type[Scenario]) -> dict[str, str]:
@@ -339,8 +315,7 @@ def _refuse_foreign(scenario: type[Scenario] | None, option: str) -> None:
     others = [its for its, kind in scenarios.items() if name in options_of(kind)]
     if not others:
         return
-    *most, last = others
-    whose = f"{', '.join(most)} and {last}" if most else last
+    whose = listed(others)
     if scenario is None:
         raise InputError(f"{option} is an option of {whose}, and the target is a network: change the file instead")
     own = ", ".join(map(flag, options_of(scenario)))
@@ -367,7 +342,8 @@ def with_options(scenario: S, texts: Mapping[str, Any]) -> S:
         fields[field] = tuple(text) if isinstance(text, list) else text
         read = options[field].read or (parse_count if _is_count(hints[field]) else None)
         if read is not None and isinstance(text, str):
-            fields[field] = _read(field, text, read)
+            with naming(flag(field)):
+                fields[field] = read(text)
     try:
         return changed(scenario, **{**emptied, **fields})
     except InputError as error:  # nobody wrote the name of a class on the command line
@@ -378,11 +354,10 @@ def _is_count(hint: Any) -> bool:
     return int in {hint, *get_args(hint)} and not is_per_dc(hint)
 
 
-def _read(field: str, text: str, read: Callable[[str], Any]) -> Any:
-    try:
-        return read(text)
-    except InputError as error:
-        raise InputError(f"{flag(field)}: {error}") from None
+def values_given(option: str, text: str, its: ValueType) -> tuple[Any, ...]:
+    """Return the values of an option that takes several."""
+    with naming(flag(option)):
+        return parse_values(text, its)
 
 
 def say_what_has_no_effect(layouts: Iterable[Scenario]) -> None:

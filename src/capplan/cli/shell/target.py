@@ -17,6 +17,9 @@ from capplan.systems.registry import DEFAULT, names, read_calibration, read_scen
 
 DEFAULT_TARGET = DEFAULT
 TargetText = Annotated[str, typer.Argument(help="A system, a scenario (.toml) or a fitted file (.json).")]
+TargetOrNetworkText = Annotated[
+    str, typer.Argument(help="A system, a scenario or a network (.toml), or a fitted file (.json).")
+]
 _OF_A_NETWORK = {"stations", "classes", "traffic"}  # keys that no scenario has
 
 
@@ -72,8 +75,4 @@ def read_target_or_network(text: str) -> Target | Network:
     InputError
         When it is none of them.
     """
-    if text.endswith(".toml"):
-        tables = read_toml(Path(text))
-        if _OF_A_NETWORK & tables.keys():
-            return load(Network, tables, text)
-    return read_target(text)
+    return load(Network, read_toml(Path(text)), text) if is_network(text) else read_target(text)

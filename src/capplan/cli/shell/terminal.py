@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -15,6 +16,7 @@ from rich.segment import Segment
 
 from capplan.models.errors import InputError, nearest
 from capplan.models.files import check_replaceable
+from capplan.models.language.units import check_number, parse_duration_s
 from capplan.models.results import plain
 from capplan.models.verdict import Answer
 from capplan.models.visible_text import cell, visible
@@ -52,6 +54,24 @@ class Screen(Console):
     def on_broken_pipe(self) -> None:
         """Let the entry point handle it."""
         raise BrokenPipeError
+
+
+def print_rows(
+    value: Any,
+    rows: tuple[Sequence[str], Iterable[Sequence[Any]]],
+    described: Callable[[], Iterable[Block]],
+    as_json: bool,
+    as_csv: bool,
+) -> None:
+    """Print data: as JSON, as CSV (a header and rows), or described for people."""
+    if as_json:
+        write_json(value)
+    elif as_csv:
+        write_csv(*rows)
+    else:
+        from capplan.reports.screen import show  # JSON and CSV need no tables of rich
+
+        show(described(), Screen())
 
 
 def print_answer(answer: Any, described: Callable[[], Iterable[Block]], as_json: bool, as_csv: bool = False) -> None:
@@ -155,8 +175,28 @@ DEFAULT_CONFIDENCE = "90%"
 
 def exit_by(answer: Answer | None) -> None:
     """End with exit code 1 if the answer is *no* or *uncertain*; continue if it is *yes* or nothing was judged."""
-    if answer not in (None, "yes"):
+    exit_unless(answer in (None, "yes"))
+
+
+def exit_unless(good: bool) -> None:
+    """End with exit code 1 unless the answer is good."""
+    if not good:
         raise typer.Exit(1)
+
+
+@contextmanager
+def naming(option: str) -> Iterator[None]:
+    """Name the option in the refusal of its value."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{option}: {error}") from None
+
+
+def seconds(option: str, text: str, above: float | None = None) -> float:
+    """Return the time that an option gives; it is finite, and not negative or above a bound."""
+    with naming(option):
+        return float(check_number(parse_duration_s(text), "duration in seconds", above=above, bounded=True))
 
 
 E = TypeVar("E", bound=str)
