@@ -45,9 +45,8 @@ from capplan.reports.document import (
     Tiles,
 )
 from capplan.reports.drawings import CAPACITY, GROWTH, LATENCY, LAYOUT, NARROW, WIDE, drawings
-from capplan.reports.html import html
 from capplan.reports.numbers import capital, listed, plural
-from capplan.reports.pdf import pdf
+from capplan.reports.pages import html, pdf
 from capplan.reports.sizing import sentences
 from capplan.reports.workbook import workbook
 from capplan.systems.registry import system

@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 import plotly.express as px
 import plotly.graph_objects as go
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
@@ -24,6 +24,7 @@ from capplan.calibration.validation.validation import CLOSE, MODEL, Score, Valid
 from capplan.models.errors import InputError
 from capplan.models.files import replace_file
 from capplan.models.number_words import banded, in_unit, per_cent, share, signed, significant, tenths, with_unit
+from capplan.reports import pages
 from capplan.reports.figure import COLOURS, frame, wrapped
 from capplan.systems.registry import system
 
@@ -79,14 +80,7 @@ def page(
 @cache
 def environment() -> Environment:
     """Return the template environment."""
-    made = Environment(
-        loader=PackageLoader("capplan.reports"),
-        autoescape=True,
-        finalize=_escaped,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    made = pages.environment(_escaped)
     for form in (share, signed, per_cent, significant, tenths, in_unit, with_unit, banded):
         made.filters[form.__name__] = form
     made.filters |= {"rows": rows_of, "judged": judged_of, "close": close_of, "off": _off, "by": _by, "rules": _rules}
