@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from capplan.layout.system import System
 from capplan.models.errors import check_extra
@@ -17,20 +20,8 @@ from capplan.planner.proposal.proposal import LatencyCurve, Proposal
 from capplan.planner.rule_names import statistic
 from capplan.planner.size.search import DATA
 from capplan.planner.size.sizing import SizedLayout
+from capplan.reports import figure as look
 from capplan.reports import sizing as words
-from capplan.reports.figure import (
-    ASKED,
-    BAND_OPACITY,
-    BOX,
-    CAPACITY_OPACITY,
-    COLOURS,
-    DASHES,
-    GRID,
-    INK,
-    LIMIT,
-    NEUTRAL,
-    TICKS_MS,
-)
 from capplan.systems.registry import system
 
 if TYPE_CHECKING:
@@ -45,8 +36,8 @@ _LINES = {"solid": "-", "dash": "--", "dashdot": "-.", "longdash": (0, (8, 3))}
 _LOOK: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 8,
-    "axes.edgecolor": NEUTRAL,
-    "axes.labelcolor": INK,
+    "axes.edgecolor": look.NEUTRAL,
+    "axes.labelcolor": look.INK,
     "axes.grid": True,
     "axes.axisbelow": True,
     "axes.spines.top": False,
@@ -54,12 +45,12 @@ _LOOK: dict[Any, Any] = {
     "axes.titlesize": 9,
     "axes.titlelocation": "left",
     "axes.titleweight": "bold",
-    "grid.color": GRID,
+    "grid.color": look.GRID,
     "legend.frameon": False,
     "legend.fontsize": 7.5,
-    "text.color": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
+    "text.color": look.INK,
+    "xtick.color": look.INK,
+    "ytick.color": look.INK,
     "svg.fonttype": "path",
     "svg.hashsalt": "capplan",
 }
@@ -124,25 +115,18 @@ def _layout(proposal: Proposal, width: float) -> Figure:
         left = 0.05 + (place % columns) * (box + gap)
         top = -(place // columns) * step - 0.24
         height = _box_height(each.machines, box)
-        axes.add_patch(
-            FancyBboxPatch(
-                (left, top - height), box, height, boxstyle="round,pad=0,rounding_size=0.06", fc=BOX, ec=NEUTRAL
-            )
-        )
+        corner, rounded = (left, top - height), "round,pad=0,rounding_size=0.06"
+        axes.add_patch(FancyBboxPatch(corner, box, height, boxstyle=rounded, fc=look.BOX, ec=look.NEUTRAL))
         axes.text(left, top + 0.06, each.name, fontweight="bold", va="bottom")
         y = top - 0.12
         for kind, (name, count) in enumerate(each.machines.items()):
             axes.text(left + 0.1, y, f"{count} {its.machines[name].name}{'s' * (count != 1)}", va="top")
             y -= 0.2
+            across, colour = _across(box), look.COLOURS[kind % len(look.COLOURS)]
             for square in range(count if count <= MOST_SQUARES else 0):
-                across = _across(box)
-                x = left + 0.1 + (square % across) * 0.13
-                axes.add_patch(
-                    Rectangle(
-                        (x, y - 0.1 - (square // across) * 0.13), 0.1, 0.1, fc=COLOURS[kind % len(COLOURS)], ec="none"
-                    )
-                )
-            y -= 0.13 * (math.ceil(count / _across(box)) if count <= MOST_SQUARES else 0) + 0.1
+                corner = (left + 0.1 + (square % across) * 0.13, y - 0.1 - (square // across) * 0.13)
+                axes.add_patch(Rectangle(corner, 0.1, 0.1, fc=colour, ec="none"))
+            y -= 0.13 * _rows_of_squares(count, box) + 0.1
         centres.append((left, top, height))
     if len(places) > 1:
         _round_trips(axes, proposal, centres, box, columns, -rows * step - 0.05)
@@ -157,9 +141,12 @@ def _across(box: float) -> int:
     return max(int((box - 0.2) / 0.13), 1)
 
 
+def _rows_of_squares(count: int, box: float) -> int:
+    return math.ceil(count / _across(box)) if count <= MOST_SQUARES else 0
+
+
 def _box_height(machines: Mapping[str, int], box: float) -> float:
-    rows = [math.ceil(count / _across(box)) if count <= MOST_SQUARES else 0 for count in machines.values()]
-    return 0.12 + sum(0.3 + 0.13 * each for each in rows)
+    return 0.12 + sum(0.3 + 0.13 * _rows_of_squares(count, box) for count in machines.values())
 
 
 def _round_trips(
@@ -178,25 +165,18 @@ def _round_trips(
         if other % columns == 0 and columns > 1:
             continue
         (x, top, height), (next_x, next_top, _) = boxes[one], boxes[other]
-        ends = (
-            ((x + width, top - 0.35), (next_x, top - 0.35))
-            if columns > 1
-            else ((x + width / 2, top - height), (x + width / 2, next_top))
-        )
-        axes.annotate(
-            "", ends[1], ends[0], arrowprops={"arrowstyle": "<->", "color": INK, "lw": 1, "shrinkA": 1, "shrinkB": 1}
-        )
+        start, end = (x + width / 2, top - height), (x + width / 2, next_top)
         if columns > 1:
-            axes.text(
-                (ends[0][0] + ends[1][0]) / 2, top - 0.42, _ms(trips[one][other]), ha="center", va="top", fontsize=7
-            )
-    pairs = {_ms(trips[a][b]) for a in range(len(trips)) for b in range(a)}
-    text = (
-        f"Round trip between any two data centres: {pairs.pop()}"
-        if len(pairs) == 1
-        else "Round trips: "
-        + ", ".join(f"{b + 1} to {a + 1}: {_ms(trips[a][b])}" for a in range(len(trips)) for b in range(a))
-    )
+            start, end = (x + width, top - 0.35), (next_x, top - 0.35)
+        arrow = {"arrowstyle": "<->", "color": look.INK, "lw": 1, "shrinkA": 1, "shrinkB": 1}
+        axes.annotate("", end, start, arrowprops=arrow)
+        if columns > 1:
+            middle = (start[0] + end[0]) / 2
+            axes.text(middle, top - 0.42, _ms(trips[one][other]), ha="center", va="top", fontsize=7)
+    pairs = {f"{b + 1} to {a + 1}": _ms(trips[a][b]) for a in range(len(trips)) for b in range(a)}
+    text = f"Round trips: {', '.join(f'{pair}: {time}' for pair, time in pairs.items())}"
+    if len(set(pairs.values())) == 1:
+        text = f"Round trip between any two data centres: {next(iter(pairs.values()))}"
     axes.text(0.05, below, text, va="top", fontsize=7.5)
 
 
@@ -210,23 +190,14 @@ def _capacity(proposal: Proposal, width: float) -> Figure:
     end = 1.08 * max(proposal.sizing.planned_tps, *(each.capacity_tps.high for each in chosen.safety))
     for place, each in enumerate(chosen.safety):
         band, y = each.capacity_tps, -place
-        axes.barh(
-            y,
-            band.high - band.low,
-            0.34,
-            band.low,
-            color=COLOURS[0],
-            alpha=BAND_OPACITY,
-            lw=0,
-            label="90 % band" * (not place),
-        )
-        axes.plot([band.value] * 2, [y - 0.17, y + 0.17], color=COLOURS[0], lw=2, label="median" * (not place))
-        axes.plot(each.held_tps, y, "D", color=COLOURS[1], ms=5, label="held with confidence" * (not place))
-    axes.axvline(proposal.sizing.planned_tps, color=ASKED, lw=1.6, label="planned rate")
+        shade: dict[str, Any] = {"color": look.COLOURS[0], "alpha": look.BAND_OPACITY, "lw": 0}
+        axes.barh(y, band.high - band.low, 0.34, band.low, label="90 % band" * (not place), **shade)
+        axes.plot([band.value] * 2, [y - 0.17, y + 0.17], color=look.COLOURS[0], lw=2, label="median" * (not place))
+        axes.plot(each.held_tps, y, "D", color=look.COLOURS[1], ms=5, label="held with confidence" * (not place))
+    axes.axvline(proposal.sizing.planned_tps, color=look.ASKED, lw=1.6, label="planned rate")
     names = [words.situation(each.conditions, its) for each in chosen.safety]
-    axes.set_yticks(
-        [-place for place in range(len(names))], [_wrapped(name, 26 if width > NARROW else 16) for name in names]
-    )
+    labels = ["\n".join(textwrap.wrap(name, 26 if width > NARROW else 16)) for name in names]
+    axes.set_yticks([-place for place in range(len(names))], labels)
     axes.set(xlim=(0, end), ylim=(-len(names) + 0.4, 0.6), xlabel="peak rate, requests per second")
     axes.grid(axis="y", visible=False)
     _rates(axes)
@@ -244,17 +215,12 @@ def _growth(proposal: Proposal, width: float) -> Figure:
     figure, (axes,) = _figure(width, 2.9 if width > NARROW else 3.3)
     years = [last * step / 60 for step in range(61)]
     offered = [sizing.offered_tps * (1 + sizing.growth_per_year) ** year for year in years]
-    axes.plot(years, offered, color=ASKED, lw=2, label="offered rate")
+    axes.plot(years, offered, color=look.ASKED, lw=2, label="offered rate")
     for place, each in enumerate(one for one in chosen.safety if one.conditions != DATA):
-        look = COLOURS[(0, 1, 3, 4, 5, 6)[place % 6]]
-        axes.axhline(
-            each.held_tps,
-            color=look,
-            lw=1.5,
-            ls=_LINES[DASHES[place % len(DASHES)]],
-            label=f"held: {words.inside_sentence(words.situation(each.conditions, its))}",
-        )
-    axes.axvline(sizing.years, color=NEUTRAL, lw=1, ls=":", label="planned time")
+        colour = look.COLOURS[(0, 1, 3, 4, 5, 6)[place % 6]]
+        label = f"held: {words.inside_sentence(words.situation(each.conditions, its))}"
+        axes.axhline(each.held_tps, color=colour, lw=1.5, ls=_LINES[look.DASHES[place % len(look.DASHES)]], label=label)
+    axes.axvline(sizing.years, color=look.NEUTRAL, lw=1, ls=":", label="planned time")
     axes.set(xlim=(0, last), ylim=(0, 1.1 * max(*offered, chosen.safety[0].held_tps)), xlabel="years from now")
     axes.set_ylabel("requests per second")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -274,20 +240,17 @@ def _latency(proposal: Proposal, width: float) -> Figure:
     for axes, name in zip(panels, classes, strict=False):
         curves = [each for each in proposal.latency_curves if each.request_class == name]
         for place, curve in enumerate(curves):
-            _curve(axes, proposal, curve, COLOURS[place])
+            _curve(axes, proposal, curve, look.COLOURS[place])
         planned = _planned(proposal)
-        axes.axvline(planned, color=ASKED, lw=1.6, label="planned rate")
-        capacity = proposal.prediction.capacity
-        if capacity is not None:
-            axes.axvline(capacity.overload_tps.value, color=NEUTRAL, lw=1.3, ls=":", label="overload, with its band")
-            axes.axvspan(
-                capacity.overload_tps.low, capacity.overload_tps.high, color=NEUTRAL, alpha=CAPACITY_OPACITY, lw=0
-            )
+        axes.axvline(planned, color=look.ASKED, lw=1.6, label="planned rate")
+        if proposal.prediction.capacity is not None:
+            band, grey = proposal.prediction.capacity.overload_tps, look.NEUTRAL
+            axes.axvline(band.value, color=grey, lw=1.3, ls=":", label="overload, with its band")
+            axes.axvspan(band.low, band.high, color=grey, alpha=look.CAPACITY_OPACITY, lw=0)
         axes.set_title(f"{name} requests")
-        axes.set(
-            yscale="log", ylabel="latency, ms", xlim=(0, curves[0].offered_tps[-1]), ylim=_heights(curves, planned)
-        )
-        axes.set_yticks([tick for tick in TICKS_MS if axes.get_ylim()[0] <= tick <= axes.get_ylim()[1]])
+        bottom, top = _heights(curves, planned)
+        axes.set(yscale="log", ylabel="latency, ms", xlim=(0, curves[0].offered_tps[-1]), ylim=(bottom, top))
+        axes.set_yticks([tick for tick in look.TICKS_MS if bottom <= tick <= top])
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
         axes.minorticks_off()
         _rates(axes)
@@ -298,34 +261,27 @@ def _latency(proposal: Proposal, width: float) -> Figure:
 
 
 def _curve(axes: Axes, proposal: Proposal, curve: LatencyCurve, colour: str) -> None:
-    nothing = math.nan
-    value = [nothing if each is None else each for each in curve.value_ms]
-    low = [nothing if each is None else each for each in curve.low_ms]
-    top = 1e6
-    high = [top if each is None else each for each in curve.high_ms]
+    value, low = (np.array(each, dtype=float) for each in (curve.value_ms, curve.low_ms))  # None: not a number
+    high = [1e6 if each is None else each for each in curve.high_ms]
     axes.plot(curve.offered_tps, value, color=colour, lw=1.8, label=statistic(curve.statistic))
-    axes.fill_between(curve.offered_tps, low, high, color=colour, alpha=BAND_OPACITY, lw=0)
+    axes.fill_between(curve.offered_tps, low, high, color=colour, alpha=look.BAND_OPACITY, lw=0)
     answered = getattr(proposal.prediction.latency_ms.get(curve.request_class), curve.statistic, None)
     if answered is not None and math.isfinite(answered.high):
         spread = [[answered.value - answered.low], [answered.high - answered.value]]
         axes.errorbar(_planned(proposal), answered.value, spread, fmt="o", color=colour, ms=5, capsize=3)
     for limit in curve.limits_ms:
-        axes.axhline(limit, color=LIMIT, lw=1.6, ls="--", label="objective")
+        axes.axhline(limit, color=look.LIMIT, lw=1.6, ls="--", label="objective")
 
 
 def _heights(curves: Sequence[LatencyCurve], planned: float) -> tuple[float, float]:
     """Return the axis range: it includes the planned rate and the objectives, but not the steep ends of curves."""
-    shown = list(_seen(curves, planned))
-    return 0.7 * min(shown), 2.5 * max(shown)
-
-
-def _seen(curves: Sequence[LatencyCurve], planned: float) -> Iterator[float]:
+    shown = [1.0]
     for curve in curves:
-        yield from curve.limits_ms
+        shown += curve.limits_ms
         for offered, *ends in zip(curve.offered_tps, curve.low_ms, curve.value_ms, curve.high_ms, strict=True):
             if offered <= 1.02 * planned:
-                yield from (each for each in ends if each is not None)
-    yield 1.0
+                shown += [each for each in ends if each is not None]
+    return 0.7 * min(shown), 2.5 * max(shown)
 
 
 def _rates(axes: Axes) -> None:
@@ -338,9 +294,8 @@ def _rates(axes: Axes) -> None:
 def _legend_below(figure: Figure, axes: Axes, width: float) -> None:
     handles, labels = axes.get_legend_handles_labels()
     named = {label: handle for handle, label in zip(handles, labels, strict=True) if label}
-    figure.legend(
-        named.values(), named.keys(), loc="outside lower left", ncols=3 if width > NARROW else 1, handlelength=2.4
-    )
+    columns = 3 if width > NARROW else 1
+    figure.legend(named.values(), named.keys(), loc="outside lower left", ncols=columns, handlelength=2.4)
 
 
 def _ms(milliseconds: float) -> str:
@@ -356,9 +311,3 @@ def _chosen(proposal: Proposal) -> SizedLayout:
     if proposal.sizing.chosen is None:
         raise ValueError("a proposal without a layout has no picture")
     return proposal.sizing.chosen
-
-
-def _wrapped(text: str, width: int) -> str:
-    import textwrap
-
-    return "\n".join(textwrap.wrap(text, width))

@@ -23,7 +23,9 @@ from capplan.planner.proposal.proposal import (
     NextLoadTest,
     Option,
     Proposal,
+    UnseenFigures,
     UnseenRows,
+    YearOfGrowth,
 )
 from capplan.planner.rule_names import RULES, statistic
 from capplan.planner.size.machines import MACHINES
@@ -43,6 +45,7 @@ from capplan.reports.document import (
     Section,
     Table,
     Tiles,
+    texts,
 )
 from capplan.reports.drawings import CAPACITY, GROWTH, LATENCY, LAYOUT, NARROW, WIDE, drawings
 from capplan.reports.numbers import capital, listed, plural
@@ -73,36 +76,32 @@ class _Document:
         self.proposal, self.sizing = proposal, proposal.sizing
         self.chosen: SizedLayout = proposal.sizing.chosen
         self.its: System[Any] = system(proposal.sizing.system)
-        self.normal = mark_of(
-            None if proposal.prediction.capacity is None else proposal.prediction.capacity.peak_tps.basis
-        )
+        capacity = proposal.prediction.capacity
+        self.normal = mark_of(None if capacity is None else capacity.peak_tps.basis)
 
     def made(self) -> Document:
         details, origin = self.proposal.details, self.proposal.provenance
-        facts = (
-            ("Project", details.project),
-            ("Date", details.date),
-            ("Prepared by", details.prepared_by),
-            ("Contact", details.contact),
-        )
+        named = {"Project": details.project, "Date": details.date}
+        named |= {"Prepared by": details.prepared_by, "Contact": details.contact}
+        parts = {
+            "Answer": self._answer(),
+            "Layout": self._layout(),
+            "Assumptions": self._assumptions(),
+            "How to measure the inputs": self._inputs(),
+            "Capacity and growth": self._capacity(),
+            "Latency": self._latency(),
+            "When something fails": self._failures(),
+            "Cost and regret": self._cost(),
+            "Evidence": self._evidence(),
+            "Limits": [Bullets(self.proposal.limits)],
+            "How to reproduce": self._reproduce(),
+        }
         return Document(
             title=TITLE,
             customer=details.customer,
-            facts=tuple((name, text) for name, text in facts if text),
+            facts=tuple((name, text) for name, text in named.items() if text),
             question=self._question(),
-            sections=(
-                Section("Answer", tuple(self._answer())),
-                Section("Layout", tuple(self._layout())),
-                Section("Assumptions", tuple(self._assumptions())),
-                Section("How to measure the inputs", tuple(self._inputs())),
-                Section("Capacity and growth", tuple(self._capacity())),
-                Section("Latency", tuple(self._latency())),
-                Section("When something fails", tuple(self._failures())),
-                Section("Cost and regret", tuple(self._cost())),
-                Section("Evidence", tuple(self._evidence())),
-                Section("Limits", (Bullets(self.proposal.limits),)),
-                Section("How to reproduce", tuple(self._reproduce())),
-            ),
+            sections=tuple(Section(name, tuple(blocks)) for name, blocks in parts.items()),
             footer=f"capplan {origin.version} · seed {origin.seed} · digest {self.proposal.digest[:16]}",
         )
 
@@ -110,9 +109,8 @@ class _Document:
         sizing = self.sizing
         rate = f"{rate_cell(sizing.planned_tps).text} requests per second at peak"
         if sizing.growth_per_year and sizing.years:
-            rate += (
-                f", reached after {words.years_in_words(sizing.years)} of {share(sizing.growth_per_year)} growth a year"
-            )
+            after = words.years_in_words(sizing.years)
+            rate += f", reached after {after} of {share(sizing.growth_per_year)} growth a year"
         held = [words.clause(each, self.its) for each in sizing.conditions[1:]]
         parts = [rate, *map(words.objective, sizing.objectives)]
         parts += [f"also {listed(held)}"] if held else []
@@ -133,26 +131,18 @@ class _Document:
         yield Paragraph(f"Figures are marked by what they rest on. {legend[:1].upper()}{legend[1:]}.")
 
     def _tiles(self) -> tuple[tuple[str, Cell], ...]:
-        sizing, binding = self.sizing, self.chosen.binding
-        tiles = [
+        sizing, mark = self.sizing, self._mark(self.chosen.binding)
+        held = f"held with {share(sizing.confidence)} confidence in every situation"
+        left = "of the capacity left in the tightest situation"
+        return (
             ("planned peak, requests per second", rate_cell(sizing.planned_tps, "planned", "given")),
-            (
-                f"held with {share(sizing.confidence)} confidence in every situation",
-                rate_cell(self.chosen.held_tps, "held", self._mark(binding)),
-            ),
-            (
-                "of the capacity left in the tightest situation",
-                share_cell(sizing.capacity_remaining or 0.0, "left", self._mark(binding)),
-            ),
+            (held, rate_cell(self.chosen.held_tps, "held", mark)),
+            (left, share_cell(sizing.capacity_remaining or 0.0, "left", mark)),
             ("machines" if sizing.currency == MACHINES else "price", self._cost_cell(self.chosen.cost, "cost")),
-        ]
-        return tuple(tiles)
+        )
 
     def _mark(self, each: Safety | FitsUntil) -> Mark:
         return self.normal if each.conditions == "normal" else "extrapolated"
-
-    def _cost_text(self, cost: float) -> str:
-        return cost_cell(cost, self.sizing.currency).text
 
     def _cost_cell(self, cost: float, key: str = "") -> Cell:
         return cost_cell(cost, self.sizing.currency, key)
@@ -238,20 +228,28 @@ class _Document:
         if self.sizing.growth_per_year:
             yield from self._growth()
         if any(each.months is not None for each in self.proposal.fits_until):
-            yield self._fits_until()
+            yield _table(
+                "fits until",
+                self.proposal.fits_until,
+                _column("What runs out", 2, lambda each: capital(_RUNS_OUT.get(each.what, each.what))),
+                _column("Situation", 4, lambda each: words.situation(each.conditions, self.its)),
+                _right("Fits for", 4, self._months),
+            )
         else:
             yield Paragraph("No growth was given, so the layout is sized for one peak, and how long it fits is open.")
 
     def _growth(self) -> Iterator[Block]:
         yield Picture(GROWTH, "Offered rate year by year, and the rate that is held in each situation")
         mark = self._mark(self.chosen.binding)
+
+        def offered(each: YearOfGrowth) -> Cell:
+            return rate_cell(each.offered_tps, f"offered.{each.year:.0f}", "given")
+
         yield _table(
             "growth",
             self.proposal.growth,
             _column("Years from now", 2, lambda each: Cell(f"{each.year:.0f}", each.year)),
-            _right(
-                "Offered per second", 3, lambda each: rate_cell(each.offered_tps, f"offered.{each.year:.0f}", "given")
-            ),
+            _right("Offered per second", 3, offered),
             _right("Of the held rate", 3, lambda each: share_cell(each.of_held, f"share.{each.year:.0f}", mark)),
             _column("Fits", 2, lambda each: "yes" if each.fits else "no"),
         )
@@ -268,15 +266,6 @@ class _Document:
                 _right("Enough until month", 3, lambda each: f"{math.floor(each.lasts_months)}"),
             )
 
-    def _fits_until(self) -> Table:
-        return _table(
-            "fits until",
-            self.proposal.fits_until,
-            _column("What runs out", 2, lambda each: capital(_RUNS_OUT.get(each.what, each.what))),
-            _column("Situation", 4, lambda each: words.situation(each.conditions, self.its)),
-            _right("Fits for", 4, self._months),
-        )
-
     def _months(self, each: FitsUntil) -> Cell:
         number = None if each.months is None else float(f"{each.months.value:.1f}")
         mark, key = self._mark(each), f"until.{each.what}.{each.conditions}"
@@ -292,15 +281,10 @@ class _Document:
             "of what a load test would measure. The curves come from the analytic solver."
         )
         yield Picture(LATENCY, "Latency against load with its 90 % band, the objective and the planned rate")
-        yield _table(
-            "latency",
-            prediction.latency_ms.items(),
-            _column("Requests", 2, lambda each: each[0]),
-            *(
-                _right(f"{capital(statistic(one))}, ms", 3, partial(_latency_cell, one))
-                for one in ("mean", "p50", "p95", "p99")
-            ),
-        )
+        shown = ("mean", "p50", "p95", "p99")
+        figures = (_right(f"{capital(statistic(one))}, ms", 3, partial(_latency_cell, one)) for one in shown)
+        requests = _column("Requests", 2, lambda each: each[0])
+        yield _table("latency", prediction.latency_ms.items(), requests, *figures)
         guessed = prediction.tails_guessed
         if guessed:
             yield Paragraph(f"{capital(listed(guessed))} are in the percentiles as a guess.")
@@ -382,15 +366,14 @@ class _Document:
             more = 0.0 if each.cost is None else each.cost - self.chosen.cost
             return cost_cell(more, self.sizing.currency, signed=True) if abs(more) >= 1 else Cell(NOTHING)
 
+        def layout(each: Option) -> str:
+            return each.why_not if each.cost is None else words.counted(each.machines, self.its)
+
         return _table(
             name,
             options,
             _column("Survives" if by_survival else "Confidence", 3, what),
-            _column(
-                "Cheapest layout",
-                5,
-                lambda each: each.why_not if each.cost is None else words.counted(each.machines, self.its),
-            ),
+            _column("Cheapest layout", 5, layout),
             _right(self._price, 2, price),
             _right("Compared with the proposal", 3, compared),
         )
@@ -417,12 +400,8 @@ class _Document:
                 _column("Cheapest layout", 5, lambda each: words.counted(each.machines, self.its, each.shapes)),
                 _right(self._price, 2, lambda each: self._cost_cell(each.cost)),
             )
-        ruled_out = [
-            f"Ruled out: {self._family(each)}; {words.inside_sentence(self._why(each))}."
-            for each in self.sizing.impossible
-        ]
-        if ruled_out:
-            yield Bullets(tuple(ruled_out))
+        if self.sizing.impossible:
+            yield Bullets(tuple(map(self._ruled_out, self.sizing.impossible)))
 
     def _regrets(self) -> Iterator[str]:
         """Yield the regret if the truth turns out to be the median, or the low end of the band."""
@@ -452,21 +431,18 @@ class _Document:
         cells = [f"{layout.cells} cells"] if layout.cells > 1 else []
         return listed([*cells, *_fields(words.own_fields(layout, self.its))] or ["numbers of machines"])
 
-    def _family(self, refusal: Refusal) -> str:
+    def _ruled_out(self, refusal: Refusal) -> str:
         named = {name: value for name, value in refusal.fields.items() if name not in self.its.sized}
-        return listed(_fields(named) or ["every layout"])
-
-    def _why(self, refusal: Refusal) -> str:
-        if not refusal.conditions:
-            return refusal.reason
-        return f"{words.situation(refusal.conditions, self.its)}: {refusal.reason}"
+        where = f"{words.situation(refusal.conditions, self.its)}: " if refusal.conditions else ""
+        why = words.inside_sentence(f"{where}{refusal.reason}")
+        return f"Ruled out: {listed(_fields(named) or ['every layout'])}; {why}."
 
     @property
     def _price(self) -> str:
         return "Machines" if self.sizing.currency == MACHINES else "Price"
 
     def _worth(self, cost: float) -> str:
-        text = self._cost_text(cost)
+        text = self._cost_cell(cost).text
         return f"{text} machine{'s' * (text != '1')}" if self.sizing.currency == MACHINES else text
 
     # Evidence
@@ -519,14 +495,14 @@ class _Document:
         )
         commands = [self.proposal.asked.command] if self.proposal.asked.command else []
         yield Code("\n".join([*commands, "capplan verify proposal.json"]))
-        rows = [
-            (Cell("Version"), Cell(f"capplan {origin.version}")),
-            (Cell("Seed"), Cell(str(origin.seed))),
-            (Cell("Evidence, SHA-256"), Cell(origin.evidence)),
-            (Cell("Fitted parameters, SHA-256"), Cell(origin.calibration)),
-            (Cell("This proposal, SHA-256"), Cell(self.proposal.digest)),
-        ]
-        yield Table((Column("What", 2), Column("Value", 6, code=True)), tuple(rows), "origin")
+        rows = (
+            ("Version", f"capplan {origin.version}"),
+            ("Seed", str(origin.seed)),
+            ("Evidence, SHA-256", origin.evidence),
+            ("Fitted parameters, SHA-256", origin.calibration),
+            ("This proposal, SHA-256", self.proposal.digest),
+        )
+        yield Table((Column("What", 2), Column("Value", 6, code=True)), texts(rows), "origin")
 
 
 _WORTH_SAYING = 0.01  # a probability
@@ -542,6 +518,10 @@ def _backtest(its: UnseenRows) -> Iterator[Block]:
     if not its.left_out:
         yield Paragraph("Backtest: none, as the load tests have too few loads to leave one out.")
         return
+
+    def error_cell(which: str, each: UnseenFigures) -> Cell:
+        return share_cell(getattr(each, which), f"unseen.{each.quantity}.{which}")
+
     yield Paragraph(f"Backtest: a refit without {its.left_out} predicted what it had not seen.")
     if its.figures:
         yield _table(
@@ -549,10 +529,8 @@ def _backtest(its: UnseenRows) -> Iterator[Block]:
             its.figures,
             _column("Quantity", 4, lambda each: _quantity(each.quantity)),
             _right("Figures", 2, lambda each: Cell(f"{each.figures}", each.figures)),
-            _right(
-                "Median error", 2, lambda each: share_cell(each.median_error, f"unseen.{each.quantity}.median_error")
-            ),
-            _right("Worst error", 2, lambda each: share_cell(each.worst_error, f"unseen.{each.quantity}.worst_error")),
+            _right("Median error", 2, partial(error_cell, "median_error")),
+            _right("Worst error", 2, partial(error_cell, "worst_error")),
             _right("In the 90 % band", 3, lambda each: f"{each.held} of {each.figures}"),
         )
     if its.undecided:
@@ -680,9 +658,8 @@ def risk_cell(number: float, key: str = "", mark: Mark = "") -> Cell:
 def share_cell(number: float, key: str = "", mark: Mark = "") -> Cell:
     """Return a share in per cent."""
     text = share(number)
-    return Cell(
-        text, round(shown(text.removesuffix(" %")) / 100, 6) if text[:1].isdigit() else None, "1", mark=mark, key=key
-    )
+    value = round(shown(text.removesuffix(" %")) / 100, 6) if text[:1].isdigit() else None
+    return Cell(text, value, "1", mark=mark, key=key)
 
 
 def cost_cell(number: float, currency: str, key: str = "", signed: bool = False) -> Cell:

@@ -88,8 +88,9 @@ class _Writer:
         row += 1
         for block in self.made.sections[0].blocks:
             if isinstance(block, Paragraph):
-                sheet.merge_range(row, 0, row, 3, "", self.style(text_wrap=True, font_size=11 if block.strong else 10))
-                sheet.write_string(row, 0, block.text, self.style(text_wrap=True, font_size=11 if block.strong else 10))
+                style = self.style(text_wrap=True, font_size=11 if block.strong else 10)
+                sheet.merge_range(row, 0, row, 3, "", style)
+                sheet.write_string(row, 0, block.text, style)
                 sheet.set_row(row, 16 * (1 + len(block.text) // 120))
                 row += 1
             elif isinstance(block, Tiles):
@@ -102,9 +103,8 @@ class _Writer:
                 row += 1
         if logo is not None:
             scale = min(1.0, 64 / logo.height, 200 / logo.width)
-            sheet.insert_image(
-                0, 4, f"logo.{logo.kind}", {"image_data": io.BytesIO(logo.content), "x_scale": scale, "y_scale": scale}
-            )
+            image = {"image_data": io.BytesIO(logo.content), "x_scale": scale, "y_scale": scale}
+            sheet.insert_image(0, 4, f"logo.{logo.kind}", image)
 
     def prices(self) -> None:
         """Write the bill: numbers and prices are inputs, all other cells are formulas."""
@@ -113,32 +113,26 @@ class _Writer:
         row = self.title(sheet, 0, "Price of the layout")
         sheet.write_string(row, 0, _CHANGE, self.style(font_color="#5A6270"))
         row += 2
-        heads = ["Machine", "Number", f"Price of one, {currency}", f"Price, {currency}"]
-        for place, head in enumerate(heads if currency != MACHINES else ["Machine", "Number", "Counts as", "Machines"]):
-            sheet.write_string(row, place, head, self.head(place > 0))
+        prices = (
+            ["Counts as", "Machines"] if currency == MACHINES else [f"Price of one, {currency}", f"Price, {currency}"]
+        )
+        self.heads(sheet, row, ["Machine", "Number", *prices])
         first = row + 1
         for each in self.proposal.bill:
             row += 1
             sheet.write_string(row, 0, f"{each.name}, {each.shape}" if each.shape else each.name, self.style())
             sheet.write_number(row, 1, each.count, self.given("#,##0"))
             sheet.write_number(row, 2, each.price, self.given("#,##0.##"))
-            sheet.write_formula(
-                row, 3, f"=B{row + 1}*C{row + 1}", self.style(num_format="#,##0"), each.count * each.price
-            )
+            price = each.count * each.price
+            sheet.write_formula(row, 3, f"=B{row + 1}*C{row + 1}", self.style(num_format="#,##0"), price)
+        number = sum(each.count for each in self.proposal.bill)
         total = sum(each.count * each.price for each in self.proposal.bill)
         row += 1
         sheet.write_string(row, 0, "Total", self.style(bold=True, top=1))
-        sheet.write_formula(
-            row,
-            1,
-            f"=SUM(B{first + 1}:B{row})",
-            self.style(bold=True, top=1, num_format="#,##0"),
-            sum(each.count for each in self.proposal.bill),
-        )
+        look = self.style(bold=True, top=1, num_format="#,##0")
+        sheet.write_formula(row, 1, f"=SUM(B{first + 1}:B{row})", look, number)
         sheet.write_string(row, 2, "", self.style(top=1))
-        sheet.write_formula(
-            row, 3, f"=SUM(D{first + 1}:D{row})", self.style(bold=True, top=1, num_format="#,##0"), total
-        )
+        sheet.write_formula(row, 3, f"=SUM(D{first + 1}:D{row})", look, total)
 
     def growth(self) -> None:
         """Write growth: rate, growth and held rates are inputs; years and remaining time are formulas."""
@@ -153,8 +147,7 @@ class _Writer:
         sheet.write_number(row + 1, 1, sizing.growth_per_year, self.given("0.0%"))
         offered, rises = f"$B${row + 1}", f"$B${row + 2}"
         row += 3
-        for place, head in enumerate(["Situation", "Held per second", "Fits for, months"]):
-            sheet.write_string(row, place, head, self.head(place > 0))
+        self.heads(sheet, row, ["Situation", "Held per second", "Fits for, months"])
         lowest = row + 2
         rates = [each for each in self.proposal.fits_until if each.what == RATE]
         for each in rates:
@@ -162,12 +155,14 @@ class _Writer:
             sheet.write_string(row, 0, situation(each.conditions, its), self.style())
             sheet.write_number(row, 1, float(f"{each.limit:.4g}"), self.given("#,##0"))
             formula = f'=IF({rises}>0,{MONTHS}*LN(B{row + 1}/{offered})/LN(1+{rises}),"no growth")'
-            value = _months(float(f"{each.limit:.4g}"), sizing) if sizing.growth_per_year else "no growth"
+            value: float | str = "no growth"
+            if sizing.growth_per_year:
+                ratio = float(f"{each.limit:.4g}") / sizing.offered_tps
+                value = MONTHS * math.log(ratio) / math.log1p(sizing.growth_per_year)
             sheet.write_formula(row, 2, formula, self.style(num_format="0.0", align="right"), value)
         held = f"$B${lowest}"
         row += 2
-        for place, head in enumerate(["Years from now", "Offered per second", "Of the held rate", "Fits"]):
-            sheet.write_string(row, place, head, self.head(place > 0))
+        self.heads(sheet, row, ["Years from now", "Offered per second", "Of the held rate", "Fits"])
         limit = float(f"{rates[0].limit:.4g}")
         for year in range(max(len(self.proposal.growth), 6)):
             row += 1
@@ -175,13 +170,8 @@ class _Writer:
             sheet.write_number(row, 0, year, self.style(align="left"))
             sheet.write_formula(row, 1, f"={offered}*(1+{rises})^A{row + 1}", self.style(num_format="#,##0"), rate)
             sheet.write_formula(row, 2, f"=B{row + 1}/{held}", self.style(num_format="0.0%"), rate / limit)
-            sheet.write_formula(
-                row,
-                3,
-                f'=IF(B{row + 1}<={held},"yes","no")',
-                self.style(align="right"),
-                "yes" if rate <= limit else "no",
-            )
+            fits = "yes" if rate <= limit else "no"
+            sheet.write_formula(row, 3, f'=IF(B{row + 1}<={held},"yes","no")', self.style(align="right"), fits)
 
     def section(self, name: str, blocks: tuple[Any, ...]) -> None:
         """Write the paragraphs and tables of a section."""
@@ -244,6 +234,11 @@ class _Writer:
                 shown = "General"
             sheet.write_number(row, place, cell.number, self.style(num_format=shown, bold=bold))
 
+    def heads(self, sheet: Worksheet, row: int, names: Sequence[str]) -> None:
+        """Write the headings of a text and of numbers."""
+        for place, name in enumerate(names):
+            sheet.write_string(row, place, name, self.head(place > 0))
+
     def head(self, right: bool) -> Any:
         return self.style(bold=True, bottom=1, text_wrap=True, align="right" if right else "left")
 
@@ -253,10 +248,6 @@ class _Writer:
 
 
 _CHANGE = "Blue cells are inputs: change one, and the rest follows."
-
-
-def _months(limit: float, sizing: Any) -> float:
-    return MONTHS * math.log(limit / sizing.offered_tps) / math.log1p(sizing.growth_per_year)
 
 
 def _without_marks(table: Table) -> Table:
