@@ -81,9 +81,8 @@ def _busy_hour(found: Forecast) -> Iterator[Fact]:
 def _reattach(found: Forecast) -> Iterator[Fact]:
     storm, start = found.reattach, found.reattach.peak.from_s
     again = f"{_count(storm.sessions)} sessions start again after an outage"
-    peak = (
-        f"peak {per_second(storm.peak.rates.total_per_s)} over {storm.peak.to_s - start:g} s, {start:g} s after its end"
-    )
+    highest, lasts_s = per_second(storm.peak.rates.total_per_s), storm.peak.to_s - start
+    peak = f"peak {highest} over {lasts_s:g} s, {start:g} s after its end"
     yield Fact("Re-attach", f"{again}: {peak}, {significant(storm.times_busy_hour)} times the busy hour")
     if storm.updates_after_s is not None and storm.updates_peak_per_s is not None:
         updates = f"up to {per_second(storm.updates_peak_per_s)} interim updates"

@@ -6,7 +6,7 @@ import json
 import math
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from html import escape
@@ -44,6 +44,7 @@ RATE_AXIS = {"rangemode": "tozero", "tickformat": "~s"}
 TITLE_SIZE, TEXT_SIZE, SMALL_SIZE, HEADING_SIZE = 17, 13, 12, 15
 LINE_PIXELS = 22  # of the small text below a title
 NARROW = 58  # characters of it that fit into the width of a telephone
+NARROW_PIXELS = 330  # of a legend that fits into that width
 _ABOVE = 10.0  # an unbounded band leaves the picture at this multiple of the highest end
 TOOLBAR_PIXELS = 30  # above the title of a page's figure
 PICTURES = (".png", ".svg")
@@ -175,13 +176,8 @@ def frame(
     toolbar = TOOLBAR_PIXELS if page else 0
     top = toolbar + title_pixels(lines) + above
     height = top + inner + below
-    figure.update_layout(
-        template=light(),
-        height=height,
-        margin={"l": 20, "r": 16, "t": top, "b": below},
-        title=title(name, lines, height, toolbar),
-        **layout,
-    )
+    margin, its_title = {"l": 20, "r": 16, "t": top, "b": below}, title(name, lines, height, toolbar)
+    figure.update_layout(template=light(), height=height, margin=margin, title=its_title, **layout)
 
 
 def above(**changed: Any) -> dict[str, Any]:
@@ -255,30 +251,45 @@ def drawn(values: Iterable[Any]) -> list[Any]:
     return [None if value is None or not math.isfinite(value) else value for value in values]
 
 
-def capacity_lines(value: float, low: float, high: float, colour: str = NEUTRAL) -> Iterator[dict[str, Any]]:
-    """Yield the shapes of a capacity across a panel: dotted median, shaded band."""
+def upright(low: float, high: float, line: Mapping[str, Any], **look: Any) -> dict[str, Any]:
+    """Return a shape that stands between two values of the x axis, behind the whole height of a panel."""
+    kind = "line" if low == high and not look else "rect"
     across = {"yref": "y domain", "y0": 0, "y1": 1, "layer": "below"}
-    yield {
-        "type": "rect",
-        "x0": low,
-        "x1": high,
-        **across,
-        "line": {"width": 0},
-        "fillcolor": faint(colour, CAPACITY_OPACITY),
-    }
-    yield {"type": "line", "x0": value, "x1": value, **across, "line": {"color": colour, "width": 1.5, "dash": "dot"}}
+    return {"type": kind, "x0": low, "x1": high, **across, "line": line, **look}
+
+
+def capacity_lines(capacity: Band) -> Iterator[dict[str, Any]]:
+    """Yield the shapes of a capacity across a panel: dotted median, shaded band."""
+    yield upright(capacity.low, capacity.high, {"width": 0}, fillcolor=faint(NEUTRAL, CAPACITY_OPACITY))
+    yield upright(capacity.value, capacity.value, {"color": NEUTRAL, "width": 1.5, "dash": "dot"})
 
 
 def asked_line(rate: float) -> dict[str, Any]:
     """Return the line of the requested rate across a panel."""
-    across = {"yref": "y domain", "y0": 0, "y1": 1, "layer": "below"}
-    return {"type": "line", "x0": rate, "x1": rate, **across, "line": {"color": ASKED, "width": 2}}
+    return upright(rate, rate, {"color": ASKED, "width": 2})
+
+
+def numbered(name: str, row: int) -> str:
+    """Return the name of an axis or a legend of a panel, as plotly counts them: `y`, `y2`."""
+    return name if row == 1 else f"{name}{row}"
 
 
 def objective_line(limit: float) -> dict[str, Any]:
     """Return the line of an objective's limit across a panel."""
     across = {"xref": "x domain", "x0": 0, "x1": 1, "layer": "above"}
     return {"type": "line", "y0": limit, "y1": limit, **across, "line": {"color": LIMIT, "width": 2, "dash": "dash"}}
+
+
+def word(figure: go.Figure, text: str, row: int, x: float, y: float) -> None:
+    """Write a word into a panel, to the right of a time and below a height that is a share of the panel's."""
+    at = {"xref": numbered("x", row), "yref": f"{numbered('y', row)} domain", "xanchor": "left", "yanchor": "top"}
+    figure.add_annotation(text=text, x=x, y=y, showarrow=False, font={"size": SMALL_SIZE}, **at)
+
+
+def legend_rows(names: Iterable[str]) -> int:
+    """Return the number of rows of a legend that fits into the width of a telephone."""
+    pixels = [len(name) * 7 + 50 for name in names]
+    return math.ceil(len(pixels) / max(1, NARROW_PIXELS // max(pixels, default=1)))
 
 
 def legend_entry(name: str, **look: Any) -> go.Scatter:
@@ -329,15 +340,9 @@ def write(path: Path, name: str, draw: Callable[[bool], go.Figure]) -> None:
 def page(figure: go.Figure, title: str) -> str:
     """Return a self-contained page with a figure that fills its width and follows the reader's light or dark mode."""
     looks = json.dumps([each.to_plotly_json() for each in (light(), _dark())], sort_keys=True)
-    text = str(
-        figure.to_html(
-            include_plotlyjs=True,
-            full_html=True,
-            config={"displaylogo": False, "responsive": True},
-            div_id=_ID,
-            post_script=_DARK_SCREEN.format(looks=looks, id=_ID),
-        )
-    )
+    config, script = {"displaylogo": False, "responsive": True}, _DARK_SCREEN.format(looks=looks, id=_ID)
+    parts = {"include_plotlyjs": True, "full_html": True, "config": config, "div_id": _ID, "post_script": script}
+    text = str(figure.to_html(**parts))
     style = _STYLE.format(light=light().layout.paper_bgcolor, dark=_dark().layout.paper_bgcolor)
     head = f'<head><title>{escape(title)}</title><meta name="viewport" content="width=device-width">'
     return text.replace("<head>", f"{head}<style>{style}</style>", 1)

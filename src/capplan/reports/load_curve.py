@@ -66,21 +66,15 @@ def one_latency(
     figure.add_traces(list(look.curve(rates, values, ends, line, middle=values, **named)))
     figure.add_trace(look.legend_entry("capacity", mode="lines", line={"color": look.NEUTRAL, "dash": "dot"}))
     figure.add_trace(look.legend_entry(f"asked: {rate(offered_tps)}", mode="lines", line={"color": look.ASKED}))
-    shapes = [*look.capacity_lines(capacity.value, capacity.low, capacity.high), look.asked_line(offered_tps)]
+    shapes = [*look.capacity_lines(capacity), look.asked_line(offered_tps)]
     shapes += [look.objective_line(limit) for limit in limits]
     if limits:
         figure.add_trace(look.legend_entry("objective", mode="lines", line={"color": look.LIMIT, "dash": "dash"}))
     highest = max([*(each for each in ends[1] if math.isfinite(each)), *limits], default=1.0)
     lowest = min((each for each in ends[0] if each > 0), default=0.1)
     figure.update_xaxes(title_text="peak rate [per second]", **look.RATE_AXIS)
-    figure.update_yaxes(
-        **look.latency_axis(f"{name} [ms]"), range=[math.log10(lowest / 1.5), math.log10(highest * 1.5)]
-    )
-    figure.update_layout(
-        template=look.light(),
-        height=HEIGHT,
-        shapes=shapes,
-        margin={"l": 60, "r": 16, "t": 40, "b": 56},
-        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": look.SMALL_SIZE}},
-    )
-    return figure
+    shown = [math.log10(lowest / 1.5), math.log10(highest * 1.5)]
+    figure.update_yaxes(**look.latency_axis(f"{name} [ms]"), range=shown)
+    margin = {"l": 60, "r": 16, "t": 40, "b": 56}
+    legend = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": look.SMALL_SIZE}}
+    return figure.update_layout(template=look.light(), height=HEIGHT, shapes=shapes, margin=margin, legend=legend)

@@ -213,13 +213,19 @@ def _metastability(found: Metastability, answer: OutagesAnswer) -> Iterator[Bloc
 
 
 def _verdicts(found: Metastability) -> Table:
-    numbers = list(dict.fromkeys(each.attempts for each in found.verdicts))
-    lengths = list(dict.fromkeys(each.trigger_s for each in found.verdicts))
-    cells = {(each.trigger_s, each.attempts): each for each in found.verdicts}
+    numbers, by_length = _by_length(found)
     heads = ["  lasts", *map(_attempts, numbers)]
-    rows = [[f"  {length:g} s", *(_verdict(cells[length, number]) for number in numbers)] for length in lengths]
+    rows = [[f"  {length}", *map(_verdict, each)] for length, each in by_length.items()]
     below = stacked([f"{each}:" for each in heads], [[row[0].strip(), *row[1:]] for row in rows], indent=2, hanging=4)
     return table(heads, rows, below)
+
+
+def _by_length(found: Metastability) -> tuple[list[int], dict[str, list[RecoveryVerdict]]]:
+    """Return the numbers of attempts, and the verdicts on them by the length of the trigger."""
+    numbers = list(dict.fromkeys(each.attempts for each in found.verdicts))
+    cells = {(each.trigger_s, each.attempts): each for each in found.verdicts}
+    lengths = dict.fromkeys(each.trigger_s for each in found.verdicts)
+    return numbers, {f"{length:g} s": [cells[length, number] for number in numbers] for length in lengths}
 
 
 def _verdict(each: RecoveryVerdict) -> str:
@@ -312,7 +318,7 @@ def plot(answer: OutagesAnswer, page: bool = True) -> go.Figure:
     look.frame(figure, f"{answer.system}: outages", text, inner, page, **room, showlegend=True)
     for row in range(1, 2 * len(answer.transients) + 1):
         y = 1 - (row - 1) * (_PANEL + _GAP) / inner
-        figure.update_layout({_legend(row): look.above(x=1, xanchor="right", y=y, yanchor="bottom")})
+        figure.update_layout({look.numbered("legend", row): look.above(x=1, xanchor="right", y=y, yanchor="bottom")})
     return figure
 
 
@@ -320,7 +326,7 @@ def _draw_transient(figure: go.Figure, each: Transient, row: int) -> None:
     for panel, lines in ((row, _RATES), (row + 1, _LATENCIES)):
         for name, (words, colour) in lines.items():
             for trace in _band(each, each.series[name], words, look.COLOURS[colour]):
-                figure.add_trace(trace.update(legend=_legend(panel)), row=panel, col=1)
+                figure.add_trace(trace.update(legend=look.numbered("legend", panel)), row=panel, col=1)
     figure.update_yaxes(title_text="per second", rangemode="tozero", row=row, col=1)
     figure.update_yaxes(**look.latency_axis("milliseconds"), row=row + 1, col=1)
     for panel in (row, row + 1):
@@ -330,22 +336,13 @@ def _draw_transient(figure: go.Figure, each: Transient, row: int) -> None:
         for time, words in ((each.lost_s, "lost"), (each.returned_s, "back")):
             figure.add_vline(x=time, row=panel, col=1, line={"color": look.NEUTRAL, "width": 1.5, "dash": "dash"})
             if panel == row:
-                _word(figure, panel, time, words)
-
-
-def _word(figure: go.Figure, row: int, time: float, words: str) -> None:
-    axis = "" if row == 1 else str(row)
-    at = {"x": time, "y": 1, "xref": f"x{axis}", "yref": f"y{axis} domain", "xanchor": "left", "yanchor": "top"}
-    figure.add_annotation(text=words, showarrow=False, font={"size": look.SMALL_SIZE}, **at)
+                look.word(figure, words, panel, x=time, y=1)
 
 
 def _shade(each: Transient) -> Iterator[dict[str, Any]]:
     """Yield shading over the time until the loss is detected."""
     noticed = min(each.lost_s + each.detection_s, each.returned_s)
-    yield {
-        **{"type": "rect", "x0": each.lost_s, "x1": noticed, "yref": "y domain", "y0": 0, "y1": 1, "layer": "below"},
-        **{"line": {"width": 0}, "fillcolor": look.faint(look.NEUTRAL, 0.2)},
-    }
+    yield look.upright(each.lost_s, noticed, {"width": 0}, fillcolor=look.faint(look.NEUTRAL, 0.2))
 
 
 def _band(each: Transient, series: SeriesBand, words: str, colour: str) -> Iterator[go.Scatter]:
@@ -356,24 +353,15 @@ def _band(each: Transient, series: SeriesBand, words: str, colour: str) -> Itera
 
 
 def _recoveries(figure: go.Figure, found: Metastability, row: int) -> None:
-    numbers = list(dict.fromkeys(each.attempts for each in found.verdicts))
-    lengths = list(dict.fromkeys(each.trigger_s for each in found.verdicts))
-    cells = {(each.trigger_s, each.attempts): each for each in found.verdicts}
-    shares = [
-        [cells[length, number].recovered / cells[length, number].replications for number in numbers]
-        for length in lengths
-    ]
-    words = [
-        [f"{cells[length, number].recovered}/{cells[length, number].replications}" for number in numbers]
-        for length in lengths
-    ]
+    numbers, by_length = _by_length(found)
+    rows = by_length.values()
     scale = [[0.0, look.COLOURS[1]], [0.5, "#F0E442"], [1.0, look.COLOURS[0]]]
     figure.add_trace(
         go.Heatmap(
-            x=[str(number) for number in numbers],
-            y=[f"{length:g} s" for length in lengths],
-            z=shares,
-            text=words,
+            x=list(map(str, numbers)),
+            y=list(by_length),
+            z=[[each.recovered / each.replications for each in verdicts] for verdicts in rows],
+            text=[[f"{each.recovered}/{each.replications}" for each in verdicts] for verdicts in rows],
             texttemplate="%{text}",
             **{"zmin": 0, "zmax": 1, "colorscale": scale, "showscale": False, "xgap": 3, "ygap": 3},
             hovertemplate="%{y}, %{x} attempts: %{text}<extra></extra>",
@@ -383,7 +371,3 @@ def _recoveries(figure: go.Figure, found: Metastability, row: int) -> None:
     )
     figure.update_xaxes(title_text="attempts of each request", type="category", row=row, col=1)
     figure.update_yaxes(title_text="trigger lasts", type="category", row=row, col=1)
-
-
-def _legend(row: int) -> str:
-    return "legend" if row == 1 else f"legend{row}"

@@ -78,10 +78,8 @@ def describe(prediction: Prediction, wanted: Sequence[str] = (), data: str = "")
     yield from _facts(prediction, data)
     if prediction.throughput_ratios:
         yield Line()
-        rows = [
-            (f"  {reference}", banded(ratio, significant), ratio.basis or "")
-            for reference, ratio in prediction.throughput_ratios.items()
-        ]
+        ratios = prediction.throughput_ratios.items()
+        rows = [(f"  {reference}", banded(ratio, significant), ratio.basis or "") for reference, ratio in ratios]
         yield _table(("Throughput relative to", "ratio", "basis"), rows)
     yield from _latency(prediction)
     if prediction.outages and prediction.latency_ms:
@@ -91,7 +89,7 @@ def describe(prediction: Prediction, wanted: Sequence[str] = (), data: str = "")
         yield from left_by(shown, list(prediction.latency_ms), _slowest(prediction), asked)
     parts: Mapping[str, Callable[[], Iterable[Block]]] = {
         "explain": lambda: _explanation(prediction),
-        "sources": lambda: _sources(prediction),
+        "sources": lambda: _list("Sources", [f"- {text}" for text in prediction.evidence.sources]),
         "staleness": lambda: sessions(prediction.session_not_found),
     }
     for name in wanted:
@@ -245,17 +243,11 @@ def _latency(prediction: Prediction) -> Iterator[Block]:
     elif guessed or missing:
         yield Fact("  tails", f"{guessed} guessed" if guessed else f"not modelled: {missing}")
     if errors := prediction.solver_errors:  # larger than usual
-        worst = {
-            name: max((figure for each in errors if (figure := getattr(each, name)) is not None), default=None)
-            for name in ("mean", "p99")
-        }
-        within = ", ".join(
-            f"{name} within {figure * 100:.0f} %" for name, figure in worst.items() if figure is not None
-        )
-        yield Fact(
-            "  solver",
-            f"nine of ten layouts with one of these alone: {within} ({', '.join(each.where for each in errors)})",
-        )
+        known = {name: [getattr(each, name) for each in errors] for name in ("mean", "p99")}
+        worst = {name: [each for each in its if each is not None] for name, its in known.items()}
+        within = ", ".join(f"{name} within {max(its) * 100:.0f} %" for name, its in worst.items() if its)
+        where = ", ".join(each.where for each in errors)
+        yield Fact("  solver", f"nine of ten layouts with one of these alone: {within} ({where})")
 
 
 def _promises(prediction: Prediction) -> Iterator[Block]:
@@ -273,9 +265,8 @@ def _promises(prediction: Prediction) -> Iterator[Block]:
         calm = ", ".join(two_digits(each.promise_without_pauses_ms) for each in its.values())
         pauses = "the guessed GC pauses" if prediction.tails_guessed else "GC pauses"
         label = f"  {statistic}, {confidence * 100:g} %"
-        yield Fact(
-            label if len(label) < LABEL else label.replace(",", ""), f"promise {promised}; without {pauses} {calm}"
-        )
+        label = label if len(label) < LABEL else label.replace(",", "")
+        yield Fact(label, f"promise {promised}; without {pauses} {calm}")
 
 
 def _latency_table(latencies: Mapping[str, Latency], names: Sequence[str], narrow: Block) -> Table:
@@ -337,6 +328,14 @@ def _section(name: str) -> tuple[Block, Block]:
     return Line(), Paragraph(name, hanging=2, style="bold")
 
 
+def _list(name: str, texts: Sequence[str]) -> Iterator[Block]:
+    """Yield a section with a list; nothing if it is empty."""
+    if texts:
+        yield from _section(name)
+    for text in texts:
+        yield Paragraph(text, indent=2, hanging=4)
+
+
 def _explanation(prediction: Prediction) -> Iterator[Block]:
     yield from _section("Question")
     asked = {name: value for name, value in prediction.scenario.items() if value is not None and value is not False}
@@ -345,36 +344,27 @@ def _explanation(prediction: Prediction) -> Iterator[Block]:
     if prediction.capacity is not None:
         yield Paragraph(f"Capacity: {prediction.capacity.criterion}.", indent=2)
     yield from _section("Figures, and half-widths of their 90 % bands by parameters, model error, simulation")
-    figures = [
-        [f"  {name}", banded(band, form), *_widths(band), band.basis or ""] for name, band, form in _every(prediction)
-    ]
+    every = _every(prediction)
+    figures = [[f"  {name}", banded(band, form), *_widths(band), band.basis or ""] for name, band, form in every]
     yield _table(("  figure", "90 % band", "param", "model", "sim", "basis"), figures)
     yield from _resources(prediction)
     texts = {outage.name: outage.assumed for outage in prediction.outages if not outage.lowered and outage.available}
-    if texts:
-        yield from _section("Outages assume")
-    for name, text in texts.items():
-        yield Paragraph(f"{name}: {text}", indent=2, hanging=4)
+    yield from _list("Outages assume", [f"{name}: {text}" for name, text in texts.items()])
     yield from _errors_by_condition(prediction)
     notes = [*(f"Claimed: {text}" for text in prediction.evidence.claims), *prediction.evidence.notes]
-    if notes:
-        yield from _section("Notes")
-    for text in notes:
-        yield Paragraph(f"- {text}", indent=2, hanging=4)
+    yield from _list("Notes", [f"- {text}" for text in notes])
     yield Line(f"  capplan {prediction.version}, {prediction.engine} engine, seed {prediction.seed}", "dim")
 
 
 def _errors_by_condition(prediction: Prediction) -> Iterator[Block]:
     """Yield the solver's errors under each condition that holds here."""
-    if not prediction.solver_errors:
-        return
-    yield from _section("Errors of the analytic solver in nine of ten random layouts with this condition alone")
-    for each in prediction.solver_errors:
-        figures = (("mean", each.mean, MEAN), ("p99", each.p99, P99))
-        within = ", ".join(f"{name} within {(figure or usual) * 100:.0f} %" for name, figure, usual in figures)
-        yield Paragraph(f"{each.where}: {within}", indent=2, hanging=4)
+    texts = [
+        f"{each.where}: mean within {(each.mean or MEAN) * 100:.0f} %, p99 within {(each.p99 or P99) * 100:.0f} %"
+        for each in prediction.solver_errors
+    ]
     usual = f"the mean is within {MEAN * 100:.0f} % in 19 of 20, and so is p99 within {P99 * 100:.0f} %"
-    yield Paragraph(f"Elsewhere, {usual}.", indent=2, hanging=4)
+    texts += [f"Elsewhere, {usual}."] if texts else []
+    yield from _list("Errors of the analytic solver in nine of ten random layouts with this condition alone", texts)
 
 
 def _every(prediction: Prediction) -> Iterator[tuple[str, Band, Format]]:
@@ -400,22 +390,10 @@ def _resources(prediction: Prediction) -> Iterator[Block]:
     if not prediction.utilisation and not prediction.busy_workers:
         return
     yield from _section("Resources at the offered rate")
-    rows = [
-        [f"  {name}", share_band(band, "-"), band.basis or "", "utilisation"]
-        for name, band in prediction.utilisation.items()
-    ]
-    rows += [
-        [f"  {name}", banded(band), band.basis or "", "busy workers per node"]
-        for name, band in prediction.busy_workers.items()
-    ]
+    busy = ((share_band(band, "-"), "utilisation", name, band) for name, band in prediction.utilisation.items())
+    workers = ((banded(band), "busy workers per node", name, band) for name, band in prediction.busy_workers.items())
+    rows = [[f"  {name}", said, band.basis or "", what] for said, what, name, band in (*busy, *workers)]
     yield _table(("  ", "", "basis", ""), rows)
-
-
-def _sources(prediction: Prediction) -> Iterator[Block]:
-    if prediction.evidence.sources:
-        yield from _section("Sources")
-    for text in prediction.evidence.sources:
-        yield Paragraph(f"- {text}", indent=2, hanging=4)
 
 
 def _plainly(value: Any) -> str:
@@ -537,13 +515,9 @@ class _Drawn:
         self.rows = list(_rows(answer))
         heights = [_PANEL] * len(self.names) + [_ROW * len(self.rows)] * bool(self.rows)
         self.inner = sum(heights) + _GAP * (len(heights) - 1)
-        self.figure = look.make_subplots(
-            rows=len(heights),
-            cols=1,
-            row_heights=heights,
-            vertical_spacing=_GAP / self.inner if len(heights) > 1 else 0,
-            subplot_titles=[*self.names, *(["what failures leave of the capacity"] if self.rows else [])],
-        )
+        titles = [*self.names, *["what failures leave of the capacity"] * bool(self.rows)]
+        sizes = {"row_heights": heights, "vertical_spacing": _GAP / self.inner if len(heights) > 1 else 0}
+        self.figure = look.make_subplots(rows=len(heights), cols=1, subplot_titles=titles, **sizes)
         self.named: set[str] = set()
         for place, name in enumerate(self.names, start=1):
             self._curves(place, name)
@@ -586,7 +560,7 @@ class _Drawn:
 
     def _range(self, name: str, limits: Sequence[Comparison]) -> list[float] | None:
         """Return the axis range as powers of ten; it includes curves, objectives and measured figures."""
-        traces = [each for each in self.figure.data if each.yaxis == _axis(self.names.index(name) + 1)]
+        traces = [each for each in self.figure.data if each.yaxis == look.numbered("y", self.names.index(name) + 1)]
         steep = STEEP * self.answer.capacity.value
         near = [(x, value) for each in traces for x, value in zip(each.x, each.y, strict=True) if value is not None]
         found = [value for _, value in near if 0 < value < np.inf]
@@ -599,8 +573,7 @@ class _Drawn:
 
     def _guides(self, row: int) -> None:
         """Draw the capacity and the requested rate across a panel."""
-        its = self.answer.capacity
-        for shape in (*look.capacity_lines(its.value, its.low, its.high), look.asked_line(self.answer.offered_tps)):
+        for shape in (*look.capacity_lines(self.answer.capacity), look.asked_line(self.answer.offered_tps)):
             self.figure.add_shape(shape, row=row, col=1)
         dotted, solid = {"color": look.NEUTRAL, "width": 1.5, "dash": "dot"}, {"color": look.ASKED, "width": 2}
         self._add(look.legend_entry("capacity, with its band", mode="lines", line=dotted), row)
@@ -616,11 +589,10 @@ class _Drawn:
             self._add(look.legend_entry("measured", mode="markers", marker=_diamond(look.NEUTRAL)), row)
         for each in self.rows:
             at = {"x": 0, "y": each.place, "xanchor": "left", "yanchor": "bottom", "yshift": 4, "align": "left"}
-            self.figure.add_annotation(
-                text=each.label, showarrow=False, **at, xref="x domain", name=ROW_LABEL, row=row, col=1
-            )
-        shown = {"tickvals": [each.place for each in self.rows], "showticklabels": False}
-        self.figure.update_yaxes(**shown, range=[0.6 - len(self.rows), 0.75], row=row, col=1)
+            shown = {"text": each.label, "showarrow": False, "xref": "x domain", "name": ROW_LABEL}
+            self.figure.add_annotation(**at, **shown, row=row, col=1)
+        ticks = {"tickvals": [each.place for each in self.rows], "showticklabels": False}
+        self.figure.update_yaxes(**ticks, range=[0.6 - len(self.rows), 0.75], row=row, col=1)
         self._guides(row)
 
     def _look(self, panels: int) -> None:
@@ -642,10 +614,6 @@ class _Drawn:
         legend = look.above(orientation="v", yanchor="top", y=-(_BOTTOM - 8) / self.inner, tracegroupgap=0)
         name, room = f"{answer.case.system.name}: latency against load", {"above": 22, "below": bottom, "margin_l": 58}
         look.frame(self.figure, name, text, self.inner, self.page, **room, legend=legend)
-
-
-def _axis(place: int) -> str:
-    return "y" if place == 1 else f"y{place}"
 
 
 def _comparisons(case: Case[Any]) -> Iterator[Comparison]:
@@ -720,11 +688,7 @@ def _rate_of(test: Any) -> float | None:
     return max(rates, default=None)
 
 
-_VERDICTS = {
-    "carries the asked rate": ("circle", 0),
-    "at risk": ("circle-open", 1),
-    "does not carry it": ("x", 1),
-}
+_VERDICTS = {"carries the asked rate": ("circle", 0), "at risk": ("circle-open", 1), "does not carry it": ("x", 1)}
 
 
 @dataclass(frozen=True)
@@ -758,16 +722,12 @@ def _row(capacity: Band, label: str, answer: VerdictWord, place: int) -> _Row:
 
 
 def _capacities(verdict: str, symbol: str, colour: str, rows: Sequence[_Row]) -> go.Scatter:
+    marker = {"color": colour, "symbol": symbol, "size": 9}
     return go.Scatter(
         x=[each.value for each in rows],
         y=[each.place for each in rows],
         error_x=look.whiskers(rows, colour),
-        **{
-            "name": verdict,
-            "mode": "markers",
-            "marker": {"color": colour, "symbol": symbol, "size": 9},
-            "cliponaxis": False,
-        },
+        **{"name": verdict, "mode": "markers", "marker": marker, "cliponaxis": False},
         customdata=[[each.low, each.high] for each in rows],
         hovertemplate="%{x:,.0f} (%{customdata[0]:,.0f} to %{customdata[1]:,.0f}) per second",
     )

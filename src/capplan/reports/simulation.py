@@ -46,7 +46,6 @@ PANELS = (
 )
 HEIGHTS = (330, 250, 250, 250)  # pixels of the panels
 AXIS_PIXELS, HEADING_PIXELS, ENTRY_PIXELS = 52, 34, 20
-NARROW_PIXELS = 330  # of a legend that fits into the width of a telephone
 TAIL = {1: "all", 0.5: "p50", 0.1: "p90", 0.01: "p99", 1e-3: "p99.9", 1e-4: "p99.99", 1e-5: "p99.999", 1e-6: "p99.9999"}
 
 
@@ -352,19 +351,14 @@ def plot(seen: Sample, simulation: Simulation, page: bool = True) -> go.Figure:
     legend = max(map(_legend_pixels, [[*traces[0], *limits], *traces[1:]])) + (ENTRY_PIXELS if run.marks else 0)
     gap = AXIS_PIXELS + legend + HEADING_PIXELS
     inner = sum(HEIGHTS) + gap * (len(HEIGHTS) - 1)
-    figure = look.make_subplots(
-        rows=4,
-        cols=1,
-        subplot_titles=PANELS,
-        row_heights=HEIGHTS,
-        vertical_spacing=gap / inner,
-        specs=[[{}], *[[{"secondary_y": True}]] * 3],
-    )
+    sizes = {"row_heights": HEIGHTS, "vertical_spacing": gap / inner}
+    specs = [[{}], *[[{"secondary_y": True}]] * 3]
+    figure = look.make_subplots(rows=4, cols=1, subplot_titles=PANELS, specs=specs, **sizes)
     for row, drawn in enumerate(traces, start=1):
         for trace in drawn:
-            figure.add_trace(trace.update(legend=_legend(row)), row=row, col=1)
+            figure.add_trace(trace.update(legend=look.numbered("legend", row)), row=row, col=1)
     for row in (2, 3, 4):
-        for trace in _shades(run, legend=_legend(4), shown=row == 4):
+        for trace in _shades(run, legend=look.numbered("legend", 4), shown=row == 4):
             figure.add_trace(trace, row=row, col=1, secondary_y=True)
     for mark in limits:
         figure.add_trace(mark, row=1, col=1)
@@ -376,9 +370,7 @@ def plot(seen: Sample, simulation: Simulation, page: bool = True) -> go.Figure:
 
 def _legend_pixels(traces: Sequence[go.Scatter]) -> int:
     """Return how high the legend of a panel is on a narrow screen."""
-    names = [len(trace.name) * 7 + 50 for trace in traces if trace.showlegend is not False]
-    a_row = max(1, NARROW_PIXELS // max(names, default=1))
-    return ENTRY_PIXELS * -(-len(names) // a_row)
+    return ENTRY_PIXELS * look.legend_rows(trace.name for trace in traces if trace.showlegend is not False)
 
 
 def _asked(simulation: Simulation) -> Iterator[go.Scatter]:
@@ -406,10 +398,6 @@ def _limits(simulation: Simulation) -> Iterator[go.Scatter]:
                 )
 
 
-def _legend(row: int) -> str:
-    return "legend" if row == 1 else f"legend{row}"
-
-
 def _classes(simulation: Simulation) -> dict[str, tuple[str, ...]]:
     return {name: simulation.reported.get(name, (name,)) for name in simulation.classes if name != EVERY_CLASS}
 
@@ -430,14 +418,8 @@ def _tail_line(name: str, latency: Histogram, style: look.Line) -> go.Scatter:
     longer = 1 - share
     if len(longer):
         longer[-1] = 1 / latency.count  # the longest one is as long as that
-    return go.Scatter(
-        x=seconds * 1e3,
-        y=longer,
-        name=name,
-        mode="lines",
-        line=look.pen(style),
-        hovertemplate="%{x:.3~g} ms, longer: %{y:.2~g}",
-    )
+    more = {"line": look.pen(style), "hovertemplate": "%{x:.3~g} ms, longer: %{y:.2~g}"}
+    return go.Scatter(x=seconds * 1e3, y=longer, name=name, mode="lines", **more)
 
 
 def _traffic(run: Run, simulation: Simulation) -> Iterator[go.Scatter]:
@@ -493,14 +475,9 @@ def _spread(kind: str, run: Run, used: FloatArray, style: look.Line) -> Iterator
 
 def _steps(name: str, run: Run, values: FloatArray, style: look.Line) -> go.Scatter:
     """Return a line of interval means, constant within each interval."""
-    return go.Scatter(
-        x=run.series.boundaries_s,
-        y=np.append(values, values[-1:]),
-        name=name,
-        mode="lines",
-        line={**look.pen(style, 1.8), "shape": "hv"},
-        hovertemplate="%{y:.4~g}",
-    )
+    more = {"line": {**look.pen(style, 1.8), "shape": "hv"}, "hovertemplate": "%{y:.4~g}"}
+    y = np.append(values, values[-1:])
+    return go.Scatter(x=run.series.boundaries_s, y=y, name=name, mode="lines", **more)
 
 
 def _shades(run: Run, legend: str, shown: bool) -> Iterator[go.Scatter]:
@@ -509,18 +486,12 @@ def _shades(run: Run, legend: str, shown: bool) -> Iterator[go.Scatter]:
         times = merged_times([mark for mark in run.marks if mark.kind == kind], run.duration_s)
         if not times:
             continue
+        named = {"name": f"{kind} of a station", "legend": legend, "legendgroup": kind, "showlegend": shown}
         yield go.Scatter(
             x=[x for start, end in times for x in (start, start, end, end, None)],
             y=[0, 1, 1, 0, None] * len(times),
-            name=f"{kind} of a station",
-            mode="lines",
-            fill="toself",
-            fillcolor=colour,
-            line={"color": colour, "width": 1},
-            hoverinfo="skip",
-            legend=legend,
-            legendgroup=kind,
-            showlegend=shown,
+            **{"mode": "lines", "fill": "toself", "fillcolor": colour, "line": {"color": colour, "width": 1}},
+            **{"hoverinfo": "skip", **named},
         )
 
 
@@ -542,40 +513,23 @@ def _events(figure: go.Figure, run: Run) -> None:
     for place, mark in enumerate(events):
         for row in (2, 3, 4):
             figure.add_vline(x=mark.start_s, row=row, col=1, line={"color": look.NEUTRAL, "width": 1.2, "dash": "dash"})
-        figure.add_annotation(
-            x=mark.start_s,
-            y=1 - 0.09 * (place % 3),  # three heights, so that neighbours do not hide each other
-            xref="x2",
-            yref="y2 domain",
-            text=f"{mark.kind.replace('_', ' ')} {mark.name}",
-            showarrow=False,
-            xanchor="left",
-            yanchor="top",
-            font={"size": look.SMALL_SIZE},
-        )
+        y = 1 - 0.09 * (place % 3)  # three heights, so that neighbours do not hide each other
+        look.word(figure, f"{mark.kind.replace('_', ' ')} {mark.name}", 2, x=mark.start_s, y=y)
 
 
 def _axes(figure: go.Figure, seen: Sample) -> None:
     run = seen.runs[0]
     figure.update_xaxes(type="log", title_text="latency [ms]", dtick="D2", range=_latency_range(seen), row=1, col=1)
-    figure.update_yaxes(
-        type="log",
-        title_text="share that takes longer",
-        tickvals=list(TAIL),
-        ticktext=list(TAIL.values()),
-        row=1,
-        col=1,
-    )
+    ticks = {"tickvals": list(TAIL), "ticktext": list(TAIL.values())}
+    figure.update_yaxes(type="log", title_text="share that takes longer", **ticks, row=1, col=1)
     titles = ("requests per second", "mean number waiting", "busy [%]")
     for row, words in enumerate(titles, start=2):
         figure.update_yaxes(title_text=words, rangemode="tozero", row=row, col=1, secondary_y=False)
         figure.update_yaxes(range=[0, 1], visible=False, fixedrange=True, row=row, col=1, secondary_y=True)
-        figure.update_xaxes(
-            title_text="time [s]", range=[0, run.duration_s], matches="x2" if row > 2 else None, row=row, col=1
-        )
-        figure.add_vrect(
-            x0=0, x1=run.warmup_s, row=row, col=1, fillcolor=look.NEUTRAL, opacity=0.15, line_width=0, layer="below"
-        )
+        matches = "x2" if row > 2 else None
+        figure.update_xaxes(title_text="time [s]", range=[0, run.duration_s], matches=matches, row=row, col=1)
+        grey = {"fillcolor": look.NEUTRAL, "opacity": 0.15, "line_width": 0, "layer": "below"}
+        figure.add_vrect(x0=0, x1=run.warmup_s, row=row, col=1, **grey)
 
 
 def _latency_range(seen: Sample) -> list[float] | None:
@@ -599,7 +553,7 @@ def _finish(figure: go.Figure, simulation: Simulation, sizes: tuple[int, int, in
         bottom -= panel
         line = {"orientation": "h", "font": {"size": look.SMALL_SIZE}, "tracegroupgap": 0}
         at = {"x": 0, "xanchor": "left", "y": (bottom - AXIS_PIXELS) / inner, "yanchor": "top"}
-        figure.update_layout({_legend(row): {**line, **at}})
+        figure.update_layout({look.numbered("legend", row): {**line, **at}})
         bottom -= gap
 
 

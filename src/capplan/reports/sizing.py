@@ -222,13 +222,10 @@ def sentences(sizing: Sizing, basis: Basis | None = None) -> tuple[str, ...]:
 
 
 def _what_pauses_decide(sizing: Sizing, found: GuessedPauses, chosen: SizedLayout, its: System[Any]) -> str:
-    carries = found.carries
     return (
-        "GC pauses, which nobody measured, decide what to buy: "
-        f"{counted(carries.machines, its, carries.shapes)}{_price(carries, sizing)} carry the load and meet the "
-        f"objectives in {found.chance * 100:.0f} % of the cases, "
-        f"{counted(chosen.machines, its, chosen.shapes)}{_price(chosen, sizing)} in {share(sizing.confidence)}. "
-        f"Measure the {found.measurement} before either is bought."
+        f"GC pauses, which nobody measured, decide what to buy: {_bought(found.carries, sizing, its)} carry the load "
+        f"and meet the objectives in {found.chance * 100:.0f} % of the cases, {_bought(chosen, sizing, its)} in "
+        f"{share(sizing.confidence)}. Measure the {found.measurement} before either is bought."
     )
 
 
@@ -237,18 +234,16 @@ def layouts(sizing: Sizing) -> pd.DataFrame:
     its: System[Any] = system(sizing.system)
     every = sorted(_every(sizing), key=lambda each: each.cost)
     return pd.DataFrame(
-        [
-            {
-                "layout": in_words(each, its),
-                "cost": each.cost,
-                "risk": each.binding.risk,
-                "held_tps": each.held_tps,
-                "binding": situation(each.binding.conditions, its),
-                "limit": limited_by(each.binding.limit),
-                "regret": _regret(each, sizing),
-            }
-            for each in every
-        ]
+        {
+            "layout": in_words(each, its),
+            "cost": each.cost,
+            "risk": each.binding.risk,
+            "held_tps": each.held_tps,
+            "binding": situation(each.binding.conditions, its),
+            "limit": limited_by(each.binding.limit),
+            "regret": _regret(each, sizing),
+        }
+        for each in every
     )
 
 
@@ -351,18 +346,11 @@ def _guessed_pauses(sizing: Sizing, found: GuessedPauses, its: System[Any]) -> I
     """Yield both answers where a guess decides: with the guessed pauses, and if nodes never paused."""
     yield Fact("Answer", "uncertain: GC pauses, which nobody measured, decide what to buy")
     carries = found.carries
-    yield Fact(
-        "No pauses",
-        f"{counted(carries.machines, its, carries.shapes)}{_price(carries, sizing)}; with the guessed pauses its "
-        f"objectives hold in {found.chance * 100:.0f} %",
-    )
+    held = f"with the guessed pauses its objectives hold in {found.chance * 100:.0f} %"
+    yield Fact("No pauses", f"{_bought(carries, sizing, its)}; {held}")
     chosen = sizing.chosen
-    yield Fact(
-        "Guessed",
-        f"no layout that was searched holds at {share(sizing.confidence)} confidence, whatever is bought beyond"
-        if chosen is None
-        else f"{counted(chosen.machines, its, chosen.shapes)}{_price(chosen, sizing)}, described below",
-    )
+    guessed = f"no layout that was searched holds at {share(sizing.confidence)} confidence, whatever is bought beyond"
+    yield Fact("Guessed", guessed if chosen is None else f"{_bought(chosen, sizing, its)}, described below")
     worth = "" if found.worth is None else f": decides on {cost_in_words(found.worth, sizing.currency)}"
     worth += " machines" * bool(worth and sizing.currency == MACHINES)
     yield Fact("Measure", f"{found.measurement}{worth}")
@@ -371,8 +359,12 @@ def _guessed_pauses(sizing: Sizing, found: GuessedPauses, its: System[Any]) -> I
     yield Line()
 
 
-def _price(layout: SizedLayout, sizing: Sizing) -> str:
-    return "" if sizing.currency == MACHINES else f" for {cost_in_words(layout.cost, sizing.currency)}"
+def _bought(layout: SizedLayout, sizing: Sizing, its: System[Any]) -> str:
+    return f"{counted(layout.machines, its, layout.shapes)}{_price(layout.cost, sizing)}"
+
+
+def _price(cost: float, sizing: Sizing) -> str:
+    return "" if sizing.currency == MACHINES else f" for {cost_in_words(cost, sizing.currency)}"
 
 
 def _question(sizing: Sizing) -> str:
@@ -410,12 +402,9 @@ def _stages(sizing: Sizing, its: System[Any], explain: bool) -> Iterator[Block]:
     stages = sizing.stages if len(sizing.stages) > 1 else ()
     shown = stages if explain or len(stages) <= _MOST_STAGES else stages[: _MOST_STAGES - 1]
     for each in shown:
-        cost = "" if sizing.currency == MACHINES else f" for {cost_in_words(each.cost_added, sizing.currency)}"
-        yield Fact(
-            f"Month {each.from_month:.0f}" if each.from_month else "Buy now",
-            f"{'add ' if each.from_month else ''}{added(each, its)}{cost}; {rate(each.held_tps)} TPS are held, enough "
-            f"until month {math.floor(each.lasts_months)}",
-        )
+        when, add = (f"Month {each.from_month:.0f}", "add ") if each.from_month else ("Buy now", "")
+        enough = f"{rate(each.held_tps)} TPS are held, enough until month {math.floor(each.lasts_months)}"
+        yield Fact(when, f"{add}{added(each, its)}{_price(each.cost_added, sizing)}; {enough}")
     if len(shown) < len(stages):
         yield Fact("Later", f"{len(stages) - len(shown)} more purchases (--explain)")
 
@@ -487,11 +476,8 @@ def _others(sizing: Sizing, its: System[Any]) -> Iterator[Block]:
 def _dearer(each: SizedLayout, sizing: Sizing) -> str:
     extra = 0.0 if sizing.chosen is None else each.cost - sizing.chosen.cost
     machines = " machines" * (sizing.currency == MACHINES)
-    return (
-        f"also safe; {cost_in_words(extra, sizing.currency)}{machines} more"
-        if extra > 0
-        else "also safe; costs the same"
-    )
+    more = f"{cost_in_words(extra, sizing.currency)}{machines} more" if extra > 0 else "costs the same"
+    return f"also safe; {more}"
 
 
 def _excuse(each: SizedLayout, sizing: Sizing, its: System[Any]) -> str:
@@ -544,27 +530,17 @@ def plot(sizing: Sizing, its: System[Any], page: bool = True) -> go.Figure:
     labels = [_label(each, sizing, its) for each in found]
     figure = go.Figure()
     for place, word in enumerate(sizing.conditions):
-        marks = [
-            (label, each.safe, safety)
-            for label, each in zip(labels, found, strict=True)
-            for safety in each.safety
-            if safety.conditions == word
-        ]
-        figure.add_trace(
-            go.Scatter(
-                x=[safety.held_tps for _, _, safety in marks],
-                y=[label for label, _, _ in marks],
-                name=word,
-                mode="markers",
-                marker={
-                    "color": look.COLOURS[place % len(look.COLOURS)],
-                    "symbol": _SYMBOLS[place % len(_SYMBOLS)],
-                    "size": 11,
-                    "opacity": [1.0 if safe else _UNSAFE for _, safe, _ in marks],
-                },
-                customdata=[share(safety.risk) for _, _, safety in marks],
-                hovertemplate=f"{word}: %{{x:,.0f}} per second, risk %{{customdata}}<extra></extra>",
-            )
+        pairs = [(label, each, safety) for label, each in zip(labels, found, strict=True) for safety in each.safety]
+        marks = [pair for pair in pairs if pair[2].conditions == word]
+        opacity = [1.0 if layout.safe else _UNSAFE for _, layout, _ in marks]
+        colour, symbol = look.COLOURS[place % len(look.COLOURS)], _SYMBOLS[place % len(_SYMBOLS)]
+        figure.add_scatter(
+            x=[safety.held_tps for _, _, safety in marks],
+            y=[label for label, _, _ in marks],
+            **{"name": word, "mode": "markers"},
+            marker={"color": colour, "symbol": symbol, "size": 11, "opacity": opacity},
+            customdata=[share(safety.risk) for _, _, safety in marks],
+            hovertemplate=f"{word}: %{{x:,.0f}} per second, risk %{{customdata}}<extra></extra>",
         )
     figure.add_vline(x=sizing.planned_tps, line={"color": look.ASKED, "width": 2}, layer="below")
     text = look.wrapped(

@@ -27,7 +27,6 @@ MOST_PANELS = 24  # of a page
 MOST_POINTS = 6000  # with a choice of all statistics: the page holds each of them
 PANEL_PIXELS, GAP_PIXELS = 330, 90
 BOTTOM_PIXELS, MENU_PIXELS, HEADING_PIXELS = 60, 46, 25
-NARROW_PIXELS = 330  # of a legend that fits into the width of a telephone
 MOST_TICKS = 12
 CAPACITY = "capacity [per second]"
 Key = tuple[Any, ...]
@@ -98,10 +97,7 @@ def _closed_lines(
     heads = [Column(head, right=True) for head in ("clients", "throughput")]
     rows = []
     for point in points:
-        bands = [
-            _band(point, "throughput_tps", rate),
-            *(_band(point, f"{name}_p99_ms", significant) for name in classes),
-        ]
+        bands = _bands(point, "throughput_tps", classes)
         cells = (" ".join(each) if banded else each[0] for each in bands)
         rows.append([*(_cell(point[column]) for column in swept), given(point[CLIENTS]), *cells, point["basis"]])
     narrow = [_closed_lines(points, swept, classes, banded=False)] if banded else None
@@ -119,7 +115,7 @@ def _lines(points: Sequence[SweepPoint], swept: dict[str, str], classes: Sequenc
         own = [_cell(point[column]) for column in swept]
         rates = (given(point["offered_tps"]), *([rate(point["throughput_tps"])] if done else []))
         answer, dropped, basis = _cell(point["answer"]), _dropped(point), point["basis"]
-        bands = [_band(point, "capacity_tps", rate), *(_band(point, f"{name}_p99_ms", significant) for name in classes)]
+        bands = _bands(point, "capacity_tps", classes)
         if banded:
             first = [*own, *rates, f"{answer} {dropped}".rstrip(), basis, *(" ".join(each) for each in bands)]
             rows.append(list(map(Cell, first)))
@@ -136,6 +132,11 @@ def _dropped(point: SweepPoint) -> str:
     """Return the dropped share: `(12 %)`; empty if it is small enough for the rate to be carried."""
     dropped = point["drop_rate"]
     return f"({share(dropped)})" if dropped > MAX_DROP_RATE else ""
+
+
+def _bands(point: SweepPoint, name: str, classes: Sequence[str]) -> list[tuple[str, str]]:
+    """Return a rate and the 99th percentiles, each with its band."""
+    return [_band(point, name, rate), *(_band(point, f"{each}_p99_ms", significant) for each in classes)]
 
 
 def _band(point: SweepPoint, name: str, form: Format) -> tuple[str, str]:
@@ -284,23 +285,14 @@ class _Drawn:
     def line(self, panel: int, key: Key, rows: Sequence[SweepPoint], name: str) -> None:
         """Draw a line with its band, and its capacity if rates are on the x axis."""
         style, words = self.looks[key], _words(self.panels.line, key)
-        values = [row[name] for row in rows]
-        ends = [[row[f"{name}_{end}"] for row in rows] for end in ("low", "high")]
-        traces = look.curve(
-            [row[self.panels.across] for row in rows],
-            values,
-            ends,
-            look.pen(style),
-            middle=values,
-            name=words or "layout",
-            legendgroup=words,
-            connectgaps=False,
-            mode="lines+markers",
-            marker={"size": 5},
-            showlegend=bool(words) and key not in self.named,
-            customdata=[[row["capacity_tps"], row["bottleneck"]] for row in rows],
-            hovertemplate="%{y:.3~g} at %{x:,}<br>capacity %{customdata[0]:,.0f}, %{customdata[1]} first",
-        )
+        named = {"name": words or "layout", "legendgroup": words, "connectgaps": False}
+        shown = {
+            "showlegend": bool(words) and key not in self.named,
+            "customdata": [[row["capacity_tps"], row["bottleneck"]] for row in rows],
+            "hovertemplate": "%{y:.3~g} at %{x:,}<br>capacity %{customdata[0]:,.0f}, %{customdata[1]} first",
+        }
+        middle = [row[name] for row in rows]
+        traces = _curve(rows, self.panels.across, name, style, middle=middle, **named, **_POINTS, **shown)
         for trace, place in zip(traces, (1, 2, 0), strict=True):  # low, high, value: the columns of a band
             self.figure.add_trace(trace, row=panel, col=1)
             self.points.append((rows, place))
@@ -350,31 +342,20 @@ class _Drawn:
         known = {_words(self.panels.line, key): style for key, style in self.looks.items()}
         for words, points in lines.items():
             style = known.setdefault(words, look.Line.number(len(known)) if words else look.Line(look.NEUTRAL, "solid"))
-            x = [point[field] for point in points]
-            ends = [[point[f"capacity_tps_{end}"] for point in points] for end in ("low", "high")]
-            traces = look.curve(
-                x,
-                [point["capacity_tps"] for point in points],
-                ends,
-                look.pen(style),
-                name=words or "layout",
-                legendgroup=words,
-                mode="lines+markers",
-                marker={"size": 5},
-                showlegend=bool(words) and words not in {_words(self.panels.line, key) for key in self.named},
-                hovertemplate="capacity %{y:,.0f} at %{x}",
-            )
+            named = {"name": words or "layout", "legendgroup": words}
+            shown = bool(words) and words not in {_words(self.panels.line, key) for key in self.named}
+            drawn = {**_POINTS, "showlegend": shown, "hovertemplate": "capacity %{y:,.0f} at %{x}"}
+            traces = _curve(points, field, "capacity_tps", style, **named, **drawn)
             for trace in list(traces)[0 if len(lines) <= MOST_LINES else -1 :]:  # bands of more lines hide each other
                 self.figure.add_trace(trace, row=row, col=1)
+        x = [point[field] for point in points]  # of the last line
         self.figure.update_xaxes(title_text=self.panels.labels[field], **_whole_ticks(x), row=row, col=1)
         self.figure.update_yaxes(title_text=CAPACITY, **look.RATE_AXIS, row=row, col=1)
 
     def _legend_pixels(self, others: Iterable[str]) -> int:
         """Return the height of the legend on a narrow screen."""
         words = {_words(self.panels.line, key) for key in self.looks} | set(others)
-        labels = [len(each) * 7 + 50 for each in words if each]
-        a_row = max(1, NARROW_PIXELS // max(labels, default=1))
-        return 20 * math.ceil(len(labels) / a_row) + 12
+        return 20 * look.legend_rows(each for each in words if each) + 12
 
     def _menu(self, choices: Sequence[str], limits: Sequence[tuple[int, str]]) -> dict[str, Any]:
         """Return the menu of the y-axis quantity."""
@@ -397,6 +378,15 @@ class _Drawn:
             **{"active": list(choices).index(self.panels.first), "x": 0, "xanchor": "left"},
             **{"y": self.menu_height, "yanchor": "top"},
         }
+
+
+_POINTS = {"mode": "lines+markers", "marker": {"size": 5}}
+
+
+def _curve(rows: Sequence[SweepPoint], across: str, shown: str, style: look.Line, **more: Any) -> Iterator[go.Scatter]:
+    """Yield the curve of a figure against a column, with its band."""
+    x, value, low, high = ([row[column] for row in rows] for column in (across, *band_columns(shown)))
+    return look.curve(x, value, [low, high], look.pen(style), **more)
 
 
 def _values(rows: Sequence[SweepPoint], name: str, place: int) -> list[Any]:
