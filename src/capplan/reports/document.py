@@ -145,7 +145,6 @@ class Line:
     text: str = ""
     style: str = ""
     fill: bool = False
-    indent: int = 0
 
 
 @dataclass(frozen=True)

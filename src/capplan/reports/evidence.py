@@ -37,7 +37,11 @@ _STYLES = {
     "rounding": "yellow",
     "consistent": "green",
 }
-_SAVED = ("consistent", "rounding")
+_CLAIMS = {
+    "Register of contradictions: the document against its own figures": ("contradicted",),
+    "Claims that the figures support, at least within rounding": ("consistent", "rounding"),
+    "Claims that no figure tests": ("untested",),
+}
 _LEFT_OUT = ("value", "low", "high", "unit", "written", "text", "id")  # shown as one figure with its rounding, or above
 _SHOWN = 4  # rows of one rule, of which there may be thousands
 _MOST_FILES = 40
@@ -45,14 +49,8 @@ _MOST_FILES = 40
 
 def rows(found: Sequence[Evidence]) -> Iterator[Block]:
     """Yield rows of evidence, one line each."""
-    columns = (
-        Column("id"),
-        Column("figure", right=True, wrap=True),  # a fact in words may need two lines
-        Column("rounding"),
-        Column("status"),
-        Column("use"),
-    )
-    yield ruled(columns, map(_row, found))
+    figure = Column("figure", right=True, wrap=True)  # a fact in words may need two lines
+    yield ruled([Column("id"), figure, *map(Column, ("rounding", "status", "use"))], map(_row, found))
     uses = ", ".join(f"{count} {use}" for use, count in Counter(row.use for row in found).most_common())
     one = f"All of one: capplan evidence show {found[0].id} {found[0].system}"
     yield Line(f"{len(found)} figures: {uses}. {one}", "dim", fill=True)
@@ -116,12 +114,9 @@ def documents(found: Audit) -> Iterator[Block]:
     yield from _findings(each for each in found.laws if each.verdict != "consistent")
     for law, count in Counter(each.means for each in found.laws if each.verdict == "consistent").items():
         yield _verdict("consistent", f"{law}: {many(count, 'check')}")
-    yield heading("Register of contradictions: the document against its own figures")
-    yield from _findings(each for each in found.claims if each.verdict == "contradicted")
-    yield heading("Claims that the figures support, at least within rounding")
-    yield from _findings(each for each in found.claims if each.verdict in _SAVED)
-    yield heading("Claims that no figure tests")
-    yield from _findings(each for each in found.claims if each.verdict == "untested")
+    for name, verdicts in _CLAIMS.items():
+        yield heading(name)
+        yield from _findings(each for each in found.claims if each.verdict in verdicts)
     yield heading("Readings that the document leaves open")
     yield from _findings(found.readings)
     if found.missing:
@@ -156,10 +151,8 @@ def imported(found: Import, written: Mapping[str, Path]) -> Iterator[Block]:
     yield from _files(found)
     yield Line()
     rows_found = f"{many(len(found.load_tests), 'row')} of {many(found.load_tests['run_id'].nunique(), 'run')}"
-    if "load_tests" in written:
-        yield Line(f"{rows_found} in {written['load_tests']}")
-    elif not written:
-        yield Line(rows_found)
+    if "load_tests" in written or not written:
+        yield Line(f"{rows_found} in {written['load_tests']}" if written else rows_found)
     if "microbenchmarks" in written:
         yield Line(f"{many(len(found.microbenchmarks), 'server figure')} in {written['microbenchmarks']}")
     if "load_tests" in written:

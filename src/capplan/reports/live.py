@@ -5,7 +5,7 @@ A live validation as a page of Markdown, and its files beside it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -191,8 +191,8 @@ def _figures(figures: Sequence[LiveFigure]) -> Table:
     for said, group in groupby(figures, key=words.statement):
         rows.append((Cell(said, style="cyan"),))
         for each in group:
+            rows.append(tuple(map(Cell, words.cells(each))))
             load, quantity, predicted, measured, error, verdict = words.cells(each)
-            rows.append(tuple(map(Cell, (load, quantity, predicted, measured, error, verdict))))
             below.append(Line(f"{said}, {load}, {quantity}"))
             gap = f"measured {measured or '-'}, error {error or '-'}: {verdict}"
             below.append(Line(f"    predicted {predicted}, {gap}"))
@@ -201,10 +201,7 @@ def _figures(figures: Sequence[LiveFigure]) -> Table:
 
 
 PAGE = "live-validation.md"
-_HEAD = (
-    "| load | quantity | predicted (90 % band) | measured | error | right |",
-    "| :-- | :-- | --: | --: | --: | :-- |",
-)
+_HEADS = ("load", "quantity", "predicted (90 % band)", "measured", "error", "right")
 _SESSIONS = ", also those of [sessions](live/sessions.csv),"
 _ONE_MACHINE = (
     " The load generator has a core of that machine for itself, and all nodes share the others. So the page shows "
@@ -253,28 +250,29 @@ def page(found: LiveValidation) -> str:
         words.LEGEND[0].upper() + words.LEGEND[1:],
     ]
     if found.kinds:
-        parts[3:3] = ["## Bias by kind of figure", _kind_lines(found.kinds), words.KIND_LEGEND, "## All figures"]
+        right = range(1, len(words.KIND_HEADS) - 1)
+        kinds = _markdown(words.KIND_HEADS, right, map(words.kind_cells, found.kinds))
+        parts[3:3] = ["## Bias by kind of figure", kinds, words.KIND_LEGEND, "## All figures"]
     if found.generators:
-        parts += ["## Two load generators on one warm node", _GENERATORS, _generator_lines(found.generators)]
+        heads = ("load", "generator", "completed", "p50", "p99", "added")
+        both = _markdown(heads, range(2, 6), map(_generator_cells, found.generators))
+        parts += ["## Two load generators on one warm node", _GENERATORS, both]
     for cluster, group in groupby(found.figures, key=lambda each: each.cluster):
         figures = list(group)
         parts.append(f"## {cluster[0].upper()}{cluster[1:]}")
-        lines = list(_HEAD)
-        lines += [f"| {words.statement(each)}, {' | '.join(words.cells(each))} |" for each in figures]
-        parts.append("\n".join(lines))
+        cells = [(words.statement(each), words.cells(each)) for each in figures]
+        rows = [[f"{said}, {load}", *others] for said, (load, *others) in cells]
+        parts.append(_markdown(_HEADS, (2, 3, 4), rows))
         parts += [*words.round_trips(figures), *words.sessions(figures), *words.reasons(figures)]
     return "\n\n".join(parts) + "\n"
 
 
-def _generator_lines(found: Sequence[GeneratorFigures]) -> str:
-    lines = ["| load | generator | completed | p50 | p99 | added |", "| :-- | :-- | --: | --: | --: | --: |"]
-    for each in found:
-        times = ("" if ms is None else f"{ms:.3g}" for ms in (each.latency_p50_ms, each.latency_p99_ms, each.added_ms))
-        lines.append(f"| {each.load} | {each.generator} | {each.throughput_tps or 0:,.0f}/s | {' | '.join(times)} |")
-    return "\n".join(lines)
+def _generator_cells(each: GeneratorFigures) -> list[str]:
+    times = ("" if ms is None else f"{ms:.3g}" for ms in (each.latency_p50_ms, each.latency_p99_ms, each.added_ms))
+    return [each.load, each.generator, f"{each.throughput_tps or 0:,.0f}/s", *times]
 
 
-def _kind_lines(kinds: Sequence[KindOfFigure]) -> str:
-    lines = [words.KIND_HEADS, *(words.kind_cells(each) for each in kinds)]
-    ruled = [f"| {' | '.join(each)} |" for each in lines]
-    return "\n".join([ruled[0], f"| :-- {'| --: ' * (len(words.KIND_HEADS) - 2)}| :-- |", *ruled[1:]])
+def _markdown(heads: Sequence[str], right: Sequence[int], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table in Markdown, with some columns aligned to the right."""
+    rule = ["--:" if place in right else ":--" for place in range(len(heads))]
+    return "\n".join(f"| {' | '.join(each)} |" for each in (heads, rule, *rows))

@@ -9,7 +9,6 @@ from typing import ClassVar
 
 from rich import box, markdown
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -32,8 +31,10 @@ def show(blocks: Iterable[Block], console: Console) -> None:
         For a block that no answer puts on a screen.
     """
     for block in blocks:
-        if isinstance(block, Line):
-            _line(block, console)
+        if isinstance(block, Line) and block.fill:
+            console.print(Text(block.text, style=block.style))
+        elif isinstance(block, Line):
+            _put(console, block.text, block.style)
         elif isinstance(block, Paragraph):
             _paragraph(block, console)
         elif isinstance(block, Fact):
@@ -47,15 +48,6 @@ def show(blocks: Iterable[Block], console: Console) -> None:
 def _put(console: Console, text: str, style: str = "") -> None:
     """Print one line unchanged, without trailing blanks."""
     console.print(Text(text.rstrip(), style=style), soft_wrap=True)
-
-
-def _line(line: Line, console: Console) -> None:
-    if not line.fill:
-        _put(console, line.text, line.style)
-    elif line.indent:
-        console.print(Padding(Text(line.text, style=line.style), (0, 0, 0, line.indent)))
-    else:
-        console.print(Text(line.text, style=line.style))
 
 
 def _paragraph(paragraph: Paragraph, console: Console) -> None:
@@ -130,10 +122,10 @@ def _ruled(table: Table) -> RichTable:
     for column in table.columns:
         made.add_column(column.title, justify="right" if column.right else "left", no_wrap=not column.wrap)
     for row in table.rows:
-        styles = {cell.style for cell in row}
-        made.add_row(*map(_text, row)) if len(styles) > 1 else made.add_row(
-            *(cell.text for cell in row), style=row[0].style
-        )
+        if len({cell.style for cell in row}) > 1:
+            made.add_row(*map(_text, row))
+        else:
+            made.add_row(*(cell.text for cell in row), style=row[0].style)
     return made
 
 
