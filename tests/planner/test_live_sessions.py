@@ -12,8 +12,8 @@ import pytest
 
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.lab.collectors.cassandra import RunningCluster
-from capplan.lab.collectors.runs_in_turn import Bounds
-from capplan.lab.collectors.sessions import SESSION, SessionLoad, Sessions, row_of, run_name
+from capplan.lab.collectors.runs_in_turn import Bounds, run_name
+from capplan.lab.collectors.sessions import SESSION, SessionLoad, Sessions, row_of
 from capplan.lab.layout import Layout
 from capplan.models.language.parameter import defaults
 from capplan.models.language.units import Number

@@ -136,8 +136,7 @@ class Load:
     @property
     def name(self) -> str:
         """The name of this load among the loads of a cluster."""
-        parts = [self.operation, self.level.lower(), f"{self.row_bytes}b"]
-        parts += ["tls"] if self.tls else []
+        parts = [self.operation, self.level.lower(), f"{self.row_bytes}b", *(["tls"] if self.tls else [])]
         parts += [] if self.rtt_ms is None else [f"{self.rtt_ms:g}ms"]
         parts.append(f"open-{self.rate_per_s:.0f}" if self.clients is None else f"closed-{self.clients}")
         return "-".join(parts)
@@ -155,8 +154,6 @@ class RunningCluster:
         Nodes, and replicas of a row, of each data centre.
     addresses : tuple of str
         Nodes of the data centre of the clients.
-    local_dc : str
-        Its name.
     replication : str
         Replication of a keyspace, as CQL.
     keyspace : str
@@ -189,7 +186,6 @@ class RunningCluster:
     cass_nodes: tuple[int, ...]
     rf: tuple[int, ...]
     addresses: tuple[str, ...]
-    local_dc: str
     replication: str
     keyspace: str
     node_cores: float
@@ -264,7 +260,6 @@ def cluster_of(layout: Layout, running: State | None = None, killed: str | None 
         cass_nodes=(layout.cass_nodes,) * layout.dcs,
         rf=(layout.rf,) * layout.dcs,
         addresses=tuple(each.address for each in layout.nodes if each.dc == 1 and each.name != killed),
-        local_dc="dc1",
         replication=replication(layout),
         keyspace=KEYSPACE,
         node_cores=float(len(node_cores())),
@@ -485,12 +480,9 @@ def check_level(level: str, operation: str) -> None:
 
 async def _collect(about: About, progress: Progress) -> Collected:
     settings, operation = about.settings, about.operation
-    client = Client(about.cluster)
-    try:
-        flow = _requests(client, operation, settings)
-        unanswered = (
-            f"no {operation} at {settings.level} was answered: check 'capplan lab status', or give another --level"
-        )
+    unanswered = f"no {operation} at {settings.level} was answered: check 'capplan lab status', or give another --level"
+    with closing(Client(about.cluster)) as client:
+        flow = collected_requests(client, operation, settings, filled=operation == "read")
         target = CqlTarget(about.cluster.servers, unanswered, flow=flow, loop=client.loop)
         total = settings.repeats * (len(settings.clients) + len(settings.shares))
         runner = Runner(target, settings, progress, total)
@@ -503,8 +495,6 @@ async def _collect(about: About, progress: Progress) -> Collected:
             for share in settings.shares:
                 rate = rounded(share * most.sample.throughput_per_s)
                 await runner.step(None, rate, settings.seed + len(runner.runs), repeat)
-    finally:
-        client.close()
     runs = runner.runs
     return Collected(
         tuple(about.row(each, warm) for each in runs),
@@ -514,11 +504,11 @@ async def _collect(about: About, progress: Progress) -> Collected:
     )
 
 
-def _requests(client: Client, operation: Operation, settings: Settings) -> FlowOf:
-    """Prepare a collector's requests; for reads, write the rows first."""
+def collected_requests(client: Client, operation: Operation, settings: Settings, *, filled: bool) -> FlowOf:
+    """Prepare a collector's requests; if asked, write the rows first."""
     table = Table(f"{KEYSPACE}.collected_{settings.row_bytes}", settings.row_bytes, ROWS)
     client.create(table.creation)
-    if operation == "read":
+    if filled:
         table.fill(client, "ALL", settings.seed)
     return table.requests(client, operation, settings.level, settings.seed)
 

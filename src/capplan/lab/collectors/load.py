@@ -31,15 +31,7 @@ from capplan.evidence.importers.importer import of_samples
 from capplan.evidence.load_test_row import PERCENTILES, LoadTestRow
 from capplan.evidence.microbenchmarks import MicrobenchRow
 from capplan.lab.collectors.collector import Progress, Settings, Timed
-from capplan.lab.processes import (
-    Process,
-    compiler_s,
-    cores,
-    cpu_error_s,
-    cpu_quantum_s,
-    cpu_s,
-    machine,
-)
+from capplan.lab.processes import Process, compiler_s, cores, cpu_error_s, cpu_quantum_s, cpu_s, machine
 from capplan.models.errors import InputError
 
 T = TypeVar("T")
@@ -536,8 +528,7 @@ class Run:
         sample, nodes = self.sample, None
         if sample.server_cpu_s:
             cores_s = sample.duration_s * (columns.get("node_cores") or cores())
-            share = 100 * sum(sample.server_cpu_s) / (len(sample.server_cpu_s) * cores_s)
-            nodes = min(100.0, share)
+            nodes = min(100.0, 100 * sum(sample.server_cpu_s) / (len(sample.server_cpu_s) * cores_s))
         measured = {
             "run_id": self.name,
             "repeat": self.repeat,
@@ -693,18 +684,10 @@ def clock_note() -> str:
     return f"step of the CPU clock {1000 * cpu_quantum_s():.2g} ms"
 
 
-def mean_interval(values: Sequence[float], error: float = 0.0) -> tuple[float, float, float]:
-    """Return a mean and its 95 % interval, from the scatter of the values and an error common to all of them."""
-    mean, half = fmean(values), error
-    if len(values) > 1:
-        half += float(student.ppf(0.975, len(values) - 1)) * stdev(values) / sqrt(len(values))
-    return mean, mean - half, mean + half
-
-
 def mean_row(
     part: MicrobenchRow, values: Sequence[float], error: float = 0.0, least: float = 0.0, **cells: Any
 ) -> MicrobenchRow:
-    """Return the mean of values with its interval as a row.
+    """Return the mean of values as a row, with its 95 % interval from their scatter and an error common to all of them.
 
     Parameters
     ----------
@@ -719,8 +702,10 @@ def mean_row(
     **cells
         Other cells of the row.
     """
-    mean, low, high = mean_interval(values, error)
-    interval: dict[str, Any] = {"value": mean, "error_low": max(low, least), "error_high": high}
+    mean, half = fmean(values), error
+    if len(values) > 1:
+        half += float(student.ppf(0.975, len(values) - 1)) * stdev(values) / sqrt(len(values))
+    interval: dict[str, Any] = {"value": mean, "error_low": max(mean - half, least), "error_high": mean + half}
     return replace(part, **{"statistic": "mean", "unit": "s", **interval, **cells})
 
 

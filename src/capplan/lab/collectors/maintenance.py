@@ -22,7 +22,6 @@ from capplan.lab import processes
 from capplan.lab.cluster import KEYSPACE, nodetool
 from capplan.lab.collectors import load
 from capplan.lab.collectors.cassandra import (
-    ROWS,
     Client,
     Load,
     Operation,
@@ -30,6 +29,7 @@ from capplan.lab.collectors.cassandra import (
     Table,
     check_level,
     cluster_of,
+    collected_requests,
     running_lab,
 )
 from capplan.lab.collectors.collector import Collected, Progress, Settings
@@ -126,10 +126,7 @@ def _loaded(
     servers, source = cluster_of(lab.layout, lab).servers, f"capplan collect {name}"
     cluster = replace(cluster_of(lab.layout, lab, away), servers=servers, source=source)
     with closing(Client(cluster)) as client:
-        table = Table(f"{KEYSPACE}.collected_{settings.row_bytes}", settings.row_bytes, ROWS)
-        client.create(table.creation)
-        table.fill(client, "ALL", settings.seed)
-        flow = table.requests(client, operation, settings.level, settings.seed)
+        flow = collected_requests(client, operation, settings, filled=True)
         unanswered = f"no {operation} at {settings.level} was answered: check 'capplan lab status'"
         target = CqlTarget(servers, unanswered, flow=flow, loop=client.loop)
         yield _Lab(name, lab, cluster, client, target, settings, progress, operation)

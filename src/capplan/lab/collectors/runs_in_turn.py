@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.lab.collectors import load
@@ -42,9 +43,26 @@ class Bounds:
     warm_up_s: float = 150.0
 
 
-def run_name(stage: str, load_: Load, repeat: int) -> str:
+class Named(Protocol):
+    """A load of a run: of requests, or of sessions."""
+
+    @property
+    def name(self) -> str:
+        """The name of this load among the loads of a cluster."""
+
+
+L = TypeVar("L", bound=Named)
+
+
+def run_name(stage: str, load_: Named, repeat: int) -> str:
     """Return the name of a run."""
     return f"{stage}-{load_.name}-{repeat}"
+
+
+def runs_left(stage: str, loads: Sequence[L], bounds: Bounds, finished: Container[str]) -> list[tuple[int, L]]:
+    """Return the runs that are not finished, repeat by repeat: the number of the repeat, and the load."""
+    runs = [(repeat, each) for repeat in range(1, bounds.repeats + 1) for each in loads]
+    return [(repeat, each) for repeat, each in runs if run_name(stage, each, repeat) not in finished]
 
 
 def seed_of(run: str) -> int:
@@ -85,18 +103,14 @@ def measure(  # two callers, in one file
     InputError
         If no request of a load is answered.
     """
-    left = [
-        (repeat, each)
-        for repeat in range(1, bounds.repeats + 1)
-        for each in loads
-        if run_name(stage, each, repeat) not in finished
-    ]
+    left = runs_left(stage, loads, bounds, finished)
     if not left:
         return
 
     async def measured() -> None:
-        by_tls = {tls: Client(cluster, tls=tls) for tls in dict.fromkeys(each.tls for _, each in left)}
-        try:
+        with ExitStack() as opened:
+            used = dict.fromkeys(each.tls for _, each in left)
+            by_tls = {tls: opened.enter_context(closing(Client(cluster, tls=tls))) for tls in used}
             progress("writing rows", 0, 1)
             create_tables(by_tls[left[0][1].tls], cluster, sorted({each.row_bytes for _, each in left}))
             rtt, targets, warm = RoundTrip(cluster), dict[Any, CqlTarget](), dict[Any, str]()
@@ -122,16 +136,9 @@ def measure(  # two callers, in one file
                 seed, target = seed_of(name), targets[each.statement]
                 asked = each.clients, each.rate_per_s, bounds.duration_s, _MOST_REQUESTS
                 sample = target.answered(await target.sampled(*asked, seed, seed % ROWS))
-                run, notes = Run(name, each.clients, each.rate_per_s, repeat, sample), [warm[each.statement]]
-                done(
-                    run.row(
-                        {**cluster.row(each), "gc": cluster.pauses(sample)},
-                        [cluster.note, *notes] if cluster.note else notes,
-                    )
-                )
-        finally:
-            for client in by_tls.values():
-                client.close()
+                run = Run(name, each.clients, each.rate_per_s, repeat, sample)
+                notes = [note for note in (cluster.note, warm[each.statement]) if note]
+                done(run.row({**cluster.row(each), "gc": cluster.pauses(sample)}, notes))
 
     load.run(measured())
 

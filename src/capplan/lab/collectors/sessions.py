@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -26,7 +26,16 @@ from capplan.lab.collectors.collector import Progress
 from capplan.lab.collectors.cql import Asked, CqlTarget, Loop, Statement
 from capplan.lab.collectors.cql import Flow as Requests
 from capplan.lab.collectors.load import Run, doubt_cells, doubts, pause
-from capplan.lab.collectors.runs_in_turn import ROWS, Bounds, RoundTrip, create_tables, seed_of, table_of
+from capplan.lab.collectors.runs_in_turn import (
+    ROWS,
+    Bounds,
+    RoundTrip,
+    create_tables,
+    run_name,
+    runs_left,
+    seed_of,
+    table_of,
+)
 
 SESSION = "session"
 """Request class of the row about whole sessions, whose drops are sessions not found."""
@@ -96,9 +105,9 @@ Key = tuple[str, str]
 """A row of a table: its run, and its request class."""
 
 
-def run_name(stage: str, load_: SessionLoad, repeat: int) -> str:
-    """Return the name of a run."""
-    return f"{stage}-{load_.name}-{repeat}"
+def complete(rows: Iterable[Key]) -> set[str]:
+    """Return the names of the runs that have a row about whole sessions."""
+    return {run for run, request_class in rows if request_class == SESSION}
 
 
 def row_of(cluster: RunningCluster, load_: SessionLoad, flow: Flow) -> dict[str, Any]:
@@ -150,12 +159,7 @@ def measure_sessions(  # noqa: PLR0913, PLR0917  # one call site
     InputError
         If no session of a load is completed.
     """
-    left = [
-        (repeat, each)
-        for repeat in range(1, bounds.repeats + 1)
-        for each in loads
-        if (run_name(stage, each, repeat), SESSION) not in finished
-    ]
+    left = runs_left(stage, loads, bounds, complete(finished))
     if not left:
         return
 

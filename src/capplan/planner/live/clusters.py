@@ -208,13 +208,11 @@ class Hosts:
     def cluster(self) -> RunningCluster:
         """Return the cluster."""
         each = ", ".join(f"'{dc.name}': {dc.rf}" for dc in self.dcs)
-        first = self.dcs[0]
         return RunningCluster(
             version=self.version,
             cass_nodes=tuple(len(dc.nodes) for dc in self.dcs),
             rf=tuple(dc.rf for dc in self.dcs),
-            addresses=first.nodes,
-            local_dc=first.name,
+            addresses=self.dcs[0].nodes,
             replication=f"{{'class': 'NetworkTopologyStrategy', {each}}}",
             keyspace=self.keyspace,
             node_cores=float(self.node_cores),

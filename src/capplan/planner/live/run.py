@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.lab.collectors.cassandra import Load
 from capplan.lab.collectors.collector import Progress
-from capplan.lab.collectors.runs_in_turn import Bounds, measure, run_name
+from capplan.lab.collectors.runs_in_turn import measure, run_name, runs_left
 from capplan.lab.collectors.sessions import SESSION
 from capplan.lab.collectors.side_by_side import is_installed, side_by_side
 from capplan.lab.processes import machine
@@ -32,7 +32,6 @@ from capplan.planner.live.folder import (
     PREDICTIONS,
     SMALL,
     Folder,
-    Runs,
     runs_in,
     sessions_in,
 )
@@ -99,12 +98,6 @@ def _key(protocol: Protocol, where: str) -> dict[str, Any]:
     } | {"ended": False}
 
 
-def _missing(runs: Runs[str], stage: Stage, loads: Iterable[Load], bounds: Bounds) -> bool:
-    """Whether some run is still to be measured."""
-    names = (run_name(stage.name, each, repeat) for each in loads for repeat in range(1, bounds.repeats + 1))
-    return any(name not in runs.rows for name in names)
-
-
 def _measure_small(protocol: Protocol, clusters: Clusters, folder: Folder, progress: Progress) -> None:
     runs, bounds = runs_in(folder, SMALL), protocol.small_bounds
     trips = {each.rtt_ms for stage in protocol.small + protocol.large for each in stage.asked}
@@ -112,8 +105,8 @@ def _measure_small(protocol: Protocol, clusters: Clusters, folder: Folder, progr
     wanted = sorted(each for each in trips if each is not None)
     for stage in protocol.small:
         closed = [each.load() for each in stage.asked if each.clients]
-        complete = not _missing(runs, stage, closed, bounds)
-        if complete and not _missing(runs, stage, _opened(stage, closed, runs.rows), bounds):
+        complete = not runs_left(stage.name, closed, bounds, runs.rows)
+        if complete and not runs_left(stage.name, _opened(stage, closed, runs.rows), bounds, runs.rows):
             continue
         told = _titled(progress, stage)
         with clusters.running(stage, told) as cluster:
@@ -235,7 +228,7 @@ def _measure_large(
     for stage in protocol.large:
         loads = [Load(**each["load"]) for each in predictions["runs"][stage.name]]
         beside = stage.generators and is_installed() and not folder.rows(GENERATORS)
-        if beside or _missing(runs, stage, loads, bounds):
+        if beside or runs_left(stage.name, loads, bounds, runs.rows):
             told = _titled(progress, stage)
             with clusters.running(stage, told) as cluster:
                 measure(cluster, stage.name, loads, bounds, runs.rows, runs.add, told)

@@ -19,14 +19,15 @@ from capplan.calibration.tables.fit_table import band_of, draws_of, unloaded, wi
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.lab.collectors.cassandra import Operation, RunningCluster
 from capplan.lab.collectors.collector import Progress
+from capplan.lab.collectors.runs_in_turn import run_name, runs_left
 from capplan.lab.collectors.sessions import (
     SESSION,
     Key,
     Message,
     SessionLoad,
+    complete,
     measure_sessions,
     row_of,
-    run_name,
 )
 from capplan.layout.ensemble import at_draws, spaced
 from capplan.layout.fitted_file import Fitted
@@ -230,10 +231,8 @@ def measure_stage(
 ) -> None:
     """Measure the predicted loads of a stage; skip runs that are finished."""
     loads = [SessionLoad(**each["load"]) for each in predictions]
-    repeats = range(1, stage.bounds.repeats + 1)
-    if all((run_name(stage.name, each, repeat), SESSION) in rows.rows for each in loads for repeat in repeats):
+    if not runs_left(stage.name, loads, stage.bounds, complete(rows.rows)):
         return
-
     with clusters.running(stage, progress) as cluster:
         each_dc = in_each_dc(cluster, stage)
         measure_sessions(each_dc, stage.name, FLOW, loads, stage.bounds, rows.rows, rows.add, progress)
@@ -242,11 +241,7 @@ def measure_stage(
 def in_each_dc(cluster: RunningCluster, stage: SessionStage) -> list[RunningCluster]:
     """Return a lab's cluster as seen by the clients of each data centre."""
     return [
-        replace(
-            cluster,
-            addresses=tuple(node.address for node in stage.layout.nodes if node.dc == dc),
-            local_dc=f"dc{dc}",
-        )
+        replace(cluster, addresses=tuple(node.address for node in stage.layout.nodes if node.dc == dc))
         for dc in range(1, stage.layout.dcs + 1)
     ]
 
