@@ -174,7 +174,7 @@ class MadeUp:
     def expected(self, stage: Stage) -> RunningCluster:
         """Return a node on one host."""
         del stage
-        return RunningCluster("5.0", (1,), (1,), ("a",), "dc1", "", "k", 2.0, one_host=True)
+        return RunningCluster("5.0", (1,), (1,), ("a",), "", "k", 2.0, one_host=True)
 
     def running(
         self, stage: Stage, progress: Callable[[str, int, int], None]

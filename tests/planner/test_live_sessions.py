@@ -178,7 +178,7 @@ def test_sessions_not_found_are_judged_as_a_share(
     predicted: float, drops: tuple[int, int], verdict: str, tmp_path: Path
 ) -> None:
     load = replace(NEAR, think_s=0.005)
-    cluster = RunningCluster("5.0", (1, 1), (1, 1), ("a",), "dc1", "", "k", 2.0, one_host=True)
+    cluster = RunningCluster("5.0", (1, 1), (1, 1), ("a",), "", "k", 2.0, one_host=True)
     rows = sessions_in(Folder(tmp_path))
     for repeat, missed in enumerate(drops, start=1):
         cells = {**row_of(cluster, load, FLOW), "request_class": SESSION, "drops": missed}

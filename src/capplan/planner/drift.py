@@ -141,20 +141,18 @@ def _sized(content: Mapping[str, Any]) -> SavedAnswer:
         )
     normal = next(each for each in chosen["safety"] if each["conditions"] == NORMAL)
     sustained = normal["held_tps"]
-    limits = {name: value for name, value in normal["reached_ms"].items() if value is not None}
+    limits = {name.rpartition("."): value for name, value in normal["reached_ms"].items() if value is not None}
     return SavedAnswer(
         system=content["system"],
         layout=chosen["layout"],
         scenario={**content["scenario"], **chosen["fields"]},
         capacity_tps=Range(sustained, sustained, math.inf),
         offered_tps=content["planned_tps"],
-        latencies_ms={_class_and_statistic(name): Range(value, 0.0, value) for name, value in limits.items()},
+        latencies_ms={
+            (request_class, statistic): Range(value, 0.0, value)
+            for (request_class, _, statistic), value in limits.items()
+        },
     )
-
-
-def _class_and_statistic(name: str) -> tuple[str, str]:
-    request_class, _, statistic = name.rpartition(".")
-    return request_class, statistic
 
 
 def _checked(content: Mapping[str, Any]) -> SavedAnswer:

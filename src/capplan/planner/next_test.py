@@ -19,6 +19,7 @@ from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.solution import LEVELS
 from capplan.layout.system import Case
+from capplan.layout.uncertainty import Uncertainty
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.scenario import Scenario, changed, fields_of, options_of
 from capplan.models.language.units import FloatArray, Number
@@ -151,19 +152,14 @@ def _of_case(case: Case[Any]) -> Measured:
     draws = {CAPACITY: capacity}
     for name in names:
         draws.update({f"{name}.{each}": 1e3 * figures.latency_s(name, each) for each in ("mean", *LEVELS)})
-    errors = at.uncertainty
-    scatter = {name: _scatter(REPEAT.get(_statistic(name), 0.1), _error(errors, name)) for name in draws}
-    return Measured(draws, scatter)
+    return Measured(draws, {name: _scatter(at.uncertainty, name) for name in draws})
 
 
-def _error(errors: Any, name: str) -> float:
+def _scatter(errors: Uncertainty, name: str) -> float:
+    """Return the scatter of a figure's logarithm in a repeat: of the repeat itself, and of the model error."""
     own = errors.rate if name == CAPACITY else errors.by_class.get(name.rpartition(".")[0], errors.time)
-    return float(own.half_width)
-
-
-def _scatter(repeat: float, half_width: float) -> float:
-    model = half_width / _NORMAL if math.isfinite(half_width) else 0.0
-    return math.hypot(repeat, model)
+    model = own.half_width / _NORMAL if math.isfinite(own.half_width) else 0.0
+    return math.hypot(REPEAT.get(_statistic(name), 0.1), model)
 
 
 def _statistic(name: str) -> str:
@@ -176,11 +172,6 @@ class Normal:
 
     mean: float
     sd: float
-
-    @classmethod
-    def of(cls, draws: FloatArray) -> Normal:
-        """Return the distribution of draws (draws,) of a logarithm."""
-        return cls(float(np.mean(draws)), float(np.std(draws)))
 
 
 def variance_lost(asked: FloatArray, measured: FloatArray, scatter: FloatArray) -> float:
@@ -466,7 +457,7 @@ class _Asked:
 
     @property
     def now(self) -> Normal:
-        return replace(Normal.of(self.logs), mean=float(np.median(self.logs)))  # as the band is about the median
+        return Normal(float(np.median(self.logs)), float(np.std(self.logs)))  # as the band is about the median
 
     @property
     def median(self) -> float:
@@ -509,8 +500,6 @@ def _limit(objective: Comparison) -> float:
 
 
 def _figure(name: str, asked: _Asked) -> AskedFigure:
-    from scipy.special import ndtr
-
     wide, objective = factor(asked.now.sd, asked.scatter), asked.objective
     chance = None
     if objective is not None:

@@ -195,12 +195,9 @@ class Strained:
     def rate_factor(self) -> FloatArray:
         """The offered rate relative to normal conditions (draws,)."""
         count = len(self.case.fitted.draws)
-        rates = [each.rate.draws(count, crc32(each.name.encode())) for each in self._surging if each.rate is not None]
+        surging = [(each.rate, each.name) for each in self.conditions.situations if each.rate is not None]
+        rates = [rate.draws(count, crc32(name.encode())) for rate, name in surging]
         return reduce(np.multiply, rates, np.ones(count))
-
-    @property
-    def _surging(self) -> Sequence[Situation]:
-        return [each for each in self.conditions.situations if each.rate is not None]
 
     @property
     def objectives(self) -> tuple[Objective, ...]:
@@ -422,13 +419,9 @@ class Judged:
 
     def risks(self, strain: Strained) -> dict[str, float]:
         """Return the risk of overload and of missing each objective alone, under one of the conditions."""
-        of_capacity = {each.text: self._risk_of_capacity(each, strain) for each in self._of_capacity}
+        own, at_a_rate = self.case.objectives, objectives_at_a_rate(self.case)
+        of_capacity = {each.text: self._risk_of_capacity(each, strain) for each in own if each not in at_a_rate}
         return {**strain.risks(self._relations(strain)), **of_capacity}
-
-    @property
-    def _of_capacity(self) -> list[Objective]:
-        at_a_rate = objectives_at_a_rate(self.case)
-        return [each for each in self.case.objectives if each not in at_a_rate]
 
     def _relations(self, strain: Strained) -> Relations:
         return self.relations.get(strain.conditions.word, NONE)
@@ -452,12 +445,9 @@ class Judged:
 
 def not_asked(case: Case[Any], conditions: Sequence[Conditions]) -> tuple[str, ...]:
     """Return the kinds of loss that the system models but no condition includes."""
-    asked = {kind for each in conditions if each.loss is not None for kind in _kinds(each.loss)}
+    losses = [each.loss for each in conditions if each.loss is not None]
+    asked = {kind for loss in losses for kind in (*loss.counts, *(["dc"] if loss.dcs else []))}
     return tuple(kind for kind in case.system.losses if kind not in asked)
-
-
-def _kinds(loss: Loss) -> set[str]:
-    return {*loss.counts, *(["dc"] if loss.dcs else [])}
 
 
 def conditions_of(losses: Mapping[str, Loss]) -> tuple[Conditions, ...]:

@@ -207,7 +207,7 @@ class AnalyticPoints:
         self.capacity = capacity or capacity_of(case)
         self.shared = {
             **layout_point(case.system, case.scenario.given()),
-            **band_cells("capacity_tps", (self.capacity.value, self.capacity.low, self.capacity.high)),
+            **band_cells("capacity_tps", _ends(self.capacity)),
             "bottleneck": case.solution.bottleneck,
             "engine": "analytic",
             "seed": case.seed,
@@ -220,7 +220,7 @@ class AnalyticPoints:
             yield from self._together(offered[start : start + _TOGETHER])
 
     def _together(self, offered: Sequence[float]) -> Iterator[SweepPoint]:
-        figures = self._figures(offered)
+        figures = self.case.solution.at(np.array(offered)[:, None])
         busy, drops = self._busy(figures), figures.drop_rate
         drop_rate = np.quantile(np.where(drops < _NO_DROPS, 0.0, drops), [0.5, LOW, HIGH], axis=-1)
         done = np.quantile(figures.throughput_per_s, [0.5, LOW, HIGH], axis=-1)
@@ -250,9 +250,6 @@ class AnalyticPoints:
                 for number, statistic in enumerate(STATISTICS):
                     cells |= band_cells(f"{name}_{statistic}_ms", bands[:, number])
             yield cells
-
-    def _figures(self, offered: Sequence[float]) -> Figures:
-        return self.case.solution.at(np.array(offered)[:, None])
 
     def _busy(self, figures: Figures) -> FloatArray:
         """Return the band (3, rates) of the bottleneck's utilisation: a kind of station, or the workers."""
@@ -299,7 +296,7 @@ def closed_points(
         if throughput is None:
             raise ValueError("closed clients have a throughput")
         busiest = found.limits[0]
-        point = {
+        point: SweepPoint = {
             **layout_point(case.system, case.scenario.given()),
             CLIENTS: int(count),
             **band_cells("throughput_tps", _ends(throughput)),
@@ -311,12 +308,7 @@ def closed_points(
             "seed": found.seed,
             "version": found.version,
         }
-        for name, latency in found.latency_ms.items():
-            for statistic in STATISTICS:
-                band = getattr(latency, statistic)
-                if band is not None:
-                    point |= band_cells(f"{name}_{statistic}_ms", _ends(band))
-        yield point
+        yield point | _cells(found.latency_ms)
 
 
 def _ends(band: Band) -> tuple[float, float, float]:
@@ -399,13 +391,13 @@ def _drawn(case: Case[Any]) -> tuple[Case[Any], ChosenDraws]:
     return case, ChosenDraws(case, evenly_along(mean_response_s(busy), MAX_DRAWS, in_rounds=True))
 
 
-def _cells(latency: dict[str, Latency]) -> SweepPoint:
+def _cells(latency: Mapping[str, Latency]) -> SweepPoint:
+    """Return the cells of latencies by request class; those of a statistic without a figure are empty."""
     cells: SweepPoint = {}
     for name, statistics in latency.items():
         for statistic in STATISTICS:
             band: Band | None = getattr(statistics, statistic)
-            figures = (math.nan,) * 3 if band is None else (band.value, band.low, band.high)
-            cells |= band_cells(f"{name}_{statistic}_ms", figures)
+            cells |= band_cells(f"{name}_{statistic}_ms", (math.nan,) * 3 if band is None else _ends(band))
     return cells
 
 

@@ -289,7 +289,7 @@ def _backlog(plan: ReplicationPlan, sample: Sample) -> Backlog | None:
     if sample.horizon == "finite" or isinstance(traffic, Closed):
         return None
     drift = sample.drift(float(np.max(traffic.rate_per_s)))
-    return Backlog(drift.verdict, Estimate(drift.growth.value, drift.growth.half_width))
+    return Backlog(drift.verdict, Estimate.of(drift.growth))
 
 
 def summed_up(

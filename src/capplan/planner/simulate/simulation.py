@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 
 EVERY_CLASS = "*"
+COUNTS = ("started", "completed", "dropped", "timed_out", "unfinished", "retries")
+"""What is counted of the requests of a class."""
 COLUMNS = ("kind", "name", "quantity", "statistic", "value", "half_width", "unit")
 
 OfferedSource = Literal["given", "default", "network"]
@@ -54,6 +56,11 @@ class Estimate:
 
     value: float
     half_width: float | None
+
+    @classmethod
+    def of(cls, interval: ConfidenceInterval) -> Estimate:
+        """Return the estimate with this interval."""
+        return cls(interval.value, interval.half_width)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -454,7 +461,7 @@ class Simulation(VerbAnswer):
 
 
 def _class_rows(name: str, figures: ClassFigures) -> Iterator[tuple[Any, ...]]:
-    for count in ("started", "completed", "dropped", "timed_out", "unfinished", "retries"):
+    for count in COUNTS:
         yield "class", name, "requests", count, getattr(figures, count), None, "1"
     yield "class", name, "offered", "mean", *_cells(figures.offered_per_s), "1/s"
     yield "class", name, "throughput", "mean", *_cells(figures.throughput_per_s), "1/s"
@@ -588,12 +595,7 @@ class SampleEstimates:
         if found.started and not drop_rate.value:
             drop_rate = Estimate(0.0, RULE_OF_THREE / found.started)
         return ClassFigures(
-            started=found.started,
-            completed=found.completed,
-            dropped=found.dropped,
-            timed_out=found.timed_out,
-            unfinished=found.unfinished,
-            retries=found.retries,
+            **{count: getattr(found, count) for count in COUNTS},
             offered_per_s=estimate(lambda each: each.started / each.window_s),
             throughput_per_s=estimate(lambda each: each.throughput_per_s),
             drop_rate=drop_rate,
@@ -659,46 +661,27 @@ class SampleEstimates:
         seen
             How many requests it rests on, in all runs; left out, all that started.
         """
-        found = _estimate(self.sample.interval(figure))
+        found = Estimate.of(self.sample.interval(figure))
         count = self.sample.together.report().started if seen is None else seen
         return found if count >= FEWEST * self.sample.parts else replace(found, half_width=None)
 
     def of_station(self, name: str) -> StationFigures:
         """Return the estimates of a station."""
-        station = self.sample.together.stations[name]
-
-        def estimate(figure: Callable[[StationReport], float]) -> Estimate:
-            return self.estimate(lambda run: figure(run.stations[name]))
-
-        return StationFigures(
-            servers=station.servers,
-            utilisation=estimate(lambda each: each.utilisation),
-            mean_queue=estimate(lambda each: each.mean_queue),
-            mean_number=estimate(lambda each: each.mean_number),
-            visits=station.visits,
-            mean_wait_ms=estimate(lambda each: each.mean_wait_s * 1e3),
-            mean_response_ms=estimate(lambda each: each.mean_response_s * 1e3),
-            drops=station.drops,
-            paused_share=estimate(lambda each: each.paused_share),
-        )
+        return StationFigures(**self._of_place(StationFigures, lambda run: run.stations[name]))
 
     def of_pool(self, name: str) -> PoolFigures:
         """Return the estimates of a pool."""
-        pool = self.sample.together.pools[name]
+        return PoolFigures(**self._of_place(PoolFigures, lambda run: run.pools[name]))
 
-        def estimate(figure: Callable[[PoolReport], float]) -> Estimate:
-            return self.estimate(lambda run: figure(run.pools[name]))
-
-        return PoolFigures(
-            size=pool.size,
-            mean_busy=estimate(lambda each: each.mean_busy),
-            p99_busy=estimate(lambda each: each.busy_quantile(0.99)),
-            mean_queue=estimate(lambda each: each.mean_queue),
-            taken=pool.taken,
-            drops=pool.drops,
-            mean_wait_ms=estimate(lambda each: each.mean_wait_s * 1e3),
-            mean_hold_ms=estimate(lambda each: each.mean_hold_s * 1e3),
-        )
+    def _of_place(self, kind: type[StationFigures | PoolFigures], of: Callable[[Run], Any]) -> dict[str, Any]:
+        """Return the figures of a station or pool by field: counts of all runs together, and estimates."""
+        whole = of(self.sample.together)
+        return {
+            each.name: self.estimate(partial(_figure, of, each.name))
+            if each.type == "Estimate"
+            else getattr(whole, each.name)
+            for each in fields(kind)
+        }
 
     def station_kinds(self) -> dict[str, StationKind]:
         """Return the kinds of stations; the kind with the most loaded station comes first."""
@@ -743,16 +726,21 @@ class SampleEstimates:
         )
 
 
-def _estimate(interval: ConfidenceInterval) -> Estimate:
-    return Estimate(interval.value, interval.half_width)
-
-
 def by_kind(names: Iterable[str]) -> dict[str, list[str]]:
     """Group names of stations or pools by kind: `cassandra/dc1/1` is a `cassandra`."""
     found: dict[str, list[str]] = {}
     for name in names:
         found.setdefault(kind_of(name), []).append(name)
     return found
+
+
+def _figure(of: Callable[[Run], Any], name: str, run: Run) -> float:
+    """Return a figure of a station or pool in a run by its field; reports have times in seconds."""
+    found = of(run)
+    if name == "p99_busy":
+        return float(found.busy_quantile(0.99))
+    time = name.removesuffix("_ms")
+    return float(getattr(found, name) if time == name else getattr(found, f"{time}_s") * 1e3)
 
 
 def _mean(figures: Iterable[float]) -> float:
