@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -175,11 +175,6 @@ SOURCES = {
     "data.compression": "DataStax documentation: 2x to 4x smaller (Cassandra 2.2), 25 to 33 % smaller (DSE 5.1)",
     "data.usable": "DataStax documentation of Cassandra 1.2, usable disk capacity: formatting takes 10 %",
 }
-
-
-def assumed(key: str, value: Any, variant: str = "") -> Assumption:
-    """Return a default with its source."""
-    return Assumption(key, str(value), SOURCES[f"{key}.{variant}" if variant else key])
 
 
 _READ_COUNT = BeforeValidator(lambda value: parse_count(value) if isinstance(value, str) else value)
@@ -476,39 +471,32 @@ def usable(data: Data) -> Between:
 
 def assumptions(demand: Demand) -> tuple[Assumption, ...]:
     """Return the relevant inputs that the file leaves out, with the sources of their defaults."""
-    return tuple(_assumptions(demand))
+    hour, again, connections = demand.busy_hour, demand.reattach, demand.connections
+    booted = ", ".join(f"{share:.0%} in {from_s:g} to {to_s:g} s" for from_s, to_s, share in BOOT_SHARES)
+    left_out = [
+        ("busy_hour.interim_s", hour.interim_s is None and hour.interim_updates is None, f"{INTERIM_S:g}"),
+        ("busy_hour.authentication_requests", hour.authentication_requests is None, "1"),
+        ("busy_hour.lengths", hour.interim_updates is None or hour.reauthentication_s is not None, "exponential"),
+        ("reattach.share", again.share is None, "100%"),
+        ("reattach.window_s", again.window_s is None, "1"),
+        ("reattach.boot", not again.boot, booted),
+        ("connections.within_s", connections is not None and connections.within_s is None, "10"),
+        *([] if demand.data is None else _of_data(demand.data, hour)),
+    ]
+    return tuple(
+        Assumption(key.removesuffix(".STCS").removesuffix(".LCS"), value, SOURCES[key])
+        for key, missing, value in left_out
+        if missing
+    )
 
 
-def _assumptions(demand: Demand) -> Iterator[Assumption]:
-    hour, again = demand.busy_hour, demand.reattach
-    if hour.interim_s is None and hour.interim_updates is None:
-        yield assumed("busy_hour.interim_s", f"{INTERIM_S:g}")
-    if hour.authentication_requests is None:
-        yield assumed("busy_hour.authentication_requests", "1")
-    if hour.interim_updates is None or hour.reauthentication_s is not None:
-        yield assumed("busy_hour.lengths", "exponential")
-    if again.share is None:
-        yield assumed("reattach.share", "100%")
-    if again.window_s is None:
-        yield assumed("reattach.window_s", "1")
-    if not again.boot:
-        yield assumed("reattach.boot", ", ".join(f"{s:.0%} in {a:g} to {b:g} s" for a, b, s in BOOT_SHARES))
-    if demand.connections is not None and demand.connections.within_s is None:
-        yield assumed("connections.within_s", "10")
-    if demand.data is not None:
-        yield from _of_data(demand.data, hour)
-
-
-def _of_data(data: Data, hour: BusyHour) -> Iterator[Assumption]:
-    if hour.share_of_day is None:
-        yield assumed("busy_hour.share_of_day", f"{BUSY_SHARE.low:.0%} to {BUSY_SHARE.high:.0%}")
-    if data.rows is None:
-        yield assumed("data.rows", "1")
-    if data.compression is None:
-        yield assumed("data.compression", f"{COMPRESSION.low:g} to {COMPRESSION.high:g}")
-    if data.compaction is None and data.headroom is None:
-        yield assumed("data.compaction", "STCS")
-    if data.headroom is None:
-        yield assumed("data.headroom", f"{HEADROOM[compaction(data)]:.0%}", compaction(data))
-    if data.usable is None:
-        yield assumed("data.usable", f"{USABLE.low:.0%}")
+def _of_data(data: Data, hour: BusyHour) -> list[tuple[str, bool, str]]:
+    strategy = compaction(data)
+    return [
+        ("busy_hour.share_of_day", hour.share_of_day is None, f"{BUSY_SHARE.low:.0%} to {BUSY_SHARE.high:.0%}"),
+        ("data.rows", data.rows is None, "1"),
+        ("data.compression", data.compression is None, f"{COMPRESSION.low:g} to {COMPRESSION.high:g}"),
+        ("data.compaction", data.compaction is None and data.headroom is None, "STCS"),
+        (f"data.headroom.{strategy}", data.headroom is None, f"{HEADROOM[strategy]:.0%}"),
+        ("data.usable", data.usable is None, f"{USABLE.low:.0%}"),
+    ]

@@ -31,9 +31,10 @@ from capplan.models.language.traffic import Event, Timeline
 from capplan.models.number_words import significant
 from capplan.planner.outages.outages_answer import Expected, Metastability, RecoveryVerdict, Screen
 from capplan.planner.outages.places import ClientOptions, Clients, Return, with_clients, with_loss
-from capplan.planner.outages.transient import RUN_S, Course, Effort, course_of, run_cost_s, usual_share
+from capplan.planner.outages.transient import RUN_S, Effort, course_of, run_cost_s, usual_share
 from capplan.simulator.output import CONFIDENCE
 from capplan.simulator.replications import ReplicationPlan, replicate
+from capplan.simulator.results.run import Run
 
 Survival = Callable[[float, float], float]
 """Probability that a request takes longer than a time, at a rate: (seconds, requests per second)."""
@@ -107,11 +108,8 @@ class Trigger:
 
 
 def _surging(network: Network, factor: float, at_s: float, length_s: float) -> Network:
-    events = (
-        Event(at_s, "scale_traffic", ALL_TRAFFIC, factor),
-        Event(at_s + length_s, "scale_traffic", ALL_TRAFFIC, 1.0),
-    )
-    return replace(network, timeline=Timeline(events))
+    times = ((at_s, factor), (at_s + length_s, 1.0))
+    return replace(network, timeline=Timeline(tuple(Event(at, "scale_traffic", ALL_TRAFFIC, by) for at, by in times)))
 
 
 @dataclass(frozen=True)
@@ -370,9 +368,8 @@ def largest(candidates: Sequence[N], holds: Callable[[N], bool]) -> N | None:
     return candidates[low] if low >= 0 else None
 
 
-def _share_at_the_end(run: object, from_s: float) -> float:
-    course: Course = course_of(run)  # type: ignore[arg-type]  # replicate gives a run
-    return usual_share(course, from_s)
+def _share_at_the_end(run: Run, from_s: float) -> float:
+    return usual_share(course_of(run), from_s)
 
 
 def clopper_pearson(successes: int, trials: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
@@ -387,8 +384,7 @@ def screened(load: Load, clients: Clients) -> Screen:
     With p = 1 the rate is multiplied by the number of attempts: if the capacity is higher, no backlog lasts. The steady
     state is the smallest fixed point below the capacity; p is that of the latencies there, without retries.
     """
-    rate = load.rate_per_s
-    worst = math.inf if rate is None else rate * clients.attempts
+    worst = math.inf if load.rate_per_s is None else load.rate_per_s * clients.attempts
     steady = _steady(load, clients)
     return Screen(
         attempts=clients.attempts,

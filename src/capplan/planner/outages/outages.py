@@ -28,7 +28,7 @@ from capplan.models.number_words import significant
 from capplan.models.results import STATISTICS
 from capplan.models.verdict import CONFIDENCE
 from capplan.planner.outages.metastability import Load, RetryQuestion, Trigger, metastability, survival_of
-from capplan.planner.outages.outages_answer import LevelAvailability, Metastability, OutagesAnswer, Transient
+from capplan.planner.outages.outages_answer import LevelAvailability, Metastability, OutagesAnswer
 from capplan.planner.outages.places import (
     DRIVER,
     PATIENT,
@@ -56,13 +56,12 @@ def levels_left(case: Case[Any], remainders: Sequence[Remainder]) -> tuple[Level
     kind: type[Scenario] = type(case.scenario)
     if not set(FIELDS.values()) <= options_of(kind).keys():
         return ()
-    named = {each.name: each for each in reversed(remainders)}
     asked = _operations(case)
     return tuple(
         LevelAvailability(
             each.name, **{name: _levels(case, loss_of(each), name) if name in asked else {} for name in FIELDS}
         )
-        for each in reversed(named.values())
+        for each in _one_each(remainders)
     )
 
 
@@ -224,7 +223,7 @@ def outages_of_scenario(
         layout=prediction.layout,
         scenario=scenario.given(),
         verdict=prediction.verdict,
-        recovers=_recovers(transients),
+        recovers=all(each.recovers for each in transients),
         offered_tps=rate,
         offered_source=prediction.offered.source,
         mean_tps=prediction.offered.mean_tps,
@@ -293,13 +292,11 @@ def outages_of_network(
     served = with_clients(network, question.clients, PATIENT)
     lost = [SimulatedLoss(text, places_named(network, text), question.how) for text in question.lose]
     lost = lost or [SimulatedLoss(EVERYTHING, tuple(each.name for each in network.stations), question.how)]
-    transients: list[Transient] = []
-    if not question.triggers_s or question.lose:
-        transients = [
-            transient(served, each, question.times, question.effort, question.within, question.processes)
-            for each in lost
-        ]
-    found = None
+    found, simulated = None, lost if not question.triggers_s or question.lose else []
+    transients = [
+        transient(served, each, question.times, question.effort, question.within, question.processes)
+        for each in simulated
+    ]
     if question.triggers_s:
         found = _metastability(network, question, clients, lost[0], _load_of_network(network))
     return OutagesAnswer(
@@ -307,7 +304,7 @@ def outages_of_network(
         layout=_in_words(network),
         scenario={"file": file},
         verdict=None,
-        recovers=_recovers(transients),
+        recovers=all(each.recovers for each in transients),
         offered_tps=subject.offered_tps,
         offered_source=subject.offered_source,
         mean_tps=subject.offered_tps,
@@ -322,20 +319,9 @@ def outages_of_network(
     )
 
 
-def _recovers(transients: Sequence[Transient]) -> bool:
-    return all(each.recovers for each in transients)
-
-
 def _in_words(network: Network) -> str:
-    counts = {"station": len(network.each_station), "request class": len(network.classes)}
-    words = [f"{count} {name}{_ending(name, count)}" for name, count in counts.items()]
-    return f"network of {' and '.join(words)}"
-
-
-def _ending(name: str, count: int) -> str:
-    if count == 1:
-        return ""
-    return "es" if name.endswith("s") else "s"
+    stations, classes = len(network.each_station), len(network.classes)
+    return f"network of {stations} station{'s' * (stations != 1)} and {classes} request class{'es' * (classes != 1)}"
 
 
 def _metastability(

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -68,12 +69,9 @@ def places_of_loss(whole: Network, left: Network | None) -> tuple[str, ...]:
 
 
 def _place_of(station: Station) -> tuple[str, int]:
-    return _kind_and_dc(station.name), station.servers
-
-
-def _kind_and_dc(name: str) -> str:
-    found = _OF_DC.search(name)
-    return f"{kind_of(name)}{'' if found is None else found[0]}"
+    """Return the kind and the data centre of a station, and its servers."""
+    found = _OF_DC.search(station.name)
+    return f"{kind_of(station.name)}{'' if found is None else found[0]}", station.servers
 
 
 def _lost_members(group: Station, lost: int, down: frozenset[int]) -> Iterator[str]:
@@ -125,10 +123,7 @@ class Return:
 def with_loss(network: Network, places: Sequence[str], times_s: tuple[float, float], how: Return) -> Network:
     """Return a network that loses some places between two times, in place of its own timeline."""
     down, up = times_s
-    events = (
-        *(Event(down, "down", place) for place in places),
-        *(Event(up, "up", place) for place in places),
-    )
+    events = (*(Event(down, "down", place) for place in places), *(Event(up, "up", place) for place in places))
     cold = (how.cold_s, how.cold_speed) if how.cold_s > 0 and how.cold_speed < 1 else (0.0, 1.0)
     return replace(network, timeline=Timeline(events, how.detection_s, *cold))
 
@@ -163,44 +158,29 @@ class _Rewriter:
             return Hedge(self._inside(step, held=False), self.after_s, Delay(Deterministic(0.0), name="give-up"))
         return self._inside(step, held or isinstance(step, Acquire))
 
-    def _inside(self, step: Step, held: bool) -> Step:
-        changed = {
-            name: tuple(self.step(each, held) for each in value) if isinstance(value, tuple) else self.step(value, held)
-            for name, value in _steps_of(step).items()
-        }
-        same = all(_same(changed[name], value) for name, value in _steps_of(step).items())
-        return step if same else _replaced(step, changed)
+    def _inside(self, step: Any, held: bool) -> Step:
+        changed: dict[str, Any] = {}
+        for name in _STEPS.get(type(step), ()):
+            value = getattr(step, name)
+            parts = value if isinstance(value, tuple) else (value,)
+            found = tuple(self.step(each, held) for each in parts)
+            if not all(map(is_, found, parts)):
+                changed[name] = found if value is parts else found[0]
+        rewritten: Step = replace(step, **changed) if changed else step
+        return rewritten
 
     def _is_lost(self, step: Step) -> bool:
         return isinstance(step, Visit) and step.station in self.groups
 
 
-def _replaced(step: Any, changed: Mapping[str, Any]) -> Step:
-    found: Step = replace(step, **changed)
-    return found
-
-
-def _same(one: Any, other: Any) -> bool:
-    if isinstance(one, tuple):
-        return all(first is second for first, second in zip(one, other, strict=True))
-    return one is other
-
-
-def _steps_of(step: Step) -> Mapping[str, Any]:
-    """Return the fields of a step that contain steps."""
-    match step:
-        case Steps() | Choice():
-            return {"steps": step.steps}
-        case ForkJoin():
-            return {"branches": step.branches}
-        case Route():
-            return {"targets": step.targets}
-        case Acquire() | CountdownLatch() | Pick() | ReplicaSet() | FanOut():
-            return {"step": step.step}
-        case If():
-            return {"then": step.then, "otherwise": step.otherwise}
-        case _:
-            return {}  # a batch or a hedge of the system itself stays unchanged
+_STEPS: Mapping[type, tuple[str, ...]] = {
+    **dict.fromkeys((Steps, Choice), ("steps",)),
+    ForkJoin: ("branches",),
+    Route: ("targets",),
+    **dict.fromkeys((Acquire, CountdownLatch, Pick, ReplicaSet, FanOut), ("step",)),
+    If: ("then", "otherwise"),
+}
+"""The fields of a step that contain steps; a batch or a hedge of the system itself stays unchanged."""
 
 
 @dataclass(frozen=True)
@@ -293,19 +273,12 @@ def _clients(request: RequestClass, asked: ClientOptions, usual: Clients) -> Cli
             0.0 if retry is None else float(np.max(retry.backoff_s)),
             1.0 if retry is None else float(np.max(retry.factor)),
         )
-    found = Clients(
-        own.timeout_s if asked.timeout_s is None else asked.timeout_s,
-        own.attempts if asked.attempts is None else asked.attempts,
-        own.backoff_s if asked.backoff_s is None else asked.backoff_s,
-        own.backoff_factor if asked.backoff_factor is None else asked.backoff_factor,
-    )
+    found = replace(own, **{name: value for name, value in vars(asked).items() if value is not None})
     if found.attempts < 1:
         raise InputError(f"{found.attempts} attempts: there is at least the first, so give 1 or more")
     return found
 
 
 def _with(request: RequestClass, clients: Clients) -> RequestClass:
-    retry = None
-    if clients.attempts > 1:
-        retry = Retry(clients.attempts, clients.backoff_s, clients.backoff_factor)
+    retry = Retry(clients.attempts, clients.backoff_s, clients.backoff_factor) if clients.attempts > 1 else None
     return replace(request, timeout_s=clients.timeout_s, retry=retry)

@@ -215,13 +215,13 @@ def _moving_sum(values: IntArray, look: int) -> IntArray:
     return found
 
 
-def quantiles(each: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _band(each: Sequence[FloatArray]) -> SeriesBand:
     """Return median, 5th and 95th percentile over runs at each interval; nan where no run has a value."""
     stacked = np.stack(each)
     found = np.full((3, stacked.shape[1]), np.nan)
     some = np.isfinite(stacked).any(axis=0)
     found[:, some] = np.nanquantile(stacked[:, some], (0.5, 0.05, 0.95), axis=0)
-    return found[0], found[1], found[2]
+    return SeriesBand(*(tuple(part) for part in found.tolist()))
 
 
 EVENT_S = 300e-9
@@ -384,15 +384,14 @@ def transient(
     """
     times.check()
     fitting, count, why = _fitted(network, times, effort, loss.how.detection_s)
-    named = with_loss(network, loss.places, (fitting.at_s, fitting.returned_s), loss.how)
+    span = fitting.at_s, fitting.returned_s
+    named = with_loss(network, loss.places, span, loss.how)
     plan = ReplicationPlan(named, fitting.duration_s, 0.0, effort.seed, count)
     courses = replicate(plan, course_of, processes=processes)
-    span = fitting.at_s, fitting.returned_s
     margin_s = _margin_s(network, fitting)
     limits = normal_of(courses, (SETTLES * fitting.at_s, fitting.at_s - margin_s), within)
     backs = [back_to_normal(each, span, limits) for each in courses]
-    since = fitting.at_s
-    ended = _rows(courses[0], since, fitting.duration_s)
+    ended = _rows(courses[0], fitting.at_s, fitting.duration_s)
     lost = sum(int(each.unanswered[ended].sum()) for each in courses)
     begun = sum(int(each.started[ended].sum()) for each in courses)
     return Transient(
@@ -473,11 +472,10 @@ def _phases(courses: Sequence[Course], times: Times, detection_s: float, margin_
 
 def _phase(name: str, courses: Sequence[Course], from_s: float, to_s: float) -> Phase:
     rows = _rows(courses[0], from_s, to_s)
-    bounds = courses[0].boundaries_s
+    bounds, inside = courses[0].boundaries_s, [replace(each, counts=each.counts[rows]) for each in courses]
     seconds = float(bounds[rows.stop] - bounds[rows.start]) * len(courses)
     p50, p99 = (
-        [float(_within(each, rows).percentile_ms(level, rows.stop - rows.start)[0]) for each in courses]
-        for level in (P50, P99)
+        [float(each.percentile_ms(level, rows.stop - rows.start)[0]) for each in inside] for level in (P50, P99)
     )
     return Phase(
         name=name,
@@ -489,10 +487,6 @@ def _phase(name: str, courses: Sequence[Course], from_s: float, to_s: float) -> 
         p50_ms=_mean(p50),
         p99_ms=_mean(p99),
     )
-
-
-def _within(course: Course, rows: slice) -> Course:
-    return replace(course, counts=course.counts[rows])
 
 
 def _mean(values: Sequence[float]) -> float | None:
@@ -510,8 +504,3 @@ def _series(courses: Sequence[Course]) -> dict[str, SeriesBand]:
         "p99_ms": [each.percentile_ms(P99) for each in courses],
     }
     return {name: _band(each) for name, each in figures.items()}
-
-
-def _band(each: Sequence[FloatArray]) -> SeriesBand:
-    middle, low, high = (tuple(part.tolist()) for part in quantiles(each))
-    return SeriesBand(middle, low, high)
