@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from importlib.metadata import version
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -32,7 +32,6 @@ from capplan.planner.predict.predict import PredictionEngine
 from capplan.planner.predict.prediction import EvidenceSummary, Limit, Offered, Prediction, judged_by_bands, model_only
 from capplan.planner.predict.simulated_latency import check_budget, requests_at_a_rate
 from capplan.planner.simulate.simulate import Design, observed, of_network, summed_up
-from capplan.planner.simulate.simulate import of_network as subject_of
 from capplan.planner.simulate.simulation import EVERY_CLASS, Estimate, Simulation
 from capplan.simulator.engine import Engine, simulate
 from capplan.simulator.output import TOLERANCE
@@ -105,17 +104,6 @@ class NetworkFigures:
             return self.busy_units.get(metric.subject)
         band = getattr(self.latency_ms.get(metric.subject), metric.statistic, None)
         return None if band is None else scaled(band, 1e-3)
-
-
-class Source(Protocol):
-    """A source of figures at a rate."""
-
-    @property
-    def saturated(self) -> NetworkFigures | None:
-        """The figures of throttled clients without pauses; None for other traffic."""
-
-    def at(self, mean_tps: float | None) -> NetworkFigures:
-        """Return the figures at a mean rate; None: those of the network's own traffic."""
 
 
 class SimulatedNetwork:
@@ -199,7 +187,7 @@ class SimulatedNetwork:
         return None if isinstance(traffic, Closed) else float(np.max(traffic.rate_per_s))
 
     def _simulated(self, mean_tps: float | None) -> Simulation:
-        subject = subject_of(self.network, mean_tps)
+        subject = of_network(self.network, mean_tps)
         requests = self.own_requests if mean_tps is None or mean_tps == self._given_tps else self.requests
         lasts_s = requests / REPLICATIONS / (mean_tps or subject.offered_tps or self.own_tps)
         duration_s = max(lasts_s, self.shortest_s)
@@ -215,8 +203,7 @@ def _without_pauses(network: Network, traffic: Throttled) -> Network:
 
 def _pilot(network: Network, seed: int, engine: Engine) -> Run:
     """Run some requests as a pilot; for closed clients with unknown rate, extend the run until there are enough."""
-    traffic = network.traffic
-    closed = isinstance(traffic, Closed)
+    traffic, closed = network.traffic, isinstance(network.traffic, Closed)
     duration_s = 0.01 if isinstance(traffic, Closed) else _PILOT / 4 / float(np.max(traffic.rate_per_s))
     while True:
         run = simulate(network, duration_s, seed=seed, max_requests=_PILOT, engine=engine)
@@ -294,9 +281,8 @@ def _band(estimate: Estimate, most: float = math.inf) -> Band | None:
     if not math.isfinite(estimate.value) or estimate.half_width is None:
         return None
     value, half = estimate.value, estimate.half_width * _narrower(REPLICATIONS)
-    return Band(
-        value, max(value - half, 0.0), max(min(value + half, most), value), Parts(simulation=half), "model only"
-    )
+    low, high = max(value - half, 0.0), max(min(value + half, most), value)
+    return Band(value, low, high, Parts(simulation=half), "model only")
 
 
 def _bands(estimates: Mapping[str, Estimate], most: float = math.inf) -> dict[str, Band]:
@@ -391,6 +377,8 @@ def _solved_latency(point: OperatingPoint, name: str, keeps_up: bool) -> Latency
     return Latency(**{each: _exactly(time * 1e3) for each, time in zip(STATISTICS, times, strict=True)})
 
 
+Source = SimulatedNetwork | SolvedNetwork
+"""A source of figures at a rate."""
 _CLOSE = 1.005  # ratio of the rates that bracket the capacity
 _SPREAD = 1.01  # step to the first rate beyond the bracket where that is still in doubt; then twice as far, and so on
 _DOUBLINGS = 5
@@ -722,10 +710,10 @@ def _found(network: Network, source: Source, known: SolvedNetwork | None, object
         figures = source.at(None)
         throughput = figures.throughput_tps
         return _Answer(network, objectives, figures, throughput, throughput, figures, exact=False)
-    figures = source.at(float(np.max(traffic.rate_per_s)))
+    offered = float(np.max(traffic.rate_per_s))
+    figures = source.at(offered)
     busiest = max((each.value for each in figures.utilisation.values()), default=0.0)
-    start = _START * (figures.throughput_tps.value / busiest if busiest else float(np.max(traffic.rate_per_s)))
-    start = start or float(np.max(traffic.rate_per_s))
+    start = _START * (figures.throughput_tps.value / busiest if busiest else offered) or offered
     saturated, ceiling = source.saturated, math.inf
     if saturated is not None and saturated.drop_rate.value <= MAX_DROP_RATE:
         overload = saturated.throughput_tps
@@ -734,7 +722,7 @@ def _found(network: Network, source: Source, known: SolvedNetwork | None, object
         overload = highest_rate(source, start)
     else:
         ceiling = known.capacity_tps
-        overload = Band(ceiling, ceiling, ceiling, basis="model only")
+        overload = _exactly(ceiling)
     peak = overload
     timed = [each for each in objectives if all(metric.name != "capacity" for metric in each.metrics())]
     if timed and overload.value:
@@ -752,12 +740,8 @@ def _capacity(answer: _Answer) -> Capacity:
     else:
         backlog = "clients that keep their pace" if isinstance(traffic, Throttled) else "no backlog that grows"
         kind = "peak rate" if ratio > 1 else "rate"
-        criterion = ", ".join(
-            [
-                f"highest {kind} with a drop rate of at most {MAX_DROP_RATE:.1%} and {backlog}",
-                *(each.text for each in answer.objectives),
-            ]
-        )
+        carried = f"highest {kind} with a drop rate of at most {MAX_DROP_RATE:.1%} and {backlog}"
+        criterion = ", ".join([carried, *(each.text for each in answer.objectives)])
     return Capacity(
         peak_tps=scaled(answer.peak, ratio),
         mean_tps=answer.peak,

@@ -35,14 +35,13 @@ from capplan.planner.predict.prediction import (
 )
 from capplan.planner.predict.simulated_latency import Relation, in_order
 
-SHARES: tuple[float, ...] = (
-    *(0.001, 0.1, 0.2),
-    *np.arange(0.3, 0.9, 0.025).tolist(),
-    *(0.9, 0.92, 0.94, 0.955, 0.97, 0.98, 0.985, 0.99, 0.995, 0.998, 1.0),
-)
+_HIGH = (0.9, 0.92, 0.94, 0.955, 0.97, 0.98, 0.985, 0.99, 0.995, 0.998, 1.0)
+SHARES: FloatArray = np.array([0.001, 0.1, 0.2, *np.arange(0.3, 0.9, 0.025), *_HIGH])
 """Rates at which figures are solved, relative to the capacity without objectives; values between are interpolated.
 
-They are close because a percentile may grow tenfold from one to the next, where pauses of nodes begin to reach it.
+They are close because a percentile may grow tenfold from one to the next, where pauses of nodes begin to reach it. A
+draw that meets the objectives at the highest counts as sustaining its whole capacity, one that does not at the lowest
+as sustaining nothing.
 """
 _HALVINGS = 20
 _TINY, _HUGE = 1e-12, 1e12  # stand for zero and for infinity between two rates
@@ -63,7 +62,6 @@ def sustained_rate(
     uncertainty: Uncertainty,
     objectives: Sequence[Objective],
     relations: Relations | None = None,
-    shares: Sequence[float] = SHARES,
     along: Solution | None = None,
 ) -> SustainedRate:
     """Return the highest peak rate at which each draw meets the objectives.
@@ -78,11 +76,8 @@ def sustained_rate(
         Objectives about figures at one rate; if empty, only overload limits the rate.
     relations : mapping, optional
         Simulated over analytic latencies; those that are missing are taken as solved.
-    shares : sequence of float
-        Shares of the capacity at which figures are solved, ascending. A draw that meets the objectives at the highest
-        counts as sustaining its whole capacity, one that does not at the lowest as sustaining nothing.
     along : Solution, optional
-        The layout at those shares, as `Case.along`; `solution` by default.
+        The layout at `SHARES` of the capacity, as `Case.along`; `solution` by default.
 
     Returns
     -------
@@ -92,7 +87,7 @@ def sustained_rate(
     plain = solution.capacity
     if not objectives:
         return SustainedRate(plain, uncertainty.repeated_capacity(plain))
-    curves = _Curves(along or solution, uncertainty, objectives, relations or {}, tuple(shares))
+    curves = _Curves(along or solution, uncertainty, objectives, relations or {})
     repeated = uncertainty.repeated_rate(plain * curves.highest_share(curves.repeated))
     return SustainedRate(plain * curves.highest_share(curves.predicted), repeated)
 
@@ -103,13 +98,12 @@ def repeated_at_rate(
     metric: Metric,
     rate_per_s: FloatArray,
     relations: Relations,
-    shares: Sequence[float] = SHARES,
 ) -> FloatArray:
     """Return simulated repeats of a latency at a rate, seconds (draws,).
 
     Parameters
     ----------
-    solution, uncertainty, relations, shares
+    solution, uncertainty, relations
         As for `sustained_rate`.
     metric : Metric
         The latency.
@@ -122,7 +116,7 @@ def repeated_at_rate(
         Infinite where the rate exceeds the capacity.
     """
     share = rate_per_s / uncertainty.repeated_rate(solution.capacity)
-    curves = _Curves(solution, uncertainty, (), relations, tuple(shares), (metric,))
+    curves = _Curves(solution, uncertainty, (), relations, (metric,))
     return np.where(share > 1, np.inf, curves.repeated(metric, np.minimum(share, 1.0)))
 
 
@@ -168,20 +162,21 @@ class _Curves:
         uncertainty: Uncertainty,
         objectives: Sequence[Objective],
         relations: Relations,
-        shares: tuple[float, ...],
         asked: Sequence[Metric] = (),
     ) -> None:
-        self.objectives, self.uncertainty = objectives, uncertainty
-        self.shares, self.draws = np.array(shares), solution.capacity.shape[-1]
+        self.objectives, self.uncertainty, self.draws = objectives, uncertainty, solution.capacity.shape[-1]
         metrics = {*asked, *(metric for objective in objectives for metric in objective.metrics())}
         self.values = {
-            metric: _logs_at_shares(solution, metric, relations.get((metric.subject, metric.statistic)), shares)
+            metric: _logs_at_shares(solution, metric, relations.get((metric.subject, metric.statistic)))
             for metric in metrics
         }
 
     def predicted(self, metric: Metric, share: FloatArray) -> FloatArray:
         """Return a figure at shares of the capacity (draws,)."""
-        return self._interpolated(self.values[metric], share)
+        logs, right = self.values[metric], np.clip(np.searchsorted(SHARES, share), 1, len(SHARES) - 1)
+        along, columns = (share - SHARES[right - 1]) / np.diff(SHARES)[right - 1], np.arange(len(share))
+        low, high = logs[right - 1, columns], logs[right, columns]
+        return np.asarray(np.exp(low + np.clip(along, 0.0, 1.0) * (high - low)))
 
     def repeated(self, metric: Metric, share: FloatArray) -> FloatArray:
         """Return simulated repeats of a figure at shares of the capacity (draws,)."""
@@ -189,12 +184,6 @@ class _Curves:
         if metric.kind != "duration":
             return found
         return self.uncertainty.repeated_time(found * 1e3, metric.subject, metric.statistic) / 1e3
-
-    def _interpolated(self, logs: FloatArray, share: FloatArray) -> FloatArray:
-        right = np.clip(np.searchsorted(self.shares, share), 1, len(self.shares) - 1)
-        along, columns = (share - self.shares[right - 1]) / np.diff(self.shares)[right - 1], np.arange(len(share))
-        low, high = logs[right - 1, columns], logs[right, columns]
-        return np.asarray(np.exp(low + np.clip(along, 0.0, 1.0) * (high - low)))
 
     def highest_share(self, value: Callable[[Metric, FloatArray], FloatArray]) -> FloatArray:
         """Return the highest share of the capacity at which each draw meets the objectives; 0 if it never does."""
@@ -204,24 +193,22 @@ class _Curves:
             middle = (low + high) / 2
             holds = self._hold(value, middle)
             low, high = np.where(holds, middle, low), np.where(holds, high, middle)
-        return np.where(met, 1.0, np.where(high < self.shares[0], 0.0, low))
+        return np.where(met, 1.0, np.where(high < SHARES[0], 0.0, low))
 
     def _hold(self, value: Callable[[Metric, FloatArray], FloatArray], share: FloatArray) -> FloatArray:
         return np.asarray(np.all([each.holds(lambda metric: value(metric, share)) for each in self.objectives], axis=0))
 
 
 @lru_cache(maxsize=8)  # a prediction needs the same curves several times
-def _logs_at_shares(
-    solution: Solution, metric: Metric, relation: Relation | None, shares: tuple[float, ...]
-) -> FloatArray:
-    """Return logarithms of a figure at shares of the capacity (shares, draws); see `_value`."""
-    logs = np.log(_value(_at_shares(solution, shares), metric, relation))
-    return np.broadcast_to(logs, (len(shares), logs.shape[-1]))
+def _logs_at_shares(solution: Solution, metric: Metric, relation: Relation | None) -> FloatArray:
+    """Return logarithms of a figure at `SHARES` of the capacity (shares, draws); see `_value`."""
+    logs = np.log(_value(_at_shares(solution), metric, relation))
+    return np.broadcast_to(logs, (len(SHARES), logs.shape[-1]))
 
 
 @lru_cache(maxsize=8)
-def _at_shares(solution: Solution, shares: tuple[float, ...]) -> Figures:
-    return solution.at_shares(np.array(shares))
+def _at_shares(solution: Solution) -> Figures:
+    return solution.at_shares(SHARES)
 
 
 def _value(figures: Figures, metric: Metric, relation: Relation | None) -> FloatArray:
@@ -331,7 +318,8 @@ def _band(case: Case[Any], relations: Relations, over: FloatArray) -> Band:
     if not objectives:
         return plain
     free = case.uncertainty.repeated_rate(case.solution.capacity) / over
-    return band_of_rates(SustainedRate(*(each / over for each in _found(case, objectives, relations))), plain, free)
+    found = sustained_rate(case.solution, case.uncertainty, objectives, relations, along=case.along)
+    return band_of_rates(SustainedRate(*(each / over for each in found)), plain, free)
 
 
 def band_of_rates(found: SustainedRate, plain: Band, free: FloatArray) -> Band:
@@ -358,10 +346,6 @@ def band_of_rates(found: SustainedRate, plain: Band, free: FloatArray) -> Band:
 
 def _half_width(draws: FloatArray) -> float:
     return float(np.subtract(*np.quantile(draws, [HIGH, LOW]))) / 2
-
-
-def _found(case: Case[Any], objectives: Sequence[Objective], relations: Relations) -> SustainedRate:
-    return sustained_rate(case.solution, case.uncertainty, objectives, relations, along=case.along)
 
 
 NOTE = (
@@ -417,7 +401,8 @@ def predict_closed(case: Case[Any], lose: Sequence[str] = (), confidence: float 
     latency = {
         name: _latency(case, each, row, widening) for name, each, row in zip(classes, solved[1:], rows[1:], strict=True)
     }
-    busy = {name: _busy(each) for name, each in _most_first(whole)}
+    most_first = sorted({**whole.busy, **whole.held}.items(), key=lambda each: -float(np.median(each[1])))
+    busy = {name: _busy(each) for name, each in most_first}
     prediction = Prediction(
         system=system.name,
         layout=f"{system.layout(scenario, case.values)}, {clients:,} clients",
@@ -463,10 +448,6 @@ def _latency(case: Case[Any], solved: Solved, row: TableRow, widening: Widening)
             band = band_of(solved.figures[quantity], case.fitted, quantity, widening.factor(row, quantity))
             bands[statistic] = with_basis(band, case.basis.of_latency(name, statistic, 0.0))
     return in_order(Latency(**bands))
-
-
-def _most_first(solved: Solved) -> list[tuple[str, Any]]:
-    return sorted({**solved.busy, **solved.held}.items(), key=lambda each: -float(np.median(each[1])))
 
 
 def _busy(share: Any) -> Band:

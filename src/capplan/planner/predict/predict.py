@@ -39,6 +39,7 @@ from capplan.planner.predict.prediction import (
     Offered,
     Prediction,
     latencies_with_basis,
+    left_open_at_a_rate,
     model_only,
     with_basis,
 )
@@ -336,19 +337,16 @@ def _reported(case: Case[Any]) -> bool:
 
 
 def _tails_left_out(case: Case[Any]) -> tuple[str, ...]:
-    found: tuple[str, ...] = case.system.tails_not_modelled
-    if case.system.from_tables:
-        found = cast("TableSystem[Any]", case.system).tails_left_out(case.scenario)
-    return found
+    its = case.system
+    return cast("TableSystem[Any]", its).tails_left_out(case.scenario) if its.from_tables else its.tails_not_modelled
 
 
 def _solver_errors(case: Case[Any], figures: Figures) -> tuple[KnownError, ...]:
     """Return known errors of the solver; closed forms have none."""
     if figures.closed is not None:
         return ()
-    return known_errors(
-        figures.analysis, float(np.median(figures.peak_rate)) / float(np.median(case.solution.capacity))
-    )
+    load = float(np.median(figures.peak_rate)) / float(np.median(case.solution.capacity))
+    return known_errors(figures.analysis, load)
 
 
 def _offered(case: Case[Any], figures: Figures) -> Offered:
@@ -463,10 +461,8 @@ def capacity_limit(case: Case[Any], question: Question) -> CapacityLimit:
 
 def _based(case: Case[Any], capacity: Capacity) -> Capacity:
     """Return a capacity with the basis of each figure."""
-    plain = case.basis.of_capacity()
-    limited = plain
-    if capacity.peak_tps.value < capacity.overload_tps.value:
-        limited = _basis_of_objectives(case, capacity.peak_tps.value)
+    plain, peak = case.basis.of_capacity(), capacity.peak_tps.value
+    limited = _basis_of_objectives(case, peak) if peak < capacity.overload_tps.value else plain
     mean: Basis = _weakest(limited, "model only") if capacity.burst_ratio.value > 1 else limited
     varied = capacity.burst_ratio.high > capacity.burst_ratio.low
     return replace(
@@ -529,12 +525,8 @@ def _notes(case: Case[Any], capacity: Band, figures: Figures, of_latency: list[s
 
 
 def _cautions(case: Case[Any], capacity: Band, figures: Figures) -> tuple[str, ...]:
-    own = case.system.notes.cautions(case, capacity, figures)
-    if not case.system.from_tables:
-        return (*_overload_caution(figures), *own)
-    from capplan.planner.predict.prediction import left_open_at_a_rate  # slow to import
-
-    return (*_overload_caution(figures), *left_open_at_a_rate(case, figures), *own)
+    left_open = left_open_at_a_rate(case, figures) if case.system.from_tables else ()
+    return (*_overload_caution(figures), *left_open, *case.system.notes.cautions(case, capacity, figures))
 
 
 def _evidence(case: Case[Any], notes: tuple[str, ...], cautions: Sequence[str]) -> EvidenceSummary:
