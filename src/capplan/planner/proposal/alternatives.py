@@ -22,7 +22,6 @@ from capplan.planner.predict.capacity import Relations
 from capplan.planner.proposal.proposal import Option
 from capplan.planner.size.search import (
     DATA,
-    Candidate,
     Family,
     FamilyResult,
     Numbers,
@@ -101,16 +100,16 @@ class _Options:
     ) -> None:
         if result.best is None:
             raise ValueError("a family without a safe layout has no options")
-        self.sizing, self.chosen = sizing, result.best
         chosen = result.best
+        self.sizing, self.chosen = sizing, chosen
         self.its: System[Any] = system(base.system)
         self.own = tuple(word for word in sizing.conditions if word not in (NORMAL, DATA))
         self.losses = losses
-        every = (*self.own, *(word for word in losses if word not in self.own))
+        self.every = (*self.own, *(word for word in losses if word not in self.own))
         self.target = SizingTarget(
             base,
             fitted,
-            read_conditions(every, self.its, fitted),
+            read_conditions(self.every, self.its, fitted),
             sizing.planned_tps / chosen.cells,
             sizing.confidence,
             question.seed,
@@ -124,18 +123,14 @@ class _Options:
 
     def _family(self, own: Family) -> Family:
         """Return the proposal's family, with at most a few more machines of the other kinds than the proposal."""
-        first, *others = own.sized
-        few = {name: min(own.sized[name][1], self.chosen.fields[name] + _MORE_OF_OTHERS) for name in others}
-        return replace(
-            own, sized={first: own.sized[first], **{name: (own.sized[name][0], few[name]) for name in others}}
-        )
+        first, *others = own.sized.items()
+        few = {name: (low, min(high, self.chosen.fields[name] + _MORE_OF_OTHERS)) for name, (low, high) in others}
+        return replace(own, sized=dict([first, *few.items()]))
 
     def _relations(self, known: Simulated) -> Simulated:
         """Return the relations of simulated to analytic latency in every situation, simulating those not yet known."""
-        if not known:
-            return {}
         others = tuple(each for each in self.target.conditions if each.word not in known)
-        if not others:
+        if not known or not others:
             return known
         layout = changed(self.target.base, **self.chosen.fields)
         return {**known, **simulated(replace(self.target, conditions=others), layout)}
@@ -151,8 +146,7 @@ class _Options:
 
     def survival(self) -> Survival:
         """Return what the proposal survives, and the alternatives from surviving nothing to surviving all losses."""
-        every = (*self.own, *(word for word in self.losses if word not in self.own))
-        survived = sorted(dict.fromkeys([(), *((word,) for word in self.losses), self.own, every]), key=len)
+        survived = sorted(dict.fromkeys([(), *((word,) for word in self.losses), self.own, self.every]), key=len)
         return Survival(tuple(self._option(each, self.sizing.confidence) for each in survived), tuple(self._failures()))
 
     def confidence(self) -> tuple[Option, ...]:
@@ -170,24 +164,18 @@ class _Options:
 
     def _option(self, survive: Sequence[str], confidence: float) -> Option:
         if tuple(survive) == self.own and confidence == self.sizing.confidence:
-            return self._of(survive, confidence, self.chosen.machines, self.chosen.cost, proposed=True)
-        words = {NORMAL, *survive}
-        target = replace(
-            self.target,
-            confidence=confidence,
-            conditions=tuple(each for each in self.target.conditions if each.word in words),
-        )
+            return Option(self.own, confidence, dict(self.chosen.machines), self.chosen.cost, proposed=True)
+        conditions = tuple(each for each in self.target.conditions if each.word in {NORMAL, *survive})
+        target = replace(self.target, confidence=confidence, conditions=conditions)
         search = _Search(target, self._nested(set(survive), confidence), self)
         smallest = search.at(tuple(low for low, _ in search.family.sized.values()))
-        safe = isinstance(smallest, Candidate) and search.safe(smallest)
-        found = smallest if safe and isinstance(smallest, Candidate) else search.cheapest()
+        found = smallest if search.safe(smallest) else search.cheapest()
         if found is None:
             return Option(tuple(survive), confidence, {}, None, self._why_not(search))
         self.answers.append((set(survive), confidence, found.numbers))
-        return self._of(survive, confidence, self._machines(found.scenario), found.cost)
-
-    def _machines(self, scenario: Scenario) -> dict[str, int]:
-        return {kind: self.chosen.cells * count for kind, count in self.its.machine_counts(scenario).items()}
+        counts = self.its.machine_counts(found.scenario)
+        machines = {kind: self.chosen.cells * count for kind, count in counts.items()}
+        return Option(tuple(survive), confidence, machines, found.cost)
 
     def _nested(self, survive: set[str], confidence: float) -> Family:
         """Return the family: at least answers to weaker questions and, for a weaker question, at most the proposal."""
@@ -200,11 +188,6 @@ class _Options:
             for name, (_, high) in self.family.sized.items():
                 ends[name][1] = min(high, self.chosen.fields[name])
         return replace(self.family, sized={name: (low, max(low, high)) for name, (low, high) in ends.items()})
-
-    def _of(
-        self, survive: Sequence[str], confidence: float, machines: Any, cost: float, proposed: bool = False
-    ) -> Option:
-        return Option(tuple(survive), confidence, dict(machines), cost, "", proposed)
 
     def _why_not(self, search: Search) -> str:
         if search.refused is not None:

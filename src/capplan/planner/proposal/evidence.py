@@ -279,12 +279,6 @@ _MORE = (1, 2)  # times the clients that drove the tested layouts hardest
 _NEAR = (0.8, 0.95)  # of the capacity, for tables of offered rates
 
 
-@dataclass(frozen=True)
-class _Candidate:
-    words: str
-    fields: Mapping[str, Any]
-
-
 def next_load_test(case: Case[Any]) -> NextLoadTest | None:
     """Return the most useful of a few load tests for the proposal's first objective, or for its capacity.
 
@@ -302,19 +296,19 @@ def next_load_test(case: Case[Any]) -> NextLoadTest | None:
         None if none of them helps.
     """
     candidates = list(_candidates(case))
-    found = _ranked(case, [each.fields for each in candidates])
+    found = _ranked(case, [fields for _, fields in candidates])
     if found is None:
         return None
     for gain in ("chance_of_change", "narrowing"):  # what may change the decision comes first
         helping = [each for each in found.tests if (getattr(each, gain) or 0.0) >= _HELPS]
         if helping:
             best = max(helping, key=lambda each: getattr(each, gain) / each.hours)
-            words = next(each.words for each in candidates if dict(each.fields) == dict(best.changes))
+            words = next(words for words, fields in candidates if fields == dict(best.changes))
             return _advice(found, best, words)
     return None
 
 
-def _ranked(case: Case[Any], candidates: list[Mapping[str, Any]]) -> NextTest | None:
+def _ranked(case: Case[Any], candidates: Sequence[Mapping[str, Any]]) -> NextTest | None:
     """Rank the candidates by the figure of the first objective; by the capacity if that figure is unbounded."""
     for figure in (None, CAPACITY):
         try:
@@ -341,7 +335,8 @@ def _advice(found: NextTest, best: CandidateTest, words: str) -> NextLoadTest:
     )
 
 
-def _candidates(case: Case[Any]) -> Iterator[_Candidate]:
+def _candidates(case: Case[Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield load tests in words, each with the fields in which it differs from the proposal."""
     system = cast("TableSystem[Any]", case.system)
     rows = system.read(rows_of(case.fitted))
     own, tested = unloaded(case.scenario), system.usual_scenario(case.fitted)
@@ -355,7 +350,7 @@ def _candidates(case: Case[Any]) -> Iterator[_Candidate]:
         fields = _differences(own, layout)
         for load, amount in _loads(rows, highest):
             unit = f"{amount:,} clients" if load == "clients" else f"{rate(amount)} requests per second"
-            yield _Candidate(f"{unit} on {words}", {**fields, load: amount})
+            yield f"{unit} on {words}", {**fields, load: amount}
 
 
 def _differences(own: Any, layout: Any) -> dict[str, Any]:
@@ -415,9 +410,7 @@ def _fields(case: Case[Any], tests: Sequence[LoadTest[Any]]) -> Iterator[Assumpt
     axes = axes_of(kind)
     for name, option in options_of(kind).items():
         value = getattr(case.scenario, name)
-        if name in left_out or value is None:
-            continue
-        if name not in case.scenario.given():  # replaced by another field
+        if name in left_out or value is None or name not in case.scenario.given():  # replaced by another field
             continue
         measured = [getattr(test.scenario, name) for test in tests]
         tested, basis = _tested(value, measured, name in axes)

@@ -57,7 +57,7 @@ from capplan.planner.proposal.proposal import (
 )
 from capplan.planner.size.search import DATA, disks_of
 from capplan.planner.size.size import SizingQuestion, size_families
-from capplan.planner.size.sizing import Safety, SizedLayout, Sizing, chosen_scenario, nothing_found, steady
+from capplan.planner.size.sizing import SizedLayout, Sizing, chosen_scenario, nothing_found, steady
 from capplan.planner.sweep import AnalyticPoints
 from capplan.simulator.workers import Workers, run_all
 from capplan.systems.registry import resolve, system, table_system
@@ -252,25 +252,23 @@ def growth(sizing: Sizing, layout: SizedLayout) -> tuple[YearOfGrowth, ...]:
 
 def fits_until(sizing: Sizing, layout: SizedLayout, question: SizingQuestion) -> tuple[FitsUntil, ...]:
     """Return when growth reaches each situation's held rate, earliest first, and when it fills the disks."""
-    rates = [each for each in layout.safety if each.conditions != DATA]
-    found = [FitsUntil(RATE, each.conditions, each.held_tps, _months(sizing, each)) for each in rates]
     disks = disks_of(question.demand, question.seed)
-    if disks is not None:  # its growth is uncertain
+
+    def months(held_tps: float) -> Band | None:
+        if disks is None:
+            return _months(sizing, held_tps)
         today = sizing.planned_tps / float(np.median(disks.growth_factor)) ** disks.years
-        limits = [(each, Band.exactly(each.held_tps)) for each in rates]
-        found = [
-            FitsUntil(RATE, each.conditions, limit.value, months_until_rate(disks.growth_factor, today, limit))
-            for each, limit in limits
-        ]
-    found.sort(key=lambda each: each.limit)
+        return months_until_rate(disks.growth_factor, today, Band.exactly(held_tps))  # its growth is uncertain
+
+    rates = sorted((each for each in layout.safety if each.conditions != DATA), key=lambda each: each.held_tps)
+    found = [FitsUntil(RATE, each.conditions, each.held_tps, months(each.held_tps)) for each in rates]
     disk = next((each for each in layout.safety if each.conditions == DATA), None)
     if layout.months_of_data is not None and disk is not None:
         found.append(FitsUntil(DISKS, DATA, disk.held_tps, layout.months_of_data))
     return tuple(found)
 
 
-def _months(sizing: Sizing, safety: Safety) -> Band | None:
-    limit = safety.held_tps
+def _months(sizing: Sizing, limit: float) -> Band | None:
     if not sizing.growth_per_year or limit <= 0:
         return None
     return Band.exactly(_MONTHS * math.log(limit / sizing.offered_tps) / math.log1p(sizing.growth_per_year))

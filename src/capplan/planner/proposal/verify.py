@@ -28,12 +28,7 @@ TOLERANCE = 2e-3
 _NEAR_ZERO = 1e-4  # of shares and probabilities
 _ORIGIN = ("version", "seed")  # in every part, but reported once
 _NOT_FIGURES = ("schema", "digest", "provenance", "details")
-_WORDS = {
-    "version": "version of capplan",
-    "seed": "seed",
-    "evidence": "evidence",
-    "calibration": "fitted parameters",
-}
+_WORDS = {"version": "version of capplan", "seed": "seed", "evidence": "evidence", "calibration": "fitted parameters"}
 
 
 @dataclass(frozen=True)

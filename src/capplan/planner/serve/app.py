@@ -305,10 +305,7 @@ def components() -> dict[str, Any]:
     found["Scenario"] = {"anyOf": [_reference(name) for name in scenarios]}
     for kind in (PredictRequest, SimulateRequest, SizeRequest):
         described = schema(kind)
-        for name in ("scenario", "network"):
-            if name in described["properties"]:
-                described["properties"][name] = _reference(name.capitalize())
-        for name in ("shapes", "demand"):
+        for name in ("scenario", "network", "shapes", "demand"):
             if name in described["properties"]:
                 described["properties"][name] = _reference(name.capitalize())
         if "network" in described["properties"]:

@@ -62,10 +62,9 @@ class Disks:
 
     def need_gib(self, scenario: Scenario, cells: int) -> FloatArray | None:
         """Return the disk that the fullest node needs at the planned time, GiB (draws,); None without data."""
-        nodes = scenario.cassandra_nodes()
-        if self.volume is None or nodes is None:
+        nodes, found = scenario.cassandra_nodes(), self.volume
+        if found is None or nodes is None:
             return None
-        found = self.volume
         grown = found.data_gib * found.growth_factor**self.years / found.room
         return np.asarray(fullest(*nodes) * grown / cells)
 
@@ -369,13 +368,9 @@ class Search:
             return numbers
         numbers = high
         for kind in range(len(high)):
-            ends = range(low[kind], high[kind])
-            fewest = bisect_left(ends, True, key=partial(self._serves_with, numbers, kind))
-            numbers = _with(numbers, kind, low[kind] + fewest)
+            fewer = [_with(numbers, kind, number) for number in range(low[kind], high[kind])]
+            numbers = _with(numbers, kind, low[kind] + bisect_left(fewer, True, key=self._serves))
         return numbers
-
-    def _serves_with(self, numbers: Numbers, kind: int, number: int) -> bool:
-        return self._serves(_with(numbers, kind, number))
 
     def _serves(self, numbers: Numbers) -> bool:
         layout = self.strains(numbers)
@@ -604,14 +599,10 @@ def would_help(target: SizingTarget, results: Sequence[FamilyResult]) -> dict[st
 
     Tried are more machines of each kind, one data centre more, and the local level for writes and for reads.
     """
-    nearest = max(
-        (each for each in results if each.miss is not None),
-        key=lambda each: each.miss.held_tps if each.miss is not None else 0.0,
-        default=None,
-    )
-    family, found = (results[0] if nearest is None else nearest).family, dict[str, str]()
-    most = {**family.fixed, **{name: high for name, (_, high) in family.sized.items()}}
-    fields = most if nearest is None or nearest.miss is None else nearest.miss.fields
+    misses = [(each.miss, each.family) for each in results if each.miss is not None]
+    miss, family = max(misses, key=lambda each: each[0].held_tps, default=(None, results[0].family))
+    most, found = {**family.fixed, **{name: high for name, (_, high) in family.sized.items()}}, dict[str, str]()
+    fields = most if miss is None else miss.fields
     try:
         base, own = changed(target.base, **fields), target.in_cells(family.cells)
     except InputError:  # the largest layout is invalid, such as with more replicas than nodes

@@ -24,10 +24,11 @@ from capplan.models.cassandra.pauses import NO_PAUSES
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.results import Band
-from capplan.models.verdict import CONFIDENCE, Answer, answer, check_confidence
+from capplan.models.verdict import CONFIDENCE, answer, check_confidence
 from capplan.planner.demand.demand import Demand
 from capplan.planner.demand.forecast import contradicted, months_until_rate, with_demand
 from capplan.planner.predict.capacity import objectives_at_a_rate
+from capplan.planner.predict.prediction import left_open_at_a_rate
 from capplan.planner.size.machines import Prices, Shapes, combinations, disk_gib, fields_of
 from capplan.planner.size.search import (
     DATA,
@@ -255,7 +256,8 @@ def _cost(result: FamilyResult) -> float:
 
 def families(its: System[Any], question: SizingQuestion) -> list[Family]:
     """Return the families to choose from: one for each combination of values other than numbers of machines."""
-    fixed = {**_values(its.families), **question.families}
+    ranges = {name: range(low, high + 1) for name, (low, high) in its.families.items()}
+    fixed: dict[str, Sequence[Any]] = {**ranges, **question.families}
     sized = {name: question.sized.get(name, ends) for name, ends in its.sized.items()}
     return [
         Family({**dict(zip(fixed, values, strict=True)), **machine}, sized, prices, names, cells, disk_gib)
@@ -315,10 +317,6 @@ def _machines(its: System[Any], question: SizingQuestion) -> list[_Machines]:
     ]
 
 
-def _values(ranges: Mapping[str, tuple[int, int]]) -> dict[str, list[int]]:
-    return {name: list(range(low, high + 1)) for name, (low, high) in ranges.items()}
-
-
 def _check_space(chosen_from: Sequence[Family]) -> None:
     count = sum(family.layouts for family in chosen_from)
     if count > MOST_LAYOUTS:
@@ -363,10 +361,11 @@ def _answer(target: SizingTarget, question: SizingQuestion, results: Sequence[Fa
     growth, years = _growth(target, question)
     given = planned / (1 + growth) ** years
     misses = [each.miss for each in results if each.miss is not None and (each.best is None or each.best is chosen)]
+    least_risk = min((each.binding.risk for each in misses), default=1.0)  # where none can serve, the answer is no
     return Sizing(
         system=target.base.system,
         scenario=_kept(target.base, results),
-        answer="yes" if chosen is not None else _verdict(misses, target.confidence),
+        answer="yes" if chosen is not None else answer(least_risk, target.confidence),
         offered_tps=given,
         planned_tps=planned,
         growth_per_year=growth,
@@ -397,11 +396,6 @@ def _answer(target: SizingTarget, question: SizingQuestion, results: Sequence[Fa
         seed=target.seed,
         version=version("capplan"),
     )
-
-
-def _verdict(misses: Sequence[SizedLayout], confidence: float) -> Answer:
-    """Return the verdict on the nearest layout if none is safe; *no* if none can serve."""
-    return answer(min((each.binding.risk for each in misses), default=1.0), confidence)
 
 
 def _growth(target: SizingTarget, question: SizingQuestion) -> tuple[float, float]:
@@ -437,8 +431,6 @@ def _left_open(target: SizingTarget, chosen: SizedLayout | None) -> tuple[str, .
     """Return what the fitted rows leave undetermined for the chosen layout at its rate."""
     if chosen is None or not system(target.base.system).from_tables:
         return ()
-    from capplan.planner.predict.prediction import left_open_at_a_rate  # slow to import
-
     own = target.in_cells(chosen.cells)
     case = own.case(changed(own.base, **chosen.fields))
     return left_open_at_a_rate(case, case.solution.at(own.offered_per_s))
