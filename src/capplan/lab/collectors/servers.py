@@ -42,9 +42,7 @@ from capplan.lab.collectors.load import (
     quantum_row,
     rounded,
 )
-from capplan.lab.collectors.load import (
-    run as in_event_loop,
-)
+from capplan.lab.collectors.load import run as in_event_loop
 from capplan.lab.processes import PATIENCE_S, Process, cores, start_of
 from capplan.models.errors import InputError, MissingError
 

@@ -135,12 +135,7 @@ def generators_of(rows: Sequence[LoadTestRow]) -> tuple[GeneratorFigures, ...]:
     """Return the means of the repeats of each load and generator."""
     groups: dict[tuple[str, str], list[LoadTestRow]] = {}
     for row in rows:
-        load = (
-            f"{row.clients} client{'s' * (row.clients != 1)}"
-            if row.offered_tps is None
-            else f"{row.offered_tps:,.0f}/s"
-        )
-        groups.setdefault((load, str(row.source)), []).append(row)
+        groups.setdefault((_load_in_words(row.clients, row.offered_tps), str(row.source)), []).append(row)
 
     def mean(own: Sequence[LoadTestRow], column: str) -> float | None:
         values = [value for row in own if (value := getattr(row, column)) is not None]
@@ -150,6 +145,10 @@ def generators_of(rows: Sequence[LoadTestRow]) -> tuple[GeneratorFigures, ...]:
     return tuple(
         GeneratorFigures(source, load, *(mean(own, each) for each in columns)) for (load, source), own in groups.items()
     )
+
+
+def _load_in_words(clients: int | None, rate_per_s: float | None) -> str:
+    return f"{clients} client{'s' * (clients != 1)}" if rate_per_s is None else f"{rate_per_s:,.0f}/s"
 
 
 @dataclass(frozen=True)
@@ -442,7 +441,7 @@ def _figure(
         "row_bytes": its.row_bytes,
         "tls": its.tls,
         "rtt_ms": its.rtt_ms,
-        "load": f"{its.clients} client{'' if its.clients == 1 else 's'}" if its.clients else f"{its.rate_per_s:,.0f}/s",
+        "load": _load_in_words(its.clients, its.rate_per_s),
         "clients": its.clients,
         "offered_per_s": its.rate_per_s,
     }
@@ -509,12 +508,7 @@ def judged(  # what a line of the table has
 # In words, the same on the screen and on the page
 
 USUAL_BYTES = 100
-VERDICTS: Mapping[Verdict, str] = {
-    "within": "yes",
-    "off": "OFF",
-    "inconclusive": "?",
-    "not judged": "-",
-}
+VERDICTS: Mapping[Verdict, str] = {"within": "yes", "off": "OFF", "inconclusive": "?", "not judged": "-"}
 MESSAGES = {"auth": "authorizations", "update": "updates and stops"}
 LEGEND = (
     "Capacity in requests/s, latencies, think and RTT in ms, sessions not found in per cent; ± is the 90 % interval of "

@@ -179,12 +179,7 @@ FULL = Protocol(
     (_TWO_NODES, _ONE_NODE),
     (
         Stage("1", _WORDS_ONE, _ONE, (*closed((MOST,)), *opened((0.2, 0.5, 0.8))), generators=True),
-        Stage(
-            "3",
-            _WORDS_THREE,
-            _THREE,
-            (*closed((MOST,), ("QUORUM",)), *opened((0.2, 0.5, 0.8), ("QUORUM",))),
-        ),
+        Stage("3", _WORDS_THREE, _THREE, (*closed((MOST,), ("QUORUM",)), *opened((0.2, 0.5, 0.8), ("QUORUM",)))),
     ),
     _FIT,
     _JUDGED,

@@ -25,16 +25,7 @@ from capplan.models.errors import InputError
 from capplan.models.results import Band
 from capplan.planner.live.bias import kinds_of
 from capplan.planner.live.clusters import Clusters
-from capplan.planner.live.folder import (
-    CALIBRATION,
-    GENERATORS,
-    LARGE,
-    PREDICTIONS,
-    SMALL,
-    Folder,
-    runs_in,
-    sessions_in,
-)
+from capplan.planner.live.folder import CALIBRATION, GENERATORS, LARGE, PREDICTIONS, SMALL, Folder, runs_in, sessions_in
 from capplan.planner.live.live_validation import Case, LiveValidation, believed, figures_of, generators_of
 from capplan.planner.live.node_pauses import with_pauses
 from capplan.planner.live.protocol import HOSTS, Protocol, Stage

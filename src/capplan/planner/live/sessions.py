@@ -20,15 +20,7 @@ from capplan.evidence.load_test_row import LoadTestRow
 from capplan.lab.collectors.cassandra import Operation, RunningCluster
 from capplan.lab.collectors.collector import Progress
 from capplan.lab.collectors.runs_in_turn import run_name, runs_left
-from capplan.lab.collectors.sessions import (
-    SESSION,
-    Key,
-    Message,
-    SessionLoad,
-    complete,
-    measure_sessions,
-    row_of,
-)
+from capplan.lab.collectors.sessions import SESSION, Key, Message, SessionLoad, complete, measure_sessions, row_of
 from capplan.layout.ensemble import at_draws, spaced
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.solution import varied
