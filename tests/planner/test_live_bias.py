@@ -14,13 +14,13 @@ from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.lab.layout import Layout
 from capplan.models.results import Band
-from capplan.planner.live.bias import kinds_of
 from capplan.planner.live.live_validation import (
     COLUMNS,
     THRESHOLDS,
     LiveFigure,
     Quantity,
     judged,
+    kinds_of,
     repeats_of,
     verdict_of,
 )

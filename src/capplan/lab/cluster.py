@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -46,10 +46,6 @@ _PAUSE_S = 0.2
 _TIMEOUT_S = 20.0
 _LOOPBACK = "127.0.0.1"
 _MAINTENANCE_S = 600.0
-
-
-class EndedError(InputError):
-    """A process of the lab ended; the message has the last lines of its log."""
 
 
 @dataclass(frozen=True)
@@ -400,15 +396,15 @@ def _await(what: str, process: Process, ready: Callable[[], bool], logs: Sequenc
 
     Raises
     ------
-    EndedError
+    InputError
         If it ends before, or takes too long.
     """
     deadline = time.monotonic() + _START_S
     while not ready():
         if not process.alive:
-            raise EndedError(f"{what} ended while it started; the last lines of its log:\n{_last_lines(logs)}")
+            raise InputError(f"{what} ended while it started; the last lines of its log:\n{_last_lines(logs)}")
         if time.monotonic() > deadline:
-            raise EndedError(f"{what} took more than {_START_S:g} s; the last lines of its log:\n{_last_lines(logs)}")
+            raise InputError(f"{what} took more than {_START_S:g} s; the last lines of its log:\n{_last_lines(logs)}")
         time.sleep(_POLL_S)
 
 
@@ -417,13 +413,13 @@ def _check_alive() -> None:
 
     Raises
     ------
-    EndedError
+    InputError
         If one has.
     """
     found = state.needed()
     for node in found.layout.nodes:
         if node.name not in found.alive:
-            raise EndedError(f"node {node.name} has ended; the last lines of its log:\n{_last_lines(_logs(node))}")
+            raise InputError(f"node {node.name} has ended; the last lines of its log:\n{_last_lines(_logs(node))}")
 
 
 def _logs(node: Node) -> list[Path]:
@@ -445,11 +441,9 @@ def _answers(node: Node) -> bool:
     return processes.connects(node.address, NATIVE_PORT)
 
 
-@contextmanager
-def session(layout: Layout, node: Node | None = None) -> Iterator[Any]:
+def session(layout: Layout, node: Node | None = None) -> AbstractContextManager[Any]:
     """Connect the driver to one node of a lab, and to no other."""
-    with driver((node or layout.nodes[0]).address) as found:
-        yield found
+    return driver((node or layout.nodes[0]).address)
 
 
 @contextmanager

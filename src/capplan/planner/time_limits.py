@@ -51,12 +51,10 @@ def check_layout(scenario: Scenario, situations: int = 1) -> None:
     InputError
         Names the estimate, the limit, and the option that accepts it.
     """
-    one = f"a layout of {_dcs(scenario)} data centres"
-    if situations == 1:
-        _check_solving(f"{one} takes", layout_s(scenario), "data centres")
-    else:
-        time_s = situations * layout_s(scenario)
-        _check_solving(f"{one} in {situations} situations takes", time_s, "data centres or situations")
+    what, fewer = f"a layout of {_dcs(scenario)} data centres", "data centres"
+    if situations != 1:
+        what, fewer = f"{what} in {situations} situations", "data centres or situations"
+    _check_solving(f"{what} takes", situations * layout_s(scenario), fewer)
 
 
 def check_layouts(scenarios: Sequence[Scenario]) -> None:

@@ -441,16 +441,6 @@ class Table:
 # -- writes and reads
 
 
-def collect_writes(settings: Settings, progress: Progress) -> Collected:
-    """Measure writes."""
-    return collect_load("write", settings, progress)
-
-
-def collect_reads(settings: Settings, progress: Progress) -> Collected:
-    """Measure reads."""
-    return collect_load("read", settings, progress)
-
-
 def collect_load(operation: Operation, settings: Settings, progress: Progress, name: str = "") -> Collected:
     """Measure an operation: warm-up, closed runs, open runs.
 
@@ -463,6 +453,10 @@ def collect_load(operation: Operation, settings: Settings, progress: Progress, n
     lab = running_lab()
     progress("preparing", 0, 1)
     return load.run(_collect(About(name or f"cassandra-{operation}", operation, lab, settings), progress))
+
+
+collect_writes = partial(collect_load, "write")
+collect_reads = partial(collect_load, "read")
 
 
 def check_level(level: str, operation: str) -> None:

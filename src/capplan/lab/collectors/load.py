@@ -606,6 +606,11 @@ def rounded(rate_per_s: float) -> float:
     return float(f"{rate_per_s:.3g}")
 
 
+def load_in_words(clients: int | None, rate_per_s: float | None) -> str:
+    """Return the load of a run in a few words: `4 clients`, `1,000/s`."""
+    return f"{clients} client{'s' * (clients != 1)}" if rate_per_s is None else f"{rate_per_s:,.0f}/s"
+
+
 def load_cells(clients: int | None, offered_per_s: float | None) -> dict[str, Any]:
     """Return the load columns of a load-test row; without clients, the load is open."""
     return {

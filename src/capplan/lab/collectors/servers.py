@@ -37,6 +37,7 @@ from capplan.lab.collectors.load import (
     doubts,
     figure,
     idle_cores,
+    load_in_words,
     mean_row,
     per_request,
     quantum_row,
@@ -370,16 +371,12 @@ class _Kind:
     def _part(self, run: Run | None, quantity: str) -> MicrobenchRow:
         operation, samples = self.kind, None
         if run is not None:
-            how = _clients(run.clients or 0) if run.offered_per_s is None else f"{run.offered_per_s:,.0f}/s"
-            operation, samples = f"{self.kind}, {how}", run.sample.completed
+            operation = f"{self.kind}, {load_in_words(run.clients, run.offered_per_s)}"
+            samples = run.sample.completed
         its = self.subject
         row = figure(its.name, its.system, operation, version=its.version, conditions=its.conditions)
         run_id = its.name if run is None else self.run_id(run)
         return replace(row, run_id=run_id, quantity=quantity, samples=samples)
-
-
-def _clients(count: int) -> str:
-    return f"{count} client" if count == 1 else f"{count} clients"
 
 
 def _throughputs(sample: Sample) -> list[float]:

@@ -43,11 +43,6 @@ class Between(NamedTuple):
     low: float
     high: float
 
-    @property
-    def middle(self) -> float:
-        """The median."""
-        return self.low if self.low == self.high else float(np.sqrt(self.low * self.high))
-
     def draws(self, seed: int, number: int, at_most: float = np.inf) -> FloatArray:
         """Return stratified draws, at most `at_most`; inputs with other numbers are independent.
 

@@ -218,14 +218,10 @@ class Hosts:
             node_cores=float(self.node_cores),
             certificate=None if self.certificate is None else Path(self.certificate),
             user=self.user,
-            password=_password(self.password_file),
+            password=None if self.password_file is None else read_file(Path(self.password_file)).strip(),
             internode_tls=self.internode_tls,
             port=self.port,
         )
-
-
-def _password(path: str | None) -> str | None:
-    return None if path is None else read_file(Path(path)).strip()
 
 
 def read_hosts(path: Path) -> Hosts:

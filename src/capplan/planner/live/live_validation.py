@@ -10,10 +10,11 @@ from typing import Any, Literal
 import numpy as np
 from scipy.stats import t as student
 
-from capplan.calibration.tables.bias import CONFIDENCE, KindOfFigure
+from capplan.calibration.tables.bias import CONFIDENCE, KindOfFigure, Outcome, scored
 from capplan.calibration.tables.scores import relative_error
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.lab.collectors.cassandra import Load
+from capplan.lab.collectors.load import load_in_words
 from capplan.models.results import Band
 from capplan.models.verb_answer import VerbAnswer
 from capplan.planner.live.protocol import MOST, Stage
@@ -135,7 +136,7 @@ def generators_of(rows: Sequence[LoadTestRow]) -> tuple[GeneratorFigures, ...]:
     """Return the means of the repeats of each load and generator."""
     groups: dict[tuple[str, str], list[LoadTestRow]] = {}
     for row in rows:
-        groups.setdefault((_load_in_words(row.clients, row.offered_tps), str(row.source)), []).append(row)
+        groups.setdefault((load_in_words(row.clients, row.offered_tps), str(row.source)), []).append(row)
 
     def mean(own: Sequence[LoadTestRow], column: str) -> float | None:
         values = [value for row in own if (value := getattr(row, column)) is not None]
@@ -145,10 +146,6 @@ def generators_of(rows: Sequence[LoadTestRow]) -> tuple[GeneratorFigures, ...]:
     return tuple(
         GeneratorFigures(source, load, *(mean(own, each) for each in columns)) for (load, source), own in groups.items()
     )
-
-
-def _load_in_words(clients: int | None, rate_per_s: float | None) -> str:
-    return f"{clients} client{'s' * (clients != 1)}" if rate_per_s is None else f"{rate_per_s:,.0f}/s"
 
 
 @dataclass(frozen=True)
@@ -441,7 +438,7 @@ def _figure(
         "row_bytes": its.row_bytes,
         "tls": its.tls,
         "rtt_ms": its.rtt_ms,
-        "load": _load_in_words(its.clients, its.rate_per_s),
+        "load": load_in_words(its.clients, its.rate_per_s),
         "clients": its.clients,
         "offered_per_s": its.rate_per_s,
     }
@@ -503,6 +500,44 @@ def judged(  # what a line of the table has
         verdict=verdict,
         reason=reason,
     )
+
+
+# Bias and calibration, by kind of figure
+
+TOLERATED: Mapping[Quantity, float] = {"capacity": 1.15, "p50": 1.18, "p99": 1.33, "added p50": 1.15, "not found": 1.33}
+"""Factors within which the ratio of a kind is called unbiased."""
+_MESSAGES = ("read", "write")
+
+
+def kinds_of(figures: Sequence[LiveFigure], unmodelled: Sequence[str] = ()) -> tuple[KindOfFigure, ...]:
+    """Return the score of each kind of figure.
+
+    Parameters
+    ----------
+    figures : sequence of LiveFigure
+        All figures; those that were not judged, or that are no positive number, do not count.
+    unmodelled : sequence of str
+        Clusters with something that the model is known not to have.
+    """
+    quantities = list(TOLERATED)
+    found: dict[tuple[Quantity, str], list[Outcome]] = {}
+    for each in sorted(figures, key=lambda figure: (quantities.index(figure.quantity), _kind(figure))):
+        if each.verdict == "not judged" or each.stage in unmodelled or each.measured is None:
+            continue
+        if min(each.predicted, each.measured) > 0:
+            outcome = Outcome(each.stage, each.predicted, each.low, each.high, each.measured)
+            found.setdefault((each.quantity, _kind(each)), []).append(outcome)
+    return tuple(scored(kind, own, TOLERATED[quantity]) for (quantity, kind), own in found.items())
+
+
+def _kind(figure: LiveFigure) -> str:
+    if figure.quantity == "added p50":
+        return "added p50" if figure.rtt_ms else "added p50, no round trip"
+    if figure.quantity in {"capacity", "not found"}:
+        return figure.quantity
+    if figure.operation not in _MESSAGES:
+        return f"{figure.quantity}, sessions"
+    return f"{figure.quantity}, {'open requests' if figure.clients is None else 'closed clients'}"
 
 
 # In words, the same on the screen and on the page

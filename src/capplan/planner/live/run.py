@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict, replace
@@ -23,10 +24,9 @@ from capplan.layout.fitted_file import Fitted, read_fitted, write
 from capplan.models.code_digest import code_digest
 from capplan.models.errors import InputError
 from capplan.models.results import Band
-from capplan.planner.live.bias import kinds_of
 from capplan.planner.live.clusters import Clusters
 from capplan.planner.live.folder import CALIBRATION, GENERATORS, LARGE, PREDICTIONS, SMALL, Folder, runs_in, sessions_in
-from capplan.planner.live.live_validation import Case, LiveValidation, believed, figures_of, generators_of
+from capplan.planner.live.live_validation import Case, LiveValidation, believed, figures_of, generators_of, kinds_of
 from capplan.planner.live.node_pauses import with_pauses
 from capplan.planner.live.protocol import HOSTS, Protocol, Stage
 from capplan.planner.live.sessions import measure_stage, predicted_sessions, session_figures
@@ -181,11 +181,10 @@ def _of_stage(
     cluster = clusters.expected(stage)
 
     def row(load: Load, name: str) -> LoadTestRow:
+        seen = cluster
         if stage.seen_as is not None:
             nodes, rf = stage.seen_as
             seen = replace(cluster, cass_nodes=(nodes,) * len(cluster.rf), rf=(rf,) * len(cluster.rf))
-        else:
-            seen = cluster
         its = load if stage.level_seen_as is None else replace(load, level=stage.level_seen_as)
         return _with_round_trip(LoadTestRow(run_id=name, **seen.row(its)), measured)
 
@@ -275,8 +274,5 @@ def compared(protocol: Protocol, folder: Folder, predictions: Mapping[str, Any])
 
 def _audit(rows: Sequence[LoadTestRow]) -> tuple[str, ...]:
     """Return the audit rules that runs break, with the number of runs."""
-    found = audit_load_tests(LOAD_TESTS.frame(rows))
-    counts: dict[str, int] = {}
-    for each in found.findings:
-        counts[each.rule] = counts.get(each.rule, 0) + 1
+    counts = Counter(each.rule for each in audit_load_tests(LOAD_TESTS.frame(rows)).findings)
     return tuple(f"{rule}: {count}" for rule, count in sorted(counts.items()))

@@ -541,8 +541,6 @@ class Processes:
         RefusedRequestError
             When the time is over, or the process or the server ends before its request.
         """
-        from capplan.planner.serve.requests import answer
-
         future = self._pool.schedule(answer, args=(verb, body, self._files), timeout=self._limits.time_s)
         try:
             return await asyncio.wrap_future(future)
@@ -594,9 +592,8 @@ class Queue:
 
 
 def _begin(memory_gib: int) -> None:
-    """Prepare a worker process: limit its memory, and import what answers need."""
+    """Prepare a worker process: limit its memory; what answers need is imported with this module."""
     with suppress(ImportError, ValueError, OSError):  # Windows and macOS have no such limit
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (memory_gib * GIB, memory_gib * GIB))
-    import capplan.planner.serve.requests  # noqa: F401  # so that the first request does not wait for it

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
+from capplan.calibration.tables.fit_table import TableSystem
 from capplan.calibration.tables.priors import closed
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.system import Case, System
@@ -51,9 +52,6 @@ from capplan.simulator.sample import (
     warmup_of,
 )
 from capplan.systems.registry import resolve
-
-if TYPE_CHECKING:
-    from capplan.calibration.tables.fit_table import TableSystem
 
 MOST_REPLICATIONS = 200
 """Replications to reach a precision, where no other limit is given."""
