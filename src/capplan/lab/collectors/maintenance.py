@@ -108,9 +108,8 @@ class _Lab:
         name = f"{self.name}-{which}-open-{rate_per_s:.0f}-{repeat}"
         its = Load(self.operation, asked.level, asked.row_bytes, None, rate_per_s, rtt_ms=1000 * self.state.rtt_s)
         cells = {**self.cluster.row(its), "gc": self.cluster.pauses(sample)}
-        self.rows.append(
-            Run(name, None, rate_per_s, repeat, self.target.answered(sample)).row(cells, [which, *self.warm])
-        )
+        run = Run(name, None, rate_per_s, repeat, self.target.answered(sample))
+        self.rows.append(run.row(cells, [which, *self.warm]))
         return sample
 
 
@@ -249,9 +248,8 @@ async def _compared(
     what = f"{amount:.0f} MiB of rows of {_ROW_BYTES:,} B, not compressed"
     part = figure(lab.name, "cassandra", lab.name, component="nodes", **_cells(lab, what))
     cpu = mean_row(part, [each[0] / amount for each in alone], quantity="cpu_time", note="per MiB, without load")
-    took = mean_row(
-        part, [each[1] for each in alone], quantity="latency", note="of the whole work and of nodetool, without load"
-    )
+    note = "of the whole work and of nodetool, without load"
+    took = mean_row(part, [each[1] for each in alone], quantity="latency", note=note)
     remarks = [f"{lab.name} ended before the run did: {', '.join(map(str, short))}"] if short else []
     return Collected(tuple(lab.rows), (cpu, took), remarks=tuple(remarks))
 
@@ -299,9 +297,8 @@ async def _hints(settings: Settings, progress: Progress) -> Collected:
     speed = [each.writes / each.took_s for each in replays]
     row = mean_row(part, speed, quantity="throughput", unit="1/s", note="hints replayed per second, under load")
     if any(each.ended_early for each in replays):
-        return Collected(
-            tuple(lab.rows), remarks=("hints were replayed before the last run ended: ask for shorter runs",)
-        )
+        remark = "hints were replayed before the last run ended: ask for shorter runs"
+        return Collected(tuple(lab.rows), remarks=(remark,))
     return Collected(tuple(lab.rows), (row,))
 
 
