@@ -143,9 +143,8 @@ class SimulatedNetwork:
         started = max(pilot.report().started, 1)
         self.own_tps = started / pilot.window_s
         visits = max(sum(each.visits for each in pilot.stations.values()) / started, 1.0)
-        self.shortest_s = _RESPONSES * max(
-            (each.latency().mean_s for each in pilot.reports.values() if each.completed), default=0.0
-        )
+        means_s = (each.latency().mean_s for each in pilot.reports.values() if each.completed)
+        self.shortest_s = _RESPONSES * max(means_s, default=0.0)
         self.requests = requests_at_a_rate(budget_s / (_OFFERED + _OTHERS), visits, engine)
         """How many are simulated at a rate that is not the network's own."""
         shares = _OFFERED + _OTHERS if isinstance(network.traffic, Closed) else _OFFERED

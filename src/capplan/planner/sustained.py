@@ -204,12 +204,7 @@ class Strained:
         """Objectives about figures at one rate."""
         return objectives_at_a_rate(self.case)
 
-    def risk(
-        self,
-        relations: Relations = NONE,
-        errors: Uncertainty | None = None,
-        asked: Sequence[Objective] | None = None,
-    ) -> float:
+    def risk(self, relations: Relations = NONE, errors: Uncertainty | None = None) -> float:
         """Return the probability that a repeat of the load test does not sustain the offered rate.
 
         Figures are solved at the offered rate only. Model errors are those of the layout, and objectives those of the
@@ -217,8 +212,8 @@ class Strained:
         """
         if self.why:
             return 1.0
-        own = self.objectives if asked is None else asked
-        return max(self._missed(relations, each, errors) for each in ((), own))  # their errors are paired separately
+        both = ((), self.objectives)  # their errors are paired separately
+        return max(self._missed(relations, each, errors) for each in both)
 
     def risks(self, relations: Relations = NONE) -> dict[str, float]:
         """Return the probability of overload, and of missing each objective in a repeat, by objective."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -145,7 +144,7 @@ def outages(whole: Whole, losses: Sequence[Loss] = ()) -> tuple[Outage, ...]:
 
 def _outage(whole: Whole, left: Remainder) -> Outage:
     if left.solved is None:
-        return _described(left, Band.exactly(0.0), 1.0, whole.confidence)
+        return _described(left, Band.exactly(0.0), 1.0, whole.confidence, latency_ms={}, utilisation={})
     solution = left.solved(at_draws(whole.every_value, whole.few.chosen), whole.few.place)
     draws, uncertainty = _capacity_draws(whole, left, solution), whole.case.uncertainty
     probability = uncertainty.chance_of_less(draws, whole.offered_per_s)
@@ -163,7 +162,7 @@ def _outage(whole: Whole, left: Remainder) -> Outage:
         probability = max(float(np.mean(limited.repeated < whole.offered_per_s)), probability)
     better = bool(left.lowered) or _is_better(whole, capacity, latency)
     eased = _eased(whole, left, solution) if better else ()
-    return replace(_described(left, capacity, probability, whole.confidence, latency, busy), eased=eased)
+    return _described(left, capacity, probability, whole.confidence, latency_ms=latency, utilisation=busy, eased=eased)
 
 
 def _is_better(whole: Whole, capacity: Band, latency_ms: Mapping[str, Latency]) -> bool:
@@ -209,14 +208,7 @@ def _limited(whole: Whole, left: Remainder, solution: Solution, uncertainty: Unc
     return SustainedRate(*(of_all * ratio for of_all, ratio in zip(whole.limited, ratios, strict=True)))
 
 
-def _described(
-    left: Remainder,
-    capacity: Band,
-    risk: float,
-    confidence: float,
-    latency_ms: Mapping[str, Latency] = MappingProxyType({}),
-    utilisation: Mapping[str, Band] = MappingProxyType({}),
-) -> Outage:
+def _described(left: Remainder, capacity: Band, risk: float, confidence: float, **figures: Any) -> Outage:
     return Outage(
         name=left.name,
         lost=left.lost,
@@ -228,8 +220,7 @@ def _described(
         capacity_tps=capacity,
         risk=risk,
         answer=answer(risk, confidence),
-        latency_ms=dict(latency_ms),  # a worker sends results back, and cannot send the default
-        utilisation=dict(utilisation),
+        **figures,
     )
 
 

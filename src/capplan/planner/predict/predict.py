@@ -193,9 +193,8 @@ def predict(  # noqa: PLR0913  # all but the scenario are named, and have a defa
     return predict_case(resolve(scenario, fitted, seed), question)
 
 
-def predict_case(case: Case[Any], question: Question | None = None) -> Prediction:
+def predict_case(case: Case[Any], question: Question) -> Prediction:
     """Predict a resolved case; see `predict`."""
-    question = question or Question()
     budget_s = case.system.budget_s if question.budget_s is None else question.budget_s
     question = replace(question, budget_s=budget_s, lose=tuple(dict.fromkeys(question.lose)))
     check_budget(question.budget_s or 0.0)

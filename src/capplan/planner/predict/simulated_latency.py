@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from capplan.layout.ensemble import evenly_along
+from capplan.layout.ensemble import at_draws, evenly_along
 from capplan.layout.solution import LEVELS, Figures
 from capplan.layout.system import DEFAULT_BUDGET_S, Case
 from capplan.layout.uncertainty import HIGH, LOW, Uncertainty
@@ -368,11 +368,10 @@ def simulated_latency(
     size = _effort(figures, settings, settles_s)
     size = replace(size, requests=enough_requests(size.requests, case, figures))
     if is_too_slow(figures, size.requests, settles_s):
-        sustained = float(np.median(figures.peak_rate / figures.analysis.drift_per_s)) < 1
-        beyond = _ALL_WAIT if figures.bounded else _ENDLESS
-        return SimulatedLatency(
-            solved_latency(figures, uncertainty), _TOO_SLOW.format(settles_s) if sustained else beyond
-        )
+        why = _ALL_WAIT if figures.bounded else _ENDLESS
+        if float(np.median(figures.peak_rate / figures.analysis.drift_per_s)) < 1:
+            why = _TOO_SLOW.format(settles_s)
+        return SimulatedLatency(solved_latency(figures, uncertainty), why)
     if figures.closed is None:
         rate = float(np.median(figures.peak_rate))
         size = replace(size, requests=max(size.requests, int(settles_s * rate)))
@@ -552,14 +551,10 @@ class ChosenDraws:
     def __init__(self, case: Case[Any], chosen: IntArray, composed: Composed | None = None) -> None:
         self.chosen, self.reported, values = chosen, case.system.reported, case.values
         self.settling = partial(case.system.settling_s, case.scenario, values)
-        mine = {name: value[chosen] if isinstance(value, np.ndarray) else value for name, value in values.items()}
         self.phases = _phases(cast("Open", case.solution.network.traffic).arrivals, chosen)
-        count = len(self.phases)
-        every = {
-            name: np.tile(value, count) if isinstance(value, np.ndarray) else value for name, value in mine.items()
-        }
-        whole = partial(case.system.network, case.scenario, rate_per_s=np.ones(count * len(chosen)))
-        self._network = (composed or whole)(every)
+        every = np.tile(chosen, len(self.phases))
+        whole = partial(case.system.network, case.scenario, rate_per_s=np.ones(len(every)))
+        self._network = (composed or whole)(at_draws(values, every))
 
     def at(self, rates: FloatArray) -> Network:
         """Return the network at a rate for each draw, one phase after another."""

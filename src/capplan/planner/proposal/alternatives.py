@@ -16,7 +16,6 @@ from capplan.layout.system import System
 from capplan.layout.uncertainty import Uncertainty
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
-from capplan.models.objective import Objective
 from capplan.models.verdict import NORMAL
 from capplan.planner.predict.capacity import Relations
 from capplan.planner.proposal.proposal import Option
@@ -71,8 +70,7 @@ def survival(
     result : FamilyResult
         What was found of the family of the chosen layout.
     """
-    its: System[Any] = system(base.system)
-    return _Options(base, question, fitted, sizing, result, tuple(its.losses)).survival()
+    return _Options(base, question, fitted, sizing, result, tuple(system(base.system).losses)).survival()
 
 
 def confidence_options(
@@ -221,15 +219,10 @@ class _Known(Strained):
 
     relations: Relations = field(default_factory=dict)
 
-    def risk(
-        self,
-        relations: Relations = NONE,
-        errors: Uncertainty | None = None,
-        asked: Sequence[Objective] | None = None,
-    ) -> float:
+    def risk(self, relations: Relations = NONE, errors: Uncertainty | None = None) -> float:
         """Return the risk; all searches of a proposal use the same relations."""
         del relations
-        return self._risk if errors is None and asked is None else super().risk(self.relations, errors, asked)
+        return self._risk if errors is None else super().risk(self.relations, errors)
 
     @cached_property
     def _risk(self) -> float:

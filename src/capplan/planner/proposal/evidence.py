@@ -6,6 +6,7 @@ import math
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -176,11 +177,8 @@ def fold_of(system: TableSystem[Any], rows: Sequence[LoadTestRow]) -> Fold | Non
     if len(places) == 1:
         return _highest_loads(read)
     fastest = max(places, key=lambda layout: max(_speed(read[place]) for place in places[layout]))
-    return Fold(f"the layout with the highest throughput ({_in_words(system, fastest)})", tuple(places[fastest]))
-
-
-def _in_words(system: TableSystem[Any], layout: Any) -> str:
-    return system.layout(layout, defaults(system.parameters))
+    words = system.layout(fastest, defaults(system.parameters))
+    return Fold(f"the layout with the highest throughput ({words})", tuple(places[fastest]))
 
 
 def _highest_loads(rows: Sequence[TableRow]) -> Fold | None:
@@ -311,10 +309,8 @@ def next_load_test(case: Case[Any]) -> NextLoadTest | None:
 def _ranked(case: Case[Any], candidates: Sequence[Mapping[str, Any]]) -> NextTest | None:
     """Rank the candidates by the figure of the first objective; by the capacity if that figure is unbounded."""
     for figure in (None, CAPACITY):
-        try:
+        with suppress(InputError):  # the latency is unbounded in some draw
             return next_test(case, candidates, figure=figure)
-        except InputError:  # the latency is unbounded in some draw
-            continue
     return None
 
 
@@ -325,12 +321,8 @@ def _advice(found: NextTest, best: CandidateTest, words: str) -> NextLoadTest:
         new_layout=best.new_layout,
         figure=found.figure.name,
         unit=found.figure.unit,
-        value=rounded(found.figure.value),
-        low=rounded(found.figure.low),
-        high=rounded(found.figure.high),
-        low_after=rounded(best.low_after),
-        high_after=rounded(best.high_after),
-        narrowing=rounded(best.narrowing),
+        **{name: rounded(getattr(found.figure, name)) for name in ("value", "low", "high")},
+        **{name: rounded(getattr(best, name)) for name in ("low_after", "high_after", "narrowing")},
         chance_of_change=None if best.chance_of_change is None else rounded(best.chance_of_change),
     )
 

@@ -215,21 +215,16 @@ def asked(question: ProposalQuestion) -> Asked:
     """Return the question in the form that the proposal stores."""
     its = question.sizing
     given = {name: value for name, value in vars(question.base).items() if value is not None and value != ()}
+    same = ("survive", "confidence", "growth_per_year", "years", "cells", "engine", "seed")
     return Asked(
+        **{name: getattr(its, name) for name in same},
         scenario=given,
-        survive=its.survive,
-        confidence=its.confidence,
-        growth_per_year=its.growth_per_year,
-        years=its.years,
         sized=dict(its.sized),
         families={name: tuple(values) for name, values in its.families.items()},
         currency=its.prices.currency if its.shapes is None else its.shapes.currency,
         prices=its.prices.each,
         shapes=None if its.shapes is None else plain(its.shapes),
-        cells=its.cells,
         demand=None if its.demand is None else plain(its.demand),
-        engine=its.engine,
-        seed=its.seed,
         command=question.command,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
@@ -41,10 +42,8 @@ class Prices:
         """Return the cost of a layout's machines."""
         from capplan.systems.registry import system  # reads the systems
 
-        counts = system(scenario.system).machine_counts(scenario)
-        return float(
-            sum(count * (1.0 if self.each is None else self.each.get(kind, 0.0)) for kind, count in counts.items())
-        )
+        counts, each = system(scenario.system).machine_counts(scenario), self.each
+        return float(sum(count * (1.0 if each is None else each.get(kind, 0.0)) for kind, count in counts.items()))
 
 
 def read_prices(path: Path, system: System[Any]) -> Prices:
@@ -237,10 +236,7 @@ def checked_shapes(found: Shapes, system: System[Any], path: str) -> Shapes:
 
 def combinations(shapes: Shapes) -> list[dict[str, str]]:
     """Return every choice of one shape for each kind of machine, by name."""
-    found: list[dict[str, str]] = [{}]
-    for kind, listed in shapes.shapes.items():
-        found = [{**each, kind: name} for each in found for name in listed]
-    return found
+    return [dict(zip(shapes.shapes, names, strict=True)) for names in itertools.product(*shapes.shapes.values())]
 
 
 def fields_of(shapes: Shapes, chosen: Mapping[str, str], system: System[Any]) -> dict[str, int | float]:

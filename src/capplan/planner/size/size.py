@@ -144,16 +144,11 @@ def size_families(
     _check_space(chosen_from)
     guessed = _guesses_pauses(target)
     targets = [target, *([replace(target, base=changed(target.base, gc=NO_PAUSES))] if guessed else [])]
-    done = count(1)
-    results = run_all(
-        workers,
-        [
-            partial(best_of, each, family, question.engine if each is target else "analytic")
-            for each in targets
-            for family in chosen_from
-        ],
-        lambda _: progress(next(done), len(targets) * len(chosen_from)),
-    )
+    pairs, done = itertools.product(targets, chosen_from), count(1)
+    tasks = [
+        partial(best_of, each, family, question.engine if each is target else "analytic") for each, family in pairs
+    ]
+    results = run_all(workers, tasks, lambda _: progress(next(done), len(tasks)))
     results, calm = results[: len(chosen_from)], results[len(chosen_from) :]
     found = _answer(target, question, results)
     if guessed:
