@@ -25,6 +25,7 @@ _BOUND = 0.7  # utilisation from which a tier has shown its service demand
 _MOVED = 0.1  # by chance in a run, from which a percentile is not identifiable: standard deviation of its logarithm
 _LEVELS = 3  # of a count, from which rows show how figures change beyond them: two fit any law
 _CLIENTS = "clients"
+_MORE = 1.5  # times the most clients of the rows, up to which these say how figures change with clients
 _LIKELY = 0.2  # probability that a tier limits a row, from which it matters
 
 
@@ -106,7 +107,8 @@ class Judge:
             levels = sorted({each[what] for each in known if what in each})
             if not levels or len(levels) >= _LEVELS:
                 continue
-            if own > levels[-1] or (own < levels[0] and what != _CLIENTS):  # fewer clients wait less
+            few_clients = what == _CLIENTS and own <= _MORE * levels[-1]
+            if not few_clients and not levels[0] <= own <= levels[-1]:
                 had = " or ".join(f"{each:g}" for each in levels)
                 return f"all had {had} {what}; a row with {own:g} would decide how figures change with them"
         return ""
@@ -155,7 +157,7 @@ class Judge:
         most = max((each.load.clients for each in self.trained if each.load.kind == "closed"), default=0)
         busy = float(np.median(np.max(np.stack(np.broadcast_arrays(*solved.busy.values())), axis=0)))
         falls = self.system.may_fall({**_defaults(self.system), **self.fitted.middle()})
-        if falls or row.load.clients <= 1.5 * most or busy < 0.9:
+        if falls or row.load.clients <= _MORE * most or busy < 0.9:
             return ""
         return (
             f"throughput may fall beyond {most} clients, and no row shows whether; a row with {row.load.clients} "
