@@ -176,7 +176,7 @@ def test_medians_on_either_side_of_the_gap_are_fitted_alike() -> None:
         wanted = predict_table(SYSTEM, fit, [layout(**HALF, run_id="wanted")])
         found.append({each.quantity: each.predicted.value for each in wanted if each.quantity in compared})
     one, other = found
-    assert one == pytest.approx(other, rel=0.1)
+    assert one == pytest.approx(other, rel=0.08)
 
 
 def rows(clients: tuple[int, ...], **cells: Any) -> list[LoadTestRow]:

@@ -121,8 +121,10 @@ def test_a_fit_of_two_data_centres_predicts_and_says_what_its_rows_do_not() -> N
 def test_the_published_table_fits_and_its_answers_take_two_round_trips() -> None:
     """With all clients in one data centre: the rows decide what answers take, and the fit meets their throughput.
 
-    That of EACH_QUORUM writes is 16 % too high: answers to them vary less than answers to reads do.
+    Those of EACH_QUORUM writes and of QUORUM reads with 128 clients are 16 and 12 % too high. QUORUM and EACH_QUORUM
+    reads took equally long; here the slower of two answers takes longer than one, as each varies for itself.
     """
+    within = {"write-each_quorum-256": 0.17, "quorum_reads-128": 0.13}
     frame = LOAD_TESTS.read(TABLE).assign(client_share=CLIENTS)
     rows = [each for each in LOAD_TESTS.rows(frame) if each.clients is not None and each.clients <= 256]
     fitted = fit_table(SYSTEM, rows)
@@ -130,7 +132,7 @@ def test_the_published_table_fits_and_its_answers_take_two_round_trips() -> None
     assert 0.8 < low < high < 1.4
     for each in predict_table(SYSTEM, fitted, rows):
         if each.quantity == THROUGHPUT and each.measured is not None:
-            assert each.predicted.value == pytest.approx(each.measured, rel=0.2)
+            assert each.predicted.value == pytest.approx(each.measured, rel=within.get(each.run_id, 0.1))
 
 
 @pytest.mark.slow
