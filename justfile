@@ -109,6 +109,10 @@ build: wheel
 bench *arguments:
     uv run python benchmarks {{arguments}}
 
+# Build the site of the documents, with search, to dist/site/; a warning is an error
+site:
+    uv run --group docs python docs/generate/site.py
+
 # Export the notebooks with their outputs for Jupyter, to dist/notebooks/
 notebooks:
     mkdir -p dist/notebooks

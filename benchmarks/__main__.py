@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import nodes
 import precision
 import sizing
 import sweeps
+import verbs
 from contenders import QUICK_PARTS, SECTIONS, lengths
 from machine import description
 from measure import once, section
@@ -20,7 +22,7 @@ from report import as_page, as_text
 
 SCHEMA = "capplan.bench/1"
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "speed.md"
-PARTS = (*SECTIONS, "precision", "lengths", "experiments", "sweeps", "nodes", "sizing")
+PARTS = (*SECTIONS, "precision", "lengths", "experiments", "sweeps", "nodes", "sizing", "verbs")
 
 
 def main() -> int:
@@ -32,18 +34,16 @@ def main() -> int:
     kept = json.loads(options.keep.read_text("utf-8")) if options.keep else {"sections": {}}
     found: dict[str, Any] = {**kept, "schema": SCHEMA, "machine": description(), "mode": mode, "rounds": rounds}
     found["sections"] |= {name: section(name, mode, rounds) for name in SECTIONS if name in parts}
-    if "precision" in parts:
-        found["precision"] = {name: precision.contest(name, mode, rounds) for name in precision.TITLES}
-    if "lengths" in parts:
-        found["lengths"] = [_length(each) for each in lengths(mode)]
-    if "experiments" in parts:
-        found["experiments"] = experiments.measured(mode)
-    if "sweeps" in parts:
-        found["sweeps"] = sweeps.measured(mode, rounds)
-    if "nodes" in parts:
-        found["nodes"] = nodes.measured(mode, rounds)
-    if "sizing" in parts:
-        found["sizing"] = sizing.measured(mode, rounds)
+    measured: dict[str, Callable[[], Any]] = {
+        "precision": lambda: {name: precision.contest(name, mode, rounds) for name in precision.TITLES},
+        "lengths": lambda: [_length(each) for each in lengths(mode)],
+        "experiments": lambda: experiments.measured(mode),
+        "sweeps": lambda: sweeps.measured(mode, rounds),
+        "nodes": lambda: nodes.measured(mode, rounds),
+        "sizing": lambda: sizing.measured(mode, rounds),
+        "verbs": lambda: verbs.measured(mode, rounds),
+    }
+    found |= {name: measure() for name, measure in measured.items() if name in parts}
     print(as_text(found))
     if options.json:
         options.json.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
@@ -52,6 +52,7 @@ def main() -> int:
         print(f"not counted: {text}", file=sys.stderr)
     if _whole(found) and not faults:  # what somebody reads is whole, or stays as it was
         PAGE.write_text(as_page(found), "utf-8")
+        verbs.keep(found["verbs"])
     return 1 if faults else 0
 
 
@@ -86,6 +87,7 @@ def _faults(found: dict[str, Any]) -> list[str]:
         found.get("sweeps", []),
         found.get("nodes", []),
         found.get("sizing", []),
+        found.get("verbs", {}).get("rows", []),
     ]
     rows = [row for rows in contests for row in rows]
     texts = [f"{row['label']}: {text}" for row in rows for text in row.get("wrong", ())]

@@ -10,6 +10,7 @@ import nodes
 import precision
 import sizing
 import sweeps
+import verbs
 from contenders import YARDSTICK
 
 Row = dict[str, Any]
@@ -48,6 +49,7 @@ Python {python}, numpy {numpy}, SimPy {simpy}.
 
 def tables(found: dict[str, Any]) -> Iterator[tuple[str, str, Table]]:
     """Yield title, note and cells (the first row is the head) of each table."""
+    yield from verbs.tables(found.get("verbs"))
     for name, rows in found["sections"].items():
         yield TITLES[name], NOTES[name], _contest(rows)
     yield from precision.tables(found.get("precision", {}))

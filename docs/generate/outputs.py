@@ -39,6 +39,7 @@ PAGES = (
             "describe-demand.md",
             "fit-your-own-cluster.md",
             "backtest.md",
+            "simulate-and-sweep.md",
             "choose-the-next-test.md",
         )
     ),

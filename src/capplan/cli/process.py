@@ -32,7 +32,7 @@ def _guarded() -> int:
         return 2
     _take_signals()
     try:
-        return _run()
+        return run_command()
     except BaseException:
         if not _ended_by:
             raise
@@ -40,13 +40,15 @@ def _guarded() -> int:
         return 128 + _ended_by[0]
 
 
-def _run() -> int:
+def run_command() -> int:
+    """Run the command line in this process, however it is interrupted; return the exit code."""
     import gc
 
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small matrices: more threads cost more than they save
     gc.set_threshold(
         100_000, 50, 100
     )  # a command's objects live to its end: collecting garbage took a tenth of the time
+    _import_when_used("numpy.f2py", "numpy.testing", *["scipy.special"] * ("--help" in sys.argv))
     from capplan.cli.main import main
     from capplan.cli.shell.messages import ERRORS, sign_of_life
 
@@ -56,6 +58,22 @@ def _run() -> int:
     arguments = sys.argv[1:]
     with sign_of_life(arguments[0] if arguments else "capplan"):
         return main(arguments)
+
+
+def _import_when_used(*names: str) -> None:
+    """Leave out what scipy imports for others, and what `--help` does not need: a quarter of the time of imports."""
+    from importlib import import_module
+    from importlib.util import LazyLoader, find_spec, module_from_spec
+
+    for name in names:
+        package, _, short_name = name.rpartition(".")
+        parent, spec = import_module(package), find_spec(name)
+        if spec is None or spec.loader is None:  # a later version may have none
+            continue
+        spec.loader = LazyLoader(spec.loader)
+        sys.modules[name] = module = module_from_spec(spec)
+        setattr(parent, short_name, module)
+        spec.loader.exec_module(module)
 
 
 def _open_streams() -> str | None:

@@ -129,7 +129,7 @@ def _write_csv(reports: Sequence[Validation]) -> None:
 
 
 def _show(reports: Sequence[Validation]) -> None:
-    from capplan.reports.screen import TerminalMarkdown
+    from capplan.reports.terminal_markdown import TerminalMarkdown
     from capplan.reports.validation import page
 
     Screen().print(TerminalMarkdown(page(reports, terminal=True)))

@@ -234,7 +234,7 @@ _LOADS = np.array([0.05, 0.8, 0.95])  # shares of the smaller capacity: queues r
 
 
 def responses(ways: Sequence[Excess], figures: Callable[[Any], Layout], layout: Any) -> Responses:
-    """Measure how much each axis outside the tested range changes each figure.
+    """Measure how much each axis outside the tested range changes each figure, as far as it counts.
 
     Parameters
     ----------
@@ -248,26 +248,27 @@ def responses(ways: Sequence[Excess], figures: Callable[[Any], Layout], layout: 
     Returns
     -------
     mapping
-        By excess and figure, the change in doublings.
+        By excess and figure, the change in doublings. Loads that change enough to count fully stand for times, which
+        are slower to solve.
     """
     inside = {each: each.inside for each in ways if each.inside is not None}
     if not inside:
         return {}
     here = figures(layout)
-    return {each: _moved(here, figures(its)) for each, its in inside.items()}
+    return {each: _moved(here, figures(its), _FULL * each.doublings) for each, its in inside.items()}
 
 
-def _moved(here: Layout, inside: Layout) -> dict[str, float]:
-    """Return how far the figures of two layouts differ, in doublings."""
+def _moved(here: Layout, inside: Layout, enough: float) -> dict[str, float]:
+    """Return how far the figures of two layouts differ, in doublings; from `enough` on by at least so much."""
     moved = {RATE: _shift(here.rates, inside.rates)}
     if here.solution is None or inside.solution is None:
         return moved
     rates = _LOADS[:, None] * np.minimum(here.rates, inside.rates)
     one, other = here.solution.at(rates), inside.solution.at(rates)
-    for name in set(one.asked) & set(other.asked):
-        moved[name] = _shift(one.latencies_s(name), other.latencies_s(name))
     loads, of_others = _loads(here.solution, one), _loads(inside.solution, other)
     load = max((_shift(loads[name], of_others[name]) for name in loads.keys() & of_others.keys()), default=0.0)
+    for name in set(one.asked) & set(other.asked):
+        moved[name] = load if load >= enough else _shift(one.latencies_s(name), other.latencies_s(name))
     return {name: max(each, load) for name, each in moved.items()}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 LONGEST_NAME = 200
 LONGEST_RUN, LONGEST_TEXT = 400, 2000
@@ -52,6 +53,7 @@ def _cut(text: str, most: int) -> str:
     return f"{text[:start]}[... {len(text) - start - end:,} characters ...]{text[-end:]}"
 
 
+@lru_cache(maxsize=4096)  # solving builds the same network many times
 def broken_name_rule(name: str) -> str | None:
     """Return the rule of names that a text breaks, as the end of a sentence; None for a valid name."""
     if not name.strip():

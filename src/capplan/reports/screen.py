@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
 
-from rich import box, markdown
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich import box
+from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from capplan.reports.document import Block, Cell, Column, Fact, Line, Paragraph, Table
+from capplan.reports.document import Block, Cell, Fact, Line, Paragraph, Table
 
 LABEL = 13  # columns of the key of a fact
 _UNIT = re.compile(
@@ -99,7 +98,7 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _rich(table: Table, console: Console) -> None:
-    made = _grid(table) if table.look == "grid" else _ruled(table)
+    made = _grid(table) if table.look == "grid" else ruled(table)
     needed = console.measure(made, options=console.options.update(width=_WIDEST)).maximum if table.whole else 0
     if table.narrow is not None and needed > console.width:
         show(table.narrow, console)
@@ -116,7 +115,7 @@ def _rich(table: Table, console: Console) -> None:
         console.print(line, soft_wrap=True)
 
 
-def _ruled(table: Table) -> RichTable:
+def ruled(table: Table) -> RichTable:
     """Return a table without vertical lines."""
     made = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold", show_edge=False)
     for column in table.columns:
@@ -141,30 +140,3 @@ def _grid(table: Table) -> RichTable:
 def _text(cell: Cell) -> Text:
     text = Text(cell.text, style=cell.style)
     return Text.assemble(text, (f"  {cell.aside}", "dim")) if cell.aside else text
-
-
-class _MarkdownTable(markdown.TableElement):
-    """A table whose first and last columns wrap on a narrow terminal, only between words."""
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield the table."""
-        heads = self.header.row.cells if self.header and self.header.row else []
-        rows = [[cell.content for cell in row.cells] for row in self.body.rows] if self.body else []
-        wraps = {place % len(heads): any(" " in row[place].plain for row in rows) for place in (0, -1)}
-        columns = (
-            Column(head.content.plain, right=head.justify == "right", wrap=wraps.get(place, False))
-            for place, head in enumerate(heads)
-        )
-        made = _ruled(Table(tuple(columns), ()))
-        for row in rows:
-            made.add_row(*row)
-        yield made
-
-
-class TerminalMarkdown(markdown.Markdown):
-    """Markdown for rich, with tables that look like those of the other answers."""
-
-    elements: ClassVar[dict[str, type[markdown.MarkdownElement]]] = {
-        **markdown.Markdown.elements,
-        "table_open": _MarkdownTable,
-    }

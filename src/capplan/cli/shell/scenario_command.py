@@ -257,7 +257,7 @@ def _in_click(declared: Sequence[Parameter]) -> list[Any]:
 
     carrier.__signature__ = Signature(declared)  # type: ignore[attr-defined]  # typer reads it
     carrier.__annotations__ = {each.name: each.annotation for each in declared}
-    app = typer.Typer(add_completion=False)
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.command()(carrier)
     return [each for each in get_command(app).params if each.param_type_name == "option"]
 

@@ -644,7 +644,7 @@ def _plain(value: FloatArray) -> Number:
 _TABLE = 8  # points of the table of the approximate distribution
 _ENDS = (1e-3, 1 - 1e-4)  # levels at the ends of the table
 _EXACT = 40  # steps on the exact distribution before bisection takes over; one or two suffice for parts that are alike
-_CLOSE = 1e-7  # cube of the relative step size times the shape: the relative error that is left
+_CLOSE = 1e-7  # of the relative step size and the shape: the relative error that is left
 _NARROW = 1e-2  # spread of means, relative to the standard deviation, below which parts are merged
 _FORMS = 4  # of a group: all parts merged, two thirds of them, a third, or none
 _QUANTILE_HALVINGS = 40  # bisection steps between the quantiles of the components
@@ -698,8 +698,8 @@ class GammaMixture:
     def quantiles_s(self, levels: Sequence[float]) -> FloatArray:
         """Return quantiles with a relative error below 1e-6 of those of the laws that the parts follow.
 
-        Halley's method on the exact distribution starts from the Wilson-Hilferty approximation (the cube root of a
-        gamma variate is nearly normal). A value depends only on its own draw and level.
+        Householder's method of the third order on the exact distribution starts from the Wilson-Hilferty approximation
+        (the cube root of a gamma variate is nearly normal). A value depends only on its own draw and level.
 
         Parameters
         ----------
@@ -790,12 +790,15 @@ def _of_two(laws: _Laws, skewed: NDArray[np.bool_], mean: FloatArray, scv: Float
     slow = 1 + np.sqrt(variance) * (root + skewness) / 2
     quick = np.maximum(1 - np.sqrt(variance) * (root - skewness) / 2, 1e-9)
     share = (1 - quick) / (slow - quick)
-    chance = (np.where(skewed, each, whole) for each, whole in ((share, 1.0), (1 - share, 0.0)))
+    two = np.any(skewed, axis=0)
+    chance = np.where(skewed, share, 1.0), np.where(skewed, 1 - share, 0.0)[..., two]
+    scale = (np.where(skewed, mean * each * own, laws.scale) for each in (slow, quick))
+    start, shape = np.where(skewed, 0.0, laws.start), np.where(skewed, 1 / own, laws.shape)
     return _Laws(
-        np.concatenate([each * laws.weight for each in chance], axis=-1),
-        np.tile(np.where(skewed, 0.0, laws.start), 2),
-        np.concatenate([np.where(skewed, mean * each * own, laws.scale) for each in (slow, quick)], axis=-1),
-        np.tile(np.where(skewed, 1 / own, laws.shape), 2),
+        np.concatenate([chance[0] * laws.weight, chance[1] * laws.weight[..., two]], axis=-1),
+        np.concatenate([start, start[..., two]], axis=-1),
+        np.concatenate([next(scale), next(scale)[..., two]], axis=-1),
+        np.concatenate([shape, shape[..., two]], axis=-1),
     )
 
 
@@ -829,11 +832,12 @@ def quantiles_of_groups_s(groups: Sequence[GammaMixture], levels: Sequence[float
 
 
 def _stepped(laws: _Laws, levels: FloatArray) -> FloatArray:
-    """Return quantiles (levels, draws) by Halley's method; NaN where it does not converge."""
+    """Return quantiles (levels, draws) by Householder's method; NaN where it does not converge."""
     draws = len(laws.weight)
     log_time = 3 * np.log(_near_cube_roots(laws, levels)).ravel()
     log_gamma = special.gammaln(laws.shape)
-    steepest = (laws.shape * (1 + laws.start / (laws.scale * laws.shape)) ** 2).max(axis=-1)
+    steep = laws.shape * (1 + laws.start / (laws.scale * laws.shape)) ** 2
+    steepest = np.where(laws.weight > 0, steep, 0.0).max(axis=-1)
     found = np.full(log_time.shape, np.nan)
     left = np.flatnonzero(np.isfinite(log_time))
     low, high = np.full(log_time.shape, -np.inf), np.full(log_time.shape, np.inf)
@@ -842,12 +846,16 @@ def _stepped(laws: _Laws, levels: FloatArray) -> FloatArray:
         share, start, scale, shape = laws.rows(row)
         scaled, ticks = np.maximum((time - start) / scale, 0.0), time / scale
         error = np.vecdot(share, special.gammainc(shape, scaled)) - levels[left // draws]
-        begun = np.maximum(scaled, 1e-300)
+        begun = np.where(scaled > 0, scaled, 1.0)
         density = share * ticks * np.exp((shape - 1) * np.log(begun) - scaled - log_gamma[row])  # by the log of time
         density = np.where(scaled > 0, density, 0.0)
-        slope, bend = density.sum(axis=-1), np.vecdot(density, 1 + ticks * ((shape - 1) / begun - 1))
+        steeper = (shape - 1) / begun  # by the log of time, the slope of log density is 1 + ticks (steeper - 1)
+        growth = ticks * (steeper - 1)
+        slope, bend = density.sum(axis=-1), np.vecdot(density, 1 + growth)
+        twist = np.vecdot(density, (1 + growth) ** 2 + growth - ticks**2 * steeper / begun)
         with np.errstate(divide="ignore", invalid="ignore"):
-            step = -error / (slope - error * bend / (2 * slope))
+            plain, bend, twist = -error / slope, bend / slope, twist / slope
+            step = plain * (1 + bend * plain / 2) / (1 + bend * plain + twist * plain**2 / 6)
         here = log_time[left]
         low[left], high[left] = np.where(error < 0, here, low[left]), np.where(error > 0, here, high[left])
         # Between parts that are far apart the distribution is flat, and steps leave the interval of the quantile.
@@ -856,7 +864,7 @@ def _stepped(laws: _Laws, levels: FloatArray) -> FloatArray:
         with np.errstate(invalid="ignore"):  # nothing is known yet where the first time is the quantile itself
             between = (low[left] + high[left]) / 2
         log_time[left] = np.where(inside | ~np.isfinite(between), there, between)
-        settled = np.abs(step) ** 3 * steepest[row] < _CLOSE
+        settled = np.abs(step) ** 4 * steepest[row] ** 1.5 < _CLOSE
         found[left[settled]] = np.exp(log_time[left[settled]])
         left = left[~settled]
         if not len(left):
