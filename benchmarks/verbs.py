@@ -1,4 +1,4 @@
-"""What each verb costs in CPU seconds and as multiples of an import, by part; and what answers of a warm process cost."""
+"""What each verb costs in CPU seconds and as a multiple of an import, by part; what an answer costs when warm."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ NOTE = (
     "samples of the stack."
 )
 WARM_NOTE = (
-    "The analytic solver, after an answer about another layout: the median of seven. `figures` are the latencies of all "
-    "draws at a rate, `predict` is the whole answer, `what-if` what a slider waits for."
+    "The analytic solver, after an answer about another layout: the median of seven. `figures` are the latencies of "
+    "all draws at a rate, `predict` is the whole answer, `what-if` what a slider waits for."
 )
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "docs" / "reference" / "verb-costs.csv"
