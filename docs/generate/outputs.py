@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HOW_TO = ROOT / "docs" / "how-to"
 PAGES = (
     ROOT / "README.md",
+    ROOT / "docs" / "tutorials" / "your-first-plan.md",
     *(
         HOW_TO / name
         for name in (

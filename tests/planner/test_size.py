@@ -207,6 +207,14 @@ def test_an_answer_of_no_names_a_range_that_would_help_and_only_what_was_evaluat
     assert answer.solved <= answer.layouts
 
 
+def test_where_the_level_rules_out_every_layout_another_level_is_named() -> None:
+    """The largest layout, 100 nodes, is too far from the tests to be safe at any level: a smaller one is found."""
+    question = SizingQuestion(("dc",), families={"dcs": (2,)}, engine="analytic")
+    answer = sized("openprovider", question, tps=12_000.0)
+    assert answer.answer == "no"
+    assert answer.would_help == {"dcs": "3", "consistency_write": "LOCAL_QUORUM"}
+
+
 def test_a_data_centre_has_two_fronts_unless_one_is_asked_for() -> None:
     question = SizingQuestion(("dc",), families={"dcs": (3,)}, sized={"cass_nodes": (4, 6)}, engine="analytic")
     redundant = sized("openprovider", question, tps=15_000.0, data_factor=1.0).chosen

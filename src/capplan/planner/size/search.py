@@ -269,12 +269,21 @@ class Search:
 
     def cheapest(self) -> Candidate | None:
         """Return the cheapest layout that is safe enough; None if there is none."""
-        low, high = (tuple(ends) for ends in zip(*self.family.sized.values(), strict=True))
-        high = self._valid(low, high)
+        low, high = self._ends()
         largest = self.at(high)
         if isinstance(largest, str) or largest.unavailable:
             return None
         return self._cheapest(low, high, low)
+
+    def serves(self) -> bool:
+        """Return whether adding the machines that help most leads to a safe layout."""
+        low, high = self._ends()
+        return self._first_safe(low, high, low) is not None
+
+    def _ends(self) -> tuple[Numbers, Numbers]:
+        """Return the fewest and the most machines of each kind."""
+        low, high = (tuple(ends) for ends in zip(*self.family.sized.values(), strict=True))
+        return low, self._valid(low, high)
 
     def _valid(self, low: Numbers, high: Numbers) -> Numbers:
         """Return the upper ends; where no layout of that size exists, one is lowered to the largest that does."""
@@ -597,7 +606,8 @@ def best_of(target: SizingTarget, family: Family, engine: SizingEngine) -> Famil
 def would_help(target: SizingTarget, results: Sequence[FamilyResult]) -> dict[str, str]:
     """Return, by field, changes outside the families that would make the nearest or largest layout safe.
 
-    Tried are more machines of each kind, one data centre more, and the local level for writes and for reads.
+    Tried are more machines of each kind, one data centre more, and the local level for writes and for reads. Where no
+    layout of a family serves at all, its largest may be too far from the tests: then smaller ones are tried, too.
     """
     misses = [(each.miss, each.family) for each in results if each.miss is not None]
     miss, family = max(misses, key=lambda each: each[0].held_tps, default=(None, results[0].family))
@@ -607,15 +617,22 @@ def would_help(target: SizingTarget, results: Sequence[FamilyResult]) -> dict[st
         base, own = changed(target.base, **fields), target.in_cells(family.cells)
     except InputError:  # the largest layout is invalid, such as with more replicas than nodes
         return {}
+
+    def helps(**fields: Any) -> bool:
+        if _is_safe(own, base, **fields):
+            return True
+        tried = replace(family, fixed={**family.fixed, **fields})
+        return miss is None and Search(own, tried).serves()
+
     for name, (_, high) in family.sized.items():
         more = [high * factor for factor in (2, 4, 8)]
         enough = next((number for number in more if _is_safe(own, base, **{name: number})), None)
         if enough is not None:
             found[name] = f"{high}..{enough}"
-    if "dcs" in family.fixed and _is_safe(own, base, dcs=(dcs := family.fixed["dcs"] + 1)):
+    if "dcs" in family.fixed and helps(dcs=(dcs := family.fixed["dcs"] + 1)):
         found["dcs"] = str(dcs)
     for name in ("consistency_write", "consistency_read"):
-        if getattr(base, name, _LOCAL) not in (_LOCAL, "LOCAL_ONE", "ONE") and _is_safe(own, base, **{name: _LOCAL}):
+        if getattr(base, name, _LOCAL) not in (_LOCAL, "LOCAL_ONE", "ONE") and helps(**{name: _LOCAL}):
             found[name] = _LOCAL
     return found
 
