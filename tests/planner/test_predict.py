@@ -366,6 +366,18 @@ def test_objectives_that_limit_leave_the_rate_of_overload_as_it_is() -> None:
     assert made is not None
     assert made.peak_tps.value < made.overload_tps.value == capacity().value
     assert made.peak_tps.basis == "extrapolated"
+    assert not predicted(slo=("acct.mean<4.6ms",)).one_more
+
+
+def test_one_more_machine_adds_what_the_larger_layout_carries() -> None:
+    made = predict(changed(FRESH, dcs=3, cass_nodes=6), engine="analytic")
+    larger = predict(changed(FRESH, dcs=3, cass_nodes=7), engine="analytic")
+    assert made.capacity is not None
+    assert larger.capacity is not None
+    found = {each.field: each for each in made.one_more}
+    assert found["cass_nodes"].value == "7"
+    assert found["cass_nodes"].capacity_tps == pytest.approx(larger.capacity.peak_tps.value, rel=0.02)
+    assert found["front_nodes"].capacity_tps == pytest.approx(made.capacity.peak_tps.value, rel=0.005)
 
 
 def test_limits_are_in_the_order_of_saturation() -> None:

@@ -57,6 +57,7 @@ FEW_STATISTICS = ("mean", "p50", "p99", "p999")  # what a screen of 80 columns h
 _UNITS = {"1": "", "1/s": " TPS", "ms": " ms"}
 _SPOKEN_GAP_MS = 5.0  # the document says "a few milliseconds"
 _LESS = f"{LEAST_PROBABILITY * 100:g}"  # per cent, the lowest reported
+_NOTICED = 1.005  # times the capacity
 MORE = ("explain", "sources", "staleness")
 """What else there is to show, by option."""
 
@@ -111,8 +112,7 @@ def _facts(prediction: Prediction, data: str) -> Iterator[Block]:
     if capacity is not None:
         label = "Throughput" if offered is None else "Capacity"  # that of closed clients
         yield Fact(label, _capacity(capacity), capacity.peak_tps.basis or "")
-        if prediction.limits:
-            yield Fact("Bottleneck", _limits(prediction.limits))
+        yield from _bottleneck(prediction, capacity)
     if offered is not None:
         yield Fact("Offered", _offered(offered, capacity), f"overload risk {share(offered.overload_risk)}")
         yield from _lasts(prediction.lasts_months, verdict is not None and len(verdict.situations) > 1)
@@ -150,6 +150,22 @@ def _limits(limits: Sequence[Limit]) -> str:
         at = f" ({share(busy.value)} at capacity)" if busy is not None else ""
         words += f", then {others[0].name}{at}"
     return words
+
+
+def _bottleneck(prediction: Prediction, capacity: Capacity) -> Iterator[Fact]:
+    """Yield what saturates first, and what one more machine of each kind adds."""
+    if prediction.limits:
+        yield Fact("Bottleneck", _limits(prediction.limits))
+    added = [
+        f"--{each.field.replace('_', '-')} {each.value} {_carried(each.capacity_tps, capacity.peak_tps.value)}"
+        for each in prediction.one_more
+    ]
+    if added:
+        yield Fact("One more", ", ".join(added))
+
+
+def _carried(more: float, now: float) -> str:
+    return f"carries {significant(more)} TPS" if more > _NOTICED * now else "adds nothing"
 
 
 def _offered(offered: Offered, capacity: Capacity | None) -> str:

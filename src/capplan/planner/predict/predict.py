@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
@@ -15,7 +15,8 @@ from capplan.layout.situations import Loss, losses_of
 from capplan.layout.solution import Figures
 from capplan.layout.system import Case
 from capplan.models.errors import InputError
-from capplan.models.language.scenario import Scenario
+from capplan.models.language.per_dc import per_dc_text
+from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import FloatArray
 from capplan.models.number_words import rate, share, signed
 from capplan.models.objective import Metric
@@ -37,6 +38,7 @@ from capplan.planner.predict.prediction import (
     EvidenceSummary,
     Limit,
     Offered,
+    OneMore,
     Prediction,
     latencies_with_basis,
     left_open_at_a_rate,
@@ -270,6 +272,7 @@ def _predicted(case: Case[Any], question: Question) -> Prediction:
         verdict=judged.verdict() if given is not None or case.objectives else None,
         capacity=_based(case, capacity),
         limits=_limits(case),
+        one_more=tuple(_one_more(case, capacity)),
         offered=_offered(case, figures),
         lasts_months=_lasts(capacity.peak_tps, after if losses else (), rate, question.growth),
         latency_ms=latencies_with_basis(latency, case.basis, rate),
@@ -391,6 +394,23 @@ def _limits(case: Case[Any]) -> tuple[Limit, ...]:
         )
         for name in order
     )
+
+
+def _one_more(case: Case[Any], capacity: Capacity) -> Iterator[OneMore]:
+    """Yield the capacity with one more machine of each kind in each data centre, if machines limit it."""
+    if capacity.peak_tps.value < capacity.overload_tps.value:
+        return
+    for name in case.system.sized:
+        number = getattr(case.scenario, name)
+        if number is None:
+            continue
+        more = tuple(each + (each > 0) for each in number) if isinstance(number, tuple) else number + 1
+        try:
+            with_more = case.changed(changed(case.scenario, **{name: more}))
+        except InputError:  # such as more machines than the system can have
+            continue
+        grows = float(with_more.middle.capacity[0] / case.middle.capacity[0])
+        yield OneMore(field=name, value=per_dc_text(more), capacity_tps=capacity.peak_tps.value * grows)
 
 
 def _utilisation_at_capacity(case: Case[Any], resource: str) -> Band | None:

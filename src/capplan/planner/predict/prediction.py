@@ -65,6 +65,25 @@ class Limit:
 
 
 @dataclass(frozen=True, kw_only=True)
+class OneMore:
+    """What one more machine of a kind in each data centre adds.
+
+    Attributes
+    ----------
+    field
+        The field of the scenario that says how many there are.
+    value
+        How many there would be, as given on a command line.
+    capacity_tps
+        The capacity then, requests per second: the median of the layout, times what the solver finds that it grows.
+    """
+
+    field: str
+    value: str
+    capacity_tps: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Offered:
     """The offered rate, requests per second over all data centres, and whether it is carried.
 
@@ -142,6 +161,8 @@ class Prediction(VerbAnswer):
         documented as ratios only.
     limits
         The resources in the order in which they saturate, the bottleneck first; empty when no capacity is modelled.
+    one_more
+        What one more machine of each kind adds; empty where an objective limits the capacity.
     offered
         The offered rate; null when no capacity is modelled, and for closed traffic, which has no rate.
     lasts_months
@@ -191,6 +212,7 @@ class Prediction(VerbAnswer):
     verdict: Verdict | None = None
     capacity: Capacity | None
     limits: tuple[Limit, ...] = ()
+    one_more: tuple[OneMore, ...] = ()
     offered: Offered | None
     lasts_months: Band | None = None
     latency_ms: Mapping[str, Latency]
