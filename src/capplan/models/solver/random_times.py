@@ -644,7 +644,8 @@ def _plain(value: FloatArray) -> Number:
 _TABLE = 8  # points of the table of the approximate distribution
 _ENDS = (1e-3, 1 - 1e-4)  # levels at the ends of the table
 _EXACT = 40  # steps on the exact distribution before bisection takes over; one or two suffice for parts that are alike
-_CLOSE = 1e-7  # of the relative step size and the shape: the relative error that is left
+_CLOSE = 1e-7  # cube of the relative step size times the shape: the relative error that is left
+_SAME = 2.0  # a step of the third order over Newton's, at most
 _NARROW = 1e-2  # spread of means, relative to the standard deviation, below which parts are merged
 _FORMS = 4  # of a group: all parts merged, two thirds of them, a third, or none
 _QUANTILE_HALVINGS = 40  # bisection steps between the quantiles of the components
@@ -836,8 +837,7 @@ def _stepped(laws: _Laws, levels: FloatArray) -> FloatArray:
     draws = len(laws.weight)
     log_time = 3 * np.log(_near_cube_roots(laws, levels)).ravel()
     log_gamma = special.gammaln(laws.shape)
-    steep = laws.shape * (1 + laws.start / (laws.scale * laws.shape)) ** 2
-    steepest = np.where(laws.weight > 0, steep, 0.0).max(axis=-1)
+    steepest = (laws.shape * (1 + laws.start / (laws.scale * laws.shape)) ** 2).max(axis=-1)
     found = np.full(log_time.shape, np.nan)
     left = np.flatnonzero(np.isfinite(log_time))
     low, high = np.full(log_time.shape, -np.inf), np.full(log_time.shape, np.inf)
@@ -855,7 +855,8 @@ def _stepped(laws: _Laws, levels: FloatArray) -> FloatArray:
         twist = np.vecdot(density, (1 + growth) ** 2 + growth - ticks**2 * steeper / begun)
         with np.errstate(divide="ignore", invalid="ignore"):
             plain, bend, twist = -error / slope, bend / slope, twist / slope
-            step = plain * (1 + bend * plain / 2) / (1 + bend * plain + twist * plain**2 / 6)
+            better = (1 + bend * plain / 2) / (1 + bend * plain + twist * plain**2 / 6)
+        step = plain * np.where((better > 1 / _SAME) & (better < _SAME), better, 1.0)  # far away, the series is wrong
         here = log_time[left]
         low[left], high[left] = np.where(error < 0, here, low[left]), np.where(error > 0, here, high[left])
         # Between parts that are far apart the distribution is flat, and steps leave the interval of the quantile.
@@ -864,8 +865,8 @@ def _stepped(laws: _Laws, levels: FloatArray) -> FloatArray:
         with np.errstate(invalid="ignore"):  # nothing is known yet where the first time is the quantile itself
             between = (low[left] + high[left]) / 2
         log_time[left] = np.where(inside | ~np.isfinite(between), there, between)
-        settled = np.abs(step) ** 4 * steepest[row] ** 1.5 < _CLOSE
-        found[left[settled]] = np.exp(log_time[left[settled]])
+        settled = np.maximum(np.abs(plain), np.abs(step)) ** 3 * steepest[row] < _CLOSE
+        found[left[settled]] = np.exp(there[settled])
         left = left[~settled]
         if not len(left):
             break
