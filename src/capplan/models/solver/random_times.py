@@ -852,8 +852,8 @@ def _stepped(laws: _Laws, levels: FloatArray) -> FloatArray:
         steeper = (shape - 1) / begun  # by the log of time, the slope of log density is 1 + ticks (steeper - 1)
         growth = ticks * (steeper - 1)
         slope, bend = density.sum(axis=-1), np.vecdot(density, 1 + growth)
-        twist = np.vecdot(density, (1 + growth) ** 2 + growth - ticks**2 * steeper / begun)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # far away; Newton's step is taken there
+            twist = np.vecdot(density, (1 + growth) ** 2 + growth - ticks**2 * steeper / begun)
             plain, bend, twist = -error / slope, bend / slope, twist / slope
             better = (1 + bend * plain / 2) / (1 + bend * plain + twist * plain**2 / 6)
         step = plain * np.where((better > 1 / _SAME) & (better < _SAME), better, 1.0)  # far away, the series is wrong
@@ -865,7 +865,7 @@ def _stepped(laws: _Laws, levels: FloatArray) -> FloatArray:
         with np.errstate(invalid="ignore"):  # nothing is known yet where the first time is the quantile itself
             between = (low[left] + high[left]) / 2
         log_time[left] = np.where(inside | ~np.isfinite(between), there, between)
-        settled = np.maximum(np.abs(plain), np.abs(step)) ** 3 * steepest[row] < _CLOSE
+        settled = np.fmin(np.maximum(np.abs(plain), np.abs(step)), 1.0) ** 3 * steepest[row] < _CLOSE
         found[left[settled]] = np.exp(there[settled])
         left = left[~settled]
         if not len(left):
