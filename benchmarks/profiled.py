@@ -1,7 +1,7 @@
 """One command in this process: `python profiled.py VERB ...` prints its CPU seconds by part, as a line of JSON.
 
 A timer of CPU time looks at the stack every few milliseconds: the innermost function of capplan says what the time went
-to. Threads of a simulation count for the function that waits for them.
+to. CPU seconds of other threads, such as those of a simulation, count for what the main thread does meanwhile.
 """
 
 from __future__ import annotations
