@@ -16,10 +16,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from sphinx.cmd.build import build_main
+from typer.main import get_command
 
 import capplan
+from capplan.cli.evidence import evidence_
+from capplan.cli.lab import lab_
 from capplan.cli.main import main as run_command_line
 from capplan.cli.shell.groups import TOPICS
 from capplan.evidence.load_test_row import LoadTestRow
@@ -32,10 +36,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS, SITE = ROOT / "docs", ROOT / "dist" / "site"
 LEFT_OUT = shutil.ignore_patterns("generate", "*.schema.json", "__pycache__")
 LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^\]]*)\]\((?P<target>[^)\s]+)\)")
-GROUPS = {
-    "evidence": ("list", "show", "audit", "import", "plot", "schema"),
-    "lab": ("up", "status", "rtt", "kill", "start", "down"),
-}
+GROUPS: dict[str, Any] = {"evidence": evidence_, "lab": lab_}
 CONF = """
 project = "capplan"
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
@@ -100,8 +101,8 @@ def _relinked(page: Path, source: Path) -> str:
         elif file.is_relative_to(DOCS):
             inside = source / file.relative_to(DOCS)
         else:
-            return link["text"]
-        if not inside.is_file():
+            return link["text"] if file.exists() else link[0]
+        if file.exists() and not inside.is_file():  # a schema; where nothing is, Sphinx refuses the link
             return link["text"]
         relative = "../" * len(here.parts) + inside.relative_to(source).as_posix()
         return f"{link['image']}[{link['text']}]({relative}{'#' if place else ''}{place})"
@@ -114,7 +115,8 @@ def _commands() -> Iterator[str]:
     for topic, verbs in TOPICS.items():
         yield f"\n## {topic}"
         for verb in verbs:
-            for words in ((verb,), *((verb, each) for each in GROUPS.get(verb, ()))):
+            inside = get_command(GROUPS[verb]).commands if verb in GROUPS else ()
+            for words in ((verb,), *((verb, each) for each in inside)):
                 yield f"\n### capplan {' '.join(words)}\n\n```text\n{_help(words)}\n```"
 
 

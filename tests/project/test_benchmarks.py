@@ -34,6 +34,18 @@ def test_capplan_takes_part() -> None:
     assert found["mean_s"] == pytest.approx(1.7455e-3, rel=0.3)  # Erlang C; 2,000 requests scatter by 16 %
 
 
+def test_the_parts_of_a_command_are_its_seconds() -> None:
+    """Stacks are looked at while `capplan systems` runs."""
+    ended = subprocess.run(
+        [sys.executable, "profiled.py", "systems"], cwd=FOLDER, capture_output=True, text=True, check=True
+    )
+    found = json.loads(ended.stdout)
+
+    assert found["code"] == 0
+    assert found["parts_s"]["imports"] > 0
+    assert sum(found["parts_s"].values()) == pytest.approx(found["cpu_s"])
+
+
 def test_every_peer_is_defined() -> None:
     """Peers need packages that are not installed here, so their functions are looked up in the source."""
     contenders = ast.parse((FOLDER / "contenders.py").read_text("utf-8"))

@@ -14,7 +14,7 @@ from capplan.reports.prediction import MORE, describe, sessions
 from capplan.reports.screen import show
 from capplan.systems.registry import documented_names
 
-MOST_LINES = 27
+MOST_LINES = 26
 
 
 def shown(width: int = 80, more: tuple[str, ...] = (), **changed: Any) -> str:

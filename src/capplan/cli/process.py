@@ -41,7 +41,7 @@ def _guarded() -> int:
 
 
 def run_command() -> int:
-    """Run the command line in this process, however it is interrupted; return the exit code."""
+    """Run the command line and return its exit code; signals are left to the caller."""
     import gc
 
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small matrices: more threads cost more than they save

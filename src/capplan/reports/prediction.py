@@ -112,17 +112,17 @@ def _facts(prediction: Prediction, data: str) -> Iterator[Block]:
     if capacity is not None:
         label = "Throughput" if offered is None else "Capacity"  # that of closed clients
         yield Fact(label, _capacity(capacity), capacity.peak_tps.basis or "")
-        yield from _bottleneck(prediction, capacity)
+        if prediction.limits:
+            yield Fact("Bottleneck", _limits(prediction.limits))
     if offered is not None:
         yield Fact("Offered", _offered(offered, capacity), f"overload risk {share(offered.overload_risk)}")
         yield from _lasts(prediction.lasts_months, verdict is not None and len(verdict.situations) > 1)
     if data:
         yield Fact("Data", data)
     if capacity is not None:
-        risk = 0.0 if prediction.offered is None else prediction.offered.overload_risk
-        said = [_verdict(each, risk) for each in prediction.objectives] or [f"none given{_example(prediction)}"]
-        for number, text in enumerate(said):
-            yield Fact("" if number else "Objectives", text)
+        yield from _objectives(prediction)
+        if tried := _tried(prediction, capacity):
+            yield Fact("Try", ", or ".join(tried))
     times = {band.basis for latency in prediction.latency_ms.values() for _, band in statistics(latency)}
     elsewhere = prediction.evidence.basis != "extrapolated" and "extrapolated" in times
     why = prediction.evidence.why + (" Times only at other loads." if elsewhere else "")
@@ -152,20 +152,21 @@ def _limits(limits: Sequence[Limit]) -> str:
     return words
 
 
-def _bottleneck(prediction: Prediction, capacity: Capacity) -> Iterator[Fact]:
-    """Yield what saturates first, and what one more machine of each kind adds."""
-    if prediction.limits:
-        yield Fact("Bottleneck", _limits(prediction.limits))
-    added = [
-        f"--{each.field.replace('_', '-')} {each.value} {_carried(each.capacity_tps, capacity.peak_tps.value)}"
+def _objectives(prediction: Prediction) -> Iterator[Fact]:
+    risk = 0.0 if prediction.offered is None else prediction.offered.overload_risk
+    for number, each in enumerate(prediction.objectives):
+        yield Fact("" if number else "Objectives", _verdict(each, risk))
+
+
+def _tried(prediction: Prediction, capacity: Capacity) -> list[str]:
+    """Return what to ask next: with one more machine of a kind that adds something, or about an objective."""
+    least = _NOTICED * capacity.peak_tps.value
+    more = [
+        f"--{each.field.replace('_', '-')} {each.value}, which carries {significant(each.capacity_tps)} TPS"
         for each in prediction.one_more
+        if each.capacity_tps > least
     ]
-    if added:
-        yield Fact("One more", ", ".join(added))
-
-
-def _carried(more: float, now: float) -> str:
-    return f"carries {significant(more)} TPS" if more > _NOTICED * now else "adds nothing"
+    return more if prediction.objectives else [*more, *_example(prediction)]
 
 
 def _offered(offered: Offered, capacity: Capacity | None) -> str:
@@ -193,16 +194,16 @@ def _offered_rate(offered: Offered) -> str:
     return rate(peak) if computed else given(peak)
 
 
-def _example(prediction: Prediction) -> str:
-    """Return a suggested objective: a round limit above the highest 99th percentile."""
+def _example(prediction: Prediction) -> list[str]:
+    """Return a suggested objective, if there is any: a round limit above the highest 99th percentile."""
     name = _slowest(prediction) if prediction.latency_ms else ""
     band = prediction.latency_ms[name].p99 if name else None
     if band is None or not 0 < band.value < math.inf:
-        return ""
+        return []
     least = 1.5 * band.value
     power = 10.0 ** math.floor(math.log10(least))
     limit = next(step * power for step in (1, 2, 5, 10) if step * power >= least)
-    return f"; try --slo '{name}.p99<{limit:g}ms'"
+    return [f"--slo '{name}.p99<{limit:g}ms'"]
 
 
 def _verdict(verdict: ObjectiveVerdict, overload_risk: float) -> str:
