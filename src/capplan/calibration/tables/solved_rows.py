@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from capplan.models.solver.operating_point import OperatingPoint, solve
 if TYPE_CHECKING:
     from capplan.calibration.tables.fit_table import TableSystem
 
-_Compose = Callable[[Any, Values, Number], Network]
+_Compose = Callable[[Values, Number], Network]
 _UNDER_WAY, _MOST_UNDER_WAY, _ROUNDS = 4.0, 1e4, 5
 _MOST = 0.98  # share of the capacity at which the latency of open traffic is taken beyond it
 
@@ -91,109 +92,92 @@ def solved_rows(
     found: dict[int, Solved] = {}
     for numbers in together.values():
         own = [rows[number] for number in numbers]
-        solved = _of_one_layout(system, compose, own, values, [quantities[number] for number in numbers])
-        found.update(zip(numbers, solved, strict=True))
+        layout = own[0].layout
+        its = system.values_in(layout, values)
+        draws = max((np.size(each) for each in its.values()), default=1)
+        solve_load = _open if own[0].load.kind == "open" else _of_clients
+        loaded = solve_load(system, partial(compose, layout), own, its, draws)
+        wanted = [quantities[number] for number in numbers]
+        found.update(zip(numbers, _solved(system, own, wanted, loaded, draws), strict=True))
     return [found[number] for number in range(len(rows))]
 
 
-def _of_one_layout(
-    system: TableSystem[Any],
-    compose: _Compose,
-    rows: Sequence[TableRow],
-    values: Values,
-    quantities: Sequence[Sequence[str]],
-) -> list[Solved]:
-    layout, kind = rows[0].layout, rows[0].load.kind
-    values = system.values_in(layout, values)
-    draws = max((np.size(each) for each in values.values()), default=1)
-    if kind == "open":
-        return _open(system, compose, rows, values, quantities, draws)
+class _Loaded(NamedTuple):
+    """A layout at the loads of its rows: its operating point, the values there, and each row's indices in results."""
+
+    analysis: Analysis
+    point: OperatingPoint
+    values: Values
+    places: Sequence[tuple[int, slice]]
+
+
+def _of_clients(
+    system: TableSystem[Any], compose: _Compose, rows: Sequence[TableRow], values: Values, draws: int
+) -> _Loaded:
+    """Solve closed or throttled clients."""
     counts = sorted({row.load.clients for row in rows})
-    slowed = system.contends(values)
-    if slowed:  # one network for each number of clients, solved together as draws
-        tiled = {name: np.tile(np.broadcast_to(each, (draws,)), len(counts)) for name, each in values.items()}
-        values = system.at_clients(tiled, np.repeat(np.array(counts, dtype=float), draws))
-    composed = compose(layout, values, 1.0)
-    mix = composed.traffic.mix
-    load = rows[0].load
-    traffic = closed(1, load.think_s, values, mix) if kind == "closed" else Throttled(1, load.rate_per_s, mix)
+    places = [(counts.index(row.load.clients), slice(None)) for row in rows]
+    if system.contends(values):  # one network for each number of clients, solved together as draws
+        clients = np.repeat(np.array(counts, dtype=float), draws)
+        values = system.at_clients(_tiled(values, draws, len(counts)), clients)
+        places = [(number, _own_draws(number, draws)) for number, _ in places]
+    composed = compose(values, 1.0)
+    mix, load = composed.traffic.mix, rows[0].load
+    traffic = closed(1, load.think_s, values, mix) if load.kind == "closed" else Throttled(1, load.rate_per_s, mix)
     analysis = Analysis(replace(composed, traffic=traffic))
-    point = solve_clients(analysis, counts, clock="actual")
-
-    def at(number: int) -> Any:
-        return (number, slice(number * draws, (number + 1) * draws)) if slowed else (number, slice(None))
-
-    places = [at(counts.index(row.load.clients)) for row in rows]
-    return _solved(system, rows, quantities, analysis, point, values, places, draws, counts)
+    return _Loaded(analysis, solve_clients(analysis, counts, clock="actual"), values, places)
 
 
-def _open(
-    system: TableSystem[Any],
-    compose: _Compose,
-    rows: Sequence[TableRow],
-    values: Values,
-    quantities: Sequence[Sequence[str]],
-    draws: int,
-) -> list[Solved]:
-    rates = np.array([row.load.rate_per_s for row in rows])[:, None]
-    if system.contends(values, on_timer=True):
-        return _open_slowed(system, compose, rows, values, quantities, draws)
-    analysis = Analysis(compose(rows[0].layout, values, 1.0))
-    point = solve(analysis, np.minimum(rates, _MOST * analysis.drift_per_s))
-    return _solved(
-        system, rows, quantities, analysis, point, values, [(number, slice(None)) for number in range(len(rows))], draws
-    )
-
-
-def _open_slowed(
-    system: TableSystem[Any],
-    compose: _Compose,
-    rows: Sequence[TableRow],
-    values: Values,
-    quantities: Sequence[Sequence[str]],
-    draws: int,
-) -> list[Solved]:
-    """Solve open rates at which the number of requests in flight (Little's law) changes the work of a request."""
-    tiled = {name: np.tile(np.broadcast_to(each, (draws,)), len(rows)) for name, each in values.items()}
-    wanted = np.repeat(np.array([row.load.rate_per_s for row in rows]), draws)
+def _open(system: TableSystem[Any], compose: _Compose, rows: Sequence[TableRow], values: Values, draws: int) -> _Loaded:
+    """Solve open rates; the number of requests in flight (Little's law) may change the work of a request."""
+    rates = np.array([row.load.rate_per_s for row in rows])
+    if not system.contends(values, on_timer=True):
+        analysis = Analysis(compose(values, 1.0))
+        point = solve(analysis, np.minimum(rates[:, None], _MOST * analysis.drift_per_s))
+        return _Loaded(analysis, point, values, [(number, slice(None)) for number in range(len(rows))])
+    tiled, wanted = _tiled(values, draws, len(rows)), np.repeat(rates, draws)
     under_way = np.full(wanted.shape, _UNDER_WAY)
     for _ in range(_ROUNDS):
         own = system.at_clients(tiled, under_way, on_timer=True)
-        analysis = Analysis(compose(rows[0].layout, own, 1.0))
-        rates = np.minimum(wanted, _MOST * analysis.drift_per_s)[None, :]
-        point = solve(analysis, rates)
+        analysis = Analysis(compose(own, 1.0))
+        offered = np.minimum(wanted, _MOST * analysis.drift_per_s)[None, :]
+        point = solve(analysis, offered)
         mean = np.broadcast_to(point.response_s(*analysis.share)[0], wanted.shape)
-        under_way = np.sqrt(under_way * np.clip(rates[0] * mean, 1.0, _MOST_UNDER_WAY))
-    places = [(0, slice(number * draws, (number + 1) * draws)) for number in range(len(rows))]
-    return _solved(system, rows, quantities, analysis, point, own, places, draws)
+        under_way = np.sqrt(under_way * np.clip(offered[0] * mean, 1.0, _MOST_UNDER_WAY))
+    return _Loaded(analysis, point, own, [(0, _own_draws(number, draws)) for number in range(len(rows))])
 
 
-def _solved(  # noqa: PLR0913, PLR0917  # one call site a kind of traffic
-    system: TableSystem[Any],
-    rows: Sequence[TableRow],
-    quantities: Sequence[Sequence[str]],
-    analysis: Analysis,
-    point: OperatingPoint,
-    values: Values,
-    places: Sequence[Any],
-    draws: int,
-    clients: Sequence[int] | None = None,
+def _tiled(values: Values, draws: int, times: int) -> dict[str, Number]:
+    """Return values with their draws repeated, once for each load that is solved with the others."""
+    return {name: np.tile(np.broadcast_to(each, (draws,)), times) for name, each in values.items()}
+
+
+def _own_draws(number: int, draws: int) -> slice:
+    """Return where the draws of a load stand among those of all."""
+    return slice(number * draws, (number + 1) * draws)
+
+
+def _solved(
+    system: TableSystem[Any], rows: Sequence[TableRow], quantities: Sequence[Sequence[str]], loaded: _Loaded, draws: int
 ) -> list[Solved]:
-    """Return the figures of each row; `places` are the row's indices in each result."""
+    """Return the figures of each row."""
+    analysis, point, values, places = loaded
     layout = rows[0].layout
     delays = None
     levels = sorted({SOLVED_LEVELS[name] for names in quantities for name in names if name in SOLVED_LEVELS})
     if levels:
-        if clients is None:
+        if rows[0].load.kind == "open":
             delays = system.pauses(layout, values, analysis, point.rate_per_s, None) or None
         else:
-            cycle_s = np.array(clients)[:, None] / point.rate_per_s
+            cycle_s = np.array(sorted({row.load.clients for row in rows}))[:, None] / point.rate_per_s
             delays = system.closed_pauses(layout, values, analysis, point.rate_per_s, cycle_s) or None
-        point = varied(point, system.variation(values, _busiest(analysis, point)))
+        utilisation = np.minimum(point.rate_per_s / analysis.drift_per_s, 1.0)
+        point = varied(point, system.variation(values, utilisation))
     by_classes: dict[tuple[str, ...], tuple[FloatArray, FloatArray]] = {}
     found = []
     for row, names, (number, own) in zip(rows, quantities, places, strict=True):
-        classes = tuple(name for name in _classes(system, row) if name in analysis.share)
+        reported = system.reported if row.request_class is None else (row.request_class,)
+        classes = tuple(each for name in reported for each in system.reported[name] if each in analysis.share)
         if classes not in by_classes:
             quantiles = point.quantiles_s(levels, *classes, delays=delays) if levels else np.zeros((0, 1, 1))
             by_classes[classes] = point.response_s(*classes), quantiles
@@ -202,8 +186,7 @@ def _solved(  # noqa: PLR0913, PLR0917  # one call site a kind of traffic
         rate = point.rate_per_s[number, own]
         busy: dict[str, FloatArray] = {}
         for name in analysis.demands:
-            load = np.broadcast_to(analysis.load(name), (analysis.draws,))
-            load = load[own] if load.shape[0] > 1 else load
+            load = _of_place(np.broadcast_to(analysis.load(name), (analysis.draws,)), own)
             kind = kind_of(name)
             busy[kind] = np.maximum(busy.get(kind, np.zeros(1)), np.minimum(rate * load, 1.0))
         figures = {}
@@ -219,8 +202,7 @@ def _solved(  # noqa: PLR0913, PLR0917  # one call site a kind of traffic
             else:
                 figure = quantiles[levels.index(SOLVED_LEVELS[name])][number, own] * 1e3
             figures[name] = np.broadcast_to(figure, (draws,))
-        capacity = np.broadcast_to(analysis.drift_per_s, (analysis.draws,))
-        capacity = capacity[own] if capacity.shape[0] > 1 else capacity
+        capacity = _of_place(np.broadcast_to(analysis.drift_per_s, (analysis.draws,)), own)
         units = 0 if analysis.pool is None else analysis.pool[0]
         used = np.broadcast_to(point.busy_units[number, own] / max(units, 1), (draws,))
         held = {kind_of(pool.name): used for pool in analysis.outer_pools}
@@ -229,15 +211,6 @@ def _solved(  # noqa: PLR0913, PLR0917  # one call site a kind of traffic
     return found
 
 
-def _of_place(value: Number, own: slice) -> Number:
+def _of_place(value: Any, own: slice) -> Any:
     """Return the draws of one row, where a value has draws of all rows."""
     return value[own] if isinstance(value, np.ndarray) and value.size > 1 else value
-
-
-def _busiest(analysis: Analysis, point: OperatingPoint) -> FloatArray:
-    return np.minimum(point.rate_per_s / analysis.drift_per_s, 1.0)
-
-
-def _classes(system: TableSystem[Any], row: TableRow) -> tuple[str, ...]:
-    names = list(system.reported) if row.request_class is None else [row.request_class]
-    return tuple(each for name in names for each in system.reported[name])
