@@ -189,7 +189,14 @@ WORK = ("coordinator_s", "mutation_s", "read_s", "cold_s")
 """Times of the nodes, which differ between clusters, and which clients that contend lengthen."""
 
 
-def network(scenario: CassandraScenario, values: Values, rate_per_s: Number, down: tuple[int, ...] = ()) -> Network:
+def network(
+    scenario: CassandraScenario,
+    values: Values,
+    rate_per_s: Number,
+    down: tuple[int, ...] = (),
+    *,
+    of_load_test: bool = False,
+) -> Network:
     """Compose the network of a service, whose clients have enough machines of their own; see `load_test_network`.
 
     Parameters
@@ -203,6 +210,8 @@ def network(scenario: CassandraScenario, values: Values, rate_per_s: Number, dow
     down : tuple of int
         Nodes of each data centre that are down; none by default. The other data centres take over the clients of one
         that has no node left.
+    of_load_test : bool
+        Whether one load generator sends all requests, which may be the limit.
 
     Returns
     -------
@@ -214,25 +223,9 @@ def network(scenario: CassandraScenario, values: Values, rate_per_s: Number, dow
     InputError
         If a row may have too few live replicas for a level.
     """
-    client = Delay(Exponential(values["generator_s"]), name="client")
-    return _network(scenario, values, rate_per_s, client, (), down)
-
-
-def load_test_network(scenario: CassandraScenario, values: Values, rate_per_s: Number) -> Network:
-    """Compose the network as a load test sees it: its load generator may be the limit; see `network`."""
-    client = Visit(GENERATOR, Exponential(values["generator_s"]), name="client")
-    generator = Station(GENERATOR, GENERATOR_LANES, "ps", assignment="random")
-    return _network(scenario, values, rate_per_s, client, (generator,))
-
-
-def _network(  # what `network` has, and the client
-    scenario: CassandraScenario,
-    values: Values,
-    rate_per_s: Number,
-    client: Step,
-    generator: tuple[Station, ...],
-    down: tuple[int, ...] = (),
-) -> Network:
+    busy = Exponential(values["generator_s"])
+    client = Visit(GENERATOR, busy, name="client") if of_load_test else Delay(busy, name="client")
+    generator = (Station(GENERATOR, GENERATOR_LANES, "ps", assignment="random"),) if of_load_test else ()
     cluster = build_cluster(scenario, values, down)
     shares = served(scenario, cluster)
     costs = build_costs(scenario, values, retried(scenario, cluster))
@@ -259,6 +252,11 @@ def _network(  # what `network` has, and the client
         pools=(*in_flight.values(), *node_pools(scenario, cluster)),
     )
     return _on_one_host(found) if scenario.one_host else found
+
+
+def load_test_network(scenario: CassandraScenario, values: Values, rate_per_s: Number) -> Network:
+    """Compose the network as a load test sees it: its load generator may be the limit; see `network`."""
+    return network(scenario, values, rate_per_s, of_load_test=True)
 
 
 def _to_dcs(scenario: CassandraScenario, shares: Mapping[int, float], steps: tuple[Step, ...]) -> Step:

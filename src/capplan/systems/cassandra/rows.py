@@ -66,30 +66,26 @@ def row_scenario(row: LoadTestRow) -> CassandraScenario:
     reads = _read_fraction(row, where)
     dcs = data_centres(row)
     nodes = row.cass_nodes if row.cass_nodes is not None else _usual_nodes(row.rf)
-    level = USUAL_LEVEL
     fields: dict[str, Any] = {
         "dcs": dcs,
         "cass_nodes": nodes,
         "rf": row.rf,
         "node_cores": max(round(row.node_cores or USUAL_CORES), 1),
         "one_host": bool(row.one_host),
-        "consistency_read": row.consistency_read or (level if reads else "LOCAL_ONE"),
-        "consistency_write": row.consistency_write or (level if reads < 1 else "LOCAL_ONE"),
+        "consistency_read": row.consistency_read or USUAL_LEVEL,
+        "consistency_write": row.consistency_write or USUAL_LEVEL,
         "read_fraction": reads,
         "row_bytes": row.row_bytes or USUAL_ROW_BYTES,
         "cache_state": row.cache_state or "warm",
         "token_aware": True if row.token_aware is None else row.token_aware,
         "encryption": _links(row),
         "gc": row.gc,
-        "cluster": _cluster(row),
+        "cluster": " ".join(filter(None, (row.system, row.version))) or None,
         "client_share": row.client_share or in_proportion_to_nodes(nodes),
+        **({"clients": load.clients} if load.clients else {"tps": load.rate_per_s}),
     }
     if dcs > 1 and row.rtt_ms is not None:
         fields["rtt"] = f"{row.rtt_ms:g}ms"
-    if load.clients:
-        fields["clients"] = load.clients
-    else:
-        fields["tps"] = load.rate_per_s
     try:
         return CassandraScenario(**fields)
     except InputError as error:
@@ -162,10 +158,6 @@ def _usual_nodes(rf: int | tuple[int, ...]) -> int | tuple[int, ...]:
 def _links(row: LoadTestRow) -> str | None:
     links = [name for name, on in (("client", row.encryption_client), ("internode", row.encryption_internode)) if on]
     return "+".join(links) or None
-
-
-def _cluster(row: LoadTestRow) -> str | None:
-    return " ".join(each for each in (row.system, row.version) if each) or None
 
 
 def excess(scenario: CassandraScenario, tests: Sequence[LoadTest[CassandraScenario]]) -> Sequence[Excess]:
@@ -322,7 +314,7 @@ def _named(name: str) -> Parameter:
 def _round_trip_s(row: TableRow) -> float:
     """Return the round trip that a row's requests wait for; 0 if the local data centre is enough."""
     layout = row.layout
-    if layout.dcs == 1 or all(level.startswith("LOCAL") or level in ("ONE",) for level in layout.levels().values()):
+    if layout.dcs == 1 or all(level.startswith("LOCAL") or level == "ONE" for level in layout.levels().values()):
         return 0.0
     return float(max(max(each) for each in layout.round_trips_s()))
 

@@ -84,11 +84,7 @@ def network(scenario: TwoTierScenario, values: Values, rate_per_s: Number, down:
 
 def _stations(scenario: TwoTierScenario, down: int) -> list[Station]:
     front = Station(
-        FRONT,
-        LANES_PER_CORE * scenario.front_cores,
-        "ps",
-        assignment="random",
-        count=scenario.front_nodes or None,
+        FRONT, LANES_PER_CORE * scenario.front_cores, "ps", assignment="random", count=scenario.front_nodes or None
     )
     lost = tuple(Differs(1 + node, down=True) for node in range(down))
     lanes, nodes = LANES_PER_CORE * scenario.node_cores, scenario.store_nodes
@@ -99,9 +95,8 @@ def _stations(scenario: TwoTierScenario, down: int) -> list[Station]:
 
 def _flow(scenario: TwoTierScenario, values: Values, name: str) -> Step:
     """Return the flow of a request: over the network to a front node, which queries the store."""
-    tier = FRONT if scenario.front_nodes else STORE
+    tier, cores = (FRONT, scenario.front_cores) if scenario.front_nodes else (STORE, scenario.node_cores)
     rounds = _rounds(values)
-    cores = scenario.front_cores if scenario.front_nodes else scenario.node_cores
     work = values[f"front_{name}_s"] * _slower(cores, values)
     if not scenario.front_nodes:
         work = work * _sent_on(scenario, values)

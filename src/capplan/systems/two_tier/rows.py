@@ -137,8 +137,7 @@ def priors(rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
     """
     found = {each.name: each for each in PARAMETERS}
     alone, curved = {name: _shortest(rows, name) for name in TIMES}, not _of_one_load(rows)
-    for name, names in TIMES.items():
-        shortest = alone[name]
+    for name, shortest in alone.items():
         if shortest is None:
             continue
         row, seconds = shortest
@@ -148,10 +147,9 @@ def priors(rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
             found["commit_s"] = replace(found["commit_s"], value=PARAMETER["commit_s"] + seconds - usual)
             continue
         also = ("delay_s",) if name == "write" and alone["read"] is None else ()
-        for each in (*names, *also):
+        for each in (*TIMES[name], *also):
             found[each] = replace(found[each], value=PARAMETER[each] * seconds / usual)
-    responses = [response_s(row) for row in rows if response_s(row)]
-    if responses:
+    if responses := [response_s(row) for row in rows if response_s(row)]:
         found[OVERHEAD] = overhead(rows, min(responses))
     rates = [(rate_per_s(row), row) for row in rows if rate_per_s(row)]
     if rates:
