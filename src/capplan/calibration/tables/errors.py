@@ -229,13 +229,12 @@ def covariance(rows: Sequence[TableRow], figures: Sequence[Figure]) -> FloatArra
     figures : sequence of Figure
         The fitted figures of the rows. Those of the same column and kind of load have an error in common.
     """
-    kinds = [rows[each.row].load.kind for each in figures]
-    sd = np.array([_of_kind(kind).get(each.quantity, _USUAL) for kind, each in zip(kinds, figures, strict=True)])
-    together = _alike([(kind, each.quantity) for kind, each in zip(kinds, figures, strict=True)])
+    keys = [(rows[each.row].load.kind, each.quantity) for each in figures]
+    sd = np.array([_LOG_SD.get(kind, _LOG_SD["closed"]).get(quantity, _USUAL) for kind, quantity in keys])
     same_layout = _alike([rows[each.row].layout for each in figures])
     sd[:, 2] *= _places(rows)[[each.row for each in figures]]
     common, own, growing = (np.outer(each, each) for each in sd.T)
-    return np.where(together, common + np.where(same_layout, own, 0.0) + growing, 0.0)
+    return np.where(_alike(keys), common + np.where(same_layout, own, 0.0) + growing, 0.0)
 
 
 def _places(rows: Sequence[TableRow]) -> FloatArray:
@@ -245,10 +244,6 @@ def _places(rows: Sequence[TableRow]) -> FloatArray:
     low, high = (np.where(alike, logs, -sign * np.inf) for sign in (-1, 1))
     low, high = low.min(axis=1), high.max(axis=1)
     return np.where(high > low, (logs - low) / np.where(high > low, high - low, 1.0) - 0.5, 0.0)
-
-
-def _of_kind(kind: str) -> dict[str, tuple[float, float, float]]:
-    return _LOG_SD.get(kind, _LOG_SD["closed"])
 
 
 def _alike(keys: Sequence[object]) -> FloatArray:

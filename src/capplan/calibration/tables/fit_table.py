@@ -408,16 +408,12 @@ class TableBasis(FigureBasis):
         here = [row for row in rows if row.layout == unloaded(self.scenario)]
         clients = getattr(self.scenario, "clients", None)
         asked = rate_per_s if clients is None else float(clients)
-        loads = [_rate(row) if clients is None else float(row.load.clients) for row in here or rows]
+        rates = [row.measured.get(THROUGHPUT, row.load.rate_per_s) for row in here or rows]
+        loads = rates if clients is None else [float(row.load.clients) for row in here or rows]
         if not min(loads) * (1 - _SAME_LOAD) <= asked <= max(loads) * (1 + _SAME_LOAD):
             return "extrapolated"
         same = any(abs(asked - load) <= _SAME_LOAD * load for load in loads)
         return layout if layout != "measured" or same else "interpolated"
-
-
-def _rate(row: TableRow) -> float:
-    """Return the rate of a row: the throughput if it was measured, otherwise the offered rate."""
-    return row.measured.get(THROUGHPUT, row.load.rate_per_s)
 
 
 class TableObservations(Observations[S]):
@@ -523,19 +519,19 @@ class _Problem:
         self.used = [number for number, names in enumerate(wanted) if names]
         self.wanted = [wanted[number] for number in self.used]
 
-    def with_scatter(self, scatter: Mapping[str, float], effects: Effects | None) -> _Problem:
-        """Return the problem with new scatter and with errors that rows of one layout share."""
+    def with_scatter(
+        self, scatter: Mapping[str, float], effects: Effects | None, log_point: FloatArray | None = None
+    ) -> _Problem:
+        """Return the problem with new scatter, errors that rows of one layout share, and errors by chance at a point.
+
+        The errors by chance stay as they are without a point.
+        """
         found = copy(self)
+        if log_point is not None:
+            found.of_chance = self._chance_errors(log_point)
         found.figures_to_fit = figures_of(self.rows, scatter)
         found.sd = np.array([each.log_sd for each in found.figures_to_fit])
         found.effects = effects
-        found.whitening = found._whitening()
-        return found
-
-    def with_chance_at(self, log_point: FloatArray) -> _Problem:
-        """Return the problem with the errors by chance computed at a point."""
-        found = copy(self)
-        found.of_chance = self._chance_errors(log_point)
         found.whitening = found._whitening()
         return found
 
@@ -566,10 +562,8 @@ class _Problem:
 
     def of(self, names: Sequence[str]) -> _Problem:
         """Return the problem with only the named parameters free."""
-        held = [replace(each, log_sd=0.0) for each in self.free if each.name not in names]
-        kept = [each for each in self.free if each.name in names]
-        fixed = [Parameter(name, float(np.asarray(value)), "1", "prior", 0.0, "") for name, value in self.fixed.items()]
-        return _Problem(self.system, self.rows, self.figures_to_fit, [*kept, *held, *fixed], straight=True)
+        held = [each if each.name in names else replace(each, log_sd=0.0) for each in self.parameters]
+        return _Problem(self.system, self.rows, self.figures_to_fit, held, straight=True)
 
     def prior_draws(self, count: int) -> FloatArray:
         """Return prior draws of the free parameters' logarithms (count, free), the same ones in every call."""
@@ -741,10 +735,9 @@ class _Found:
 
 def _with_effects(whole: _Problem, problem: _Problem, best: Maximum, most: int) -> _Found:
     """Search again with layout factors and errors by chance; return the most probable point."""
-    problem = problem.with_chance_at(best.log_point)
     effects = problem.effects_at(best.log_point)
     scatter = scatter_of(problem.rows, None if effects is None else ON_CURVES)
-    problem = problem.with_scatter(scatter, effects)
+    problem = problem.with_scatter(scatter, effects, best.log_point)
     return _Found(whole, problem, maximum(problem, best.log_point, most), effects, scatter)
 
 
@@ -815,10 +808,8 @@ def _searched(whole: _Problem, starts: Sequence[Mapping[str, float]]) -> tuple[_
     problem = whole.of(moving)
     best = _best(problem, starts, likely[:, [at for at, each in enumerate(whole.free) if each.name in moving]])
     for _ in range(_FREED):
-        logs = dict(
-            zip((each.name for each in problem.free), problem.straight.logs(best.log_point[None])[0], strict=True)
-        )
-        found = np.array([logs.get(each.name, at) for each, at in zip(whole.free, whole.centre, strict=True)])
+        found = whole.centre.copy()
+        found[[each.name in moving for each in whole.free]] = problem.straight.logs(best.log_point[None])[0]
         more = {*moving, *whole.moving(found[None])}
         if len(more) == len(moving):
             break

@@ -51,32 +51,18 @@ class Judge:
         return self.system.read(rows_of(self.fitted))
 
     @cached_property
-    def _solved(self) -> list[Solved]:
-        middle: dict[str, Number] = {**_defaults(self.system), **self.fitted.middle()}
-        return solved_rows(self.system, self.trained, middle, [[] for _ in self.trained])
+    def _middle(self) -> dict[str, Number]:
+        """One value of each parameter."""
+        return {**defaults(self.system.parameters), **self.fitted.middle()}
 
     @cached_property
     def _busiest(self) -> dict[str, float]:
         """The highest utilisation of each kind of station in the fitted rows."""
         found: dict[str, float] = {}
-        for each in self._solved:
+        for each in solved_rows(self.system, self.trained, self._middle, [[] for _ in self.trained]):
             for name, busy in each.busy.items():
                 found[name] = max(found.get(name, 0.0), float(np.median(busy)))
         return found
-
-    @cached_property
-    def _metered(self) -> Sequence[Any]:
-        """The layouts whose CPU was fitted."""
-        fitted = NODE_CPU in self.fitted.its_table.scatter
-        return [each.layout for each in self.trained if fitted and NODE_CPU in each.measured]
-
-    @cached_property
-    def _prior(self) -> dict[str, Number]:
-        random = np.random.default_rng(self.fitted.seed)
-        return {
-            name: median * np.exp(sd * random.standard_normal(128))
-            for name, (median, sd) in self.fitted.its_table.priors.items()
-        }
 
     def reason(self, row: TableRow, solved: Solved) -> str:
         """Return why a row is not identifiable, and which row would make it so; empty if it is identifiable."""
@@ -90,9 +76,8 @@ class Judge:
 
     def by_chance(self, rows: Sequence[TableRow], names: Sequence[Sequence[str]]) -> dict[tuple[int, str], str]:
         """Return, by number of the row and column, why percentiles that chance moves far are not identifiable."""
-        middle: dict[str, Number] = {**_defaults(self.system), **self.fitted.middle()}
         wanted = [(number, name) for number, own in enumerate(names) for name in own]
-        errors = chance_errors(self.system, rows, wanted, middle)
+        errors = chance_errors(self.system, rows, wanted, self._middle)
         return {
             each: f"not identifiable from these rows: chance moves this percentile by {error:.0%} between runs of "
             "10,000 requests, as few requests take about as long; ask for a higher or a lower one"
@@ -118,8 +103,10 @@ class Judge:
         names = list(solved.busy)
         busy = np.stack(np.broadcast_arrays(*(solved.busy[name] for name in names)))
         first = np.argmax(busy, axis=0)
+        fitted = NODE_CPU in self.fitted.its_table.scatter
+        metered = [each.layout for each in self.trained if fitted and NODE_CPU in each.measured]
         for at, name in enumerate(names):
-            if name in self.system.metered and row.layout in self._metered:
+            if name in self.system.metered and row.layout in metered:
                 continue  # its CPU says how far its limit is, and `_ceiling` how well
             limits, most = float(np.mean((first == at) & (busy[at] > _NEAR))), self._busiest.get(name, 0.0)
             if limits > _LIKELY and most < _BOUND and len(self._busiest) > 1:
@@ -131,8 +118,7 @@ class Judge:
 
     def _ceiling(self, row: TableRow, solved: Solved) -> str:
         """Return a reason if the row comes near a ceiling of its layout that the rows do not determine."""
-        busy = np.max(np.stack(np.broadcast_arrays(*solved.busy.values())), axis=0)
-        if float(np.median(busy)) < _NEAR:
+        if _most_busy(solved) < _NEAR:
             return ""
         after = float(np.log(solved.capacity_per_s).std())
         if after < 0.05 or self._decides(row, after):
@@ -146,7 +132,12 @@ class Judge:
         return f"the ceiling is decided to less than half; {more} would decide it"
 
     def _decides(self, row: TableRow, after: float) -> bool:
-        prior = solved_rows(self.system, [row], {**_defaults(self.system), **self._prior}, [[]])[0]
+        random = np.random.default_rng(self.fitted.seed)
+        drawn = {
+            name: median * np.exp(sd * random.standard_normal(128))
+            for name, (median, sd) in self.fitted.its_table.priors.items()
+        }
+        prior = solved_rows(self.system, [row], {**defaults(self.system.parameters), **drawn}, [[]])[0]
         before = float(np.log(prior.capacity_per_s).std())
         return 1 - after / max(before, 1e-12) >= DECIDED
 
@@ -155,9 +146,7 @@ class Judge:
         if row.load.kind != "closed":
             return ""
         most = max((each.load.clients for each in self.trained if each.load.kind == "closed"), default=0)
-        busy = float(np.median(np.max(np.stack(np.broadcast_arrays(*solved.busy.values())), axis=0)))
-        falls = self.system.may_fall({**_defaults(self.system), **self.fitted.middle()})
-        if falls or row.load.clients <= _MORE * most or busy < 0.9:
+        if self.system.may_fall(self._middle) or row.load.clients <= _MORE * most or _most_busy(solved) < 0.9:
             return ""
         return (
             f"throughput may fall beyond {most} clients, and no row shows whether; a row with {row.load.clients} "
@@ -181,5 +170,6 @@ def _counts(system: TableSystem[Any], row: TableRow) -> dict[str, float]:
     return {**found, f"replicas of a row{each}": system.copies(layout) / dcs, **clients}
 
 
-def _defaults(system: TableSystem[Any]) -> dict[str, Number]:
-    return defaults(system.parameters)
+def _most_busy(solved: Solved) -> float:
+    """Return the median utilisation of the busiest station."""
+    return float(np.median(np.max(np.stack(np.broadcast_arrays(*solved.busy.values())), axis=0)))

@@ -21,18 +21,14 @@ _REQUESTS = 10_000  # of a run: few, so that the error is rather too large
 _AWAY = 2.0  # standard errors of a level at which the percentiles beside it are taken
 
 
-def _moved(level: float, side: int) -> float:
-    return level + side * _AWAY * math.sqrt(level * (1 - level) / _REQUESTS)
-
-
 BESIDE: Mapping[str, tuple[str, str]] = {name: (f"{name} lower", f"{name} higher") for name in LEVELS}
 """Names of the percentiles that lie two standard errors of a run of 10,000 requests below and above each."""
 SOLVED_LEVELS: Mapping[str, float] = {
     **LEVELS,
     **{
-        name: _moved(LEVELS[own], side)
-        for own, both in BESIDE.items()
-        for name, side in zip(both, (-1, 1), strict=True)
+        name: level + side * _AWAY * math.sqrt(level * (1 - level) / _REQUESTS)
+        for own, level in LEVELS.items()
+        for name, side in zip(BESIDE[own], (-1, 1), strict=True)
     },
 }
 """The percentiles that can be solved, as shares of the requests."""
@@ -183,9 +179,7 @@ def with_mix(rows: Sequence[LoadTestRow]) -> list[LoadTestRow]:
 def _completed(row: LoadTestRow, run: Sequence[LoadTestRow]) -> LoadTestRow:
     known = {each.request_class: each.throughput_tps for each in run if each.run_id is not None}
     reads, writes = known.get("read"), known.get("write")
-    if reads and writes:
-        return replace(row, read_fraction=reads / (reads + writes))
-    return row
+    return replace(row, read_fraction=reads / (reads + writes)) if reads and writes else row
 
 
 @dataclass(frozen=True)
@@ -341,8 +335,7 @@ def check_requests(rows: Sequence[LoadTestRow]) -> None:
 
 def steady(row: TableRow) -> TableRow:
     """Return the row without latencies if it could not keep up with open traffic; they would grow with the run time."""
-    load, done = row.load, row.measured.get(THROUGHPUT, 0.0)
-    share = 1.0 if row.request_class is None else row.layout.mix().get(row.request_class, 0.0)
+    load, done, share = row.load, row.measured.get(THROUGHPUT, 0.0), share_of(row)
     if load.kind != "open" or not share or not 0 < done / share < _KEPT_UP * load.rate_per_s:
         return row
     kept = {name: value for name, value in row.measured.items() if name in {THROUGHPUT, NODE_CPU}}
