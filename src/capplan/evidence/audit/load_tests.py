@@ -251,32 +251,24 @@ class MeasuredRow:
 
     def half_step(self, column: str) -> float:
         """Return half the rounding interval of a cell: from the stated step, or from its last digit."""
-        stated = self.rounding.get(column)
-        return _resolution(getattr(self.row, column) or 0.0) if stated is None else stated
+        if column in self.rounding:
+            return self.rounding[column]
+        value = getattr(self.row, column) or 0.0
+        digits = f"{value:.12g}"
+        return abs(value) * 1e-6 if "e" in digits else 0.5 * 10.0 ** -len(digits.partition(".")[2])
 
     def finding(self, rule: str, sentence: str) -> Finding:
         """Return a finding about the row."""
-        found = RULES[rule]
         return Finding(
             part="load test",
             rule=rule,
-            severity=found.severity,
             sentence=sentence,
-            means=found.means,
-            action=found.action,
+            **vars(RULES[rule]),
             line=self.line,
             run_id=self.row.run_id,
             request_class=self.row.request_class,
             figures=self.figures,
         )
-
-
-def _resolution(value: float) -> float:
-    """Return half a unit of the last digit of a figure as written."""
-    digits = f"{value:.12g}"
-    if "e" in digits:
-        return abs(value) * 1e-6
-    return 0.5 * 10.0 ** -len(digits.partition(".")[2])
 
 
 def ms(value: float) -> str:
@@ -306,7 +298,7 @@ class Saturation:
     Attributes
     ----------
     verdict : str
-    XX: the offered rate or the duration is not stated.
+        Whether it was; `unknown`: the offered rate or the duration is not stated.
     shortfall : float or None
         Share of the offered requests that was not completed.
     noise : float or None
@@ -409,12 +401,9 @@ def _mean(measured: MeasuredRow) -> Iterator[Finding]:
 def _littles_law(measured: MeasuredRow) -> Iterator[Finding]:
     """Check N = X (R + Z), which holds for every closed system (Little 1961)."""
     row = measured.row
-    if (
-        not row.clients
-        or row.latency_mean_ms is None
-        or not row.throughput_tps
-        or row.load_kind not in ("closed", "throttled")
-    ):
+    if row.load_kind not in ("closed", "throttled"):
+        return
+    if not row.clients or row.latency_mean_ms is None or not row.throughput_tps:
         return
     cycle_ms = row.latency_mean_ms + (row.think_time_ms or 0.0)
     busy = row.throughput_tps * cycle_ms / 1000
@@ -470,9 +459,9 @@ def _guess(measured: MeasuredRow) -> str:
 
 
 def _generator(measured: MeasuredRow) -> Iterator[Finding]:
-    used = measured.row.client_cpu_percent
-    if used is not None and used >= BUSY_PERCENT:
-        yield measured.finding("generator-ceiling", f"the load generator used {used:.3g} % of its CPU")
+    if _busy(measured):
+        used = f"{measured.row.client_cpu_percent:.3g} % of its CPU"
+        yield measured.finding("generator-ceiling", f"the load generator used {used}")
 
 
 def _counts(measured: MeasuredRow) -> Iterator[Finding]:
@@ -492,11 +481,8 @@ def _counts(measured: MeasuredRow) -> Iterator[Finding]:
 
 def run_findings(rows: Sequence[MeasuredRow]) -> Iterator[Finding]:
     """Yield inconsistencies between the rows of each run."""
-    runs: defaultdict[object, list[MeasuredRow]] = defaultdict(list)
-    for each in rows:
-        if each.row.run_id is not None:
-            runs[each.row.run_id, each.row.repeat].append(each)
-    for classes in runs.values():
+    named = [each for each in rows if each.row.run_id is not None]
+    for classes in _grouped(named, lambda each: (each.row.run_id, each.row.repeat)):
         twice = [name for name, count in Counter(each.request_class for each in classes).items() if count > 1]
         for name in twice:
             last = [each for each in classes if each.request_class == name][-1]
@@ -648,9 +634,8 @@ def _units(series: Sequence[MeasuredRow]) -> Iterator[Finding]:
 
 
 def _caches(series: Sequence[MeasuredRow]) -> Iterator[Finding]:
-    states = {each.row.cache_state for each in series}
-    if {"cold", "warm"} <= states:
-        cold = [each for each in series if each.row.cache_state == "cold"]
+    cold = [each for each in series if each.row.cache_state == "cold"]
+    if cold and any(each.row.cache_state == "warm" for each in series):
         yield cold[0].finding("cold-and-warm", f"{len(cold)} of {len(series)} runs of this series are cold")
 
 
@@ -747,13 +732,10 @@ def _repeats(repeats: Sequence[MeasuredRow]) -> Iterator[Finding]:
 
 def scatter(rows: Sequence[MeasuredRow]) -> tuple[int, int, float | None]:
     """Return the number of loads, the number with repeats, and the median range of the repeats' throughput."""
-    loads: defaultdict[tuple[object, ...], list[MeasuredRow]] = defaultdict(list)
-    for each in rows:
-        loads[each.load].append(each)
-    repeated = [group for group in loads.values() if len(group) > 1]
+    repeated = list(_grouped(rows, lambda each: each.load))
     ranges = [
         spread([each.row.throughput_tps for each in group if each.row.throughput_tps])
         for group in repeated
         if all(each.row.throughput_tps for each in group)
     ]
-    return len(loads), len(repeated), median(ranges) if ranges else None
+    return len({each.load for each in rows}), len(repeated), median(ranges) if ranges else None

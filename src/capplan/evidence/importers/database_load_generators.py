@@ -246,7 +246,9 @@ def _read_stress(file: TextFile) -> Imported:
         elif line.startswith("total,"):
             current.ended_s = number((line.split(",") + [""] * 11)[11], where, "the time of an interval")
         elif found := _STRESS_FIGURE.match(line):
-            _take_stress_line(current, found, where)
+            name = found["name"].lower()
+            cells = {ALL: found["all"], **{each[0]: each[1] for each in _STRESS_CLASS.findall(found["classes"] or "")}}
+            current.results[name] = {key: number(text, where, name) for key, text in cells.items()}
         elif line.lower().startswith(_STRESS_END):
             if current.ended_s is None and (found := _STRESS_ELAPSED.match(line)):
                 current.ended_s = 3600 * float(found[1]) + 60 * float(found[2]) + float(found[3])
@@ -261,13 +263,6 @@ def _read_stress(file: TextFile) -> Imported:
     return Imported(tuple(row for run in runs for row in _stress_rows(run, settings, file, alone=len(runs) == 1)))
 
 
-def _take_stress_line(run: _StressRun, found: re.Match[str], where: str) -> None:
-    """Keep a line of the results."""
-    name = found["name"].lower()
-    cells = {ALL: found["all"], **{each[0]: each[1] for each in _STRESS_CLASS.findall(found["classes"] or "")}}
-    run.results[name] = {key: number(text, where, name) for key, text in cells.items()}
-
-
 def _stress_rows(run: _StressRun, settings: dict[str, str], file: TextFile, alone: bool) -> Iterator[LoadTestRow]:
     rates = run.results.get("op rate")
     if rates is None:
@@ -275,7 +270,8 @@ def _stress_rows(run: _StressRun, settings: dict[str, str], file: TextFile, alon
     threads = int(settings["Thread Count"]) if settings.get("Thread Count", "").isdigit() else run.threads
     name = run_id(file) if alone else f"{run_id(file)}-{run.threads}-threads"
     layout = {**_stress_layout(settings), "clients": run.threads or threads, "duration_s": run.ended_s}
-    offered, shares = _stress_offered(settings), _stress_shares(settings)
+    rate, shares = settings.get("OpsPer Sec", "").replace(",", ""), _stress_shares(settings)
+    offered = float(rate) if rate.isdigit() else 0.0
     classes = list(rates) if len(rates) > 2 else [each for each in rates if each != ALL] or [ALL]
     errors = run.results.get("total errors", {})
     pauses = run.results.get("total gc count", {}).get(ALL, 0.0)
@@ -300,11 +296,6 @@ def _stress_rows(run: _StressRun, settings: dict[str, str], file: TextFile, alon
         )
 
 
-def _stress_offered(settings: dict[str, str]) -> float | None:
-    rate = settings.get("OpsPer Sec", "").replace(",", "")
-    return float(rate) if rate.isdigit() and int(rate) else None
-
-
 def _stress_shares(settings: dict[str, str]) -> dict[str, float]:
     """Return the requested share of each class."""
     ratios = {name: float(ratio) for name, ratio in re.findall(r"(\w+)=([\d.]+)", settings.get("Command Ratios", ""))}
@@ -315,11 +306,7 @@ def _stress_shares(settings: dict[str, str]) -> dict[str, float]:
 def _stress_layout(settings: dict[str, str]) -> dict[str, Any]:
     level = settings.get("Consistency Level", "")
     shares, kind = _stress_shares(settings), settings.get("Type", "").upper()
-    reads = (
-        sum(share for name, share in shares.items() if name in _STRESS_READS)
-        if shares
-        else float(kind in _STRESS_READS)
-    )
+    reads = sum(share for name, share in (shares or {kind: 1.0}).items() if name in _STRESS_READS)
     replicas = re.search(r"replication_factor=(\d+)", settings.get("Replication Strategy Options", ""))
     columns = re.findall(r"\w+", settings.get("Column Names", ""))
     size = re.search(r"Fixed:\s+key=(\d+)", settings.get("Size Distribution", ""))

@@ -96,20 +96,16 @@ def read_mapped(file: TextFile, mapping: ColumnMap) -> Imported:
         If a column is missing, or a cell is not of its type.
     """
     with read_as_csv(str(file.path)):
-        return _read_rows(file, mapping)
-
-
-def _read_rows(file: TextFile, mapping: ColumnMap) -> Imported:
-    reader = csv.DictReader(line + "\n" for _, line in file.lines())
-    header = reader.fieldnames or []
-    for name, mapped in mapping.columns.items():
-        if mapped.column not in header:
-            raise InputError(f"{file.path} has no column {mapped.column!r}, for {name}{nearest(mapped.column, header)}")
-    rows = [
-        _row(cells, mapping, file, reader.line_num)
-        for cells in reader
-        if any(isinstance(cell, str) and cell for cell in cells.values())
-    ]
+        reader = csv.DictReader(line + "\n" for _, line in file.lines())
+        header = reader.fieldnames or []
+        for name, its in mapping.columns.items():
+            if its.column not in header:
+                raise InputError(f"{file.path} has no column {its.column!r}, for {name}{nearest(its.column, header)}")
+        rows = [
+            _row(cells, mapping, file, reader.line_num)
+            for cells in reader
+            if any(isinstance(cell, str) and cell for cell in cells.values())
+        ]
     if not rows:
         raise InputError(f"{file.path} has a header and no rows: a table needs at least one")
     return Imported(tuple(rows))

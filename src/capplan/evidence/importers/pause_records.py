@@ -142,16 +142,13 @@ class _Clock:
         for kind in (self.kind,) if self.kind else ("up", "wall"):
             for each in stamps:
                 if each[kind] and (time_s := _seconds(each, kind)) is not None:
-                    self._move(kind, time_s)
+                    if not self.kind:
+                        self.kind, self.first_s, self.now_s = kind, time_s, time_s
+                    elif time_s + self.offset_s < self.now_s - _BACK_S:
+                        self.offset_s, self.restarts = self.now_s - time_s, self.restarts + 1
+                    self.now_s = max(self.now_s, time_s + self.offset_s)
                     return rest
         return rest
-
-    def _move(self, kind: str, time_s: float) -> None:
-        if not self.kind:
-            self.kind, self.first_s, self.now_s = kind, time_s, time_s
-        elif time_s + self.offset_s < self.now_s - _BACK_S:
-            self.offset_s, self.restarts = self.now_s - time_s, self.restarts + 1
-        self.now_s = max(self.now_s, time_s + self.offset_s)
 
 
 def _seconds(stamp: re.Match[str], kind: str) -> float | None:

@@ -77,13 +77,9 @@ class Histogram:
         if len(finite) >= _FEW and min(finite) > 0 and max(finite) - min(finite) <= _EQUAL * max(finite):
             return "has the same count in every bucket: the exporter fills them all, and its percentiles never change"
         if self.count and self.total is not None and bounds:
-            mean, holding = (
-                self.total / self.count,
-                [bound for bound, step in zip(bounds, steps, strict=True) if step > _EQUAL * self.count],
-            )
-            lowest = (
-                max((bound for bound in bounds if bound < min(holding)), default=-math.inf) if holding else -math.inf
-            )
+            mean = self.total / self.count
+            holding = [bound for bound, step in zip(bounds, steps, strict=True) if step > _EQUAL * self.count]
+            lowest = max((bound for bound in bounds if bound < min(holding, default=0.0)), default=-math.inf)
             if holding and not lowest * (1 - _SAME) <= mean <= max(holding) * (1 + _SAME):
                 return f"has a mean of {mean:.3g} outside the buckets that hold observations, up to {max(holding):g}"
         if self.count is not None and counts and not math.isclose(counts[-1], self.count, rel_tol=_SAME):
@@ -300,12 +296,6 @@ def _fetched(address: str) -> tuple[int, bytes]:
     return answer
 
 
-def _server(url: str, asker: str) -> _Server:
-    if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
-        raise InputError(f"{asker}: url is {url!r}: it must be an address such as 'http://127.0.0.1:9090'")
-    return _Server(url, asker)
-
-
 def _is_prometheus(file: TextFile) -> bool:
     return bool(re.search(r"^\s*\[prometheus\]\s*$", file.head, re.MULTILINE))
 
@@ -330,7 +320,10 @@ def _prometheus_content(file: TextFile) -> dict[str, Any]:
 
 def _read_prometheus(file: TextFile) -> Imported:
     content = _prometheus_content(file)
-    server = _server(str(content["prometheus"].get("url", "")), str(file.path))
+    url = str(content["prometheus"].get("url", ""))
+    if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
+        raise InputError(f"{file.path}: url is {url!r}: it must be an address such as 'http://127.0.0.1:9090'")
+    server = _Server(url, str(file.path))
     rows: list[LoadTestRow] = []
     remarks, left_out = [], Counter[str]()
     for place, run in enumerate(content["runs"], start=1):
@@ -377,11 +370,7 @@ def _prometheus_intervals(
         for name, value in interval.items():
             if name not in ("start", "end"):
                 cells[name] = LOAD_TESTS.cell(name, str(value), where)
-        fixed: dict[str, Any] = {
-            "request_class": ALL,
-            "duration_s": length_s,
-            "source": f"{file.path.name}: Prometheus",
-        }
+        fixed = {"request_class": ALL, "duration_s": length_s, "source": f"{file.path.name}: Prometheus"}
         yield LoadTestRow(**{**fixed, **cells}), defect
 
 
@@ -422,10 +411,8 @@ def _intervals(run: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
             f"{where}: every = {every!r} must be whole seconds that cut its time into at most {_MOST_INTERVALS:,} "
             "equal intervals, such as '1h' of a day"
         )
-    name = given.pop("run_id")
-    for each in range(count):
-        began = start + each * length
-        own = {"run_id": f"{name} {began:%Y-%m-%d %H:%M:%S}", "start": began, "end": began + length}
+    for began in (start + each * length for each in range(count)):
+        own = {"run_id": f"{run['run_id']} {began:%Y-%m-%d %H:%M:%S}", "start": began, "end": began + length}
         yield {**given, **own}
 
 
@@ -500,6 +487,10 @@ _NODETOOL_PROXY = (
     "CAS Write Latency",
     "View Write Latency",
 )
+_NODETOOL_POOL = {
+    **{"ActiveTasks": "active", "PendingTasks": "pending"},
+    **{"CompletedTasks": "completed", "TotalBlockedTasks": "blocked"},
+}
 _NODETOOL_TABLE = ("Read Latency", "Write Latency", "SSTables", "Partition Size", "Cell Count")
 _Rows = Iterator[MicrobenchRow]
 
@@ -540,7 +531,10 @@ def _pools(file: TextFile) -> _Rows:
     """Read tpstats: what thread pools did, and what was dropped."""
     if file.head.lstrip().startswith("{"):
         report = read_json(file)
-        pools = {name: _pool_counts(found) for name, found in report.get("ThreadPools", {}).items()}
+        pools = {
+            name: {words: float(found[key]) for key, words in _NODETOOL_POOL.items() if key in found}
+            for name, found in report.get("ThreadPools", {}).items()
+        }
         dropped = report.get("DroppedMessage", {})
     else:
         pools, dropped = _pools_text(file)
@@ -550,13 +544,6 @@ def _pools(file: TextFile) -> _Rows:
     for name, value in dropped.items():
         if float(value):
             yield _constant("messaging", name, "dropped", float(value))
-
-
-def _pool_counts(found: Mapping[str, Any]) -> dict[str, float]:
-    names = {"ActiveTasks": "active", "PendingTasks": "pending", "CompletedTasks": "completed"}
-    return {
-        words: float(found[name]) for name, words in {**names, "TotalBlockedTasks": "blocked"}.items() if name in found
-    }
 
 
 def _pools_text(file: TextFile) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
@@ -569,9 +556,7 @@ def _pools_text(file: TextFile) -> tuple[dict[str, dict[str, float]], dict[str, 
             section = words[0]
         elif section == "Pool" and len(words) >= 6:
             found = [number(word, where, "a count") for word in words[-5:]]
-            pools[" ".join(words[:-5])] = dict(
-                zip(("active", "pending", "completed", "blocked"), (*found[:3], found[4]), strict=True)
-            )
+            pools[" ".join(words[:-5])] = dict(zip(_NODETOOL_POOL.values(), (*found[:3], found[4]), strict=True))
         elif section == "Message" and len(words) >= 2:
             dropped[words[0]] = number(words[1], where, "a count of dropped messages")
         elif section == "Pool" and 1 < len(words) < 6:
@@ -588,16 +573,11 @@ def _pauses(file: TextFile) -> _Rows:
     where = f"{file.path}, line {line_number}"
     interval, longest, total, deviation, _, count = (number(word, where, "a figure of gcstats") for word in words[:6])
     shared: dict[str, Any] = {"component": "jvm", "operation": "gc", "conditions": f"in {interval / 1000:g} s"}
-    yield MicrobenchRow(
-        **shared, quantity="pause", statistic="maximum", value=longest / 1000, unit="s", samples=int(count)
-    )
+    pause: dict[str, Any] = {**shared, "quantity": "pause", "unit": "s", "samples": int(count)}
+    yield MicrobenchRow(**pause, statistic="maximum", value=longest / 1000)
     if count:
-        yield MicrobenchRow(
-            **shared, quantity="pause", statistic="mean", value=total / 1000 / count, unit="s", samples=int(count)
-        )
-    yield MicrobenchRow(
-        **shared, quantity="pause", statistic="deviation", value=deviation / 1000, unit="s", samples=int(count)
-    )
+        yield MicrobenchRow(**pause, statistic="mean", value=total / 1000 / count)
+    yield MicrobenchRow(**pause, statistic="deviation", value=deviation / 1000)
     if interval:
         yield MicrobenchRow(**shared, quantity="share of time", statistic="constant", value=total / interval, unit="1")
 
@@ -613,10 +593,8 @@ def _tables(file: TextFile) -> _Rows:
                     value = number(str(mean), str(file.path), f"local_{operation}_latency_ms") / 1000
                     latency: dict[str, Any] = {"quantity": "latency", "statistic": "mean", "value": value, "unit": "s"}
                     yield MicrobenchRow(**shared, operation=operation, **latency, samples=int(count))
-            for name, quantity in (
-                ("space_used_live", "live data"),
-                ("compacted_partition_mean_bytes", "partition size"),
-            ):
+            sizes = {"space_used_live": "live data", "compacted_partition_mean_bytes": "partition size"}
+            for name, quantity in sizes.items():
                 if facts.get(name) is not None:
                     value = number(str(facts[name]), str(file.path), name)
                     yield MicrobenchRow(**shared, quantity=quantity, statistic="constant", value=value, unit="B")
@@ -640,8 +618,7 @@ def _facts(file: TextFile) -> _Rows:
         found = re.match(r"^(.*?)(?:\s*:\s+|\s{2,})(-?[\d.,]+)(?: ([KMGT]iB|bytes))?\s*$", line)
         if found and found[1].strip() in _NODETOOL_WANTED:
             value = number(found[2], f"{file.path}, line {line_number}", found[1].strip())
-            size = _NODETOOL_SIZES.get(found[3] or "")
-            quantity = _NODETOOL_WANTED[found[1].strip()]
+            size, quantity = _NODETOOL_SIZES.get(found[3] or ""), _NODETOOL_WANTED[found[1].strip()]
             unit = "B" if size or quantity == "data compacted" else ("s" if quantity == "uptime" else "1")
             yield _constant("node", None, quantity, value * (size or 1.0), unit)
 

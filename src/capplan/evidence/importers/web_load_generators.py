@@ -6,7 +6,7 @@ import csv
 import json
 import re
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -33,15 +33,7 @@ from capplan.models.errors import InputError
 _MOST_CLASSES = 50
 
 
-def _sampled(
-    file: TextFile,
-    tool: str,
-    name: str,
-    duration_s: float,
-    latencies: Mapping[str, Any],
-    requests: int,
-    **cells: Any,
-) -> LoadTestRow:
+def _sampled(file: TextFile, tool: str, name: str, duration_s: float, requests: int, **cells: Any) -> LoadTestRow:
     """Return the row of a class from a file that lists every request."""
     return LoadTestRow(
         run_id=run_id(file),
@@ -49,7 +41,6 @@ def _sampled(
         duration_s=duration_s,
         throughput_tps=requests / duration_s if duration_s else None,
         source=f"{file.path.name}: {tool}",
-        **latencies,
         **cells,
     )
 
@@ -141,10 +132,8 @@ def _read_ghz(file: TextFile) -> Imported:
     count = real(report, file, "count")
     good = report.get("statusCodeDistribution", {}).get("OK", 0)
     rate, paced = options.get("rps") or None, bool(options.get("async"))
-    percentiles = {
-        real(each, file, "percentage"): real(each, file, "latency") / _NS_PER_MS
-        for each in report.get("latencyDistribution") or ()
-    }
+    listed = report.get("latencyDistribution") or ()
+    percentiles = {real(each, file, "percentage"): real(each, file, "latency") / _NS_PER_MS for each in listed}
     constant = options.get("load-schedule", "const") == "const"
     row = LoadTestRow(
         run_id=run_id(file),
@@ -220,8 +209,8 @@ def _read_k6_points(file: TextFile) -> Imported:
             "k6 points",
             name,
             duration_s,
-            of_samples(samples, "linear"),
             len(samples),
+            **of_samples(samples, "linear"),
             clients=clients or None,
             load_kind="open" if dropped else None,
             errors=int(failed) if len(samples) == len(every) else None,
@@ -267,19 +256,12 @@ def _is_gatling_report(file: TextFile) -> bool:
 
 def _read_gatling_report(file: TextFile) -> Imported:
     report = read_json(file)
-    rows = tuple(_gatling_row(name, stats, file) for name, stats in _gatling_groups(report))
-    remark = "percentiles are taken for Gatling's defaults 50, 75, 95 and 99; was simulation injected open or closed?"
-    return Imported(rows, remarks=(remark,))
-
-
-def _gatling_groups(report: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the statistics of all requests and of each kind; groups contain kinds and are left out."""
-    contents = report.get("contents", {})
+    contents = report.get("contents", {})  # groups contain kinds of requests and are left out
     requests = [each for each in contents.values() if each.get("type") == "REQUEST"]
-    if len(requests) != 1:
-        yield ALL, report.get("stats", report)
-    for each in requests:
-        yield str(each.get("name")), each.get("stats", {})
+    rows = [] if len(requests) == 1 else [_gatling_row(ALL, report.get("stats", report), file)]
+    rows += [_gatling_row(str(each.get("name")), each.get("stats", {}), file) for each in requests]
+    remark = "percentiles are taken for Gatling's defaults 50, 75, 95 and 99; was simulation injected open or closed?"
+    return Imported(tuple(rows), remarks=(remark,))
 
 
 def _gatling_row(name: str, stats: Mapping[str, Any], file: TextFile) -> LoadTestRow:
@@ -328,9 +310,14 @@ def _read_jmeter(file: TextFile) -> Imported:
     classes = sorted(labels) if 1 < len(labels) <= _MOST_CLASSES else []
     parts = [(ALL if len(labels) > 1 else labels[0], samples)]
     parts += [(label, samples.filter(pc.equal(samples["label"], label))) for label in classes]
-    rows = tuple(_jmeter_rows(file, parts, clients, duration_s))
+    rows = []
+    for name, part in parts:
+        elapsed = part["elapsed"].to_numpy().astype(np.float64)
+        good = pc.sum(pc.equal(pc.utf8_lower(part["success"]), "true")).as_py()
+        cells = {"clients": clients, "errors": len(elapsed) - int(good or 0), **of_samples(elapsed)}
+        rows.append(_sampled(file, "JMeter", name, duration_s, len(elapsed), **cells))
     many = f"{len(labels)} labels are too many for a row each: only all samples together are taken"
-    return Imported(rows, remarks=(many,) if len(labels) > _MOST_CLASSES else ())
+    return Imported(tuple(rows), remarks=(many,) if len(labels) > _MOST_CLASSES else ())
 
 
 def _jmeter_samples(file: TextFile) -> pa.Table:
@@ -370,21 +357,10 @@ def _damaged_jmeter(file: TextFile, delimiter: str, names: list[str], reason: st
         if len(cells) != len(names):
             return InputError(f"{where} has {len(cells)} cells, not {len(names)}: the file is damaged or cut off")
         for name in ("timeStamp", "elapsed"):
-            if not cells[names.index(name)].lstrip("-").isdigit():
-                found = cells[names.index(name)]
+            found = cells[names.index(name)]
+            if not found.lstrip("-").isdigit():
                 return InputError(f"{where}: {name} has {found!r}: it must be milliseconds, as a whole number")
     return InputError(f"{file.path} is not a JTL file: {reason.splitlines()[0]}")
-
-
-def _jmeter_rows(
-    file: TextFile, parts: list[tuple[str, pa.Table]], clients: int | None, duration_s: float
-) -> Iterator[LoadTestRow]:
-    for name, samples in parts:
-        elapsed = samples["elapsed"].to_numpy().astype(np.float64)
-        good = pc.sum(pc.equal(pc.utf8_lower(samples["success"]), "true")).as_py()
-        errors = len(elapsed) - int(good or 0)
-        latencies = of_samples(elapsed)
-        yield _sampled(file, "JMeter", name, duration_s, latencies, len(elapsed), clients=clients, errors=errors)
 
 
 JMETER = Importer("JMeter", _is_jmeter, _read_jmeter, exactness=2)
