@@ -16,7 +16,7 @@ from capplan.cli.shell.terminal import Json, Screen, check_output, write_json
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.row_choice import chosen_rows
-from capplan.layout.fitted_file import Fitted, to_json, write
+from capplan.layout.fitted_file import to_json, write
 from capplan.models.errors import InputError
 from capplan.models.files import writable_cache
 from capplan.reports.document import Paragraph
@@ -54,8 +54,12 @@ def calibrate_(
     its = find_system(read_target(system).scenario.system)
     if isinstance(its, TableSystem):
         rows, remarks = _rows(its, evidence, train)
-        fitted = _from_table(its, rows, output, seed)
-        described = (*remarks, *of_table(its, fitted, output.name if output else ""))
+        if output is None:
+            raise _needs_table(its)
+        check_output(output)
+        fitted = fit_table(its, rows, seed=seed)
+        write(fitted, output)
+        described = (*remarks, *of_table(its, fitted, output.name))
     elif evidence is not None or train is not None:
         raise InputError(
             f"--evidence and --train are for systems that are fitted to your load tests, such as cassandra: {its.name} "
@@ -104,15 +108,6 @@ def _needs_table(system: TableSystem[Any]) -> InputError:
         f"{system.name} is fitted to your load tests: run `capplan calibrate {system.name} --evidence table.csv "
         "-o mine.json`"
     )
-
-
-def _from_table(system: TableSystem[Any], rows: list[LoadTestRow], output: Path | None, seed: int) -> Fitted:
-    if output is None:
-        raise _needs_table(system)
-    check_output(output)
-    fitted = fit_table(system, rows, seed=seed)
-    write(fitted, output)
-    return fitted
 
 
 def _in_cache(system: str) -> Path | None:

@@ -11,14 +11,7 @@ import typer
 
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import HELP, say_what_has_no_effect, with_demand_of
-from capplan.cli.shell.terminal import (
-    Json,
-    NoSolvingLimit,
-    check_output,
-    chosen_engine,
-    exit_by,
-    print_answer,
-)
+from capplan.cli.shell.terminal import Json, NoSolvingLimit, check_output, chosen_engine, exit_by, print_answer
 from capplan.models.files import replace_file
 from capplan.planner.check import CheckEngine, check, read_specification
 from capplan.planner.time_limits import check_layout

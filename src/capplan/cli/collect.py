@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from capplan.cli.shell.progress import working
-from capplan.cli.shell.terminal import TABLE_ENDINGS, Json, Screen, check_output, naming, write_json
+from capplan.cli.shell.terminal import TABLE_ENDINGS, Json, Screen, check_output, naming, print_answer, write_json
 from capplan.models.errors import InputError
 from capplan.models.language.units import parse_count, parse_duration_s, parse_share, parse_size_bytes
 
@@ -84,7 +83,13 @@ def collect_(
 
     with working() as progress:
         found = collector.collect(settings, progress, server_forecast)
-    _answer(name, found, _write(found, out), as_json)
+    from capplan.lab.collectors.collector import Collection, Files
+    from capplan.reports.live import collected
+
+    written = _write(found, out)
+    files = Files(**{what: str(path) for what, path in written.items()})
+    answer = Collection(name, collector.parameter, files, found.remarks)
+    print_answer(answer, lambda: collected(found, written), as_json)
 
 
 def _list(as_json: bool) -> None:
@@ -162,17 +167,3 @@ def _write(found: Collected, out: Path) -> dict[str, Path]:
         written["histograms"] = out.with_name(f"{out.stem}.hlog")
         write_histograms(found.histograms, written["histograms"])
     return written
-
-
-def _answer(name: str, found: Collected, written: dict[str, Path], as_json: bool) -> None:
-    if as_json:
-        from capplan.lab.collectors.collector import Collection, Files, find_collector
-
-        files = Files(**{what: str(path) for what, path in written.items()})
-        write_json(Collection(name, find_collector(name).parameter, files, found.remarks).to_json())
-        return
-    from capplan.reports.live import collected
-    from capplan.reports.screen import show
-
-    show(collected(found, written), Screen())
-    sys.stdout.flush()

@@ -10,12 +10,7 @@ import typer
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import HELP, say_what_has_no_effect, with_demand_of
 from capplan.cli.shell.target import Target, read_target
-from capplan.cli.shell.terminal import (
-    Json,
-    NoSolvingLimit,
-    chosen_engine,
-    print_answer,
-)
+from capplan.cli.shell.terminal import Json, NoSolvingLimit, chosen_engine, print_answer
 from capplan.layout.fitted_file import Fitted
 from capplan.models.errors import InputError
 from capplan.planner.compare import CompareEngine, compare

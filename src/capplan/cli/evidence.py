@@ -23,6 +23,7 @@ from capplan.cli.shell.terminal import (
     check_output,
     check_plot,
     exit_unless,
+    print_answer,
     print_rows,
     refuse_both,
     write_frame,
@@ -165,11 +166,9 @@ def import_(
         write_frame(found.load_tests)
         return
     written = write_tables(found.load_tests, found.microbenchmarks, out)
-    if as_json:
-        paths = {name: str(path) for name, path in written.items()}
-        write_json(ImportReport(paths.get("load_tests"), paths.get("microbenchmarks"), found.files).to_json())
-    else:
-        display(evidence.imported(found, written), Screen())
+    paths = {name: str(path) for name, path in written.items()}
+    answer = ImportReport(paths.get("load_tests"), paths.get("microbenchmarks"), found.files)
+    print_answer(answer, lambda: evidence.imported(found, written), as_json)
 
 
 @evidence_.command()

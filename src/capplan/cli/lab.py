@@ -49,7 +49,7 @@ def up(
     from capplan.lab.packages import check_installed
 
     check_installed()
-    rtt_s = check_rtt(_time_s(rtt))
+    rtt_s = check_rtt(parse_duration_s(rtt, "ms"))
     if rtt_s and dcs == 1:
         raise InputError(f"--rtt {rtt} is between data centres, and the lab has one: give --dcs 2 or more")
     layout = Layout(
@@ -82,7 +82,7 @@ def rtt(time: Annotated[str, typer.Argument(metavar="TIME", help="The round trip
     from capplan.lab import cluster
     from capplan.lab.layout import check_rtt
 
-    cluster.set_rtt(check_rtt(_time_s(time)))
+    cluster.set_rtt(check_rtt(parse_duration_s(time, "ms")))
     Screen().print(f"the round trip between data centres is {time}")
 
 
@@ -123,10 +123,6 @@ def _show(found: LabStatus, as_json: bool) -> None:
     from capplan.reports.live import status as described
 
     print_answer(found, lambda: described(found), as_json)
-
-
-def _time_s(text: str) -> float:
-    return parse_duration_s(text, "ms")
 
 
 def read_heap(text: str) -> int:

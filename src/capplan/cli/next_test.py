@@ -43,11 +43,7 @@ def next_test_(
     The options of the layout say whose figure is asked for; the candidates differ from it. With --slo, tests are ranked
     by the probability that they change the answer. Exit code 1 if no test helps.
     """
-    from capplan.planner.next_test import (  # slow to import: it needs a solver
-        Hours,
-        next_test,
-        parse_candidates,
-    )
+    from capplan.planner.next_test import Hours, next_test, parse_candidates  # slow to import: it needs a solver
     from capplan.planner.time_limits import check_layout
 
     chosen = read_target(target)

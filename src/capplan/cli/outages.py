@@ -77,8 +77,7 @@ def outages_(
         str, typer.Option(metavar="SHARE", help="Tolerance of rate and p99 that count as normal again.")
     ] = "10%",
     trigger: Annotated[
-        str | None,
-        typer.Option(metavar="TIMES", help="Does it recover from a loss of 1s..60s? A table by attempts."),
+        str | None, typer.Option(metavar="TIMES", help="Does it recover from a loss of 1s..60s? A table by attempts.")
     ] = None,
     surge: Annotated[
         float | None,

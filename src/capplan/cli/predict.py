@@ -103,7 +103,8 @@ def predict_(
     refuse_both(as_json, as_csv)
     check_plot(plot)
     chosen, wanted = read_target_or_network(target), _engine(engine, budget)
-    budget_s, sure = _budget_s(budget, wanted), parse_share(confidence)
+    shared: dict[str, Any] = {"seed": seed, "engine": wanted, "budget_s": _budget_s(budget, wanted)}
+    shared["confidence"] = parse_share(confidence)
     asked_for = {"explain": explain, "sources": sources, "staleness": staleness}
     wanted_more = [name for name, shown in asked_for.items() if shown]
     if isinstance(chosen, Network):
@@ -111,16 +112,8 @@ def predict_(
         with counting("simulating rates") as progress:
             from capplan.planner.predict_network import predict_network  # slow to import
 
-            prediction = predict_network(
-                chosen,
-                file=target,
-                question=with_options(NetworkQuestion(), given(ctx)),
-                seed=seed,
-                engine=wanted,
-                budget_s=budget_s,
-                progress=progress,
-                confidence=sure,
-            )
+            question = with_options(NetworkQuestion(), given(ctx))
+            prediction = predict_network(chosen, file=target, question=question, progress=progress, **shared)
         _finish(prediction, as_json, as_csv, wanted_more)
         return
     scenario = with_options(chosen.scenario, given(ctx))
@@ -131,14 +124,11 @@ def predict_(
     with counting("simulating draws") as progress:
         prediction = predict(
             scenario,
-            seed=seed,
-            engine=wanted,
-            budget_s=budget_s,
-            progress=progress,
             fitted=chosen.fitted,
-            confidence=sure,
             lose=tuple(lose or ()),
             growth=_growth(growth),
+            progress=progress,
+            **shared,
         )
     say_what_has_no_effect([scenario])
     if plot is not None:

@@ -84,8 +84,7 @@ def sweep_(
         ),
     ] = None,
     draws: Annotated[
-        int,
-        typer.Option(min=1, help="How many parameter draws to solve; each stands for its neighbours."),
+        int, typer.Option(min=1, help="How many parameter draws to solve; each stands for its neighbours.")
     ] = DEFAULT_DRAWS,
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 1,
     processes: Annotated[int | None, typer.Option(min=1, help="Layouts at a time; all processors.")] = None,

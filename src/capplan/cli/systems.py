@@ -17,13 +17,18 @@ def systems_(as_json: Json = False, as_csv: Csv = False) -> None:
     """List the known systems: what is modelled, on what evidence, and their layout options."""
     refuse_both(as_json, as_csv)
     found = [
-        {"name": each.name, "models": each.summary, "options": _options(each), "evidence": _evidence(each)}
+        {
+            "name": each.name,
+            "models": each.summary,
+            "options": described_options(each.scenario),
+            "evidence": {"figures": len(each.evidence), "sources": [source.title for source in each.sources]},
+        }
         for each in every_system()
     ]
     if as_json:
         write_json(found)
     elif as_csv:
-        lines = [(each.name, each.summary, " ".join(_options(each))) for each in every_system()]
+        lines = [(each.name, each.summary, " ".join(described_options(each.scenario))) for each in every_system()]
         write_csv(("name", "models", "options"), lines)
     else:
         screen = Screen()
@@ -31,18 +36,7 @@ def systems_(as_json: Json = False, as_csv: Csv = False) -> None:
             _show(each, screen)
 
 
-def _options(system: System[Any]) -> dict[str, str]:
-    """Return the layout options of a system, with their help."""
-    return described_options(system.scenario)
-
-
-def _evidence(system: System[Any]) -> dict[str, object]:
-    documents = [source.title for source in system.sources]
-    return {"figures": len(system.evidence), "sources": documents}
-
-
 def _show(system: System[Any], screen: Screen) -> None:
-    evidence = _evidence(system)
     screen.print(Text(system.name, style="bold"))
     facts = Table.grid(padding=(0, 2))
     facts.add_column(style="cyan", no_wrap=True)
@@ -50,10 +44,10 @@ def _show(system: System[Any], screen: Screen) -> None:
     options = Table.grid(padding=(0, 2))
     options.add_column(style="green", no_wrap=True)
     options.add_column()
-    for option, meaning in _options(system).items():
+    for option, meaning in described_options(system.scenario).items():
         options.add_row(option, meaning)
     facts.add_row("  models", system.summary)
-    facts.add_row("  evidence", f"{evidence['figures']} figures, see 'capplan evidence list {system.name}'")
+    facts.add_row("  evidence", f"{len(system.evidence)} figures, see 'capplan evidence list {system.name}'")
     for source in system.sources:
         facts.add_row("  source", source.citation)
     facts.add_row("  layout", options)

@@ -18,7 +18,7 @@ from capplan.calibration.validation.validation import Validation, goals_of_all, 
 from capplan.cli.shell.messages import say
 from capplan.cli.shell.progress import stages, working
 from capplan.cli.shell.target import DEFAULT_TARGET, read_target
-from capplan.cli.shell.terminal import Csv, Json, Screen, exit_unless, refuse_both, write_json
+from capplan.cli.shell.terminal import Csv, Json, Screen, exit_unless, print_answer, refuse_both, write_json
 from capplan.layout.fitted_file import Fitted
 from capplan.models.errors import InputError
 from capplan.models.files import user_cache
@@ -44,8 +44,7 @@ def validate_(
     ] = False,
     quick: Annotated[bool, typer.Option("--quick", help="With --live: some minutes instead of an hour.")] = False,
     mechanism: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="With --live: measure rows, levels, losses or heap instead."),
+        str | None, typer.Option(metavar="NAME", help="With --live: measure rows, levels, losses or heap instead.")
     ] = None,
     hosts: Annotated[
         Path | None,
@@ -165,12 +164,8 @@ def run_live(*, quick: bool, mechanism: str | None, hosts: Path | None, report: 
         from capplan.reports.live import write_page
 
         write_page(found, folder, report)
-    if as_json:
-        write_json(found.to_json())
-    else:
-        from capplan.reports.live import validation
-        from capplan.reports.screen import show
+    from capplan.reports.live import validation
 
-        show(validation(found), Screen())
+    print_answer(found, lambda: validation(found), as_json)
     folder.end()
     exit_unless(found.answer)

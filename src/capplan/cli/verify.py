@@ -40,10 +40,7 @@ def verify_(
     calibration = None if fitted is None else read_calibration(str(fitted))
     question = question_of(content)  # refuse what cannot be read before a process starts
     tasks = max(TASKS, len(families(system(question.base.system), question.sizing)))
-    with (
-        stages("verifying", len(STAGES)) as stage,
-        workers_for(tasks, processes, None) as workers,
-    ):
+    with stages("verifying", len(STAGES)) as stage, workers_for(tasks, processes, None) as workers:
         found = _verified(content, workers, calibration, stage)
     print_answer(found, lambda: verification(found, file), as_json)
     exit_unless(found.verified)
