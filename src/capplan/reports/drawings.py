@@ -101,7 +101,8 @@ def _layout(proposal: Proposal, width: float) -> Figure:
     """Draw data centres as boxes with a square per machine, side by side, or stacked if the space is narrow."""
     from matplotlib.patches import FancyBboxPatch, Rectangle
 
-    its, places, columns = system(proposal.sizing.system), proposal.places, _boxes_in_a_row(proposal, width)
+    its, places = system(proposal.sizing.system), proposal.places
+    columns = min(len(places), 3 if width > NARROW else 1)
     rows = math.ceil(len(places) / columns)
     box = min((width - 0.1 - 0.5 * (columns - 1)) / columns, 2.6)
     height = _box_height(places[0].machines, box)
@@ -131,10 +132,6 @@ def _layout(proposal: Proposal, width: float) -> Figure:
     if len(places) > 1:
         _round_trips(axes, proposal, centres, box, columns, -rows * step - 0.05)
     return figure
-
-
-def _boxes_in_a_row(proposal: Proposal, width: float) -> int:
-    return min(len(proposal.places), 3 if width > NARROW else 1)
 
 
 def _across(box: float) -> int:

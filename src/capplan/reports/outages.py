@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from capplan.models.number_words import rate, share, significant, tenths_of_percent
 from capplan.models.results import Outage, Relief
@@ -331,18 +330,13 @@ def _draw_transient(figure: go.Figure, each: Transient, row: int) -> None:
     figure.update_yaxes(**look.latency_axis("milliseconds"), row=row + 1, col=1)
     for panel in (row, row + 1):
         figure.update_xaxes(title_text="time [s]", range=[0, each.duration_s], row=panel, col=1)
-        for trace in _shade(each):
-            figure.add_shape(**trace, row=panel, col=1)
+        grey = {"fillcolor": look.faint(look.NEUTRAL, 0.2)}  # until the loss is detected
+        noticed = min(each.lost_s + each.detection_s, each.returned_s)
+        figure.add_shape(**look.upright(each.lost_s, noticed, {"width": 0}, **grey), row=panel, col=1)
         for time, words in ((each.lost_s, "lost"), (each.returned_s, "back")):
             figure.add_vline(x=time, row=panel, col=1, line={"color": look.NEUTRAL, "width": 1.5, "dash": "dash"})
             if panel == row:
                 look.word(figure, words, panel, x=time, y=1)
-
-
-def _shade(each: Transient) -> Iterator[dict[str, Any]]:
-    """Yield shading over the time until the loss is detected."""
-    noticed = min(each.lost_s + each.detection_s, each.returned_s)
-    yield look.upright(each.lost_s, noticed, {"width": 0}, fillcolor=look.faint(look.NEUTRAL, 0.2))
 
 
 def _band(each: Transient, series: SeriesBand, words: str, colour: str) -> Iterator[go.Scatter]:

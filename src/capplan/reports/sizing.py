@@ -76,7 +76,8 @@ def in_words(layout: SizedLayout, its: System[Any]) -> str:
 
 def own_fields(layout: SizedLayout, its: System[Any]) -> dict[str, Any]:
     """Return the fields of a layout that neither machine counts nor shapes determine."""
-    hidden = {*its.sized, *(name for kind in layout.shapes for name in _of_shape(its, kind))}
+    shaped = [its.machines[kind] for kind in layout.shapes]
+    hidden = {*its.sized, *(name for machine in shaped for name in (machine.cores, machine.speed))}
     return {name: value for name, value in layout.fields.items() if name not in hidden}
 
 
@@ -84,12 +85,6 @@ def fields_in_words(fields: Mapping[str, Any]) -> str:
     """Return fields in words, such as `3 DCs, consistency_write LOCAL_QUORUM`."""
     words = [f"{value} {plural('DC', value)}" if name == "dcs" else f"{name} {value}" for name, value in fields.items()]
     return ", ".join(words)
-
-
-def _of_shape(its: System[Any], kind: str) -> list[str]:
-    """Return the fields that a shape determines."""
-    machine = its.machines[kind]
-    return [name for name in (machine.cores, machine.speed) if name is not None]
 
 
 def situation(word: str, its: System[Any]) -> str:
@@ -275,14 +270,13 @@ def _what_to_buy(sizing: Sizing, chosen: SizedLayout, its: System[Any]) -> str:
     places = its.machines_by_dc(_scenario(sizing, chosen))
     machines = counted(chosen.machines, its, chosen.shapes)
     cost = "" if sizing.currency == MACHINES else f", for {cost_in_words(chosen.cost, sizing.currency)}"
-    alike = all(each == places[0] for each in places)
     if chosen.cells > 1:
         each_has = counted({kind: count // chosen.cells for kind, count in chosen.machines.items()}, its)
         spread = f" in {len(places)} data centres" if len(places) > 1 else ""
         return f"We propose {chosen.cells} cells with {each_has}{spread} each: {machines} in all{cost}."
     if len(places) == 1:
         return f"We propose {machines}{cost}."
-    if alike:
+    if all(each == places[0] for each in places):
         return f"We propose {len(places)} data centres with {counted(places[0], its)} each: {machines} in all{cost}."
     return f"We propose {machines} in {len(places)} data centres{cost}."
 

@@ -196,11 +196,7 @@ def write_plot(
 
 
 def plot(
-    rows: Sequence[SweepPoint],
-    system: System[Any],
-    target: str,
-    slo: Sequence[str] = (),
-    page: bool = True,
+    rows: Sequence[SweepPoint], system: System[Any], target: str, slo: Sequence[str] = (), page: bool = True
 ) -> go.Figure:
     """Return the figure: latency against load, and capacity; capacity alone if there is only one rate."""
     answered = [row for row in rows if row["refused"] is None]
