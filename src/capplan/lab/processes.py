@@ -217,7 +217,8 @@ def memory_bytes(process: Process) -> int:
 @cache
 def machine() -> str:
     """Return the processor, the number of usable cores, and the operating system, in words."""
-    return f"{_processor()}, {cores()} cores, {_memory_gib():.0f} GiB, {platform.system()} {platform.release()}"
+    memory_gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return f"{_processor()}, {cores()} cores, {memory_gib:.0f} GiB, {platform.system()} {platform.release()}"
 
 
 def cores() -> int:
@@ -240,10 +241,6 @@ def _processor() -> str:
     with Path("/proc/cpuinfo").open(encoding="utf-8") as lines:
         names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.machine()
-
-
-def _memory_gib() -> float:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
 
 
 @cache

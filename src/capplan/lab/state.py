@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from capplan.lab.layout import Layout
 from capplan.lab.processes import Process
@@ -94,7 +93,10 @@ def read() -> State | None:
     path = _state_file()
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        return _parsed(found)
+        if found.pop("version") != _VERSION:
+            raise ValueError(_VERSION)
+        processes = {name: Process(**each) for name, each in found.pop("processes").items()}
+        return State(layout=Layout(**found.pop("layout")), processes=processes, **found)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError, KeyError):
@@ -102,13 +104,6 @@ def read() -> State | None:
             f"{path} is not the state of a lab of this version of capplan: "
             "stop its processes with the version that started it, then delete its folder"
         ) from None
-
-
-def _parsed(found: Any) -> State:
-    if found.pop("version") != _VERSION:
-        raise ValueError(_VERSION)
-    processes = {name: Process(**each) for name, each in found.pop("processes").items()}
-    return State(layout=Layout(**found.pop("layout")), processes=processes, **found)
 
 
 def needed() -> State:

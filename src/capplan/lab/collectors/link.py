@@ -193,7 +193,11 @@ def collect_tls(settings: Settings, progress: Progress) -> Collected:
     lab = running_lab()
     if not lab.layout.client_tls:
         raise InputError("clients of the lab cannot use TLS: start one with 'capplan lab up --client-tls'")
-    _write_rows(lab)
+    with session(lab.layout) as cql:
+        cql.execute(f"CREATE TABLE IF NOT EXISTS {_TABLE} (id text PRIMARY KEY, value blob)")
+        write = cql.prepare(f"INSERT INTO {_TABLE} (id, value) VALUES (?, ?)")  # noqa: S608  # our table
+        for name, size in _SIZES.items():
+            cql.execute(write, (name, b"x" * size))
     node = lab.layout.nodes[0]
     context = ssl.create_default_context(cafile=str(certificate()))
     sides = [_Side(node.address, lab.processes[node.name], each) for each in (None, context)]
@@ -210,14 +214,6 @@ def collect_tls(settings: Settings, progress: Progress) -> Collected:
     rows = tuple(_rows(costs, lab, used))
     remark = f"{used}; plain and TLS in turn on one warm node, {_ROUNDS} rounds after {_ROUNDS} that only warm it up"
     return Collected(microbenchmarks=rows, remarks=(remark,))
-
-
-def _write_rows(lab: State) -> None:
-    with session(lab.layout) as cql:
-        cql.execute(f"CREATE TABLE IF NOT EXISTS {_TABLE} (id text PRIMARY KEY, value blob)")
-        write = cql.prepare(f"INSERT INTO {_TABLE} (id, value) VALUES (?, ?)")  # noqa: S608  # our table
-        for name, size in _SIZES.items():
-            cql.execute(write, (name, b"x" * size))
 
 
 def _round(side: _Side) -> dict[str, _Costs]:
