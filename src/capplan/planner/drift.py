@@ -18,7 +18,7 @@ from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.models.errors import InputError
 from capplan.models.number_words import rate, significant
 from capplan.models.objective import Comparison, parse
-from capplan.models.results import STATISTICS
+from capplan.models.results import STATISTICS, Band
 from capplan.models.verb_answer import VerbAnswer
 from capplan.models.verdict import NORMAL
 from capplan.planner.check import ALL_AT_ONCE, NO_OVERLOAD, Checked
@@ -36,23 +36,6 @@ _VERBS = {
 
 
 @dataclass(frozen=True)
-class Range:
-    """The range that an answer claims for a figure; an end may be infinite.
-
-    Attributes
-    ----------
-    value : float
-        The median, or the limit where the answer has only that.
-    low, high : float
-        Ends of the band.
-    """
-
-    value: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
 class SavedAnswer:
     """The claims of an answer that measurements can test.
 
@@ -64,20 +47,20 @@ class SavedAnswer:
         Its layout in words.
     scenario : mapping
         The fields of its scenario that are known.
-    capacity_tps : Range or None
+    capacity_tps : Band or None
         What it says can be carried, requests per second.
     offered_tps : float or None
         The rate at which its latencies hold.
-    latencies_ms : mapping of (str, str) to Range
+    latencies_ms : mapping of (str, str) to Band
         By request class and statistic.
     """
 
     system: str
     layout: str
     scenario: Mapping[str, Any]
-    capacity_tps: Range | None
+    capacity_tps: Band | None
     offered_tps: float | None
-    latencies_ms: Mapping[tuple[str, str], Range]
+    latencies_ms: Mapping[tuple[str, str], Band]
 
     @property
     def closed(self) -> bool:
@@ -126,8 +109,8 @@ def predicted(content: Mapping[str, Any]) -> SavedAnswer:
     )
 
 
-def _range(band: Mapping[str, Any]) -> Range:
-    return Range(band["value"], band["low"], math.inf if band["high"] is None else band["high"])
+def _range(band: Mapping[str, Any]) -> Band:
+    return Band(band["value"], band["low"], math.inf if band["high"] is None else band["high"])
 
 
 def _sized(content: Mapping[str, Any]) -> SavedAnswer:
@@ -146,10 +129,10 @@ def _sized(content: Mapping[str, Any]) -> SavedAnswer:
         system=content["system"],
         layout=chosen["layout"],
         scenario={**content["scenario"], **chosen["fields"]},
-        capacity_tps=Range(sustained, sustained, math.inf),
+        capacity_tps=Band(sustained, sustained, math.inf),
         offered_tps=content["planned_tps"],
         latencies_ms={
-            (request_class, statistic): Range(value, 0.0, value)
+            (request_class, statistic): Band(value, 0.0, value)
             for (request_class, _, statistic), value in limits.items()
         },
     )
@@ -164,13 +147,13 @@ def _checked(content: Mapping[str, Any]) -> SavedAnswer:
         system=content["system"],
         layout=content["layout"],
         scenario=content["scenario"],
-        capacity_tps=Range(rate, rate, math.inf) if held else None,
+        capacity_tps=Band(rate, rate, math.inf) if held else None,
         offered_tps=rate,
         latencies_ms=dict(each for text in held for each in _limits(text)),
     )
 
 
-def _limits(objective: str) -> Iterator[tuple[tuple[str, str], Range]]:
+def _limits(objective: str) -> Iterator[tuple[tuple[str, str], Band]]:
     """Yield the upper latency limits that an objective certainly sets, so none behind an `or`."""
     if objective == NO_OVERLOAD:
         return
@@ -180,7 +163,7 @@ def _limits(objective: str) -> Iterator[tuple[tuple[str, str], Range]]:
         if isinstance(each, Comparison):
             if each.relation.startswith("<") and each.metric.statistic in STATISTICS:
                 limit_ms = 1000 * each.bounds[0]
-                yield (each.metric.subject, each.metric.statistic), Range(limit_ms, 0.0, limit_ms)
+                yield (each.metric.subject, each.metric.statistic), Band(limit_ms, 0.0, limit_ms)
         elif each.word == "and":
             waiting.extend(each.parts)
 
@@ -358,7 +341,7 @@ def _capacity(answer: SavedAnswer, runs: Sequence[_Run]) -> Iterator[Claim]:
 
 
 def _claim(
-    name: str, unit: str, band: Range, found: float | None, runs: tuple[str, ...], status: Status, sentence: str
+    name: str, unit: str, band: Band, found: float | None, runs: tuple[str, ...], status: Status, sentence: str
 ) -> Claim:
     high = None if math.isinf(band.high) else band.high
     return Claim(name, unit, band.value, band.low, high, found, runs, status, sentence)
@@ -395,7 +378,7 @@ def _where(answer: SavedAnswer) -> str:
     return f"within {100 * NEAR:g} % of {rate(answer.offered_tps)} TPS"
 
 
-def _latency(name: str, band: Range, found: Sequence[float], runs: tuple[str, ...], where: str) -> Claim:
+def _latency(name: str, band: Band, found: Sequence[float], runs: tuple[str, ...], where: str) -> Claim:
     said = f"{name} {significant(band.value)} ms ({_words(band, 'ms')})"
     if not found:
         return _claim(name, "ms", band, None, (), "untested", f"{said}: no steady run has it {where}")
@@ -404,7 +387,7 @@ def _latency(name: str, band: Range, found: Sequence[float], runs: tuple[str, ..
     return _claim(name, "ms", band, value, runs, status, f"{said}: {significant(value)} ms measured")
 
 
-def _words(band: Range, unit: str) -> str:
+def _words(band: Band, unit: str) -> str:
     low, high = ((rate if unit == "TPS" else significant)(end) for end in (band.low, band.high))
     if math.isinf(band.high):
         return f"{low} or more"
