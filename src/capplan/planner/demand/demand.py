@@ -423,11 +423,6 @@ def authentication_requests(hour: BusyHour) -> float:
     return 1.0 if hour.authentication_requests is None else float(hour.authentication_requests)
 
 
-def share_of_day(hour: BusyHour) -> Between:
-    """Return the share of a day's sessions that start in the busy hour."""
-    return hour.share_of_day or BUSY_SHARE
-
-
 def boots(asked: Reattach) -> tuple[tuple[float, float, float], ...]:
     """Return when devices return: start and end (s), and the share of devices."""
     return tuple((float(each.from_s), float(each.to_s), each.share) for each in asked.boot) or BOOT_SHARES
@@ -452,16 +447,6 @@ def headroom(data: Data) -> Between:
     """Return the share of the disk that compaction needs free."""
     default = HEADROOM[compaction(data)]
     return data.headroom or Between(default, default)
-
-
-def compression(data: Data) -> Between:
-    """Return size on disk over uncompressed size."""
-    return data.compression or COMPRESSION
-
-
-def usable(data: Data) -> Between:
-    """Return the share of the disk that is left after formatting."""
-    return data.usable or USABLE
 
 
 def assumptions(demand: Demand) -> tuple[Assumption, ...]:

@@ -18,24 +18,23 @@ from capplan.models.language.units import FloatArray
 from capplan.models.results import Band
 from capplan.models.verb_answer import UNBOUNDED_BANDS, VerbAnswer
 from capplan.planner.demand.demand import (
+    BUSY_SHARE,
+    COMPRESSION,
     DAY_S,
     HOUR_S,
+    USABLE,
     Assumption,
     Between,
     BusyHour,
-    Connections,
     Data,
     Demand,
     assumptions,
     authentication_requests,
     band_of,
     boots,
-    compression,
     growth_factors,
     headroom,
     interim_s,
-    share_of_day,
-    usable,
     window_s,
     within_s,
 )
@@ -143,13 +142,9 @@ def starts_per_s(demand: Demand, subscribers: float) -> float:
 def busy_hour_rates(demand: Demand, subscribers: float) -> ClassRates:
     """Return the rates in the busy hour at a number of subscribers."""
     starts, each = starts_per_s(demand, subscribers), session_requests(demand.busy_hour)
-    return rates(starts * each.auth, starts * each.acct, _made_anew(demand.connections))
-
-
-def _made_anew(connections: Connections | None) -> float:
-    if connections is None or connections.lifetime_s is None:
-        return 0.0
-    return float(connections.count) / float(connections.lifetime_s)
+    made = demand.connections
+    anew = 0.0 if made is None or made.lifetime_s is None else float(made.count) / float(made.lifetime_s)
+    return rates(starts * each.auth, starts * each.acct, anew)
 
 
 _MOST_POINTS = 600  # of the rates over time
@@ -359,7 +354,7 @@ def volume(demand: Demand, data: Data, seed: int = 1) -> Volume:
     hour = demand.busy_hour
     kept_s = float(hour.length_s) + float(data.retention_s)
     busy_per_s = float(demand.subscribers) * float(hour.sessions) / HOUR_S
-    daily_per_s = busy_per_s * HOUR_S / (share_of_day(hour).draws(seed, _BUSY, 1.0) * DAY_S)
+    daily_per_s = busy_per_s * HOUR_S / ((hour.share_of_day or BUSY_SHARE).draws(seed, _BUSY, 1.0) * DAY_S)
     sessions = np.maximum(busy_per_s * min(kept_s, HOUR_S), daily_per_s * kept_s)
     rows = (data.rows or Between(1.0, 1.0)).draws(seed, _ROWS)
     content = sessions * rows * data.row_bytes.draws(seed, _ROW_BYTES)
@@ -367,9 +362,9 @@ def volume(demand: Demand, data: Data, seed: int = 1) -> Volume:
         content = content + float(demand.subscribers) * data.subscriber_bytes.draws(seed, _SUBSCRIBER)
     free = headroom(data).draws(seed, _HEADROOM, 0.99)
     return Volume(
-        data_gib=content * compression(data).draws(seed, _COMPRESSION, 1.0) / GIB,
+        data_gib=content * (data.compression or COMPRESSION).draws(seed, _COMPRESSION, 1.0) / GIB,
         growth_factor=growth_factors(demand.growth, seed, GROWTH),
-        room=usable(data).draws(seed, _USABLE, 1.0) * (1 - free),
+        room=(data.usable or USABLE).draws(seed, _USABLE, 1.0) * (1 - free),
     )
 
 
