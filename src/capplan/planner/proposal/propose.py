@@ -23,7 +23,7 @@ from capplan.layout.system import Case, System
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario
 from capplan.models.results import STATISTICS, Band, plain, rounded
-from capplan.planner.demand.forecast import months_until_rate, with_demand
+from capplan.planner.demand.forecast import with_demand
 from capplan.planner.predict.predict import predict
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.proposal.alternatives import Survival, confidence_options, survival
@@ -56,7 +56,7 @@ from capplan.planner.proposal.proposal import (
     YearOfGrowth,
 )
 from capplan.planner.size.search import DATA, disks_of
-from capplan.planner.size.size import SizingQuestion, size_families
+from capplan.planner.size.size import SizingQuestion, months_of_rate, size_families
 from capplan.planner.size.sizing import SizedLayout, Sizing, chosen_scenario, nothing_found, steady
 from capplan.planner.sweep import AnalyticPoints
 from capplan.simulator.workers import Workers, run_all
@@ -250,10 +250,9 @@ def fits_until(sizing: Sizing, layout: SizedLayout, question: SizingQuestion) ->
     disks = disks_of(question.demand, question.seed)
 
     def months(held_tps: float) -> Band | None:
-        if disks is None:
-            return _months(sizing, held_tps)
-        today = sizing.planned_tps / float(np.median(disks.growth_factor)) ** disks.years
-        return months_until_rate(disks.growth_factor, today, Band.exactly(held_tps))  # its growth is uncertain
+        if disks is not None or not sizing.growth_per_year or held_tps <= 0:
+            return months_of_rate(disks, sizing.planned_tps, held_tps)
+        return Band.exactly(_MONTHS * math.log(held_tps / sizing.offered_tps) / math.log1p(sizing.growth_per_year))
 
     rates = sorted((each for each in layout.safety if each.conditions != DATA), key=lambda each: each.held_tps)
     found = [FitsUntil(RATE, each.conditions, each.held_tps, months(each.held_tps)) for each in rates]
@@ -261,12 +260,6 @@ def fits_until(sizing: Sizing, layout: SizedLayout, question: SizingQuestion) ->
     if layout.months_of_data is not None and disk is not None:
         found.append(FitsUntil(DISKS, DATA, disk.held_tps, layout.months_of_data))
     return tuple(found)
-
-
-def _months(sizing: Sizing, limit: float) -> Band | None:
-    if not sizing.growth_per_year or limit <= 0:
-        return None
-    return Band.exactly(_MONTHS * math.log(limit / sizing.offered_tps) / math.log1p(sizing.growth_per_year))
 
 
 def _places(its: System[Any], scenario: Scenario) -> tuple[Place, ...]:

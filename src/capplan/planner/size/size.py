@@ -32,6 +32,7 @@ from capplan.planner.predict.prediction import left_open_at_a_rate
 from capplan.planner.size.machines import Prices, Shapes, combinations, disk_gib, fields_of
 from capplan.planner.size.search import (
     DATA,
+    Disks,
     Family,
     FamilyResult,
     SizingEngine,
@@ -141,7 +142,8 @@ def size_families(
     target = sizing_target(with_demand(base, question.demand), question, fitted)
     its = system(base.system)
     chosen_from = [_redundant(target, question, family) for family in families(its, question)]
-    _check_space(chosen_from)
+    if (layouts := sum(family.layouts for family in chosen_from)) > MOST_LAYOUTS:
+        raise InputError(f"{layouts:,} layouts are too many to choose from: at most {MOST_LAYOUTS:,}, narrow a range")
     guessed = _guesses_pauses(target)
     targets = [target, *([replace(target, base=changed(target.base, gc=NO_PAUSES))] if guessed else [])]
     pairs, done = itertools.product(targets, chosen_from), count(1)
@@ -312,12 +314,6 @@ def _machines(its: System[Any], question: SizingQuestion) -> list[_Machines]:
     ]
 
 
-def _check_space(chosen_from: Sequence[Family]) -> None:
-    count = sum(family.layouts for family in chosen_from)
-    if count > MOST_LAYOUTS:
-        raise InputError(f"{count:,} layouts are too many to choose from: at most {MOST_LAYOUTS:,}, narrow a range")
-
-
 def sizing_target(base: Scenario, question: SizingQuestion, fitted: Fitted | None) -> SizingTarget:
     """Return the requirements for a layout from scenario and question; refuse, like `size`, what cannot be sized."""
     its = system(base.system)
@@ -374,7 +370,7 @@ def _answer(target: SizingTarget, question: SizingQuestion, results: Sequence[Fa
         chosen=chosen,
         capacity_remaining=None if chosen is None else steady(chosen.held_tps / planned - 1),
         years_remaining=None if chosen is None else _years(given, chosen.held_tps, growth),
-        months_of_rate=None if chosen is None else _months_of_rate(target, chosen),
+        months_of_rate=None if chosen is None else months_of_rate(target.disks, planned, chosen.held_tps),
         alternatives=tuple(safe[1:]),
         near_misses=tuple(misses),
         impossible=tuple(each.refused for each in results if each.refused is not None),
@@ -418,8 +414,7 @@ def _guesses(target: SizingTarget) -> tuple[str, ...]:
     """Return the situations without a source, and the parts of objectives' percentiles that are guesses."""
     situations = [each for conditions in target.conditions for each in conditions.situations]
     guessed = dict.fromkeys(each.name for each in situations if each.guessed)
-    paused = _guesses_pauses(target)
-    return (*(["GC pauses in percentiles"] if paused else []), *guessed)
+    return (*(["GC pauses in percentiles"] if _guesses_pauses(target) else []), *guessed)
 
 
 def _left_open(target: SizingTarget, chosen: SizedLayout | None) -> tuple[str, ...]:
@@ -431,12 +426,20 @@ def _left_open(target: SizingTarget, chosen: SizedLayout | None) -> tuple[str, .
     return left_open_at_a_rate(case, case.solution.at(own.offered_per_s))
 
 
-def _months_of_rate(target: SizingTarget, chosen: SizedLayout) -> Band | None:
-    disks = target.disks
+def months_of_rate(disks: Disks | None, planned_tps: float, held_tps: float) -> Band | None:
+    """Return the months until the rate of a demand, whose growth is uncertain, reaches a held rate; None without one.
+
+    Parameters
+    ----------
+    disks : Disks or None
+        The growth and the planned time of the demand.
+    planned_tps, held_tps : float
+        The rate at the planned time, and the held one, requests per second.
+    """
     if disks is None:
         return None
-    today = target.offered_per_s / float(np.median(disks.growth_factor)) ** disks.years
-    return months_until_rate(disks.growth_factor, today, Band.exactly(chosen.held_tps))
+    today = planned_tps / float(np.median(disks.growth_factor)) ** disks.years
+    return months_until_rate(disks.growth_factor, today, Band.exactly(held_tps))
 
 
 def _years(offered: float, sustained: float, growth: float) -> float | None:
