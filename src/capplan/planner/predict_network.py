@@ -314,7 +314,8 @@ class SolvedNetwork:
         if isinstance(traffic, Open):
             rate = float(np.max(traffic.rate_per_s)) if mean_tps is None else mean_tps
             figures = self.solution.at(rate * self.ratio)
-            return self._figures(figures.point, rate * float(1 - figures.drop_rate[0]), rate <= self._drift_tps)
+            keeps_up = rate <= float(self.solution.analysis.drift_per_s[0])
+            return self._figures(figures.point, rate * float(1 - figures.drop_rate[0]), keeps_up)
         if isinstance(traffic, Throttled) and mean_tps is not None:
             traffic = replace(traffic, rate_per_s=mean_tps)
         point = solve_clients(Analysis(replace(self.network, traffic=traffic)))
@@ -337,10 +338,6 @@ class SolvedNetwork:
             rate = float(np.max(analysis.traffic.rate_per_s)) if mean_tps is None else mean_tps
             return known_errors(analysis, rate / self.capacity_tps)
         return known_errors(analysis, self.at(mean_tps).throughput_tps.value / float(analysis.saturation_per_s[0]))
-
-    @property
-    def _drift_tps(self) -> float:
-        return float(self.solution.analysis.drift_per_s[0])
 
     def _figures(self, point: OperatingPoint, completed_tps: float, keeps_up: bool) -> NetworkFigures:
         analysis = self.solution.analysis
@@ -451,7 +448,7 @@ def highest_rate(source: Source, start: float, objectives: Sequence[Objective] =
     search = _Search(source, objectives, ceiling)
     low, high = _bracket(search, start)
     if not low:
-        return Band(0.0, 0.0, 0.0, basis="model only")
+        return _exactly(0.0)
     while high / low > _CLOSE:
         middle = math.sqrt(low * high)
         low, high = (middle, high) if search.sustained(middle) else (low, middle)

@@ -432,16 +432,9 @@ def _figure(
     logarithms: bool = True,
 ) -> LiveFigure:
     its = case.load
-    asked = {
-        "operation": its.operation,
-        "level": its.level,
-        "row_bytes": its.row_bytes,
-        "tls": its.tls,
-        "rtt_ms": its.rtt_ms,
-        "load": load_in_words(its.clients, its.rate_per_s),
-        "clients": its.clients,
-        "offered_per_s": its.rate_per_s,
-    }
+    alike = ("operation", "level", "row_bytes", "tls", "rtt_ms", "clients")
+    asked: dict[str, Any] = {name: getattr(its, name) for name in alike}
+    asked |= {"load": load_in_words(its.clients, its.rate_per_s), "offered_per_s": its.rate_per_s}
     if not values and not reason:
         reason = BOTTLENECK if case.rows else "it was not measured"
     measured = repeats_of(values, logarithms=logarithms)

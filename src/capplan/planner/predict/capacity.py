@@ -93,11 +93,7 @@ def sustained_rate(
 
 
 def repeated_at_rate(
-    solution: Solution,
-    uncertainty: Uncertainty,
-    metric: Metric,
-    rate_per_s: FloatArray,
-    relations: Relations,
+    solution: Solution, uncertainty: Uncertainty, metric: Metric, rate_per_s: FloatArray, relations: Relations
 ) -> FloatArray:
     """Return simulated repeats of a latency at a rate, seconds (draws,).
 

@@ -209,14 +209,10 @@ def _limited(whole: Whole, left: Remainder, solution: Solution, uncertainty: Unc
 
 
 def _described(left: Remainder, capacity: Band, risk: float, confidence: float, **figures: Any) -> Outage:
+    same = ("name", "lost", "lost_dcs", "lowered", "assumed", "cost")
     return Outage(
-        name=left.name,
-        lost=left.lost,
-        lost_dcs=left.lost_dcs,
+        **{name: getattr(left, name) for name in same},
         available=left.solved is not None,
-        lowered=left.lowered,
-        assumed=left.assumed,
-        cost=left.cost,
         capacity_tps=capacity,
         risk=risk,
         answer=answer(risk, confidence),

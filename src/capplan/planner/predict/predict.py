@@ -265,6 +265,7 @@ def _predicted(case: Case[Any], question: Question) -> Prediction:
     if question.engine != "analytic":
         judged.simulate(case.seed, {NORMAL: at_rate})
     after = _outages(Whole(case, figures, latency, relations, near, question.confidence), losses, judged)
+    reported = getattr(case.scenario, "gc", None) is not None  # pauses of a node of the user
     prediction = Prediction(
         system=case.system.name,
         layout=case.system.layout(case.scenario, case.values),
@@ -277,7 +278,7 @@ def _predicted(case: Case[Any], question: Question) -> Prediction:
         lasts_months=_lasts(capacity.peak_tps, after if losses else (), rate, question.growth),
         latency_ms=latencies_with_basis(latency, case.basis, rate),
         promises=promises(figures, at_rate, case.uncertainty, question.confidence),
-        tails_guessed=() if figures.pausing is None or _reported(case) else ("GC pauses",),
+        tails_guessed=() if figures.pausing is None or reported else ("GC pauses",),
         tails_not_modelled=_tails_left_out(case),
         solver_errors=_solver_errors(case, figures) if question.engine == "analytic" else (),
         utilisation=utilisation(case, figures, rate),
@@ -315,7 +316,7 @@ def _with_objectives(prediction: Prediction, judged: Judged, figures: Figures) -
     risks = judged.risks(judged.normal)
 
     def lookup(metric: Metric) -> Band | None:
-        return _drop_rate(figures) if metric.name == "drop_rate" else prediction.figure(metric)
+        return _band(figures.drop_rate) if metric.name == "drop_rate" else prediction.figure(metric)
 
     found = [each.judged(lookup, risks[each.text], judged.confidence) for each in judged.case.objectives]
     return replace(prediction, objectives=tuple(found))
@@ -331,11 +332,6 @@ def _outages(whole: Whole, losses: Sequence[Loss], judged: Judged) -> tuple[Outa
         its = judged.situation(strain)
         found += [replace(first, risk=its.risk, answer=its.answer), *lowered]
     return tuple(found)
-
-
-def _reported(case: Case[Any]) -> bool:
-    """Whether the pauses are those of a node of the user."""
-    return getattr(case.scenario, "gc", None) is not None
 
 
 def _tails_left_out(case: Case[Any]) -> tuple[str, ...]:
@@ -360,7 +356,7 @@ def _offered(case: Case[Any], figures: Figures) -> Offered:
         source="default" if case.given_per_s is None else "given",
         overload_risk=Strained(case, Conditions(NORMAL), rate).risks()[OVERLOAD],
         throughput_tps=model_only(_throughput(case, figures, mean)),
-        drop_rate=model_only(_drop_rate(figures)),
+        drop_rate=model_only(_band(figures.drop_rate)),
     )
 
 
@@ -376,21 +372,22 @@ def _throughput(case: Case[Any], figures: Figures, offered: FloatArray) -> Band:
     return at_most(Band(value, min(low, value), max(high, value)), float(np.median(offered)))
 
 
-def _drop_rate(figures: Figures) -> Band:
-    low, middle, high = (float(value) for value in np.quantile(figures.drop_rate, [0.05, 0.5, 0.95]))
+def _band(draws: FloatArray) -> Band:
+    """Return the band of a share over the draws of the parameters."""
+    low, middle, high = np.quantile(draws, (0.05, 0.5, 0.95)).tolist()
     return Band(middle, low, high, Parts(parameter=(high - low) / 2))
 
 
 def _limits(case: Case[Any]) -> tuple[Limit, ...]:
     """Return the resources that limit the capacity, in the order of saturation."""
-    solution, first = case.solution, case.solution.bottleneck
-    order = dict.fromkeys((first, *solution.resources))
+    solution, order = case.solution, dict.fromkeys((case.solution.bottleneck, *case.solution.resources))
+    known = {name: model_only(_band(solution.utilisation_at_capacity(name))) for name in solution.resources}
     return tuple(
         Limit(
             resource=name,
             name=case.system.resource_name(case.scenario, name),
             assumed=name in case.system.assumed,
-            utilisation_at_capacity=_utilisation_at_capacity(case, name),
+            utilisation_at_capacity=known.get(name),
         )
         for name in order
     )
@@ -411,13 +408,6 @@ def _one_more(case: Case[Any], capacity: Capacity) -> Iterator[OneMore]:
             continue
         grows = float(with_more.middle.capacity[0] / case.middle.capacity[0])
         yield OneMore(field=name, value=per_dc_text(more), capacity_tps=capacity.peak_tps.value * grows)
-
-
-def _utilisation_at_capacity(case: Case[Any], resource: str) -> Band | None:
-    if resource not in case.solution.resources:
-        return None
-    low, middle, high = np.quantile(case.solution.utilisation_at_capacity(resource), (0.05, 0.5, 0.95)).tolist()
-    return Band(middle, low, high, Parts(parameter=(high - low) / 2), "model only")
 
 
 def utilisation(case: Case[Any], figures: Figures, rate: float) -> Mapping[str, Band]:

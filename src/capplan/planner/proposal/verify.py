@@ -146,19 +146,16 @@ def question_of(content: Mapping[str, Any], fitted: Fitted | None = None) -> Pro
         base = scenario(fields.pop("system"), **{name: _tuples(value) for name, value in fields.items()})
         its: System[Any] = system(base.system)
         shapes = None if asked["shapes"] is None else load(Shapes, asked["shapes"], "the shapes of the proposal")
+        same = ("confidence", "growth_per_year", "years", "engine", "seed")
         sizing = SizingQuestion(
+            **{name: asked[name] for name in same},
             survive=tuple(asked["survive"]),
-            confidence=asked["confidence"],
-            growth_per_year=asked["growth_per_year"],
-            years=asked["years"],
             sized={name: (int(low), int(high)) for name, (low, high) in asked["sized"].items()},
             families={name: tuple(map(_tuples, values)) for name, values in asked["families"].items()},
             prices=Prices() if shapes is not None else Prices(asked["currency"], asked["prices"]),
             shapes=None if shapes is None else checked_shapes(shapes, its, "the shapes of the proposal"),
             cells=tuple(asked["cells"]),
             demand=None if asked["demand"] is None else load(Demand, asked["demand"], "the demand of the proposal"),
-            engine=asked["engine"],
-            seed=asked["seed"],
         )
         return ProposalQuestion(details, base, sizing, fitted, asked["command"])
     except InputError:

@@ -401,7 +401,17 @@ def create_app(
 def _add_answers(app: FastAPI, files: FittedFiles) -> None:
     @app.get("/systems", summary="The known systems and their scenarios", **operation("Systems"))
     def systems() -> Response:
-        return Response(_systems(files), media_type="application/json")
+        found = [
+            {
+                "name": each.name,
+                "summary": each.summary,
+                "figures": len(each.evidence),
+                "scenario": schema(each.scenario),
+                "fitted": [name for name, fitted in files.items() if fitted.system == each.name],
+            }
+            for each in every_system()
+        ]
+        return Response(json.dumps(found, ensure_ascii=False), media_type="application/json")
 
     @app.post(
         "/predict",
@@ -474,20 +484,6 @@ def parsed(body: bytes) -> Any:
         raise RefusedRequestError(400, "the body is nested too deeply") from None
     except ValueError as error:  # bad UTF-8 and numbers with thousands of digits, too
         raise RefusedRequestError(400, f"the body is not JSON: {error}") from None
-
-
-def _systems(files: FittedFiles) -> str:
-    found = [
-        {
-            "name": each.name,
-            "summary": each.summary,
-            "figures": len(each.evidence),
-            "scenario": schema(each.scenario),
-            "fitted": [name for name, fitted in files.items() if fitted.system == each.name],
-        }
-        for each in every_system()
-    ]
-    return json.dumps(found, ensure_ascii=False)
 
 
 def _add_service(app: FastAPI, metrics: Metrics, token: str | None) -> None:

@@ -336,29 +336,15 @@ def _predicted(body: Mapping[str, Any], files: FittedFiles) -> dict[str, Any]:
     request = load(PredictRequest, body, "the request")
     if request.engine == "analytic" and request.budget is not None:
         raise InputError('budget is for a simulation: leave it out, or choose "engine": "compiled"')
-    budget_s = None if request.budget is None else float(request.budget)
+    shared: dict[str, Any] = {name: getattr(request, name) for name in ("seed", "engine", "confidence")}
+    shared["budget_s"] = None if request.budget is None else float(request.budget)
     subject = asked(request, files)
     if isinstance(subject, Network):
         if request.lose:
             raise InputError("lose is for systems: give the timeline of the network an event with action 'down'")
-        return predict_network(
-            _checked(subject),
-            file=subject.name,
-            question=NetworkQuestion(tps=request.tps, slo=request.slo),
-            seed=request.seed,
-            engine=request.engine,
-            budget_s=budget_s,
-            confidence=request.confidence,
-        ).to_json()
-    return predict(
-        subject.scenario,
-        fitted=subject.fitted,
-        seed=request.seed,
-        engine=request.engine,
-        budget_s=budget_s,
-        confidence=request.confidence,
-        lose=request.lose,
-    ).to_json()
+        question = NetworkQuestion(tps=request.tps, slo=request.slo)
+        return predict_network(_checked(subject), file=subject.name, question=question, **shared).to_json()
+    return predict(subject.scenario, fitted=subject.fitted, lose=request.lose, **shared).to_json()
 
 
 def _simulated(body: Mapping[str, Any], files: FittedFiles) -> dict[str, Any]:
@@ -369,7 +355,12 @@ def _simulated(body: Mapping[str, Any], files: FittedFiles) -> dict[str, Any]:
         raise InputError(
             f"warmup = {warmup_s:g} s is not shorter than duration = {duration_s:g} s: nothing is left to measure"
         )
-    _check_length(subject, duration_s)
+    requests = (subject.offered_tps or 0.0) * duration_s
+    if requests > MOST_REQUESTS:
+        raise InputError(
+            f"a duration of {duration_s:g} s is {requests:,.0f} requests, and a replication has at most "
+            f"{MOST_REQUESTS:,} here: shorten it, or run `capplan simulate` on your machine"
+        )
     design = design_of(subject, request.horizon, request.warmup is not None, request.precision)
     most = request.replications or (1 if request.precision is None else MOST_REPLICATIONS)
     plan = ReplicationPlan(subject.network, duration_s, warmup_s, request.seed, most, request.engine)
@@ -384,16 +375,6 @@ def _subject(request: SimulateRequest, files: FittedFiles) -> tuple[Subject, str
         rate = None if request.tps is None else float(request.tps)
         return of_network(_checked(found), rate), found.name
     return of_scenario(found.scenario, found.fitted), found.scenario.system
-
-
-def _check_length(subject: Subject, duration_s: float) -> None:
-    """Refuse a simulation of too many requests."""
-    requests = (subject.offered_tps or 0.0) * duration_s
-    if requests > MOST_REQUESTS:
-        raise InputError(
-            f"a duration of {duration_s:g} s is {requests:,.0f} requests, and a replication has at most "
-            f"{MOST_REQUESTS:,} here: shorten it, or run `capplan simulate` on your machine"
-        )
 
 
 def _checked(network: Network) -> Network:
