@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import experiments
-import nodes
+import growth
 import precision
 import sizing
 import sweeps
@@ -22,7 +22,7 @@ from report import as_page, as_text
 
 SCHEMA = "capplan.bench/1"
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "speed.md"
-PARTS = (*SECTIONS, "precision", "lengths", "experiments", "sweeps", "nodes", "sizing", "verbs")
+PARTS = (*SECTIONS, "precision", "lengths", "experiments", "sweeps", "growth", "sizing", "verbs")
 
 
 def main() -> int:
@@ -39,7 +39,7 @@ def main() -> int:
         "lengths": lambda: [_length(each) for each in lengths(mode)],
         "experiments": lambda: experiments.measured(mode),
         "sweeps": lambda: sweeps.measured(mode, rounds),
-        "nodes": lambda: nodes.measured(mode, rounds),
+        "growth": lambda: growth.measured(mode),
         "sizing": lambda: sizing.measured(mode, rounds),
         "verbs": lambda: verbs.measured(mode, rounds),
     }
@@ -85,7 +85,7 @@ def _faults(found: dict[str, Any]) -> list[str]:
         *found["sections"].values(),
         *found.get("precision", {}).values(),
         found.get("sweeps", []),
-        found.get("nodes", []),
+        found.get("growth", []),
         found.get("sizing", []),
         found.get("verbs", {}).get("rows", []),
     ]

@@ -1,7 +1,7 @@
 """One command in this process: `python profiled.py VERB ...` prints its CPU seconds by part, as a line of JSON.
 
-A timer of CPU time looks at the stack every few milliseconds: the innermost function of capplan says what the time went
-to. CPU seconds of other threads, such as those of a simulation, count for what the main thread does meanwhile.
+A timer of CPU time looks at the main thread's stack every few milliseconds: the innermost function of capplan says what
+the time of that thread went to. Other threads, which only simulate, are counted by themselves.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ import json
 import os
 import resource
 import signal
+import time
 from collections import Counter
 from types import FrameType
 
 PERIOD_S = 0.004
-IMPORTS, ELSEWHERE = "imports", "other processes"
+IMPORTS, THREADS, ELSEWHERE = "imports", "other threads", "other processes"
 PARTS = {  # the first prefix that fits
     "capplan.models.solver": "solve",
     "capplan.models.cassandra": "compose",
@@ -29,7 +30,8 @@ PARTS = {  # the first prefix that fits
     "capplan.cli": "render",
     "capplan": "bands",
 }
-NAMES = (IMPORTS, *dict.fromkeys(PARTS.values()), ELSEWHERE)
+OF_MAIN = (IMPORTS, *dict.fromkeys(PARTS.values()))
+NAMES = (*OF_MAIN, THREADS, ELSEWHERE)
 
 
 def part_of(frame: FrameType | None) -> str:
@@ -57,8 +59,8 @@ def main() -> None:
     signal.setitimer(signal.ITIMER_PROF, 0.0)
     own, others = (resource.getrusage(each) for each in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     own_s, others_s = (each.ru_utime + each.ru_stime for each in (own, others))
-    whole = max(sum(seen.values()), 1)
-    parts = {name: own_s * seen[name] / whole for name in NAMES[:-1]} | {ELSEWHERE: others_s}
+    main_s, whole = time.thread_time(), max(sum(seen.values()), 1)
+    parts = {name: main_s * seen[name] / whole for name in OF_MAIN} | {THREADS: own_s - main_s, ELSEWHERE: others_s}
     found = {"code": code, "cpu_s": own_s + others_s, "parts_s": parts}
     os.write(out, (json.dumps(found) + "\n").encode())
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import experiments
-import nodes
+import growth
 import precision
 import sizing
 import sweeps
@@ -58,7 +58,7 @@ def tables(found: dict[str, Any]) -> Iterator[tuple[str, str, Table]]:
         yield "Long runs", note, _lengths(found["lengths"])
     yield from experiments.tables(found.get("experiments"))
     yield from sweeps.tables(found.get("sweeps"))
-    yield from nodes.tables(found.get("nodes"))
+    yield from growth.tables(found.get("growth"))
     yield from sizing.tables(found.get("sizing"))
 
 
