@@ -391,4 +391,4 @@ def _words(band: Band, unit: str) -> str:
     low, high = ((rate if unit == "TPS" else significant)(end) for end in (band.low, band.high))
     if math.isinf(band.high):
         return f"{low} or more"
-    return f"{low}-{high}" if band.low else f"{high} or less"
+    return f"{low} to {high}" if band.low else f"{high} or less"

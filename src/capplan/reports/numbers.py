@@ -22,20 +22,20 @@ def two_digits(number: float) -> str:
     return to_digits(number, 2)
 
 
-def ends(figure: Band, form: Format = significant, to: str = "-") -> str:
-    """Return a band in parentheses: `(17,500-26,500)`; empty if its width is 0."""
+def ends(figure: Band, form: Format = significant) -> str:
+    """Return a band in parentheses: `(17,500 to 26,500)`; empty if its width is 0."""
     value, low, high = (form(number) for number in (figure.value, figure.low, figure.high))
-    return "" if low == value == high else f"({low}{to}{high})"
+    return "" if low == value == high else f"({low} to {high})"
 
 
-def banded(figure: Band | None, form: Format = two_digits, to: str = "-") -> str:
-    """Return a figure with its band: `2.3 (1.5-3.7)`; a single number if the width is 0."""
-    return NOT_MODELLED if figure is None else f"{form(figure.value)} {ends(figure, form, to)}".rstrip()
+def banded(figure: Band | None, form: Format = two_digits) -> str:
+    """Return a figure with its band: `2.3 (1.5 to 3.7)`; a single number if the width is 0."""
+    return NOT_MODELLED if figure is None else f"{form(figure.value)} {ends(figure, form)}".rstrip()
 
 
-def share_band(figure: Band, to: str = " to ") -> str:
+def share_band(figure: Band) -> str:
     """Return a share with its band, the unit once: `80 % (71 to 93 %)`."""
-    return banded(figure, share, " to ").replace(" % to ", " to ").replace(" to ", to)
+    return banded(figure, share).replace(" % to ", " to ")
 
 
 def to_ends(figure: Band) -> str:

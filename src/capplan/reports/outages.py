@@ -173,7 +173,7 @@ def _transient(each: Transient) -> Iterator[Block]:
 def _phase(phase: Phase) -> list[str]:
     rates = (phase.completed_per_s, phase.unanswered_per_s, phase.retries_per_s)
     return [
-        f"  {round(phase.from_s, 1):g}-{round(phase.to_s, 1):g}",
+        f"  {round(phase.from_s, 1):g} to {round(phase.to_s, 1):g}",
         _PHASES[phase.name],
         *(rate(each) if each >= 1 or each == 0 else "< 1" for each in rates),
         *("-" if each is None else significant(each) for each in (phase.p50_ms, phase.p99_ms)),

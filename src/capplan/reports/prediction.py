@@ -31,7 +31,7 @@ from capplan.models.solver.known_errors import MEAN, P99
 from capplan.models.verdict import CONFIDENCE
 from capplan.models.verdict import Answer as VerdictWord
 from capplan.models.verdict import answer as answer_at
-from capplan.planner.predict.prediction import Limit, Offered, Prediction, statistics
+from capplan.planner.predict.prediction import Offered, Prediction, statistics
 from capplan.planner.predict.promises import Promise
 from capplan.planner.sweep import AnalyticPoints, rate_fields
 from capplan.reports import figure as look
@@ -75,19 +75,23 @@ def describe(prediction: Prediction, wanted: Sequence[str] = (), data: str = "")
         What a demand says of the data of the layout, in words.
     """
     yield title(f"{prediction.system}: {prediction.layout}")
-    yield Line()
     yield from _facts(prediction, data)
     if prediction.throughput_ratios:
         yield Line()
         ratios = prediction.throughput_ratios.items()
         rows = [(f"  {reference}", banded(ratio, significant), ratio.basis or "") for reference, ratio in ratios]
         yield _table(("Throughput relative to", "ratio", "basis"), rows)
-    yield from _latency(prediction)
     if prediction.outages and prediction.latency_ms:
         asked = "" if prediction.offered is None else _offered_rate(prediction.offered)
         yield Line()
         shown = [each if _is_better(each, prediction) else replace(each, eased=()) for each in prediction.outages]
         yield from left_by(shown, list(prediction.latency_ms), _slowest(prediction), asked)
+        yield Paragraph("the minutes around a loss, with timeouts and retries: capplan outages", indent=2)
+    yield from _latency(prediction)
+    times = {band.basis for latency in prediction.latency_ms.values() for _, band in statistics(latency)}
+    elsewhere = prediction.evidence.basis != "extrapolated" and "extrapolated" in times
+    why = prediction.evidence.why + (" Times only at other loads." if elsewhere else "")
+    yield Fact(prediction.evidence.basis.capitalize(), why)
     parts: Mapping[str, Callable[[], Iterable[Block]]] = {
         "explain": lambda: _explanation(prediction),
         "sources": lambda: _list("Sources", [f"- {text}" for text in prediction.evidence.sources]),
@@ -95,12 +99,12 @@ def describe(prediction: Prediction, wanted: Sequence[str] = (), data: str = "")
     }
     for name in wanted:
         yield from parts[name]()
-    there = {"explain": True, "sources": prediction.evidence.sources, "staleness": prediction.session_not_found}
+    there = {"explain": True, "staleness": prediction.session_not_found}
     figures = prediction.latency_ms or prediction.throughput_ratios
     files = ["--plot FILE"] if figures and prediction.evidence.basis != "model only" else []
-    hidden = [f"--{name}" for name in MORE if name not in wanted and there[name]]
-    own = ["--gc FILE"] if "GC pauses" in prediction.tails_guessed else []
-    yield more([*own, *hidden, *files, "--json", "--csv"])
+    hidden = [f"--{name}" for name, has in there.items() if name not in wanted and has]
+    objective = [] if prediction.objectives or prediction.capacity is None else _example(prediction)
+    yield more([*objective, *hidden, *files, "--json", "--csv"])
 
 
 def _facts(prediction: Prediction, data: str) -> Iterator[Block]:
@@ -112,8 +116,10 @@ def _facts(prediction: Prediction, data: str) -> Iterator[Block]:
     if capacity is not None:
         label = "Throughput" if offered is None else "Capacity"  # that of closed clients
         yield Fact(label, _capacity(capacity), capacity.peak_tps.basis or "")
-        if prediction.limits:
-            yield Fact("Bottleneck", _limits(prediction.limits))
+    for caution in prediction.evidence.cautions:
+        yield Fact("Caution", caution)
+    if capacity is not None and prediction.limits:
+        yield Fact("Limited by", _limits(prediction, capacity))
     if offered is not None:
         yield Fact("Offered", _offered(offered, capacity), f"overload risk {share(offered.overload_risk)}")
         yield from _lasts(prediction.lasts_months, verdict is not None and len(verdict.situations) > 1)
@@ -121,14 +127,6 @@ def _facts(prediction: Prediction, data: str) -> Iterator[Block]:
         yield Fact("Data", data)
     if capacity is not None:
         yield from _objectives(prediction)
-        if tried := _tried(prediction, capacity):
-            yield Fact("Try", ", or ".join(tried))
-    times = {band.basis for latency in prediction.latency_ms.values() for _, band in statistics(latency)}
-    elsewhere = prediction.evidence.basis != "extrapolated" and "extrapolated" in times
-    why = prediction.evidence.why + (" Times only at other loads." if elsewhere else "")
-    yield Fact(prediction.evidence.basis.capitalize(), why)
-    for caution in prediction.evidence.cautions:
-        yield Fact("Caution", caution)
 
 
 def _capacity(capacity: Capacity) -> str:
@@ -142,9 +140,13 @@ def _capacity(capacity: Capacity) -> str:
     return words
 
 
-def _limits(limits: Sequence[Limit]) -> str:
-    first, *others = limits
+def _limits(prediction: Prediction, capacity: Capacity) -> str:
+    """Return what limits the capacity, and the one machine more that lifts it most; else what limits it next."""
+    first, *others = prediction.limits
     words = f"{first.name}{' (assumed)' if first.assumed else ''}"
+    most = max(prediction.one_more, key=lambda each: each.capacity_tps, default=None)
+    if most is not None and most.capacity_tps > _NOTICED * capacity.peak_tps.value:
+        return f"{words}; --{most.field.replace('_', '-')} {most.value} carries {significant(most.capacity_tps)} TPS"
     if others:
         busy = others[0].utilisation_at_capacity
         at = f" ({share(busy.value)} at capacity)" if busy is not None else ""
@@ -156,17 +158,6 @@ def _objectives(prediction: Prediction) -> Iterator[Fact]:
     risk = 0.0 if prediction.offered is None else prediction.offered.overload_risk
     for number, each in enumerate(prediction.objectives):
         yield Fact("" if number else "Objectives", _verdict(each, risk))
-
-
-def _tried(prediction: Prediction, capacity: Capacity) -> list[str]:
-    """Return what to ask next: with one more machine of a kind that adds something, or about an objective."""
-    least = _NOTICED * capacity.peak_tps.value
-    more = [
-        f"--{each.field.replace('_', '-')} {each.value}, which carries {significant(each.capacity_tps)} TPS"
-        for each in prediction.one_more
-        if each.capacity_tps > least
-    ]
-    return more if prediction.objectives else [*more, *_example(prediction)]
 
 
 def _offered(offered: Offered, capacity: Capacity | None) -> str:
@@ -280,7 +271,7 @@ def _promises(prediction: Prediction) -> Iterator[Block]:
         confidence = next(iter(its.values())).confidence
         promised = ", ".join(f"{name} {two_digits(each.promise_ms)}" for name, each in its.items())
         calm = ", ".join(two_digits(each.promise_without_pauses_ms) for each in its.values())
-        pauses = "the guessed GC pauses" if prediction.tails_guessed else "GC pauses"
+        pauses = "guessed GC pauses (--gc)" if prediction.tails_guessed else "GC pauses"
         label = f"  {statistic}, {confidence * 100:g} %"
         label = label if len(label) < LABEL else label.replace(",", "")
         yield Fact(label, f"promise {promised}; without {pauses} {calm}")
@@ -370,7 +361,8 @@ def _explanation(prediction: Prediction) -> Iterator[Block]:
     yield from _errors_by_condition(prediction)
     notes = [*(f"Claimed: {text}" for text in prediction.evidence.claims), *prediction.evidence.notes]
     yield from _list("Notes", [f"- {text}" for text in notes])
-    yield Line(f"  capplan {prediction.version}, {prediction.engine} engine, seed {prediction.seed}", "dim")
+    made = f"capplan {prediction.version}, {prediction.engine} engine, seed {prediction.seed}"
+    yield Paragraph(f"{made}; --sources lists the documents", indent=2, style="dim")
 
 
 def _errors_by_condition(prediction: Prediction) -> Iterator[Block]:
@@ -407,7 +399,7 @@ def _resources(prediction: Prediction) -> Iterator[Block]:
     if not prediction.utilisation and not prediction.busy_workers:
         return
     yield from _section("Resources at the offered rate")
-    busy = ((share_band(band, "-"), "utilisation", name, band) for name, band in prediction.utilisation.items())
+    busy = ((share_band(band), "utilisation", name, band) for name, band in prediction.utilisation.items())
     workers = ((banded(band), "busy workers per node", name, band) for name, band in prediction.busy_workers.items())
     rows = [[f"  {name}", said, band.basis or "", what] for said, what, name, band in (*busy, *workers)]
     yield _table(("  ", "", "basis", ""), rows)
@@ -471,7 +463,7 @@ def _percent_band(band: Band) -> str:
 
 
 def _percent_range(band: Band) -> str:
-    return f"{percent(band.low)}-{percent(band.high)}" if band.high > LEAST_PROBABILITY else ""
+    return f"{percent(band.low)} to {percent(band.high)}" if band.high > LEAST_PROBABILITY else ""
 
 
 def _levels(row: SessionNotFound) -> str:

@@ -144,7 +144,7 @@ def _band(point: SweepPoint, name: str, form: Format) -> tuple[str, str]:
     value, low, high = (point[column] for column in band_columns(name))
     if value is None:
         return "", ""
-    return form(value), "" if low == high else f"({form(low)}-{form(high)})"
+    return form(value), "" if low == high else f"({form(low)} to {form(high)})"
 
 
 def _cell(value: object) -> str:
