@@ -1,4 +1,4 @@
-"""Write what the commands of the pages print: the output in each block that starts with `$ capplan ...`.
+"""Write what the commands of the pages print, in each block that starts with `$ capplan`, `$ cat` or `$ python`.
 
 Run from anywhere: `uv run python docs/generate/outputs.py`. With `--check` it writes nothing, and exits with 1 if a
 page is out of date. Commands of a tutorial run one after another in one folder; any other runs in a folder of its own.
@@ -26,6 +26,7 @@ HOW_TO = ROOT / "docs" / "how-to"
 PAGES = (
     ROOT / "README.md",
     ROOT / "docs" / "tutorials" / "your-first-plan.md",
+    ROOT / "docs" / "tutorials" / "your-own-network.md",
     *(
         HOW_TO / name
         for name in (
@@ -46,7 +47,9 @@ PAGES = (
     ),
 )
 TUTORIALS = (ROOT / "docs" / "tutorials" / "your-own-measurements.md",)
-BLOCK = re.compile(r"^```console\n\$ (?P<command>(?:capplan|cat) .*)\n(?P<output>(?:(?!```).*\n)*)```$", re.MULTILINE)
+BLOCK = re.compile(
+    r"^```console\n\$ (?P<command>(?:capplan|cat|python) .*)\n(?P<output>(?:(?!```).*\n)*)```$", re.MULTILINE
+)
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e-?\d+)?")
 FITS = re.compile(r"capplan backtest|--evidence")  # commands that fit a table
 MOST, NEARLY = 0.7, 0.1
