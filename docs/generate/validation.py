@@ -14,6 +14,7 @@ import re
 import shutil
 import sys
 import zlib
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,8 @@ import plotly.graph_objects as go
 from plotly.utils import PlotlyJSONEncoder
 
 from capplan.calibration.validation.validation import Validation, report
-from capplan.reports.validation import figures, page
+from capplan.models.number_words import share
+from capplan.reports.validation import close_of, figures, page
 from capplan.systems.registry import documented_names, system
 
 DOCS = Path(__file__).resolve().parents[1]
@@ -55,7 +57,42 @@ def figure_path(name: str) -> Path:
 
 def page_text() -> str:
     """Return the text of the page."""
-    return page(reports(), lambda name, about: f"![{about}](figures/{figure_path(name).name})", _records(), MADE_BY)
+    made_by = f"{summary(reports())}\n\n{MADE_BY}"
+    return page(reports(), lambda name, about: f"![{about}](figures/{figure_path(name).name})", _records(), made_by)
+
+
+def summary(validations: Sequence[Validation]) -> str:
+    """Return the summary of the page: what it says of all systems together."""
+    scored = [(each, left) for each in validations for left in each.left_out if left.counts]
+    signed = np.array([left.errors()["capplan"] for _, left in scored])
+    sizes = np.abs(signed)
+    worst_system, worst = scored[int(np.argmax(sizes))]
+    half_widths = np.array([left.estimates["capplan"].half_width() for _, left in scored])
+    close = [figure for each in validations for figure in close_of(each)]
+    held, figures = (sum(getattr(each.coverage, name) for each in validations) for name in ("held", "figures"))
+    ranked = [each for each in validations if each.scores]
+    better = [each for each in ranked if min(each.scores, key=lambda name, of=each: of.scores[name].error) == "capplan"]
+    by_error = sorted((each.own.error, each.system) for each in validations if each.own)
+    answers = {
+        "How near are the load tests that it was fitted to?": f"{sum(close)} of {len(close)} measured figures are "
+        "within 10 % or their own rounding.",
+        "How near are load tests that it has not seen?": f"Half of {len(scored)} figures are within "
+        f"{share(float(np.median(sizes)))}, and nine of ten within {share(float(np.quantile(sizes, 0.9)))}. The worst "
+        f"is `{worst.id}` of {worst_system.system}: off by {share(float(np.max(sizes)))}.",
+        "Is it too high or too low?": f"{int(np.sum(signed > 0))} of the {len(scored)} figures are predicted too high, "
+        f"and the median error with its sign is {100 * float(np.median(signed)):+.1f} %.",
+        "Do the 90 % bands hold?": f"{held} of {figures} figures lie inside ({share(held / figures)}). Half of the "
+        f"bands reach {share(float(np.nanmedian(half_widths)))} or less to each side.",
+        "Is it better than a simple rule?": f"On figures that every rule predicts, it has the smallest median error in "
+        f"{len(better)} of {len(ranked)} systems.",
+        "Where is it best and worst?": f"Its median error is {share(by_error[0][0])} for {by_error[0][1]} and "
+        f"{share(by_error[-1][0])} for {by_error[-1][1]}.",
+    }
+    rows = "\n".join(f"| {question} | {answer} |" for question, answer in answers.items())
+    return (
+        f"## Summary\n\n| how accurate is capplan? | |\n| :--- | :--- |\n{rows}\n\nThese figures come from "
+        "published documents. [The live validation](live-validation.md) predicts real nodes before it measures them."
+    )
 
 
 def _records() -> dict[str, str]:
