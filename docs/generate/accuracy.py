@@ -1,4 +1,4 @@
-"""Compare the analytic solver with the SimPy engine and write docs/reference/accuracy.md (some eight minutes).
+"""Compare the analytic solver with the SimPy engine and write docs/reference/accuracy.md (about eight minutes).
 
 Run from anywhere: `uv run python docs/generate/accuracy.py`. Seeds and sizes are fixed, so the page comes out the same.
 Its part about intervals takes an hour to measure and is read from coverage.json (`coverage_of_intervals.py`).
@@ -10,10 +10,10 @@ import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from accuracy_summary import DOCS, PAGE, filled
 from coverage_table import tables as coverage_tables
 from load_curves import table as load_curve_table
 from random_layouts import client_errors, conditions, open_errors
@@ -35,8 +35,6 @@ from capplan.systems.openprovider.network import network as openprovider
 from capplan.systems.openprovider.priors import PARAMETERS
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 
-DOCS = Path(__file__).resolve().parents[1]
-TEMPLATE, PAGE = DOCS / "generate" / "accuracy.md", DOCS / "reference" / "accuracy.md"
 COVERAGE = DOCS / "reference" / "coverage.json"
 SEED, REPLICATIONS = 2026, 5
 LEVELS = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
@@ -247,10 +245,7 @@ def main() -> int:
         "setting": f"seed {SEED}, {REPLICATIONS} replications",
         **coverage_tables(json.loads(COVERAGE.read_text(encoding="utf-8"))),
     }
-    text = TEMPLATE.read_text(encoding="utf-8")
-    for name, part in parts.items():
-        text = text.replace("{{" + name + "}}", part)
-    PAGE.write_text(text, encoding="utf-8", newline="\n")
+    PAGE.write_text(filled(parts), encoding="utf-8", newline="\n")
     return 0
 
 

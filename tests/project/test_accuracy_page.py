@@ -98,3 +98,17 @@ def test_truths_are_those_of_theory() -> None:
     assert truth.farm(1, 0.8).p99 == pytest.approx(truth.single(0.8).p99, rel=1e-9)
     # The Markov chain of the three queues, cut at 38 visits each (benchmarks/truth.py): right to some 0.03 %.
     assert (truth.FORK_JOIN.mean, truth.FORK_JOIN.p99) == pytest.approx((2.98217, 11.7477), rel=5e-4)
+
+
+def test_the_page_is_the_template_with_the_summary_of_its_tables() -> None:
+    script, page = import_module("accuracy_summary"), (REFERENCE / "accuracy.md").read_text(encoding="utf-8")
+
+    assert script.filled(script.tables_of(page)) == page, "stale: uv run python docs/generate/accuracy_summary.py"
+
+
+def test_the_summary_has_the_largest_errors_of_the_tables() -> None:
+    script, page = import_module("accuracy_summary"), (REFERENCE / "accuracy.md").read_text(encoding="utf-8")
+    assert "| Writes of a quorum | 4 | 12 % | 40 % |" in script.summary(page)
+
+    worse = page.replace("3.73 (**-12.3%**)", "3.73 (**-32.3%**)", 1)
+    assert "| Writes of a quorum | 4 | 32 % | 40 % |" in script.summary(worse)
