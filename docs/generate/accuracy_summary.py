@@ -65,9 +65,10 @@ def summary(page: str) -> str:
         raise ValueError("the page has no sentence about random layouts")
     layouts, means, tails = map(int, random.groups())
     facts = (
-        f"Random layouts up to 80 % of capacity: the mean is within 5 % in {means} of {layouts}, and p99 within 15 % in "
-        f"{tails}.",
-        f"Published load curves: {sum(each <= 5 for each in curves)} of {len(curves)} are matched within 5 % in every row.",
+        f"Random layouts up to 80 % of capacity: the mean is within 5 % in {means} of {layouts}, and p99 within 15 % "
+        f"in {tails}.",
+        f"Published load curves: {sum(each <= 5 for each in curves)} of {len(curves)} are matched within 5 % in "
+        "every row.",
         f"Intervals of simulated figures: {min(held):.1f} to {max(held):.1f} % of the 95 % intervals of ten long "
         "replications contain the truth.",
     )
