@@ -42,6 +42,7 @@ project = "capplan"
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 html_theme = "furo"
 html_title = "capplan"
+html_search_scorer = __file__.replace("conf.py", "scorer.js")
 html_show_sphinx = html_show_copyright = html_copy_source = False
 html_theme_options = {"source_view_link": "", "top_of_page_buttons": []}
 myst_heading_anchors = 4
@@ -49,6 +50,17 @@ myst_enable_extensions = ["colon_fence"]
 autodoc_typehints = "description"
 autodoc_typehints_format = "short"
 suppress_warnings = ["myst.header", "misc.highlighting_failure"]
+"""
+SCORER = """
+// A page whose title has the words of the query comes first; records of decisions and the Python API come last.
+const asked = (new URLSearchParams(location.search).get("q") || "").toLowerCase().match(/[a-z]{3,}/g) || [];
+var Scorer = {
+  score: ([page, title, , , score]) =>
+    score + 5 * asked.filter((word) => title.toLowerCase().includes(word)).length -
+    (/^(decisions|changelog|index|generated.python)/.test(page) ? 12 : 0),
+  objNameMatch: 11, objPartialMatch: 6, objPrio: {0: 0, 1: 0, 2: -5}, objPrioDefault: 0,
+  title: 15, partialTitle: 7, term: 5, partialTerm: 2,
+};
 """
 CONTENTS = {
     "Tutorials": ("readme", "tutorials/*", "examples/README"),
@@ -73,6 +85,7 @@ def main() -> int:
         for name, write in PAGES.items():
             (source / "generated" / f"{name}.md").write_text("\n".join(write()) + "\n", encoding="utf-8")
         (source / "conf.py").write_text(CONF, encoding="utf-8")
+        (source / "scorer.js").write_text(SCORER, encoding="utf-8")
         with (source / "index.md").open("a", encoding="utf-8") as index:
             index.writelines(_contents(source))
         return int(build_main(["-q", "-W", "--keep-going", "-j", "2", str(source), str(target)]))
@@ -127,7 +140,8 @@ def _help(words: Iterable[str]) -> str:
 
 
 def _objectives() -> Iterator[str]:
-    yield "# Objectives\n\nWhat `--slo` and the file of `capplan check` take: `acct.p99<20ms and drop_rate<0.1%`."
+    yield "# Objectives: which metrics an objective can have\n"
+    yield "What `--slo` and the file of `capplan check` take: `acct.p99<20ms and drop_rate<0.1%`."
     _, _, grammar = str(objective.__doc__).partition("\n\n")
     yield f"\n```text\n{grammar.strip()}\n```\n\nThe classes and resources of a layout are those of its system:"
     rows = ((f"`{each.name}`", ", ".join(f"`{name}`" for name in each.reported)) for each in every_system())
@@ -155,7 +169,7 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[s
 
 
 def _scenario_keys() -> Iterator[str]:
-    yield "# Keys of scenarios\n\nThe keys of a scenario file, which are the options of a command, by system."
+    yield "# Scenario keys\n\nThe keys of a scenario file, which are the options of a command, by system."
     for system in every_system():
         options, scenario = options_of(system.scenario), system.scenario
         defaults = {each.name: each.default for each in fields(scenario)}
