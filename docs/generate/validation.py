@@ -24,7 +24,7 @@ import plotly.graph_objects as go
 from plotly.utils import PlotlyJSONEncoder
 
 from capplan.calibration.validation.validation import Validation, report
-from capplan.models.number_words import share
+from capplan.models.number_words import share, significant
 from capplan.reports.validation import close_of, figures, page
 from capplan.systems.registry import documented_names, system
 
@@ -66,7 +66,8 @@ def summary(validations: Sequence[Validation]) -> str:
     scored = [(each, left) for each in validations for left in each.left_out if left.counts]
     signed = np.array([left.errors()["capplan"] for _, left in scored])
     sizes = np.abs(signed)
-    worst_system, worst = scored[int(np.argmax(sizes))]
+    worst_system, worst = scored[int(np.argmax(np.abs(np.log1p(signed))))]
+    factor = max(1 + worst.errors()["capplan"], 1 / (1 + worst.errors()["capplan"]))
     half_widths = np.array([left.estimates["capplan"].half_width() for _, left in scored])
     close = [figure for each in validations for figure in close_of(each)]
     held, figures = (sum(getattr(each.coverage, name) for each in validations) for name in ("held", "figures"))
@@ -78,7 +79,7 @@ def summary(validations: Sequence[Validation]) -> str:
         "within 10 % or their own rounding.",
         "How near are load tests that it has not seen?": f"Half of {len(scored)} figures are within "
         f"{share(float(np.median(sizes)))}, and nine of ten within {share(float(np.quantile(sizes, 0.9)))}. The worst "
-        f"is `{worst.id}` of {worst_system.system}: off by {share(float(np.max(sizes)))}.",
+        f"is `{worst.id}` of {worst_system.system}: off by a factor of {significant(factor)}.",
         "Is it too high or too low?": f"{int(np.sum(signed > 0))} of the {len(scored)} figures are predicted too high, "
         f"and the median error with its sign is {100 * float(np.median(signed)):+.1f} %.",
         "Do the 90 % bands hold?": f"{held} of {figures} figures lie inside ({share(held / figures)}). Half of the "
