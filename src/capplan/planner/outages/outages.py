@@ -28,7 +28,7 @@ from capplan.models.number_words import significant
 from capplan.models.results import STATISTICS
 from capplan.models.verdict import CONFIDENCE
 from capplan.planner.outages.metastability import Load, RetryQuestion, Trigger, metastability, survival_of
-from capplan.planner.outages.outages_answer import LevelAvailability, Metastability, OutagesAnswer
+from capplan.planner.outages.outages_answer import LevelAvailability, Metastability, OutagesAnswer, Transient
 from capplan.planner.outages.places import (
     DRIVER,
     PATIENT,
@@ -195,29 +195,15 @@ def outages_of_scenario(
         raise InputError(f"{its.name} has no offered rate at which something could be lost: give one with --tps")
     rate = prediction.offered.peak_tps
     remainders = its.outages(case.at(rate), losses)
-    values = its.median_values(case.fitted, scenario)
-    network = its.network(scenario, values, rate)
-    usual = DRIVER if its.from_tables else RADIUS
-    clients = clients_of(network, question.clients, usual)
-    served = with_clients(network, question.clients, usual)
-    firsts = _one_each(remainders)
-    simulated = firsts if question.lose else firsts[:1]
-    lost = [
-        SimulatedLoss(each.name, places_of_loss(network, _left(remainders, each.name, values)), question.how)
-        for each in simulated
-    ]
-    transients = []
-    for number, each in enumerate(lost):
-        progress(number, len(lost))
-        before = with_clients(_asking_enough(network, simulated[number], values), question.clients, usual)
-        giving_up = with_workers_that_give_up(before, each.places)
-        transients.append(
-            transient(giving_up, each, question.times, question.effort, question.within, question.processes)
-        )
+    simulated = simulated_losses(case, rate, remainders, question, progress)
+    network = its.network(scenario, its.median_values(case.fitted, scenario), rate)
+    clients = clients_of(network, question.clients, _usual(its))
     found = None
     if question.triggers_s:
-        giving_up = with_workers_that_give_up(served, lost[0].places)
-        found = _metastability(giving_up, question, clients, lost[0], _load(case.middle, rate))
+        lost, served = simulated[0][0], with_clients(network, question.clients, _usual(its))
+        giving_up = with_workers_that_give_up(served, lost.places)
+        found = _metastability(giving_up, question, clients, lost, _load(case.middle, rate))
+    transients = tuple(each for _, each in simulated)
     return OutagesAnswer(
         system=its.name,
         layout=prediction.layout,
@@ -228,14 +214,56 @@ def outages_of_scenario(
         offered_source=prediction.offered.source,
         mean_tps=prediction.offered.mean_tps,
         outages=prediction.outages,
-        levels=levels_left(case, firsts),
+        levels=levels_left(case, _one_each(remainders)),
         clients=clients,
-        transients=tuple(transients),
+        transients=transients,
         metastability=found,
         not_modelled=(*its.tails_not_modelled, *_not_simulated(its, scenario)),
         seed=question.effort.seed,
         version=version("capplan"),
     )
+
+
+def simulated_losses(
+    case: Case[Any],
+    rate: float,
+    remainders: Sequence[Remainder],
+    question: OutagesQuestion,
+    progress: Progress = lambda _done, _total: None,
+) -> list[tuple[SimulatedLoss, Transient]]:
+    """Simulate the minutes around each loss, or only around the first one if the question names none.
+
+    Parameters
+    ----------
+    case : Case
+        The layout.
+    rate : float
+        Offered peak rate, requests per second.
+    remainders : sequence of Remainder
+        What each loss leaves.
+    question : OutagesQuestion
+        When it is lost, and how much to simulate.
+    progress : function
+        Told how many of how many simulations have ended.
+    """
+    its, firsts = case.system, _one_each(remainders)
+    values = its.median_values(case.fitted, case.scenario)
+    network = its.network(case.scenario, values, rate)
+    simulated = firsts if question.lose else firsts[:1]
+    found = []
+    for number, each in enumerate(simulated):
+        progress(number, len(simulated))
+        places = places_of_loss(network, _left(remainders, each.name, values))
+        loss = SimulatedLoss(each.name, places, question.how)
+        before = with_clients(_asking_enough(network, each, values), question.clients, _usual(its))
+        giving_up = with_workers_that_give_up(before, places)
+        within = question.within
+        found.append((loss, transient(giving_up, loss, question.times, question.effort, within, question.processes)))
+    return found
+
+
+def _usual(its: System[Any]) -> Clients:
+    return DRIVER if its.from_tables else RADIUS
 
 
 def _left(remainders: Sequence[Remainder], name: str, values: Values) -> Network | None:

@@ -21,7 +21,8 @@ LARGEST_LOGO = 1_000_000  # bytes
 MOST_PIXELS = 4096  # of a side
 
 
-_TEXTS = ("customer", "project", "prepared_by", "contact", "date")
+_TEXTS = ("customer", "project", "prepared_by", "contact", "date", "valid_until")
+_DATES = ("date", "valid_until")
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ class Details:
         How to reach them.
     date
         Date of the proposal; empty if none is given, because no clock is read.
+    valid_until
+        Last day on which it can be accepted; empty if none is given.
     """
 
     customer: str
@@ -47,6 +50,7 @@ class Details:
     prepared_by: str = ""
     contact: str = ""
     date: str = ""
+    valid_until: str = ""
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,7 @@ def read_details(path: Path | None, customer: str | None) -> tuple[Details, str,
     Parameters
     ----------
     path : Path or None
-        A TOML file with any of customer, project, prepared_by, contact, date, currency and logo; none if left out.
+        A TOML file with any of customer, project, prepared_by, contact, date, valid_until, currency and logo; none if left out.
     customer : str or None
         Name of the customer, instead of the one in the file.
 
@@ -113,7 +117,7 @@ def read_details(path: Path | None, customer: str | None) -> tuple[Details, str,
     for key, value in content.items():
         if key not in known:
             raise InputError(f"{path}: {key!r} is unknown{nearest(key, known)}")
-        if isinstance(value, date) and key == "date":
+        if isinstance(value, date) and key in _DATES:
             content[key] = value.isoformat()[:10]
         elif not isinstance(value, str):
             raise InputError(f"{path}: {key} = {value!r} must be a text in quotes")

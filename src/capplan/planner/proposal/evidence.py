@@ -140,7 +140,7 @@ def _narrower(case: Case[Any]) -> Iterator[Narrower]:
                 excess_of_rates=tuple(each for each in far.excess_of_rates if each is not way),
             )
             if (half_width := _half_width(case, without)) < now * (1 - _LEAST):
-                yield Narrower(f"A load test that covers: {way.words}", half_width)
+                yield Narrower(f"A load test that covers this: {way.words}", half_width)
     if (certain := _half_width(case, far, certain=True)) < now * (1 - _LEAST):
         yield Narrower("Parameters measured on the customer's own nodes", certain)
 
@@ -407,7 +407,7 @@ def _fields(case: Case[Any], tests: Sequence[LoadTest[Any]]) -> Iterator[Assumpt
         measured = [getattr(test.scenario, name) for test in tests]
         tested, basis = _tested(value, measured, name in axes)
         if name not in axes and not _documented(name, tests):
-            tested, basis = f"not documented, taken as {tested}", None
+            tested, basis = ("not documented" if tested == NEVER else f"not documented; {tested} assumed"), None
         yield Assumption(name, option.label or name, _text(value), tested, basis)
 
 

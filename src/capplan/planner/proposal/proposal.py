@@ -464,6 +464,100 @@ class EvidenceUsed:
 
 
 @dataclass(frozen=True)
+class FirstMinute:
+    """The simulated first minute of a loss that nobody announces, at the mean of the planned rate.
+
+    Attributes
+    ----------
+    loss
+        What is lost, by a word of `--survive`.
+    noticed_after_s
+        Time for which clients and peers still send to it.
+    lasts_s
+        How long it is lost.
+    completed_until_noticed
+        Requests that complete in that time, as a share of those before the loss.
+    completed_afterwards
+        The same from then on, until it returns; above 1 where a backlog is served.
+    unanswered
+        Share of all requests from the loss on that end without an answer, after all attempts.
+    back_after_s
+        Time from the loss until rate and 99th percentile are within 10 % of those before; null if they never are.
+    keeps_writes
+        Whether every acknowledged write has a replica that is not lost; null for a system without levels.
+    """
+
+    loss: str
+    noticed_after_s: float
+    lasts_s: float
+    completed_until_noticed: float
+    completed_afterwards: float
+    unanswered: float
+    back_after_s: float | None
+    keeps_writes: bool | None
+
+
+@dataclass(frozen=True)
+class MassReturn:
+    """Subscribers that all come back after an outage of power or network.
+
+    Attributes
+    ----------
+    peak_tps
+        Their highest rate, requests per second.
+    times_busy_hour
+        That rate over that of the busy hour.
+    served_after_s
+        When the layout has served all of them at the earliest, seconds after the outage; null if it never has.
+    """
+
+    peak_tps: float
+    times_busy_hour: float
+    served_after_s: float | None
+
+
+@dataclass(frozen=True)
+class AcceptanceRun:
+    """A run of the acceptance test.
+
+    Attributes
+    ----------
+    conditions
+        The situation, by the words of `--survive`.
+    offered_tps
+        Offered peak rate, requests per second.
+    chance
+        Probability that the run meets every objective.
+    """
+
+    conditions: str
+    offered_tps: float
+    chance: float
+
+
+@dataclass(frozen=True)
+class AcceptanceTest:
+    """The load test that checks the promise.
+
+    Attributes
+    ----------
+    runs
+        A run for each situation that the layout was sized for.
+    minutes
+        Length of a run.
+    most_dropped
+        Share of the requests that may be dropped.
+    repeats_within
+        Difference between a repeat and the mean of many, as a share that 90 % of the repeats keep, by latency.
+    """
+
+    runs: tuple[AcceptanceRun, ...]
+    minutes: float
+    most_dropped: float
+    repeats_within: Mapping[str, float]
+
+
+@dataclass(frozen=True)
 class Provenance:
     """The program and data that produced the figures.
 
@@ -513,6 +607,12 @@ class Proposal(VerbAnswer):
         Latency against load; that of one cell.
     failures
         How safe the layout is under each loss, asked or not, and under what else it must survive.
+    first_minutes
+        The first minute of each loss; empty where nothing is simulated.
+    mass_return
+        What subscribers ask who come back after an outage; null without a demand.
+    acceptance
+        The load test that checks the promise.
     survival_options
         The cheapest layout that survives less or more.
     confidence_options
@@ -543,6 +643,9 @@ class Proposal(VerbAnswer):
     fits_until: tuple[FitsUntil, ...]
     latency_curves: tuple[LatencyCurve, ...]
     failures: tuple[Safety, ...]
+    first_minutes: tuple[FirstMinute, ...]
+    mass_return: MassReturn | None
+    acceptance: AcceptanceTest
     survival_options: tuple[Option, ...]
     confidence_options: tuple[Option, ...]
     assumptions: tuple[Assumption, ...]

@@ -26,6 +26,7 @@ from capplan.models.results import STATISTICS, Band, plain, rounded
 from capplan.planner.demand.forecast import with_demand
 from capplan.planner.predict.predict import predict
 from capplan.planner.predict.prediction import Prediction
+from capplan.planner.proposal.acceptance import acceptance_test
 from capplan.planner.proposal.alternatives import Survival, confidence_options, survival
 from capplan.planner.proposal.details import Details
 from capplan.planner.proposal.evidence import (
@@ -39,9 +40,11 @@ from capplan.planner.proposal.evidence import (
     predicted_unseen,
     unseen_rows,
 )
+from capplan.planner.proposal.failures import first_minute, losses_to_simulate, mass_return
 from capplan.planner.proposal.proposal import (
     DISKS,
     RATE,
+    AcceptanceTest,
     Asked,
     Assumption,
     EvidenceUsed,
@@ -143,17 +146,20 @@ def propose(question: ProposalQuestion, workers: Workers | None = None, stage: S
         partial(survival, question.base, question.sizing, fitted, sizing, result),
         partial(predict, scenario, engine=question.sizing.engine, fitted=fitted, seed=question.sizing.seed),
         partial(confidence_options, question.base, question.sizing, fitted, sizing, result),
-        partial(_supported, scenario, fitted, question.sizing.seed),
+        partial(_supported, scenario, fitted, question.sizing.seed, sizing),
         partial(_next_test, scenario, fitted, question.sizing.seed),
         partial(_predicted_unseen, fitted, fold),
     ]
+    if question.sizing.engine != "analytic":
+        lost = losses_to_simulate(its, scenario, sizing.conditions)
+        tasks += [partial(first_minute, scenario, fitted, question.sizing.seed, word) for word in lost]
     survived: Survival
     prediction: Prediction
     confident: tuple[Option, ...]
     support: _Support
     advice: NextLoadTest | None
     unseen: tuple[BacktestRow, ...]
-    survived, prediction, confident, support, advice, unseen = run_all(workers, tasks)
+    survived, prediction, confident, support, advice, unseen, *minutes = run_all(workers, tasks)
     evidence = support.evidence
     if fitted.table is not None:
         evidence = replace(evidence, unseen=unseen_rows(fold, unseen), next_test=advice)
@@ -169,6 +175,9 @@ def propose(question: ProposalQuestion, workers: Workers | None = None, stage: S
         fits_until=fits_until(sizing, sizing.chosen, question.sizing),
         latency_curves=support.curves,
         failures=survived.failures,
+        first_minutes=tuple(minutes),
+        mass_return=mass_return(question.sizing.demand, sizing.chosen.held_tps),
+        acceptance=support.acceptance,
         survival_options=survived.options,
         confidence_options=confident,
         assumptions=support.assumptions,
@@ -187,19 +196,21 @@ class _Support:
     assumptions: tuple[Assumption, ...]
     evidence: EvidenceUsed
     round_trips_ms: tuple[tuple[float, ...], ...]
+    acceptance: AcceptanceTest
 
 
-def _supported(scenario: Scenario, fitted: Fitted, seed: int) -> _Support:
+def _supported(scenario: Scenario, fitted: Fitted, seed: int, sizing: Sizing) -> _Support:
     case = resolve(scenario, fitted, seed)
     planned = case.given_per_s
-    if planned is None:
-        raise ValueError("a proposal has a planned rate")
+    if planned is None or sizing.chosen is None:
+        raise ValueError("a proposal has a planned rate and a layout")
     case = case.at(planned)
     return _Support(
         tuple(_curves(case, planned)),
         assumptions(case.system, case, planned),
         evidence_used(case),
         _round_trips(case.system, case),
+        acceptance_test(case, sizing.planned_tps, sizing.chosen),
     )
 
 

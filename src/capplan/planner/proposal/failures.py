@@ -1,0 +1,104 @@
+"""Failures of a proposed layout: the first minute of a loss, writes that it takes along, and subscribers that return."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from capplan.layout.fitted_file import Fitted
+from capplan.layout.situations import DC, losses_of
+from capplan.layout.system import Case, System
+from capplan.models.cassandra.consistency import need
+from capplan.models.language.scenario import Scenario
+from capplan.models.results import rounded
+from capplan.planner.demand.demand import Demand
+from capplan.planner.demand.forecast import grown, reattach, served_after_s
+from capplan.planner.outages.outages import OutagesQuestion, simulated_losses
+from capplan.planner.outages.transient import Effort, Times
+from capplan.planner.proposal.proposal import FirstMinute, MassReturn
+from capplan.systems.components.losses import NODE
+from capplan.systems.registry import resolve
+
+_TIMES = Times(at_s=15.0, lasts_s=45.0, after_s=10.0)
+
+
+def losses_to_simulate(its: System[Any], scenario: Scenario, survive: Sequence[str]) -> tuple[str, ...]:
+    """Return the losses of a layout whose first minute is simulated: those to survive, and every kind of machine."""
+    if its.ratios_only:
+        return ()
+    asked = [word for word in survive if word in its.losses or (word == DC and getattr(scenario, "dcs", 1) > 1)]
+    return tuple(dict.fromkeys((*asked, *its.losses)))
+
+
+def first_minute(scenario: Scenario, fitted: Fitted, seed: int, word: str) -> FirstMinute:
+    """Simulate a loss once, with the parameters nearest to the medians.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        The layout at its planned rate.
+    fitted : Fitted
+        The calibration.
+    seed : int
+        Seed of every random number.
+    word : str
+        What is lost, by a word of `--survive`.
+    """
+    case = resolve(scenario, fitted, seed)
+    rate = float(case.given_per_s or 0.0)
+    remainders = case.system.outages(case.at(rate), losses_of((word,), case.system.losses, getattr(scenario, "dcs", 1)))
+    question = OutagesQuestion((word,), _TIMES, effort=Effort(seed=seed, replications=1))
+    ((_, found),) = simulated_losses(case, rate, remainders, question)
+    back_s = found.back_after_loss_s.value
+    completed = {each.name: each.completed_per_s / found.phases[0].completed_per_s for each in found.phases}
+    return FirstMinute(
+        loss=word,
+        noticed_after_s=found.detection_s,
+        lasts_s=found.returned_s - found.lost_s,
+        completed_until_noticed=rounded(completed["undetected"]),
+        completed_afterwards=rounded(completed["detected"]),
+        unanswered=rounded(found.unanswered_share),
+        back_after_s=None if back_s is None else rounded(back_s),
+        keeps_writes=_keeps_writes(case, word),
+    )
+
+
+def _keeps_writes(case: Case[Any], word: str) -> bool | None:
+    """Whether an acknowledged write has a replica outside of any such loss; None for a system without levels."""
+    scenario = case.scenario
+    level = getattr(scenario, "consistency_write", None)
+    if level is None:
+        return None
+    replicas = scenario.rf_by_dc()
+    dcs = range(len(replicas))
+    lost = [[count * (dc == gone) for dc, count in enumerate(replicas)] for gone in dcs]
+    if word != DC:
+        lost = [[int(word == NODE)] * len(replicas)]
+    needs = [need(level, replicas, local) for local in dcs]
+    return all(
+        each.total > sum(gone) or any(count > gone[dc] for dc, count in each.by_dc.items())
+        for each in needs
+        for gone in lost
+    )
+
+
+def mass_return(demand: Demand | None, held_tps: float) -> MassReturn | None:
+    """Return what subscribers ask who come back at once after an outage; None without a demand.
+
+    Parameters
+    ----------
+    demand : Demand or None
+        The demand.
+    held_tps : float
+        The peak rate that the layout holds, requests per second.
+    """
+    if demand is None:
+        return None
+    subscribers = grown(demand)
+    storm, served_s = reattach(demand, subscribers), served_after_s(demand, subscribers, held_tps)
+    return MassReturn(
+        peak_tps=rounded(storm.peak.rates.total_per_s),
+        times_busy_hour=rounded(storm.times_busy_hour),
+        served_after_s=rounded(served_s) if math.isfinite(served_s) else None,
+    )
