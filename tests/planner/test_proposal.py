@@ -142,7 +142,8 @@ def test_what_people_wrote_stays_text() -> None:
     assert squeezed(HOSTILE) in text_of(pdf(hostile))
     cells = [*cells_of(book_of(workbook(hostile), values=False))]
     assert any(cell.value == HOSTILE and cell.data_type == "s" for cell in cells)
-    assert all(cell.data_type != "f" for cell in cells if cell.parent.title not in ("Prices", "Growth"))
+    others = [cell for cell in cells if cell.data_type == "f" and cell.parent.title not in ("Prices", "Growth")]
+    assert all(re.fullmatch(r"=-?\d+\*Prices!\$C\$\d+([+-]\d+\*Prices!\$C\$\d+)*", cell.value) for cell in others)
 
 
 def test_formulas_hold_what_they_compute(proposal: Proposal) -> None:
@@ -151,18 +152,32 @@ def test_formulas_hold_what_they_compute(proposal: Proposal) -> None:
     assert len(found) > 20
     for cell in found:
         sheet = values[cell.parent.title]
-        computed, stored = evaluated(cell.value, sheet), sheet[cell.coordinate].value
+        computed, stored = evaluated(cell.value, sheet, values["Prices"]), sheet[cell.coordinate].value
         assert computed == stored if isinstance(stored, str) else computed == pytest.approx(stored)
 
 
-def evaluated(formula: str, sheet: Any) -> Any:
+def test_a_changed_price_reaches_every_cost(proposal: Proposal) -> None:
+    formulas, values = (book_of(workbook(proposal), values) for values in (False, True))
+    options = (*proposal.survival_options, *proposal.confidence_options)
+    costs = {each.cost for each in options if each.cost is not None}
+    values["Prices"]["C6"].value *= 2  # of the only kind of machine
+    every = [cell for cell in cells_of(formulas) if cell.parent.title != "Prices"]
+    linked = [cell for cell in every if cell.data_type == "f" and "Prices!" in cell.value]
+    found = {evaluated(cell.value, values[cell.parent.title], values["Prices"]) for cell in linked}
+    assert {2 * cost for cost in costs} <= found
+    assert not [cell for cell in every if cell.data_type == "n" and cell.value in costs]
+
+
+def evaluated(formula: str, sheet: Any, prices: Any) -> Any:
     """Evaluate a formula of the few kinds that the workbook has."""
     text = formula.removeprefix("=").replace("$", "").replace("^", "**")
     text = re.sub(
         r"SUM\(([A-Z])(\d+):[A-Z](\d+)\)", lambda m: f"sum(at(f'{m[1]}{{n}}') for n in range({m[2]}, {m[3]} + 1))", text
     )
+    text = re.sub(r"Prices!([A-Z]\d+)", r"price('\1')", text)
     text = re.sub(r"(?<![\w'{])([A-Z]\d+)", r"at('\1')", text)
     names = {
+        "price": lambda name: prices[name].value,
         "at": lambda name: sheet[name].value,
         "LN": math.log,
         "IF": lambda test, yes, no: yes if test else no,

@@ -44,6 +44,8 @@ class Cell:
         Its look on a terminal.
     aside : str
         What stands faintly behind it on a terminal.
+    adds : tuple of (str, int)
+        Kinds and numbers of the machines whose prices it adds up.
     """
 
     text: str
@@ -55,6 +57,7 @@ class Cell:
     key: str = ""
     style: str = ""
     aside: str = ""
+    adds: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -185,7 +188,14 @@ class Tiles:
     cells: tuple[tuple[str, Cell], ...]
 
 
-Block = Paragraph | Line | Fact | Bullets | Code | Picture | Tiles | Table
+@dataclass(frozen=True)
+class Signatures:
+    """Lines to sign on, one for each party."""
+
+    parties: tuple[str, ...]
+
+
+Block = Paragraph | Line | Fact | Bullets | Code | Picture | Tiles | Signatures | Table
 
 
 def title(text: str) -> Paragraph:

@@ -83,7 +83,7 @@ def drawings(proposal: Proposal, width: float = WIDE) -> dict[str, str]:
 
 def _svg(figure: Figure) -> str:
     target = io.StringIO()
-    figure.savefig(target, format="svg", metadata={"Date": None, "Creator": None})
+    figure.savefig(target, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     return target.getvalue()
 
 

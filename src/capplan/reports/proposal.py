@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import re
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
+from importlib.resources import files
 from typing import Any
 
 from capplan.layout.system import System
@@ -18,7 +21,10 @@ from capplan.planner.proposal.proposal import (
     DISKS,
     RATE,
     EvidenceUsed,
+    FirstMinute,
     FitsUntil,
+    MachineCount,
+    MassReturn,
     MeasuredInput,
     NextLoadTest,
     Option,
@@ -43,6 +49,7 @@ from capplan.reports.document import (
     Paragraph,
     Picture,
     Section,
+    Signatures,
     Table,
     Tiles,
     texts,
@@ -50,12 +57,14 @@ from capplan.reports.document import (
 from capplan.reports.drawings import CAPACITY, GROWTH, LATENCY, LAYOUT, NARROW, WIDE, drawings
 from capplan.reports.numbers import capital, listed, plural
 from capplan.reports.pages import html, pdf
-from capplan.reports.sizing import sentences
+from capplan.reports.sizing import MONTHS, sentences
 from capplan.reports.workbook import workbook
 from capplan.systems.registry import system
 
 ENDINGS = (".html", ".json", ".pdf", ".xlsx")
-TITLE, NOTHING = "Sizing proposal", "-"
+TITLE, NOTHING, BLANK = "Sizing proposal", "-", "________"
+_LEAST_MISSED = 1e-4  # of sessions: below it, causes that are not modelled dominate
+_WRITES = {None: NOTHING, True: "kept: each has another replica", False: "may be lost if not yet copied elsewhere"}
 
 
 def document(proposal: Proposal) -> Document:
@@ -81,27 +90,30 @@ class _Document:
 
     def made(self) -> Document:
         details, origin = self.proposal.details, self.proposal.provenance
-        named = {"Project": details.project, "Date": details.date}
+        named = {"Project": details.project, "Date": details.date, "Valid until": details.valid_until}
         named |= {"Prepared by": details.prepared_by, "Contact": details.contact}
         parts = {
-            "Answer": self._answer(),
-            "Layout": self._layout(),
+            "Promise": self._promise(),
+            "Layout and price": self._layout(),
+            "Capacity and latency": (*self._capacity(), *self._latency()),
+            "Failures": self._failures(),
+            "Growth": self._growth(),
+            "Alternatives": self._alternatives(),
+            "Acceptance test": self._acceptance(),
             "Assumptions": self._assumptions(),
-            "How to measure the inputs": self._inputs(),
-            "Capacity and growth": self._capacity(),
-            "Latency": self._latency(),
-            "When something fails": self._failures(),
-            "Cost and regret": self._cost(),
-            "Evidence": self._evidence(),
-            "Limits": [Bullets(self.proposal.limits)],
-            "How to reproduce": self._reproduce(),
+            "Agreement": self._agreement(),
+            "Annex: evidence": self._evidence(),
+            "Annex: measuring the inputs": self._inputs(),
+            "Annex: computing it again": self._reproduce(),
         }
         return Document(
             title=TITLE,
             customer=details.customer,
             facts=tuple((name, text) for name, text in named.items() if text),
             question=self._question(),
-            sections=tuple(Section(name, tuple(blocks)) for name, blocks in parts.items()),
+            sections=tuple(
+                Section(f"{place}. {name}", tuple(blocks)) for place, (name, blocks) in enumerate(parts.items(), 1)
+            ),
             footer=f"capplan {origin.version} · seed {origin.seed} · digest {self.proposal.digest[:16]}",
         )
 
@@ -121,24 +133,67 @@ class _Document:
         """The addition ` of one cell` for figures of a layout with several cells."""
         return " of one cell" if self.chosen.cells > 1 else ""
 
-    # The answer
+    # The promise
 
-    def _answer(self) -> Iterator[Block]:
-        for sentence in sentences(self.sizing, self.proposal.evidence.basis):
+    def _promise(self) -> Iterator[Block]:
+        *pauses, bought, done, _ = sentences(self.sizing, self.proposal.evidence.basis)
+        for sentence in pauses:
             yield Paragraph(sentence, strong=True)
+        nine = _say("situations", confidence=share(self.sizing.confidence))
+        yield Paragraph(f"{bought} {done} {nine} {self._conditions()}", strong=True)
         yield Tiles(self._tiles())
-        legend = "; ".join(f"{mark}: {meaning}" for mark, meaning in MARKS.items())
-        yield Paragraph(f"Figures are marked by what they rest on. {legend[:1].upper()}{legend[1:]}.")
+        if len(self.sizing.stages) > 1:
+            yield self._plan()
+        yield Bullets(tuple(self._not_promised()))
+
+    def _plan(self) -> Table:
+        """Return what to buy when."""
+        return _table(
+            "plan",
+            self.sizing.stages,
+            _column("Buy", 2, lambda each: f"in month {each.from_month:.0f}" if each.from_month else "now"),
+            _column("Machines", 5, lambda each: words.added(each, self.its)),
+            _right(self._price, 2, lambda each: self._sum_cell(each.cost_added, each.added)),
+            _right("Held per second", 2, lambda each: rate_cell(each.held_tps, f"stage.{each.from_month:.0f}")),
+            _right("Enough until month", 2, lambda each: number_cell(f"{math.floor(each.lasts_months)}")),
+        )
+
+    def _conditions(self) -> str:
+        """Return what the promise depends on, in one sentence, and what the layout lies beyond."""
+        asked, trips = self.proposal.prediction.scenario, self.proposal.round_trips_ms
+        data = [f"{each.value} (not {each.tested})" for each in self.proposal.assumptions if each.field == "data"]
+        levels = [
+            f"{name}s at {asked[f'consistency_{name}']}" for name in ("read", "write") if f"consistency_{name}" in asked
+        ]
+        trip = [f"round trips of at most {significant(max(map(max, trips)))} ms between data centres"] if trips else []
+        every = [*data, *levels, *trip, "the machines of section 2"]
+        basis = words.BASIS.get(self.proposal.evidence.basis, "no load test of such a layout exists")
+        return _say("conditions", conditions=listed(every), basis=capital(basis))
+
+    def _not_promised(self) -> Iterator[str]:
+        minutes = {each.loss: each for each in self.proposal.first_minutes}
+        for word in self.sizing.not_asked:
+            falls = self._until_noticed(minutes[word]) if word in minutes else ""
+            yield _say("not_promised", lost=words.thing(word, self.its), falls=falls)
+        found = self.proposal.mass_return
+        asked = _say("no_demand") if found is None else _mass_return(found)
+        yield _say("not_promised_return", asked=asked)
+
+    def _until_noticed(self, first: FirstMinute) -> str:
+        falls = share(first.completed_until_noticed)
+        return _say("until_noticed", seconds=significant(first.noticed_after_s), share=falls)
 
     def _tiles(self) -> tuple[tuple[str, Cell], ...]:
         sizing, mark = self.sizing, self._mark(self.chosen.binding)
-        held = f"held with {share(sizing.confidence)} confidence in every situation"
-        left = "of the capacity left in the tightest situation"
+        tightest = words.clause(self.chosen.binding.conditions, self.its)
         return (
-            ("planned peak, requests per second", rate_cell(sizing.planned_tps, "planned", "given")),
-            (held, rate_cell(self.chosen.held_tps, "held", mark)),
-            (left, share_cell(sizing.capacity_remaining or 0.0, "left", mark)),
-            ("machines" if sizing.currency == MACHINES else "price", self._cost_cell(self.chosen.cost, "cost")),
+            ("requests per second planned at peak", rate_cell(sizing.planned_tps, "planned", "given")),
+            (
+                f"requests per second held with {share(sizing.confidence)} confidence",
+                rate_cell(self.chosen.held_tps, "held", mark),
+            ),
+            (f"to spare above the planned rate {tightest}", share_cell(sizing.capacity_remaining or 0.0, "left", mark)),
+            (self._price.lower(), self._sum_cell(self.chosen.cost, self.chosen.machines, "cost")),
         )
 
     def _mark(self, each: Safety | FitsUntil) -> Mark:
@@ -146,6 +201,10 @@ class _Document:
 
     def _cost_cell(self, cost: float, key: str = "") -> Cell:
         return cost_cell(cost, self.sizing.currency, key)
+
+    def _sum_cell(self, cost: float, machines: Mapping[str, int], key: str = "") -> Cell:
+        """Return the cost of machines that have the prices of the bill, as a sum that a workbook can compute again."""
+        return replace(self._cost_cell(cost, key), adds=tuple(machines.items()))
 
     # The layout
 
@@ -155,8 +214,8 @@ class _Document:
         yield Picture(LAYOUT, f"The layout: {words.counted(self.chosen.machines, self.its)}")
         priced = self.sizing.currency != MACHINES
         prices = (
-            _right("Price of one", 2, lambda each: self._cost_cell(each.price, f"price.{each.kind}")),
-            _right("Price", 2, lambda each: self._cost_cell(each.price * each.count, f"total.{each.kind}")),
+            _right("Price of one", 2, lambda each: self._sum_cell(each.price, {each.kind: 1}, f"price.{each.kind}")),
+            _right("Price", 2, self._line_cell),
         )
         bill = _table(
             "bill",
@@ -165,29 +224,61 @@ class _Document:
             _right("Number", 2, lambda each: Cell(f"{each.count:,}", each.count, key=f"count.{each.kind}")),
             *(prices if priced else ()),
         )
-        total = (Cell("Total"), Cell(""), Cell(""), self._cost_cell(self.chosen.cost, "total"))
+        total = (Cell("Total"), Cell(""), Cell(""), self._sum_cell(self.chosen.cost, self.chosen.machines, "total"))
         yield replace(bill, rows=(*bill.rows, total)) if priced else bill
         if not priced:
-            yield Paragraph("No prices were given, so the layout with the fewest machines was chosen.")
+            yield Paragraph(_say("no_prices"))
+        yield _table(
+            "hardware",
+            self.proposal.bill,
+            _column("Each machine", 3, lambda each: capital(each.name)),
+            _column("CPU", 5, self._processor),
+            _column("Disk for data", 3, self._disk),
+            *(_column(name, 2, lambda _: BLANK) for name in ("CPU model", "Memory", "Network")),
+        )
+        yield Paragraph(_say("hardware"))
+
+    def _line_cell(self, each: MachineCount) -> Cell:
+        return self._sum_cell(each.price * each.count, {each.kind: each.count}, f"total.{each.kind}")
+
+    def _shape(self, each: MachineCount) -> Mapping[str, Any]:
+        """Return the shape of a machine as its file has it; nothing where no shapes were chosen from."""
+        shapes = self.proposal.asked.shapes
+        return shapes["shapes"][each.kind][each.shape] if shapes is not None and each.shape else {}
+
+    def _processor(self, each: MachineCount) -> str:
+        shape, machine, fields = self._shape(each), self.its.machines[each.kind], self.proposal.prediction.scenario
+        clock = f" at {shape['clock_ghz']:g} GHz" if shape.get("clock_ghz") else ""
+        if shape:
+            return f"{shape['cores']} cores{clock}"
+        cores, speed = fields.get(machine.cores or ""), fields.get(machine.speed or "", 1.0)
+        same = "as fast as" if speed == 1 else f"{speed:g} times as fast as"
+        return BLANK if cores is None else f"{cores} vCPU, {same} in the load tests"
+
+    def _disk(self, each: MachineCount) -> str:
+        size, needed = self._shape(each).get("disk_gib"), self.chosen.disk_gib_per_node
+        if size is None and self.its.machines[each.kind].holds_data:
+            size = needed
+        return BLANK if size is None else f"{size:,.0f} GiB"
 
     # Assumptions and inputs
 
     def _assumptions(self) -> Iterator[Block]:
-        yield Paragraph("The answer holds for these values. The third column says what the load tests had.")
+        yield Paragraph(_say("assumptions"))
         yield _table(
             "assumptions",
             self.proposal.assumptions,
             _column("Assumption", 4, lambda each: capital(f"{each.label}{self._of_cell * (each.field == 'rate')}")),
-            _column("Value", 3, lambda each: each.value),
-            _column("Tested", 3, lambda each: each.tested),
+            _column("Value", 3, lambda each: number_cell(each.value)),
+            _column("Tested", 3, lambda each: number_cell(each.tested)),
             _column("The value is", 2, lambda each: _COMPARED.get(each.basis, "")),
         )
+        yield Bullets(self.proposal.limits)
+        legend = "; ".join(f"{mark}: {meaning}" for mark, meaning in MARKS.items())
+        yield Paragraph(_say("marks", legend=legend))
 
     def _inputs(self) -> Iterator[Block]:
-        yield Paragraph(
-            "Each input can be read from a running system. A value that differs from the assumptions changes the "
-            "answer."
-        )
+        yield Paragraph(_say("inputs"))
         sources = list(dict.fromkeys(one.source for each in self.proposal.inputs for one in each.metrics))
 
         def named(each: MeasuredInput) -> str:
@@ -205,13 +296,7 @@ class _Document:
     # Capacity and growth
 
     def _capacity(self) -> Iterator[Block]:
-        sizing = self.sizing
-        yield Paragraph(
-            "The capacity is the highest peak rate at which no request is dropped, no backlog grows and every "
-            "objective holds, with the 90 % band of what a load test would measure. The held rate is the one that "
-            f"holds with {share(sizing.confidence)} confidence. The risk is the probability that the planned rate does "
-            "not hold."
-        )
+        yield Paragraph(_say("capacity", confidence=share(self.sizing.confidence)))
         yield Picture(CAPACITY, "Capacity with its 90 % band in each situation, and the planned rate")
         yield _table(
             "capacity",
@@ -221,50 +306,36 @@ class _Document:
             _column("Limited by", 3, lambda each: words.limited_by(each.limit)),
         )
         if any(each.capacity_tps.low == 0 for each in self.chosen.safety):
-            yield Paragraph(
-                "A band that starts at 0 says that one load test in twenty would miss an objective at any rate. More "
-                "machines do not help there; better evidence does."
-            )
-        if self.sizing.growth_per_year:
-            yield from self._growth()
-        if any(each.months is not None for each in self.proposal.fits_until):
-            yield _table(
-                "fits until",
-                self.proposal.fits_until,
-                _column("What runs out", 2, lambda each: capital(_RUNS_OUT.get(each.what, each.what))),
-                _column("Situation", 4, lambda each: words.situation(each.conditions, self.its)),
-                _right("Fits for", 4, self._months),
-            )
-        else:
-            yield Paragraph("No growth was given, so the layout is sized for one peak, and how long it fits is open.")
+            yield Paragraph(_say("band_from_zero"))
+
+    # Growth
 
     def _growth(self) -> Iterator[Block]:
-        yield Picture(GROWTH, "Offered rate year by year, and the rate that is held in each situation")
+        if not self.sizing.growth_per_year:
+            yield Paragraph(_say("no_growth"))
+            return
         mark = self._mark(self.chosen.binding)
-
-        def offered(each: YearOfGrowth) -> Cell:
-            return rate_cell(each.offered_tps, f"offered.{each.year:.0f}", "given")
-
+        yield Picture(GROWTH, "Offered rate year by year, and the rate that is held in each situation")
+        yield Paragraph(_say("growth"))
         yield _table(
             "growth",
             self.proposal.growth,
             _column("Years from now", 2, lambda each: Cell(f"{each.year:.0f}", each.year)),
-            _right("Offered per second", 3, offered),
-            _right("Of the held rate", 3, lambda each: share_cell(each.of_held, f"share.{each.year:.0f}", mark)),
-            _column("Fits", 2, lambda each: "yes" if each.fits else "no"),
+            _right("Offered per second", 3, lambda each: rate_cell(each.offered_tps, f"offered.{each.year:.0f}")),
+            _right("Held per second", 3, lambda each: rate_cell(self._held(each), f"held.{each.year:.0f}", mark)),
+            _right("In use", 2, lambda each: share_cell(each.offered_tps / self._held(each), f"share.{each.year:.0f}")),
+            _column("Enough", 2, lambda each: "yes" if each.offered_tps <= self._held(each) else "no"),
         )
-        if len(self.sizing.stages) > 1:
-            yield Paragraph(
-                "The machines can be bought in stages. Each stage meets the same objectives until the next."
-            )
-            yield _table(
-                "stages",
-                self.sizing.stages,
-                _right("From month", 2, lambda each: f"{each.from_month:.0f}"),
-                _column("Add", 5, lambda each: words.added(each, self.its)),
-                _right("Held per second", 3, lambda each: rate_cell(each.held_tps, f"stage.{each.from_month:.0f}")),
-                _right("Enough until month", 3, lambda each: f"{math.floor(each.lasts_months)}"),
-            )
+        yield _table(
+            "fits until",
+            self.proposal.fits_until,
+            _column("All machines are used up by", 3, lambda each: _RUNS_OUT.get(each.what, each.what)),
+            _column("Situation", 4, lambda each: words.situation(each.conditions, self.its)),
+            _right("After", 4, self._months),
+        )
+
+    def _held(self, each: YearOfGrowth) -> float:
+        return words.held(self.sizing, self.chosen, MONTHS * each.year)
 
     def _months(self, each: FitsUntil) -> Cell:
         number = None if each.months is None else float(f"{each.months.value:.1f}")
@@ -276,10 +347,7 @@ class _Document:
     def _latency(self) -> Iterator[Block]:
         prediction = self.proposal.prediction
         source = "simulated" if prediction.engine != "analytic" else "solved"
-        yield Paragraph(
-            f"Latencies at the planned rate{self._of_cell} are {source}, with all nodes up; each has the 90 % band "
-            "of what a load test would measure. The curves come from the analytic solver."
-        )
+        yield Paragraph(_say("latency", of_cell=self._of_cell, source=source))
         yield Picture(LATENCY, "Latency against load with its 90 % band, the objective and the planned rate")
         shown = ("mean", "p50", "p95", "p99")
         figures = (_right(f"{capital(statistic(one))}, ms", 3, partial(_latency_cell, one)) for one in shown)
@@ -293,13 +361,11 @@ class _Document:
 
     def _failures(self) -> Iterator[Block]:
         if not self.proposal.failures:
-            yield Paragraph("No failure of this system is modelled.")
+            yield Paragraph(_say("no_failures"))
             return
-        yield Paragraph(
-            "What the proposed layout still does after each failure, at the consistency levels of the answer and with "
-            "all clients served by what is left."
-        )
+        yield from self._first_minutes()
         accepted = 1 - self.sizing.confidence
+        yield Paragraph(_say("later"))
         yield _table(
             "failures",
             self.proposal.failures,
@@ -308,14 +374,68 @@ class _Document:
             *self._safety("after left failing", (2, 1), "extrapolated"),
             _column("Limited by", 3, lambda each: words.limited_by(each.limit)),
         )
-        trades = tuple(self._trade_offs())
-        if trades:
-            yield Bullets(trades)
-        yield Paragraph(
-            "What it costs to survive less, or more, with the same confidence and the same data centres. Options are "
-            "searched with fewer draws than the proposal, so their numbers of machines are within a few per cent."
+        trades = [*self._trade_offs()]
+        if self.proposal.mass_return is not None:
+            trades.append(f"All subscribers come back after an outage: {_mass_return(self.proposal.mass_return)}")
+        yield from [Bullets(tuple(trades))] if trades else []
+        yield from self._sessions()
+
+    def _first_minutes(self) -> Iterator[Block]:
+        """Yield the simulated first minute of each loss."""
+        minutes = self.proposal.first_minutes
+        if not minutes:
+            return
+        noticed, lasts = significant(minutes[0].noticed_after_s), significant(minutes[0].lasts_s)
+        yield Paragraph(_say("first_minute", noticed=noticed, lasts=lasts))
+
+        def back(each: FirstMinute) -> Cell:
+            if each.back_after_s is None:
+                return Cell("not in the simulation")
+            return Cell(text := f"{each.back_after_s:.0f}", float(text), key=f"minute.back.{each.loss}")
+
+        def share_of(name: str) -> Callable[[FirstMinute], Cell]:
+            return lambda each: share_cell(getattr(each, name), f"minute.{name}.{each.loss}")
+
+        yield _table(
+            "first minute",
+            minutes,
+            _column("Failure", 3, lambda each: words.situation(each.loss, self.its)),
+            _right(f"Completed in the first {noticed} s", 2, share_of("completed_until_noticed")),
+            _right("Completed later", 2, share_of("completed_afterwards")),
+            _right("Never answered", 2, share_of("unanswered")),
+            _right("Normal again after, s", 2, back),
+            _column("Acknowledged writes", 3, lambda each: _WRITES[each.keeps_writes]),
         )
-        yield self._options(self.proposal.survival_options, "survival options", by_survival=True)
+
+    def _sessions(self) -> Iterator[Block]:
+        """Yield how often a session is not found in another data centre, at the levels of the promise and at others."""
+        found = {
+            (each.consistency_read, each.consistency_write, each.gap_ms): each
+            for each in self.proposal.prediction.session_not_found
+        }
+        if not found:
+            return
+        asked = self.proposal.prediction.scenario
+        own = (asked["consistency_read"], asked["consistency_write"])
+        levels = dict.fromkeys((own, ("LOCAL_QUORUM", "LOCAL_QUORUM"), ("LOCAL_QUORUM", "EACH_QUORUM")))
+        yield Paragraph(_say("sessions"))
+
+        def missed(gap: float) -> Callable[[tuple[str, str]], Cell]:
+            def cell(pair: tuple[str, str]) -> Cell:
+                each = found[*pair, gap].probability
+                key = f"session.{pair[0]}.{pair[1]}.{gap:g}"
+                never = "never" if each.high == 0 else "< 0.01 %"
+                return Cell(never, 0.0, "1", key=key) if each.value < _LEAST_MISSED else share_cell(each.value, key)
+
+            return cell
+
+        gaps = dict.fromkeys(gap for *_, gap in found)
+        yield _table(
+            "sessions",
+            [pair for pair in levels if all((*pair, gap) in found for gap in gaps)],
+            _column("Reads and writes", 5, " and ".join),
+            *(_right(f"After {gap:g} ms", 2, missed(gap)) for gap in gaps),
+        )
 
     def _situation(self, each: Safety) -> str:
         return words.guess(words.situation(each.conditions, self.its), each)
@@ -360,11 +480,16 @@ class _Document:
 
         def price(each: Option) -> Cell:
             key = "+".join(each.survive) or "nothing" if by_survival else f"{each.confidence:g}"
-            return Cell(NOTHING) if each.cost is None else self._cost_cell(each.cost, f"option.{name}.{key}")
+            return (
+                Cell(NOTHING) if each.cost is None else self._sum_cell(each.cost, each.machines, f"option.{name}.{key}")
+            )
 
         def compared(each: Option) -> Cell:
-            more = 0.0 if each.cost is None else each.cost - self.chosen.cost
-            return cost_cell(more, self.sizing.currency, signed=True) if abs(more) >= 1 else Cell(NOTHING)
+            if each.cost is None or abs(each.cost - self.chosen.cost) < 1:
+                return Cell(NOTHING)
+            more = {kind: count - self.chosen.machines[kind] for kind, count in each.machines.items()}
+            cell = cost_cell(each.cost - self.chosen.cost, self.sizing.currency, signed=True)
+            return replace(cell, adds=tuple(more.items()))
 
         def layout(each: Option) -> str:
             return each.why_not if each.cost is None else words.counted(each.machines, self.its)
@@ -382,13 +507,13 @@ class _Document:
         each = [words.inside_sentence(words.situation(one, self.its)) for one in option.survive]
         return capital(", or ".join(each)) if each else "Nothing: normal operation only"
 
-    # Cost
+    # Alternatives
 
-    def _cost(self) -> Iterator[Block]:
-        yield Paragraph(
-            "Confidence has a price. The table has the cheapest layout for each confidence, with the same failures to "
-            "survive."
-        )
+    def _alternatives(self) -> Iterator[Block]:
+        if self.proposal.failures:
+            yield Paragraph(_say("survival"))
+            yield self._options(self.proposal.survival_options, "survival options", by_survival=True)
+        yield Paragraph(_say("confidence"))
         yield self._options(self.proposal.confidence_options, "confidence options", by_survival=False)
         yield Bullets(tuple(self._regrets()))
         if self.sizing.alternatives:
@@ -398,10 +523,14 @@ class _Document:
                 self.sizing.alternatives,
                 _column("Differs in", 3, lambda each: capital(self._differs(each))),
                 _column("Cheapest layout", 5, lambda each: words.counted(each.machines, self.its, each.shapes)),
-                _right(self._price, 2, lambda each: self._cost_cell(each.cost)),
+                _right(self._price, 2, self._alternative_cost),
             )
         if self.sizing.impossible:
             yield Bullets(tuple(map(self._ruled_out, self.sizing.impossible)))
+
+    def _alternative_cost(self, each: SizedLayout) -> Cell:
+        same = each.shapes == self.chosen.shapes
+        return self._sum_cell(each.cost, each.machines) if same else self._cost_cell(each.cost)
 
     def _regrets(self) -> Iterator[str]:
         """Yield the regret if the truth turns out to be the median, or the low end of the band."""
@@ -409,22 +538,12 @@ class _Document:
         median, low = costs.get(0.5), costs.get(0.95)
         if median is not None and median < self.chosen.cost:
             saved = self._worth(self.chosen.cost - median)
-            yield (
-                f"Too much: if a load test confirms our median estimate, this layout is {saved} too large "
-                f"({signed(median / self.chosen.cost - 1)}). Testing before you buy is worth up to that."
-            )
+            yield _say("too_much", saved=saved, part=signed(median / self.chosen.cost - 1))
         if low is not None:
-            if low <= self.chosen.cost:
-                return
-            yield (
-                f"Too little: if it measures the low end of the band, {self._worth(low - self.chosen.cost)} must be "
-                "added."
-            )
+            if low > self.chosen.cost:
+                yield _say("too_little", more=self._worth(low - self.chosen.cost))
         elif 0.95 in costs:
-            yield (
-                "Too little: if it measures the low end of the band, no layout of the search is certain to do. Buy in "
-                "steps, and measure after the first."
-            )
+            yield _say("never_enough")
 
     def _differs(self, layout: SizedLayout) -> str:
         """Return the differences of a layout other than numbers of machines."""
@@ -445,19 +564,44 @@ class _Document:
         text = self._cost_cell(cost).text
         return f"{text} machine{'s' * (text != '1')}" if self.sizing.currency == MACHINES else text
 
+    # Acceptance and agreement
+
+    def _acceptance(self) -> Iterator[Block]:
+        test, objectives = self.proposal.acceptance, [words.objective(each) for each in self.sizing.objectives]
+        drops = f"at most {tenths_of_percent(test.most_dropped)} of the requests are dropped"
+        yield Paragraph(_say("acceptance", passes=listed([drops, "no backlog grows", *objectives])))
+        yield _table(
+            "acceptance",
+            test.runs,
+            _column("Run", 4, lambda each: words.situation(each.conditions, self.its)),
+            _right("Peak rate per second", 3, lambda each: rate_cell(each.offered_tps, f"run.{each.conditions}")),
+            _right("Minutes", 2, lambda _: Cell(f"{test.minutes:.0f}", test.minutes)),
+            _right("Probability to pass", 3, lambda each: share_cell(each.chance, f"pass.{each.conditions}")),
+        )
+        repeats = [f"{share(each)} in {name}" for name, each in test.repeats_within.items()]
+        yield Bullets((_say("warm"), *(_say("repeats", differ=each) for each in repeats)))
+
+    def _agreement(self) -> Iterator[Block]:
+        details = self.proposal.details
+        parties = {details.prepared_by or "Vendor": "vendor", details.customer: "customer"}
+        yield _table(
+            "responsibilities",
+            [(party, each) for party, name in parties.items() for each in _sentences()["responsible"][name]],
+            _column("Party", 3, lambda each: each[0]),
+            _column("Is responsible for", 7, lambda each: each[1]),
+        )
+        yield Paragraph(_say("valid", date=details.valid_until or BLANK))
+        yield Signatures(tuple(parties))
+
     # Evidence
 
     def _evidence(self) -> Iterator[Block]:
         its = self.proposal.evidence
         yield Paragraph(self._rests_on(its))
         yield Bullets(its.sources)
-        yield Paragraph(f"{its.why} The capacity without objectives is known to within ±{share(its.half_width)}.")
+        yield Paragraph(_say("known", why=its.why, half_width=share(its.half_width)))
         if its.left_out_error is not None:
-            yield Paragraph(
-                f"Backtest: each scenario was predicted by a fit that had not seen it. The {its.left_out_figures} "
-                f"figures came out {share(its.left_out_error)} off in the median, and {its.left_out_held} of "
-                f"{its.left_out_banded} lay inside their 90 % band. {its.verdict}"
-            )
+            yield Paragraph(_say("left_out", error=share(its.left_out_error), **vars(its)))
         if its.unseen is not None:
             yield from _backtest(its.unseen)
         if its.next_test is not None:
@@ -475,37 +619,46 @@ class _Document:
             yield Bullets(its.defects)
 
     def _rests_on(self, its: EvidenceUsed) -> str:
-        if not its.scenarios:  # a table of load tests
-            return (
-                f"The model of {self.sizing.system} was fitted to {its.rows} rows of load tests in {its.load_tests} "
-                f"{plural('layout', its.load_tests)}."
-            )
-        return (
-            f"The model of {self.sizing.system} rests on {its.rows} documented figures, {its.fitted_rows} of them "
-            f"fitted, from {its.load_tests} load tests in {its.scenarios} independent scenarios."
-        )
+        if its.scenarios:
+            return _say("of_documents", system=self.sizing.system, **vars(its))
+        layouts = f"{its.load_tests} {plural('layout', its.load_tests)}"
+        return _say("of_a_table", system=self.sizing.system, rows=its.rows, layouts=layouts)
 
     # Reproduction
 
     def _reproduce(self) -> Iterator[Block]:
         origin = self.proposal.provenance
-        yield Paragraph(
-            "The same version, evidence and seed give the same figures. The JSON of this proposal holds the whole "
-            "question and every figure; the second command computes them again and names those that differ."
-        )
+        yield Paragraph(_say("again"))
         commands = [self.proposal.asked.command] if self.proposal.asked.command else []
         yield Code("\n".join([*commands, "capplan verify proposal.json"]))
         rows = (
             ("Version", f"capplan {origin.version}"),
             ("Seed", str(origin.seed)),
-            ("Evidence, SHA-256", origin.evidence),
-            ("Fitted parameters, SHA-256", origin.calibration),
-            ("This proposal, SHA-256", self.proposal.digest),
+            ("Checksum of the evidence", origin.evidence),
+            ("Checksum of the fitted parameters", origin.calibration),
+            ("Checksum of this proposal", self.proposal.digest),
         )
         yield Table((Column("What", 2), Column("Value", 6, code=True)), texts(rows), "origin")
 
 
 _WORTH_SAYING = 0.01  # a probability
+
+
+@cache
+def _sentences() -> dict[str, Any]:
+    return tomllib.loads(files(__package__).joinpath("templates", "proposal.toml").read_text(encoding="utf-8"))
+
+
+def _say(name: str, **filled: Any) -> str:
+    """Return a sentence of the template with its names filled in."""
+    return str(_sentences()[name]).format(**filled).rstrip()
+
+
+def _mass_return(found: MassReturn) -> str:
+    """Return in words what subscribers ask who come back at once."""
+    served_s, times = found.served_after_s, significant(found.times_busy_hour)
+    served = _say("never_served") if served_s is None else _say("last_served", seconds=f"{served_s:,.0f}")
+    return _say("mass_return", peak=rate(found.peak_tps), times=times, served=served)
 
 
 def _quantity(column: str) -> str:
@@ -516,13 +669,13 @@ def _quantity(column: str) -> str:
 def _backtest(its: UnseenRows) -> Iterator[Block]:
     """Yield how well a refit predicts rows that it has not seen."""
     if not its.left_out:
-        yield Paragraph("Backtest: none, as the load tests have too few loads to leave one out.")
+        yield Paragraph(_say("few_loads"))
         return
 
     def error_cell(which: str, each: UnseenFigures) -> Cell:
         return share_cell(getattr(each, which), f"unseen.{each.quantity}.{which}")
 
-    yield Paragraph(f"Backtest: a refit without {its.left_out} predicted what it had not seen.")
+    yield Paragraph(_say("backtest", left_out=its.left_out))
     if its.figures:
         yield _table(
             "backtest",
@@ -537,10 +690,8 @@ def _backtest(its: UnseenRows) -> Iterator[Block]:
         count = f"{its.undecided} {plural('figure', its.undecided)}"
         yield Paragraph(f"{count} more {'is' if its.undecided == 1 else 'are'} not scored: {its.why_undecided}.")
     for each in its.better_rules:
-        yield Paragraph(
-            f"The rule {RULES[each.rule]} did better on {_quantity(each.quantity)}: {share(each.median_error)} against "
-            f"{share(each.model_median_error)} in the median, on the figures that it estimates."
-        )
+        error, own, quantity = share(each.median_error), share(each.model_median_error), _quantity(each.quantity)
+        yield Paragraph(_say("better_rule", rule=RULES[each.rule], quantity=quantity, error=error, own=own))
     if its.figures and not its.better_rules:
         yield Paragraph("No simple rule did better.")
 
@@ -556,9 +707,16 @@ def _next_test(its: NextLoadTest) -> str:
     change = ""
     if its.chance_of_change is not None and its.chance_of_change >= _WORTH_SAYING:
         change = f" With a probability of {share(its.chance_of_change)}, it changes whether the objective is met."
-    return (
-        f"Next load test: {its.what}{where}; about {its.hours:.3g} h. The band of {its.figure}, {low} to {high} "
-        f"{unit} today, is then expected to be {low_after} to {high_after} {unit}.{change}"
+    ends = {"low": low, "high": high, "low_after": low_after, "high_after": high_after}
+    return _say(
+        "next_test",
+        what=its.what,
+        where=where,
+        hours=f"{its.hours:.3g}",
+        figure=its.figure,
+        unit=unit,
+        change=change,
+        **ends,
     )
 
 
@@ -638,6 +796,11 @@ def mark_of(basis: Basis | None) -> Mark:
 def rate_cell(number: float, key: str = "", mark: Mark = "") -> Cell:
     """Return a rate, requests per second."""
     return Cell(text := rate(number), shown(text), "1/s", mark=mark, key=key)
+
+
+def number_cell(text: str) -> Cell:
+    """Return a text as a number if it is one."""
+    return Cell(text, shown(text)) if re.fullmatch(r"[\d,]+(\.\d+)?", text) else Cell(text)
 
 
 def band_cell(unit: str, band: Band, key: str = "", mark: Mark = "") -> Cell:

@@ -48,7 +48,7 @@ _MOST_STAGES = 4  # lines of the default output
 
 MONTHS = 12
 _RELATIONS = {"<": "below", "<=": "at most", ">": "above", ">=": "at least"}
-_BASIS = {
+BASIS = {
     "measured": "such a layout was load-tested",
     "interpolated": "the layout lies between load-tested ones",
     "extrapolated": "the layout lies beyond the load tests",
@@ -294,7 +294,7 @@ def _what_it_does(sizing: Sizing, its: System[Any]) -> str:
 def _how_sure(sizing: Sizing, chosen: SizedLayout, its: System[Any], basis: Basis | None) -> str:
     binding, until = chosen.binding, _until(sizing, chosen)
     lasts = f" and is full after {fits_for(until)} of growth" if until is not None else ""
-    evidence = "" if basis is None else f"; {_BASIS.get(basis, 'no load test of such a layout exists')}"
+    evidence = "" if basis is None else f"; {BASIS.get(basis, 'no load test of such a layout exists')}"
     tightest = inside_sentence(situation(binding.conditions, its))
     tightest = guess(f"the {tightest}" if lost_of(binding.conditions, its) else tightest, binding)
     left = share(sizing.capacity_remaining or 0.0)
@@ -401,6 +401,12 @@ def _stages(sizing: Sizing, its: System[Any], explain: bool) -> Iterator[Block]:
         yield Fact(when, f"{add}{added(each, its)}{_price(each.cost_added, sizing)}; {enough}")
     if len(shown) < len(stages):
         yield Fact("Later", f"{len(stages) - len(shown)} more purchases (--explain)")
+
+
+def held(sizing: Sizing, chosen: SizedLayout, month: float) -> float:
+    """Return the rate that is held in a month, by the machines bought until then."""
+    bought = [stage.held_tps for stage in sizing.stages if stage.from_month <= month]
+    return bought[-1] if bought else chosen.held_tps
 
 
 def added(stage: Stage, its: System[Any]) -> str:

@@ -1,4 +1,4 @@
-"""A proposal as a workbook: prices and growth as live formulas, and every document table on a sheet.
+"""A proposal as a workbook: every sum of prices and the growth as live formulas, and every document table on a sheet.
 
 Each formula has its computed value, because viewers that do not calculate would show 0. What people wrote is stored as
 text, so that no cell becomes a formula or a link.
@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 from capplan.planner.proposal.details import Logo
 from capplan.planner.proposal.proposal import RATE, Proposal
 from capplan.planner.size.machines import MACHINES
-from capplan.reports.document import Bullets, Cell, Code, Document, Paragraph, Picture, Table, Tiles
-from capplan.reports.sizing import MONTHS, situation
+from capplan.reports import figure as look
+from capplan.reports.document import Bullets, Cell, Document, Picture, Signatures, Table, Tiles
+from capplan.reports.sizing import MONTHS, held, situation
 from capplan.systems.registry import system
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from xlsxwriter.worksheet import Worksheet
 
 PRICES, GROWTH, FIRST = "Prices", "Growth", "Proposal"
+_FIRST_PRICE = 6  # row of the sheet with prices
+_LANDSCAPE = 110.0  # characters of a sheet that is too wide for a page in portrait
 _MADE = datetime(2000, 1, 1, tzinfo=UTC).replace(tzinfo=None)  # the same bytes on any day
 _SHOWN = {"1": "0.0%", "1/s": "#,##0", "ms": "#,##0.###", "months": "0.0"}
 _NARROWEST, _WIDEST = 12.0, 58.0  # of a column, characters
@@ -53,6 +56,7 @@ class _Writer:
     def __init__(self, book: Workbook, proposal: Proposal, made: Document) -> None:
         self.book, self.proposal, self.made = book, proposal, made
         self.styles: dict[tuple[tuple[str, Any], ...], Any] = {}
+        self.prices_at = {each.kind: f"{PRICES}!$C${row}" for row, each in enumerate(proposal.bill, _FIRST_PRICE)}
 
     def style(self, **look: Any) -> Any:
         """Return a format; equal formats are created once."""
@@ -62,11 +66,13 @@ class _Writer:
         return self.styles[key]
 
     def sheet(self, name: str, widths: list[float]) -> Worksheet:
-        sheet = self.book.add_worksheet(name[:31])
+        sheet = self.book.add_worksheet(name.replace(":", "")[:31])
         for place, width in enumerate(widths):
             sheet.set_column(place, place, width)
         sheet.hide_gridlines(2)
         sheet.set_paper(9)  # A4
+        if sum(widths) > _LANDSCAPE:
+            sheet.set_landscape()
         sheet.fit_to_pages(1, 0)
         sheet.set_footer(f"&L{self.made.footer}&R&P / &N")
         return sheet
@@ -77,7 +83,8 @@ class _Writer:
 
     def first(self, logo: Logo | None) -> None:
         """Write the sheet with the answer."""
-        sheet = self.sheet(FIRST, [44, 18, 16, 60])
+        widths = [44.0, 34.0, 16.0, 18.0, 18.0]
+        sheet = self.sheet(FIRST, widths)
         row = self.title(sheet, 0, f"{self.made.title}: {self.made.customer}")
         sheet.write_string(row, 0, self.made.question, self.style(font_color="#5A6270"))
         row += 1
@@ -87,31 +94,25 @@ class _Writer:
             row += 1
         row += 1
         for block in self.made.sections[0].blocks:
-            if isinstance(block, Paragraph):
-                style = self.style(text_wrap=True, font_size=11 if block.strong else 10)
-                sheet.merge_range(row, 0, row, 3, "", style)
-                sheet.write_string(row, 0, block.text, style)
-                sheet.set_row(row, 16 * (1 + len(block.text) // 120))
-                row += 1
-            elif isinstance(block, Tiles):
-                row += 1
+            if isinstance(block, Tiles):
                 for about, cell in block.cells:
                     sheet.write_string(row, 0, about[:1].upper() + about[1:], self.style(text_wrap=True))
                     self.cell(sheet, row, 1, cell, bold=True)
                     sheet.write_string(row, 2, cell.mark, self.style(italic=True, font_color="#5A6270"))
                     row += 1
-                row += 1
+            else:
+                row = self.block(sheet, row, block, widths)
         if logo is not None:
             scale = min(1.0, 64 / logo.height, 200 / logo.width)
             image = {"image_data": io.BytesIO(logo.content), "x_scale": scale, "y_scale": scale}
-            sheet.insert_image(0, 4, f"logo.{logo.kind}", image)
+            sheet.insert_image(0, 5, f"logo.{logo.kind}", image)
 
     def prices(self) -> None:
-        """Write the bill: numbers and prices are inputs, all other cells are formulas."""
+        """Write the bill: prices are inputs, and all sums of the workbook follow them."""
         currency = self.proposal.sizing.currency
         sheet = self.sheet(PRICES, [34, 14, 18, 18])
         row = self.title(sheet, 0, "Price of the layout")
-        sheet.write_string(row, 0, _CHANGE, self.style(font_color="#5A6270"))
+        sheet.write_string(row, 0, f"{_CHANGE} {_NUMBERS}", self.style(font_color="#5A6270"))
         row += 2
         prices = (
             ["Counts as", "Machines"] if currency == MACHINES else [f"Price of one, {currency}", f"Price, {currency}"]
@@ -121,7 +122,7 @@ class _Writer:
         for each in self.proposal.bill:
             row += 1
             sheet.write_string(row, 0, f"{each.name}, {each.shape}" if each.shape else each.name, self.style())
-            sheet.write_number(row, 1, each.count, self.given("#,##0"))
+            sheet.write_number(row, 1, each.count, self.style(num_format="#,##0"))
             sheet.write_number(row, 2, each.price, self.given("#,##0.##"))
             price = each.count * each.price
             sheet.write_formula(row, 3, f"=B{row + 1}*C{row + 1}", self.style(num_format="#,##0"), price)
@@ -137,7 +138,7 @@ class _Writer:
     def growth(self) -> None:
         """Write growth: rate, growth and held rates are inputs; years and remaining time are formulas."""
         sizing, its = self.proposal.sizing, system(self.proposal.sizing.system)
-        sheet = self.sheet(GROWTH, [44, 20, 20, 14])
+        sheet = self.sheet(GROWTH, [44, 20, 20, 14, 12])
         row = self.title(sheet, 0, "Growth of the offered rate")
         sheet.write_string(row, 0, _CHANGE, self.style(font_color="#5A6270"))
         row += 2
@@ -148,7 +149,6 @@ class _Writer:
         offered, rises = f"$B${row + 1}", f"$B${row + 2}"
         row += 3
         self.heads(sheet, row, ["Situation", "Held per second", "Fits for, months"])
-        lowest = row + 2
         rates = [each for each in self.proposal.fits_until if each.what == RATE]
         for each in rates:
             row += 1
@@ -160,18 +160,35 @@ class _Writer:
                 ratio = float(f"{each.limit:.4g}") / sizing.offered_tps
                 value = MONTHS * math.log(ratio) / math.log1p(sizing.growth_per_year)
             sheet.write_formula(row, 2, formula, self.style(num_format="0.0", align="right"), value)
-        held = f"$B${lowest}"
         row += 2
-        self.heads(sheet, row, ["Years from now", "Offered per second", "Of the held rate", "Fits"])
-        limit = float(f"{rates[0].limit:.4g}")
+        self.heads(sheet, row, ["Years from now", "Offered per second", "Held per second", "In use", "Enough"])
+        first, chosen = row + 1, self.proposal.sizing.chosen
+        if chosen is None:
+            raise ValueError("a proposal without a layout has no workbook")
         for year in range(max(len(self.proposal.growth), 6)):
             row += 1
             rate = sizing.offered_tps * (1 + sizing.growth_per_year) ** year
+            limit = float(f"{held(sizing, chosen, MONTHS * year):.4g}")
             sheet.write_number(row, 0, year, self.style(align="left"))
             sheet.write_formula(row, 1, f"={offered}*(1+{rises})^A{row + 1}", self.style(num_format="#,##0"), rate)
-            sheet.write_formula(row, 2, f"=B{row + 1}/{held}", self.style(num_format="0.0%"), rate / limit)
-            fits = "yes" if rate <= limit else "no"
-            sheet.write_formula(row, 3, f'=IF(B{row + 1}<={held},"yes","no")', self.style(align="right"), fits)
+            sheet.write_number(row, 2, limit, self.style(num_format="#,##0"))
+            share = self.style(num_format="0.0%")
+            sheet.write_formula(row, 3, f"=B{row + 1}/C{row + 1}", share, rate / limit)
+            enough = "yes" if rate <= limit else "no"
+            test = f'=IF(B{row + 1}<=C{row + 1},"yes","no")'
+            sheet.write_formula(row, 4, test, self.style(align="right"), enough)
+        self.chart(sheet, first, row)
+
+    def chart(self, sheet: Worksheet, first: int, last: int) -> None:
+        """Draw the offered and the held rate over the years below the table."""
+        chart = self.book.add_chart({"type": "line"})
+        for column, colour in ((1, look.ASKED), (2, look.COLOURS[0])):
+            at = {"categories": [GROWTH, first, 0, last, 0], "values": [GROWTH, first, column, last, column]}
+            chart.add_series({"name": [GROWTH, first - 1, column], **at, "line": {"color": colour, "width": 2}})
+        chart.set_x_axis({"name": "years from now"})
+        chart.set_y_axis({"name": "requests per second", "num_format": "#,##0", "major_gridlines": {"visible": True}})
+        chart.set_legend({"position": "bottom"})
+        sheet.insert_chart(last + 2, 0, chart, {"x_scale": 1.4, "y_scale": 1.1})
 
     def section(self, name: str, blocks: tuple[Any, ...]) -> None:
         """Write the paragraphs and tables of a section."""
@@ -180,15 +197,21 @@ class _Writer:
         sheet = self.sheet(name, widths)
         row = self.title(sheet, 0, name)
         for block in blocks:
-            if isinstance(block, Paragraph | Code):
-                row = self.text(sheet, row, block.text, widths)
-            elif isinstance(block, Bullets):
-                for item in block.items:
-                    row = self.text(sheet, row, item, widths)
-            elif isinstance(block, Table):
-                row = self.table(sheet, row + 1, block)
-            elif not isinstance(block, Picture):
-                raise TypeError(type(block).__name__)
+            row = self.block(sheet, row, block, widths)
+
+    def block(self, sheet: Worksheet, row: int, block: Any, widths: Sequence[float]) -> int:
+        """Write a block; return the next row. Pictures stay in the document."""
+        if isinstance(block, Table):
+            return self.table(sheet, row + 1, block)
+        if isinstance(block, Signatures):
+            texts = tuple(f"{party}: date, name, signature" for party in block.parties)
+        elif isinstance(block, Bullets):
+            texts = block.items
+        else:
+            texts = () if isinstance(block, Picture) else (block.text,)
+        for text in texts:
+            row = self.text(sheet, row, text, widths)
+        return row
 
     def text(self, sheet: Worksheet, row: int, text: str, widths: Sequence[float]) -> int:
         """Write a text across all columns, wrapped; return the next row."""
@@ -232,7 +255,12 @@ class _Writer:
             shown = _SHOWN.get(cell.unit, "#,##0")
             if cell.unit == "" and cell.number != int(cell.number):
                 shown = "General"
-            sheet.write_number(row, place, cell.number, self.style(num_format=shown, bold=bold))
+            style = self.style(num_format=shown, bold=bold)
+            parts = "".join(f"{count:+}*{self.prices_at[kind]}" for kind, count in cell.adds if count)
+            if parts:
+                sheet.write_formula(row, place, f"={parts.removeprefix('+')}", style, cell.number)
+            else:
+                sheet.write_number(row, place, cell.number, style)
 
     def heads(self, sheet: Worksheet, row: int, names: Sequence[str]) -> None:
         """Write the headings of a text and of numbers."""
@@ -247,7 +275,8 @@ class _Writer:
         return self.style(num_format=shown, font_color="#0000CC", bg_color="#F4F6F8")
 
 
-_CHANGE = "Blue cells are inputs: change one, and the rest follows."
+_CHANGE = "Blue cells are inputs: change one, and every sheet follows."
+_NUMBERS = "Other numbers of machines carry another rate: compute the proposal again for them."
 
 
 def _without_marks(table: Table) -> Table:

@@ -98,7 +98,8 @@ def read_details(path: Path | None, customer: str | None) -> tuple[Details, str,
     Parameters
     ----------
     path : Path or None
-        A TOML file with any of customer, project, prepared_by, contact, date, valid_until, currency and logo; none if left out.
+        A TOML file with any of customer, project, prepared_by, contact, date, valid_until, currency and logo; none if
+        left out.
     customer : str or None
         Name of the customer, instead of the one in the file.
 

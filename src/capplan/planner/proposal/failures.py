@@ -1,4 +1,4 @@
-"""Failures of a proposed layout: the first minute of a loss, writes that it takes along, and subscribers that return."""
+"""Failures of a proposed layout: the first minute of a loss, writes that are lost, and subscribers that return."""
 
 from __future__ import annotations
 
