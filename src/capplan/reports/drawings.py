@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from capplan.layout.system import System
 from capplan.models.errors import check_extra
 from capplan.models.number_words import as_given, rate
 from capplan.planner.proposal.proposal import LatencyCurve, Proposal
 from capplan.planner.rule_names import statistic
-from capplan.planner.size.search import DATA
 from capplan.planner.size.sizing import SizedLayout
 from capplan.reports import figure as look
 from capplan.reports import sizing as words
@@ -32,7 +30,6 @@ LAYOUT, CAPACITY, GROWTH, LATENCY = "layout", "capacity", "growth", "latency"
 """Names of the pictures."""
 WIDE, NARROW = 6.7, 3.6  # inches: the text of an A4 page, and of a telephone
 MOST_SQUARES = 120  # machines of a kind in a data centre that are drawn one by one
-_LINES = {"solid": "-", "dash": "--", "dashdot": "-.", "longdash": (0, (8, 3))}
 _LOOK: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 8,
@@ -102,16 +99,15 @@ def _layout(proposal: Proposal, width: float) -> Figure:
     from matplotlib.patches import FancyBboxPatch, Rectangle
 
     its, places = system(proposal.sizing.system), proposal.places
-    columns = min(len(places), 3 if width > NARROW else 1)
+    columns = min(len(places), 4 if width > NARROW else 1)
     rows = math.ceil(len(places) / columns)
-    box = min((width - 0.1 - 0.5 * (columns - 1)) / columns, 2.6)
+    box = min((width - 0.1 - 0.2 * (columns - 1)) / columns, 2.6)
     height = _box_height(places[0].machines, box)
     deep = max(_box_height(each.machines, box) for each in places)
-    step, gap = deep + 0.42, 0.5
+    step, gap = deep + 0.42, 0.2
     figure, (axes,) = _figure(width, rows * step + (0.25 if len(places) > 1 else 0))
     axes.set(xlim=(0, width), ylim=(-rows * step - (0.25 if len(places) > 1 else 0), 0), aspect="equal")
     axes.axis("off")
-    centres = []
     for place, each in enumerate(places):
         left = 0.05 + (place % columns) * (box + gap)
         top = -(place // columns) * step - 0.24
@@ -128,9 +124,8 @@ def _layout(proposal: Proposal, width: float) -> Figure:
                 corner = (left + 0.1 + (square % across) * 0.13, y - 0.1 - (square // across) * 0.13)
                 axes.add_patch(Rectangle(corner, 0.1, 0.1, fc=colour, ec="none"))
             y -= 0.13 * _rows_of_squares(count, box) + 0.1
-        centres.append((left, top, height))
     if len(places) > 1:
-        _round_trips(axes, proposal, centres, box, columns, -rows * step - 0.05)
+        axes.text(0.05, -rows * step - 0.05, _round_trips(proposal), va="top", fontsize=7.5)
     return figure
 
 
@@ -146,35 +141,13 @@ def _box_height(machines: Mapping[str, int], box: float) -> float:
     return 0.12 + sum(0.3 + 0.13 * _rows_of_squares(count, box) for count in machines.values())
 
 
-def _round_trips(
-    axes: Axes,
-    proposal: Proposal,
-    boxes: Sequence[tuple[float, float, float]],
-    width: float,
-    columns: int,
-    below: float,
-) -> None:
-    """Draw the round trips between neighbours, and list those of all pairs below."""
+def _round_trips(proposal: Proposal) -> str:
+    """Return the round trips between all pairs of data centres, in words."""
     trips = proposal.round_trips_ms
-    if not trips:
-        return
-    for one, other in zip(range(len(boxes)), range(1, len(boxes)), strict=False):
-        if other % columns == 0 and columns > 1:
-            continue
-        (x, top, height), (next_x, next_top, _) = boxes[one], boxes[other]
-        start, end = (x + width / 2, top - height), (x + width / 2, next_top)
-        if columns > 1:
-            start, end = (x + width, top - 0.35), (next_x, top - 0.35)
-        arrow = {"arrowstyle": "<->", "color": look.INK, "lw": 1, "shrinkA": 1, "shrinkB": 1}
-        axes.annotate("", end, start, arrowprops=arrow)
-        if columns > 1:
-            middle = (start[0] + end[0]) / 2
-            axes.text(middle, top - 0.42, _ms(trips[one][other]), ha="center", va="top", fontsize=7)
-    pairs = {f"{b + 1} to {a + 1}": _ms(trips[a][b]) for a in range(len(trips)) for b in range(a)}
-    text = f"Round trips: {', '.join(f'{pair}: {time}' for pair, time in pairs.items())}"
+    pairs = {f"{b + 1} to {a + 1}": f"{as_given(trips[a][b])} ms" for a in range(len(trips)) for b in range(a)}
     if len(set(pairs.values())) == 1:
-        text = f"Round trip between any two data centres: {next(iter(pairs.values()))}"
-    axes.text(0.05, below, text, va="top", fontsize=7.5)
+        return f"Round trip between any two data centres: {next(iter(pairs.values()))}"
+    return f"Round trips: {', '.join(f'{pair}: {time}' for pair, time in pairs.items())}" if pairs else ""
 
 
 # Capacity and growth
@@ -203,22 +176,19 @@ def _capacity(proposal: Proposal, width: float) -> Figure:
 
 
 def _growth(proposal: Proposal, width: float) -> Figure:
-    """Draw the offered rate over the years, and the held rate of each situation."""
+    """Draw the offered rate over the years, and the rate that is held in every situation."""
     from matplotlib.ticker import MaxNLocator
 
     sizing, chosen = proposal.sizing, _chosen(proposal)
-    its: System[Any] = system(sizing.system)
     last = proposal.growth[-1].year
-    figure, (axes,) = _figure(width, 2.9 if width > NARROW else 3.3)
-    years = [last * step / 60 for step in range(61)]
+    figure, (axes,) = _figure(width, 2.6 if width > NARROW else 3.0)
+    years = [last * step / 240 for step in range(241)]
     offered = [sizing.offered_tps * (1 + sizing.growth_per_year) ** year for year in years]
     axes.plot(years, offered, color=look.ASKED, lw=2, label="offered rate")
-    for place, each in enumerate(one for one in chosen.safety if one.conditions != DATA):
-        colour = look.COLOURS[(0, 1, 3, 4, 5, 6)[place % 6]]
-        label = f"held: {words.inside_sentence(words.situation(each.conditions, its))}"
-        axes.axhline(each.held_tps, color=colour, lw=1.5, ls=_LINES[look.DASHES[place % len(look.DASHES)]], label=label)
+    held = [words.held(sizing, chosen, words.MONTHS * year) for year in years]
+    axes.plot(years, held, color=look.COLOURS[0], lw=2, drawstyle="steps-post", label="held with confidence")
     axes.axvline(sizing.years, color=look.NEUTRAL, lw=1, ls=":", label="planned time")
-    axes.set(xlim=(0, last), ylim=(0, 1.1 * max(*offered, chosen.safety[0].held_tps)), xlabel="years from now")
+    axes.set(xlim=(0, last), ylim=(0, 1.1 * max(*offered, *held)), xlabel="years from now")
     axes.set_ylabel("requests per second")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
@@ -293,10 +263,6 @@ def _legend_below(figure: Figure, axes: Axes, width: float) -> None:
     named = {label: handle for handle, label in zip(handles, labels, strict=True) if label}
     columns = 3 if width > NARROW else 1
     figure.legend(named.values(), named.keys(), loc="outside lower left", ncols=columns, handlelength=2.4)
-
-
-def _ms(milliseconds: float) -> str:
-    return f"{as_given(milliseconds)} ms"
 
 
 def _planned(proposal: Proposal) -> float:

@@ -14,7 +14,8 @@ from typing import Any
 
 from capplan.layout.system import System
 from capplan.models.errors import InputError, check_extra
-from capplan.models.number_words import rate, share, signed, significant, tenths_of_percent
+from capplan.models.language.scenario import options_of
+from capplan.models.number_words import as_given, rate, share, signed, significant, tenths_of_percent
 from capplan.models.results import Band, Basis, Latency, Outage
 from capplan.planner.proposal.details import Logo
 from capplan.planner.proposal.proposal import (
@@ -144,6 +145,10 @@ class _Document:
         yield Tiles(self._tiles())
         if len(self.sizing.stages) > 1:
             yield self._plan()
+        if self.sizing.growth_per_year:
+            yield Picture(
+                GROWTH, "Offered rate year by year, and the rate that is held by the machines bought until then"
+            )
         yield Bullets(tuple(self._not_promised()))
 
     def _plan(self) -> Table:
@@ -172,16 +177,22 @@ class _Document:
 
     def _not_promised(self) -> Iterator[str]:
         minutes = {each.loss: each for each in self.proposal.first_minutes}
+        for word in [each for each in self.sizing.conditions if each in minutes]:
+            back = minutes[word].back_after_s
+            first = "the first minute" if back is None else f"the first {back:.0f} s"
+            yield _say(
+                "not_at_first", first=first, lost=words.thing(word, self.its), falls=self._until_noticed(minutes[word])
+            )
         for word in self.sizing.not_asked:
             falls = self._until_noticed(minutes[word]) if word in minutes else ""
             yield _say("not_promised", lost=words.thing(word, self.its), falls=falls)
         found = self.proposal.mass_return
-        asked = _say("no_demand") if found is None else _mass_return(found)
-        yield _say("not_promised_return", asked=asked)
+        if "mix" in options_of(self.its.scenario):  # of subscribers' sessions
+            yield _say("not_promised_return", asked=_say("no_demand") if found is None else _mass_return(found))
 
     def _until_noticed(self, first: FirstMinute) -> str:
         falls = share(first.completed_until_noticed)
-        return _say("until_noticed", seconds=significant(first.noticed_after_s), share=falls)
+        return _say("until_noticed", seconds=as_given(first.noticed_after_s), share=falls)
 
     def _tiles(self) -> tuple[tuple[str, Cell], ...]:
         sizing, mark = self.sizing, self._mark(self.chosen.binding)
@@ -298,14 +309,20 @@ class _Document:
     def _capacity(self) -> Iterator[Block]:
         yield Paragraph(_say("capacity", confidence=share(self.sizing.confidence)))
         yield Picture(CAPACITY, "Capacity with its 90 % band in each situation, and the planned rate")
+        every = {each.conditions: each for each in (*self.chosen.safety, *self.proposal.failures)}.values()
         yield _table(
             "capacity",
-            self.chosen.safety,
-            _column("Situation", 3, self._situation),
-            *self._safety("held capacity risk", (3, 2)),
+            every,
+            _column("Situation", 3, lambda each: words.guess(words.situation(each.conditions, self.its), each)),
+            _column("Promised", 2, lambda each: "yes" if each.conditions in self.sizing.conditions else "no"),
+            _right("Held per second", 2, partial(self._safety, rate_cell, "held_tps")),
+            _right(
+                "Capacity per second, with band", 4, partial(self._safety, partial(band_cell, "1/s"), "capacity_tps")
+            ),
+            _right("Risk", 2, partial(self._safety, risk_cell, "risk")),
             _column("Limited by", 3, lambda each: words.limited_by(each.limit)),
         )
-        if any(each.capacity_tps.low == 0 for each in self.chosen.safety):
+        if any(each.capacity_tps.low == 0 for each in every):
             yield Paragraph(_say("band_from_zero"))
 
     # Growth
@@ -315,7 +332,6 @@ class _Document:
             yield Paragraph(_say("no_growth"))
             return
         mark = self._mark(self.chosen.binding)
-        yield Picture(GROWTH, "Offered rate year by year, and the rate that is held in each situation")
         yield Paragraph(_say("growth"))
         yield _table(
             "growth",
@@ -364,16 +380,7 @@ class _Document:
             yield Paragraph(_say("no_failures"))
             return
         yield from self._first_minutes()
-        accepted = 1 - self.sizing.confidence
         yield Paragraph(_say("later"))
-        yield _table(
-            "failures",
-            self.proposal.failures,
-            _column("Failure", 3, self._situation),
-            _column("Carries the plan", 2, lambda each: "yes" if each.risk <= accepted else "not with this confidence"),
-            *self._safety("after left failing", (2, 1), "extrapolated"),
-            _column("Limited by", 3, lambda each: words.limited_by(each.limit)),
-        )
         trades = [*self._trade_offs()]
         if self.proposal.mass_return is not None:
             trades.append(f"All subscribers come back after an outage: {_mass_return(self.proposal.mass_return)}")
@@ -385,7 +392,7 @@ class _Document:
         minutes = self.proposal.first_minutes
         if not minutes:
             return
-        noticed, lasts = significant(minutes[0].noticed_after_s), significant(minutes[0].lasts_s)
+        noticed, lasts = as_given(minutes[0].noticed_after_s), as_given(minutes[0].lasts_s)
         yield Paragraph(_say("first_minute", noticed=noticed, lasts=lasts))
 
         def back(each: FirstMinute) -> Cell:
@@ -423,9 +430,9 @@ class _Document:
         def missed(gap: float) -> Callable[[tuple[str, str]], Cell]:
             def cell(pair: tuple[str, str]) -> Cell:
                 each = found[*pair, gap].probability
-                key = f"session.{pair[0]}.{pair[1]}.{gap:g}"
-                never = "never" if each.high == 0 else "< 0.01 %"
-                return Cell(never, 0.0, "1", key=key) if each.value < _LEAST_MISSED else share_cell(each.value, key)
+                key, never = f"session.{pair[0]}.{pair[1]}.{gap:g}", "never" if each.high == 0 else "< 0.01 %"
+                missed = float(f"{each.value:.2g}") if each.value >= _LEAST_MISSED else 0.0
+                return Cell(f"{100 * missed:.2g} %" if missed else never, missed, "1", key=key)
 
             return cell
 
@@ -437,24 +444,11 @@ class _Document:
             *(_right(f"After {gap:g} ms", 2, missed(gap)) for gap in gaps),
         )
 
-    def _situation(self, each: Safety) -> str:
-        return words.guess(words.situation(each.conditions, self.its), each)
-
-    def _safety(self, keys: str, widths: tuple[int, int], lost: Mark = "") -> Iterator[_Column]:
-        """Yield the columns of a layout's safety in a situation; a loss has a mark and may leave no service."""
-        (held, capacity, risk), (first, last) = keys.split(), widths
-
-        def cell(made: Callable[[Any, str, Mark], Cell], figure: str, key: str) -> Callable[[Safety], Cell]:
-            def made_of(each: Safety) -> Cell:
-                if lost and each.bottleneck is None:
-                    return Cell("none" if key == capacity else NOTHING)
-                return made(getattr(each, figure), f"{key}.{each.conditions}", lost or self._mark(each))
-
-            return made_of
-
-        yield _right("Held per second", first, cell(rate_cell, "held_tps", held))
-        yield _right("Capacity per second, with band", 4, cell(partial(band_cell, "1/s"), "capacity_tps", capacity))
-        yield _right("Risk", last, cell(risk_cell, "risk", risk))
+    def _safety(self, made: Callable[[Any, str, Mark], Cell], figure: str, each: Safety) -> Cell:
+        """Return a figure of a situation; there is none without service."""
+        if each.bottleneck is None:
+            return Cell(NOTHING)
+        return made(getattr(each, figure), f"{figure}.{each.conditions}", self._mark(each))
 
     def _trade_offs(self) -> Iterator[str]:
         """Yield the losses that interrupt service at the chosen levels, and the effect and cost of lower levels."""
@@ -576,7 +570,7 @@ class _Document:
             _column("Run", 4, lambda each: words.situation(each.conditions, self.its)),
             _right("Peak rate per second", 3, lambda each: rate_cell(each.offered_tps, f"run.{each.conditions}")),
             _right("Minutes", 2, lambda _: Cell(f"{test.minutes:.0f}", test.minutes)),
-            _right("Probability to pass", 3, lambda each: share_cell(each.chance, f"pass.{each.conditions}")),
+            _right("Risk to fail", 3, lambda each: risk_cell(1 - each.chance, f"fail.{each.conditions}")),
         )
         repeats = [f"{share(each)} in {name}" for name, each in test.repeats_within.items()]
         yield Bullets((_say("warm"), *(_say("repeats", differ=each) for each in repeats)))

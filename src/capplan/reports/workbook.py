@@ -112,7 +112,7 @@ class _Writer:
         currency = self.proposal.sizing.currency
         sheet = self.sheet(PRICES, [34, 14, 18, 18])
         row = self.title(sheet, 0, "Price of the layout")
-        sheet.write_string(row, 0, f"{_CHANGE} {_NUMBERS}", self.style(font_color="#5A6270"))
+        sheet.write_string(row, 0, _CHANGE, self.style(font_color="#5A6270"))
         row += 2
         prices = (
             ["Counts as", "Machines"] if currency == MACHINES else [f"Price of one, {currency}", f"Price, {currency}"]
@@ -275,8 +275,7 @@ class _Writer:
         return self.style(num_format=shown, font_color="#0000CC", bg_color="#F4F6F8")
 
 
-_CHANGE = "Blue cells are inputs: change one, and every sheet follows."
-_NUMBERS = "Other numbers of machines carry another rate: compute the proposal again for them."
+_CHANGE = "Blue cells are inputs: change one, and the formulas of all sheets follow. The machines stay as proposed."
 
 
 def _without_marks(table: Table) -> Table:

@@ -25,9 +25,8 @@ from capplan.models.language.scenario import Scenario
 from capplan.models.results import STATISTICS, Band, plain, rounded
 from capplan.planner.demand.forecast import with_demand
 from capplan.planner.predict.predict import predict
-from capplan.planner.predict.prediction import Prediction
 from capplan.planner.proposal.acceptance import acceptance_test
-from capplan.planner.proposal.alternatives import Survival, confidence_options, survival
+from capplan.planner.proposal.alternatives import confidence_options, survival
 from capplan.planner.proposal.details import Details
 from capplan.planner.proposal.evidence import (
     Fold,
@@ -52,7 +51,6 @@ from capplan.planner.proposal.proposal import (
     LatencyCurve,
     MachineCount,
     NextLoadTest,
-    Option,
     Place,
     Proposal,
     Provenance,
@@ -153,12 +151,6 @@ def propose(question: ProposalQuestion, workers: Workers | None = None, stage: S
     if question.sizing.engine != "analytic":
         lost = losses_to_simulate(its, scenario, sizing.conditions)
         tasks += [partial(first_minute, scenario, fitted, question.sizing.seed, word) for word in lost]
-    survived: Survival
-    prediction: Prediction
-    confident: tuple[Option, ...]
-    support: _Support
-    advice: NextLoadTest | None
-    unseen: tuple[BacktestRow, ...]
     survived, prediction, confident, support, advice, unseen, *minutes = run_all(workers, tasks)
     evidence = support.evidence
     if fitted.table is not None:
