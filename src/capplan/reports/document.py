@@ -301,13 +301,3 @@ class Document:
     def kept_together(self) -> Document:
         """Return the document with each number and its unit on one line; names and facts stay unchanged."""
         return replace(self, question=_kept(self.question), sections=_kept(self.sections))
-
-    def figures(self) -> dict[str, Cell]:
-        """Return every figure by its key."""
-        cells: list[Cell] = []
-        for block in (block for section in self.sections for block in section.blocks):
-            if isinstance(block, Table):
-                cells += [cell for row in block.rows for cell in row]
-            elif isinstance(block, Tiles):
-                cells += [cell for _, cell in block.cells]
-        return {cell.key: cell for cell in cells if cell.key}

@@ -14,26 +14,12 @@ from typing import Any
 
 from capplan.layout.system import System
 from capplan.models.errors import InputError, check_extra
-from capplan.models.language.scenario import options_of
+from capplan.models.language.scenario import Scenario, options_of
 from capplan.models.number_words import as_given, rate, share, signed, significant, tenths_of_percent
 from capplan.models.results import Band, Basis, Latency, Outage
+from capplan.planner.proposal import proposal as contents
 from capplan.planner.proposal.details import Logo
-from capplan.planner.proposal.proposal import (
-    DISKS,
-    RATE,
-    EvidenceUsed,
-    FirstMinute,
-    FitsUntil,
-    MachineCount,
-    MassReturn,
-    MeasuredInput,
-    NextLoadTest,
-    Option,
-    Proposal,
-    UnseenFigures,
-    UnseenRows,
-    YearOfGrowth,
-)
+from capplan.planner.proposal.proposal import Proposal
 from capplan.planner.rule_names import RULES, statistic
 from capplan.planner.size.machines import MACHINES
 from capplan.planner.size.sizing import Refusal, Safety, SizedLayout
@@ -187,10 +173,11 @@ class _Document:
             falls = self._until_noticed(minutes[word]) if word in minutes else ""
             yield _say("not_promised", lost=words.thing(word, self.its), falls=falls)
         found = self.proposal.mass_return
-        if "mix" in options_of(self.its.scenario):  # of subscribers' sessions
+        kind: type[Scenario] = self.its.scenario
+        if "mix" in options_of(kind):  # of subscribers' sessions
             yield _say("not_promised_return", asked=_say("no_demand") if found is None else _mass_return(found))
 
-    def _until_noticed(self, first: FirstMinute) -> str:
+    def _until_noticed(self, first: contents.FirstMinute) -> str:
         falls = share(first.completed_until_noticed)
         return _say("until_noticed", seconds=as_given(first.noticed_after_s), share=falls)
 
@@ -207,7 +194,7 @@ class _Document:
             (self._price.lower(), self._sum_cell(self.chosen.cost, self.chosen.machines, "cost")),
         )
 
-    def _mark(self, each: Safety | FitsUntil) -> Mark:
+    def _mark(self, each: Safety | contents.FitsUntil) -> Mark:
         return self.normal if each.conditions == "normal" else "extrapolated"
 
     def _cost_cell(self, cost: float, key: str = "") -> Cell:
@@ -249,15 +236,15 @@ class _Document:
         )
         yield Paragraph(_say("hardware"))
 
-    def _line_cell(self, each: MachineCount) -> Cell:
+    def _line_cell(self, each: contents.MachineCount) -> Cell:
         return self._sum_cell(each.price * each.count, {each.kind: each.count}, f"total.{each.kind}")
 
-    def _shape(self, each: MachineCount) -> Mapping[str, Any]:
+    def _shape(self, each: contents.MachineCount) -> Mapping[str, Any]:
         """Return the shape of a machine as its file has it; nothing where no shapes were chosen from."""
         shapes = self.proposal.asked.shapes
         return shapes["shapes"][each.kind][each.shape] if shapes is not None and each.shape else {}
 
-    def _processor(self, each: MachineCount) -> str:
+    def _processor(self, each: contents.MachineCount) -> str:
         shape, machine, fields = self._shape(each), self.its.machines[each.kind], self.proposal.prediction.scenario
         clock = f" at {shape['clock_ghz']:g} GHz" if shape.get("clock_ghz") else ""
         if shape:
@@ -266,7 +253,7 @@ class _Document:
         same = "as fast as" if speed == 1 else f"{speed:g} times as fast as"
         return BLANK if cores is None else f"{cores} vCPU, {same} in the load tests"
 
-    def _disk(self, each: MachineCount) -> str:
+    def _disk(self, each: contents.MachineCount) -> str:
         size, needed = self._shape(each).get("disk_gib"), self.chosen.disk_gib_per_node
         if size is None and self.its.machines[each.kind].holds_data:
             size = needed
@@ -292,7 +279,7 @@ class _Document:
         yield Paragraph(_say("inputs"))
         sources = list(dict.fromkeys(one.source for each in self.proposal.inputs for one in each.metrics))
 
-        def named(each: MeasuredInput) -> str:
+        def named(each: contents.MeasuredInput) -> str:
             return "\n".join(f"{one.name} [{sources.index(one.source) + 1}]" for one in each.metrics)
 
         yield _table(
@@ -350,10 +337,10 @@ class _Document:
             _right("After", 4, self._months),
         )
 
-    def _held(self, each: YearOfGrowth) -> float:
+    def _held(self, each: contents.YearOfGrowth) -> float:
         return words.held(self.sizing, self.chosen, MONTHS * each.year)
 
-    def _months(self, each: FitsUntil) -> Cell:
+    def _months(self, each: contents.FitsUntil) -> Cell:
         number = None if each.months is None else float(f"{each.months.value:.1f}")
         mark, key = self._mark(each), f"until.{each.what}.{each.conditions}"
         return Cell(words.fits_for(each.months), number, "months", mark=mark, key=key)
@@ -395,12 +382,12 @@ class _Document:
         noticed, lasts = as_given(minutes[0].noticed_after_s), as_given(minutes[0].lasts_s)
         yield Paragraph(_say("first_minute", noticed=noticed, lasts=lasts))
 
-        def back(each: FirstMinute) -> Cell:
+        def back(each: contents.FirstMinute) -> Cell:
             if each.back_after_s is None:
                 return Cell("not in the simulation")
             return Cell(text := f"{each.back_after_s:.0f}", float(text), key=f"minute.back.{each.loss}")
 
-        def share_of(name: str) -> Callable[[FirstMinute], Cell]:
+        def share_of(name: str) -> Callable[[contents.FirstMinute], Cell]:
             return lambda each: share_cell(getattr(each, name), f"minute.{name}.{each.loss}")
 
         yield _table(
@@ -467,25 +454,25 @@ class _Document:
         ]
         return f"Loss of {listed(each)}"
 
-    def _options(self, options: tuple[Option, ...], name: str, by_survival: bool) -> Table:
-        def what(each: Option) -> str:
+    def _options(self, options: tuple[contents.Option, ...], name: str, by_survival: bool) -> Table:
+        def what(each: contents.Option) -> str:
             said = self._survived(each) if by_survival else share(each.confidence)
             return f"{said} (proposed)" if each.proposed else said
 
-        def price(each: Option) -> Cell:
+        def price(each: contents.Option) -> Cell:
             key = "+".join(each.survive) or "nothing" if by_survival else f"{each.confidence:g}"
             return (
                 Cell(NOTHING) if each.cost is None else self._sum_cell(each.cost, each.machines, f"option.{name}.{key}")
             )
 
-        def compared(each: Option) -> Cell:
+        def compared(each: contents.Option) -> Cell:
             if each.cost is None or abs(each.cost - self.chosen.cost) < 1:
                 return Cell(NOTHING)
             more = {kind: count - self.chosen.machines[kind] for kind, count in each.machines.items()}
             cell = cost_cell(each.cost - self.chosen.cost, self.sizing.currency, signed=True)
             return replace(cell, adds=tuple(more.items()))
 
-        def layout(each: Option) -> str:
+        def layout(each: contents.Option) -> str:
             return each.why_not if each.cost is None else words.counted(each.machines, self.its)
 
         return _table(
@@ -497,7 +484,7 @@ class _Document:
             _right("Compared with the proposal", 3, compared),
         )
 
-    def _survived(self, option: Option) -> str:
+    def _survived(self, option: contents.Option) -> str:
         each = [words.inside_sentence(words.situation(one, self.its)) for one in option.survive]
         return capital(", or ".join(each)) if each else "Nothing: normal operation only"
 
@@ -612,7 +599,7 @@ class _Document:
             yield Paragraph("Known defects of the sources:")
             yield Bullets(its.defects)
 
-    def _rests_on(self, its: EvidenceUsed) -> str:
+    def _rests_on(self, its: contents.EvidenceUsed) -> str:
         if its.scenarios:
             return _say("of_documents", system=self.sizing.system, **vars(its))
         layouts = f"{its.load_tests} {plural('layout', its.load_tests)}"
@@ -648,7 +635,7 @@ def _say(name: str, **filled: Any) -> str:
     return str(_sentences()[name]).format(**filled).rstrip()
 
 
-def _mass_return(found: MassReturn) -> str:
+def _mass_return(found: contents.MassReturn) -> str:
     """Return in words what subscribers ask who come back at once."""
     served_s, times = found.served_after_s, significant(found.times_busy_hour)
     served = _say("never_served") if served_s is None else _say("last_served", seconds=f"{served_s:,.0f}")
@@ -660,13 +647,13 @@ def _quantity(column: str) -> str:
     return column.removeprefix("latency_").removesuffix("_tps").removesuffix("_ms")
 
 
-def _backtest(its: UnseenRows) -> Iterator[Block]:
+def _backtest(its: contents.UnseenRows) -> Iterator[Block]:
     """Yield how well a refit predicts rows that it has not seen."""
     if not its.left_out:
         yield Paragraph(_say("few_loads"))
         return
 
-    def error_cell(which: str, each: UnseenFigures) -> Cell:
+    def error_cell(which: str, each: contents.UnseenFigures) -> Cell:
         return share_cell(getattr(each, which), f"unseen.{each.quantity}.{which}")
 
     yield Paragraph(_say("backtest", left_out=its.left_out))
@@ -690,7 +677,7 @@ def _backtest(its: UnseenRows) -> Iterator[Block]:
         yield Paragraph("No simple rule did better.")
 
 
-def _next_test(its: NextLoadTest) -> str:
+def _next_test(its: contents.NextLoadTest) -> str:
     """Return a sentence on which load test to run next, and what it would show."""
     (low, high), (low_after, high_after) = (
         (rate_cell(each).text if its.unit == "1/s" else significant(each) for each in ends)
@@ -755,7 +742,7 @@ def _latency_cell(statistic: str, named: tuple[str, Latency]) -> Cell:
     return band_cell("ms", band, f"latency.{name}.{statistic}", mark_of(band.basis))
 
 
-_RUNS_OUT = {RATE: "requests per second", DISKS: "space on the disks"}
+_RUNS_OUT = {contents.RATE: "requests per second", contents.DISKS: "space on the disks"}
 _COMPARED: dict[Basis | None, str] = {
     "measured": "as tested",
     "interpolated": "between tested values",
