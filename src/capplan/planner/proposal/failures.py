@@ -6,9 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.situations import DC, losses_of
-from capplan.layout.system import Case, System
+from capplan.layout.system import System
 from capplan.models.cassandra.consistency import need
 from capplan.models.language.scenario import Scenario
 from capplan.models.results import rounded
@@ -17,18 +19,21 @@ from capplan.planner.demand.forecast import grown, reattach, served_after_s
 from capplan.planner.outages.outages import OutagesQuestion, simulated_losses
 from capplan.planner.outages.transient import Effort, Times
 from capplan.planner.proposal.proposal import FirstMinute, MassReturn
+from capplan.systems.components.data_centres import ClusterScenario
 from capplan.systems.components.losses import NODE
 from capplan.systems.registry import resolve
 
+_LEAST_TPS = 10.0  # at fewer requests, some seconds have none
 _TIMES = Times(at_s=15.0, lasts_s=45.0, after_s=10.0)
 
 
 def losses_to_simulate(its: System[Any], scenario: Scenario, survive: Sequence[str]) -> tuple[str, ...]:
-    """Return the losses of a layout whose first minute is simulated: those to survive, and every kind of machine."""
-    if its.ratios_only:
+    """Return the losses of a layout whose first minute is simulated: those to survive first, then all others."""
+    every = dict.fromkeys((*(word for word in survive if word in its.losses), *its.losses))
+    only_dc = getattr(scenario, "dcs", 1) == 1
+    if its.ratios_only or float(np.max(scenario.offered_per_s() or 0.0)) < _LEAST_TPS:
         return ()
-    asked = [word for word in survive if word in its.losses or (word == DC and getattr(scenario, "dcs", 1) > 1)]
-    return tuple(dict.fromkeys((*asked, *its.losses)))
+    return tuple(word for word in every if not (word == DC and only_dc))
 
 
 def first_minute(scenario: Scenario, fitted: Fitted, seed: int, word: str) -> FirstMinute:
@@ -60,17 +65,23 @@ def first_minute(scenario: Scenario, fitted: Fitted, seed: int, word: str) -> Fi
         completed_afterwards=rounded(completed["detected"]),
         unanswered=rounded(found.unanswered_share),
         back_after_s=None if back_s is None else rounded(back_s),
-        keeps_writes=_keeps_writes(case, word),
+        keeps_writes=keeps_writes(scenario, word),
     )
 
 
-def _keeps_writes(case: Case[Any], word: str) -> bool | None:
-    """Whether an acknowledged write has a replica outside of any such loss; None for a system without levels."""
-    scenario = case.scenario
-    level = getattr(scenario, "consistency_write", None)
-    if level is None:
+def keeps_writes(scenario: Scenario, word: str) -> bool | None:
+    """Return whether every acknowledged write has a replica that a loss leaves; None for a system without levels.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        The layout.
+    word : str
+        What is lost, by a word of `--survive`.
+    """
+    if not isinstance(scenario, ClusterScenario):
         return None
-    replicas = scenario.rf_by_dc()
+    level, replicas = scenario.consistency_write, scenario.rf_by_dc()
     dcs = range(len(replicas))
     lost = [[count * (dc == gone) for dc, count in enumerate(replicas)] for gone in dcs]
     if word != DC:
