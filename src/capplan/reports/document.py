@@ -283,8 +283,6 @@ class Document:
         Who it is for.
     facts : tuple of (str, str)
         What stands on the cover: project, date, who made it.
-    question : str
-        The question, in one line.
     sections : tuple of Section
         Its sections.
     footer : str
@@ -294,10 +292,9 @@ class Document:
     title: str
     customer: str
     facts: tuple[tuple[str, str], ...]
-    question: str
     sections: tuple[Section, ...]
     footer: str
 
     def kept_together(self) -> Document:
         """Return the document with each number and its unit on one line; names and facts stay unchanged."""
-        return replace(self, question=_kept(self.question), sections=_kept(self.sections))
+        return replace(self, sections=_kept(self.sections))

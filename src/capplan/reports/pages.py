@@ -102,7 +102,7 @@ def pdf(made: Document, pictures: Mapping[str, str], logo: Logo | None = None) -
 
 def _content(made: Document, logo: Logo | None) -> dict[str, Any]:
     return {
-        **{name: getattr(made, name) for name in ("title", "customer", "facts", "question", "footer")},
+        **{name: getattr(made, name) for name in ("title", "customer", "facts", "footer")},
         "logo": None if logo is None else f"logo.{logo.kind}",
         "sections": [
             {"title": section.title, "blocks": [_block(each) for each in section.blocks]} for section in made.sections

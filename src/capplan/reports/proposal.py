@@ -97,23 +97,11 @@ class _Document:
             title=TITLE,
             customer=details.customer,
             facts=tuple((name, text) for name, text in named.items() if text),
-            question=self._question(),
             sections=tuple(
                 Section(f"{place}. {name}", tuple(blocks)) for place, (name, blocks) in enumerate(parts.items(), 1)
             ),
             footer=f"capplan {origin.version} · seed {origin.seed} · digest {self.proposal.digest[:16]}",
         )
-
-    def _question(self) -> str:
-        sizing = self.sizing
-        rate = f"{rate_cell(sizing.planned_tps).text} requests per second at peak"
-        if sizing.growth_per_year and sizing.years:
-            after = words.years_in_words(sizing.years)
-            rate += f", reached after {after} of {share(sizing.growth_per_year)} growth a year"
-        held = [words.clause(each, self.its) for each in sizing.conditions[1:]]
-        parts = [rate, *map(words.objective, sizing.objectives)]
-        parts += [f"also {listed(held)}"] if held else []
-        return f"{'; '.join(parts)}; {share(sizing.confidence)} confidence"
 
     @property
     def _of_cell(self) -> str:
@@ -157,7 +145,9 @@ class _Document:
             f"{name}s at {asked[f'consistency_{name}']}" for name in ("read", "write") if f"consistency_{name}" in asked
         ]
         trip = [f"round trips of at most {significant(max(map(max, trips)))} ms between data centres"] if trips else []
-        every = [*data, *levels, *trip, "the machines of section 2"]
+        rises = self.sizing.growth_per_year
+        growth = [f"growth of at most {share(rises)} a year"] if rises else []
+        every = [*data, *growth, *levels, *trip, "the machines of section 2"]
         basis = words.BASIS.get(self.proposal.evidence.basis, "no load test of such a layout exists")
         return _say("conditions", conditions=listed(every), basis=capital(basis))
 

@@ -86,8 +86,6 @@ class _Writer:
         widths = [44.0, 34.0, 16.0, 18.0, 18.0]
         sheet = self.sheet(FIRST, widths)
         row = self.title(sheet, 0, f"{self.made.title}: {self.made.customer}")
-        sheet.write_string(row, 0, self.made.question, self.style(font_color="#5A6270"))
-        row += 1
         for name, text in self.made.facts:
             sheet.write_string(row, 0, name, self.style(font_color="#5A6270"))
             sheet.write_string(row, 1, text, self.style())
