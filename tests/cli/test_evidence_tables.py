@@ -107,5 +107,5 @@ def test_the_plot_has_a_line_for_each_class(tmp_path: Path, capsys: pytest.Captu
     code, out, _ = run(capsys, "evidence", "plot", table, "--plot", picture)
 
     assert (code, out) == (0, f"{picture}\n")
-    assert "open, read" in picture.read_text()
+    assert "read, open" in picture.read_text()
     assert run(capsys, "evidence", "plot", table, "--plot", picture, "--statistic", "p999")[0] == 0

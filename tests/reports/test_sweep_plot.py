@@ -37,7 +37,7 @@ def drawn(rates: OfferedRates = LOADS, **axes: Any) -> go.Figure:
 
 
 def lines(figure: go.Figure) -> Counter[str]:
-    return Counter(each.yaxis for each in figure.data if each.mode == "lines+markers")
+    return Counter(each.yaxis for each in figure.data if each.mode.startswith("lines+markers"))
 
 
 @pytest.mark.parametrize(
@@ -49,9 +49,7 @@ def lines(figure: go.Figure) -> Counter[str]:
         ({"consistency_write": ("QUORUM", "ALL")}, [2, 1], ["QUORUM", "ALL"]),
     ],
 )
-def test_bands_of_at_most_three_layouts_share_a_panel(
-    axes: dict[str, Any], panels: list[int], across: list[object]
-) -> None:
+def test_at_most_three_layouts_share_a_panel(axes: dict[str, Any], panels: list[int], across: list[object]) -> None:
     figure = drawn(**axes)
     found = lines(figure)
     last = f"y{len(panels)}"
@@ -59,6 +57,22 @@ def test_bands_of_at_most_three_layouts_share_a_panel(
     assert [found["y" if place == 1 else f"y{place}"] for place in range(1, len(panels) + 1)] == panels
     assert max(panels[:-1]) <= MOST_LINES
     assert all(list(each.x) == across for each in figure.data if each.yaxis == last)
+
+
+def test_only_a_lone_layout_has_a_shaded_band() -> None:
+    alone, several = drawn(cass_nodes=(3,)), drawn(cass_nodes=(3, 6))
+
+    assert [each.fill for each in alone.data if each.yaxis == "y"] == [None, "tonexty", None]
+    assert not any(each.fill for each in several.data if each.yaxis == "y")
+    for low, line in zip(several.data[0::2], several.data[1::2], strict=False):
+        assert all(end >= middle for end, middle in zip(low.y, line.y, strict=True) if low.yaxis == "y")
+
+
+def test_marks_say_whether_the_rate_is_carried() -> None:
+    rates = OfferedRates("load", (0.3, 1.5))
+    (found,) = [each for each in drawn(rates, cass_nodes=(3,)).data if each.mode == "lines+markers"]
+
+    assert found.marker.symbol == ("circle", "x")
 
 
 def test_the_menu_shows_the_objective_of_what_is_chosen() -> None:

@@ -6,7 +6,7 @@ An answer has one description, made of these blocks. Screen, page, PDF and workb
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Literal, TypeVar, cast
 
@@ -246,6 +246,11 @@ def stacked(
     for first, *others in rows:
         words = joined.join(f"{head} {cell}" for head, cell in zip(heads[1:], others, strict=False) if cell)
         yield Paragraph(f"{first}: {words}", indent=indent, hanging=hanging)
+
+
+def told(blocks: Iterable[Block], *keys: str) -> Iterator[str]:
+    """Yield the facts with these keys as paragraphs, so that a page has the doubts that the screen has."""
+    yield from (f"{each.key}: {each.value}." for each in blocks if isinstance(each, Fact) and each.key in keys)
 
 
 _BARE = re.compile(r"(?<=\d)%")

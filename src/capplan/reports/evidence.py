@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from capplan.evidence.audit.audit import Audit, Missing, RowVerdict, audit_load_tests
 from capplan.evidence.audit.finding import Finding
@@ -250,7 +250,7 @@ def write_plot(frame: pd.DataFrame, name: str, path: Path, statistic: str | None
 
 
 def plot(frame: pd.DataFrame, name: str, statistic: str | None = None, page: bool = True) -> go.Figure:
-    """Return the figure: a line for each layout and request class, named by what differs.
+    """Return the figure: a mark for each row, and a line through the medians of each load of a layout and class.
 
     Parameters
     ----------
@@ -264,32 +264,60 @@ def plot(frame: pd.DataFrame, name: str, statistic: str | None = None, page: boo
     page : bool
         Whether it is for a page with a toolbar.
     """
-    import plotly.express as px  # slow to import
-
     counts = {each: int(frame[STATISTICS[each]].notna().sum()) for each in _PREFERRED}
     chosen = statistic or next(each for each in _PREFERRED if counts[each] >= max(counts.values()) / 2)
-    column, columns = STATISTICS[chosen], [*LAYOUT, "read_fraction", "request_class"]
-    own = frame[columns].astype(str)
-    own = own.loc[:, own.nunique() > 1]
-    rows = own.to_dict("records") or [{}] * len(frame)  # without any column there are no records
-    series = [", ".join(f"{key} {value}" for key, value in row.items()) for row in rows]
-    frame = frame.assign(series=series, audit=[_verdict_on(each) for each in audit_load_tests(frame).rows])
+    column = STATISTICS[chosen]
+    frame = frame.assign(audit=[_verdict_on(each) for each in audit_load_tests(frame).rows])
     shown = frame[frame["throughput_tps"].notna() & frame[column].notna()]
     if shown.empty:
         raise InputError(f"{name} has no row with throughput_tps and {column}: give --statistic one that it has")
-    shown = shown.sort_values(["offered_tps", "clients", "throughput_tps"])
-    marks = {"color": "series", "markers": True, "log_y": True, "color_discrete_sequence": look.COLOURS}
-    beside = {"hover_name": "run_id", "hover_data": ["clients", "offered_tps", "audit"]}
-    figure = px.line(shown, x="throughput_tps", y=column, **marks, **beside)
-    figure.for_each_trace(lambda each: each.update(marker_symbol=[_SYMBOLS[row[-1]] for row in each.customdata]))
-    unit = "longest" if chosen == "max" else chosen
+    loads = ["offered_tps", "clients"]
+    figure = go.Figure()
+    words = [_words(row.dropna()) or "every row" for _, row in shown[_telling(shown)].iterrows()]
+    for place, (series, rows) in enumerate(shown.groupby(words)):
+        style, named = look.Line.number(place), {"name": series, "legendgroup": series}
+        figure.add_scatter(
+            x=rows["throughput_tps"],
+            y=rows[column],
+            **{"mode": "markers", "showlegend": False, **named},
+            marker={"color": style.colour, "size": 7, "symbol": rows["audit"].map(_SYMBOLS).tolist()},
+            customdata=rows[["run_id", *loads, "audit"]].astype(str),
+            hovertemplate="%{customdata[0]}: %{y:.3~g} ms at %{x:,.0f}<br>offered %{customdata[1]}, "
+            "clients %{customdata[2]}, %{customdata[3]}",
+        )
+        middle = rows.groupby(rows[loads].astype(str).agg(" ".join, axis=1), sort=False)
+        line = middle[["throughput_tps", column, *loads]].median().sort_values([*loads, "throughput_tps"])
+        figure.add_scatter(
+            x=line["throughput_tps"], y=line[column], mode="lines", line=look.pen(style), hoverinfo="skip", **named
+        )
+    what = "longest latency" if chosen == "max" else f"{chosen} latency"
     figure.update_xaxes(title_text="completed requests per second", **look.RATE_AXIS)
-    figure.update_yaxes(title_text=f"{unit} latency, ms")
-    legend = {"title": None, "x": 0, "yanchor": "top", "y": -_BOTTOM_PIXELS / _PANEL_PIXELS}
-    text = look.wrapped("Open circles: more offered than carried. Crosses: refused by the audit.")
-    below = _BOTTOM_PIXELS + _LEGEND_PIXELS * len(figure.data)
-    look.frame(figure, f"{name}: load tests", text, _PANEL_PIXELS, page, below=below, margin_l=64, legend=legend)
+    figure.update_yaxes(look.latency_axis(f"{what} [ms]"))
+    text = [
+        f"Measured: {many(len(shown), 'row')}. Lines: medians of the rows with the same load. Open circles: more "
+        "offered than carried. Crosses: refused by the audit."
+    ]
+    legend = look.above(orientation="v", yanchor="top", y=-_BOTTOM_PIXELS / _PANEL_PIXELS, tracegroupgap=0)
+    below = _BOTTOM_PIXELS + _LEGEND_PIXELS * len(figure.data) // 2
+    look.frame(
+        figure, f"{name}: {what} against throughput", text, _PANEL_PIXELS, page, 8, below, margin_l=64, legend=legend
+    )
     return figure
+
+
+def _telling(frame: pd.DataFrame) -> list[str]:
+    """Return the fewest columns, in their order, that tell layouts and request classes apart."""
+    kept, count = list[str](), 1
+    for name in ("request_class", "load_kind", *LAYOUT, "read_fraction"):
+        if (found := len(frame.drop_duplicates([*kept, name]))) > count:
+            kept, count = [*kept, name], found
+    return kept
+
+
+def _words(row: pd.Series[Any]) -> str:
+    """Return what tells a series apart in words: names alone, and numbers with their columns."""
+    known = {str(name).replace("_", " "): value for name, value in row.items()}
+    return ", ".join(str(value) if str(value)[0].isalpha() else f"{name} {value}" for name, value in known.items())
 
 
 def _verdict_on(row: RowVerdict) -> str:

@@ -32,24 +32,27 @@ else:
 
 __all__ = ["go"]
 
-# Colours distinguishable with any colour vision (Okabe and Ito 2008), readable on light and dark, then dashes.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F")
+# Colours of data, distinguishable with any colour vision (Okabe and Ito 2008; the last two Tol 2021) and readable on
+# light and dark, then dashes. What the question gives has colours of its own, which no data have.
+COLOURS = ("#0072B2", "#D55E00", "#56B4E9", "#E69F00", "#999933", "#AA4499")
 DASHES = ("solid", "dash", "dashdot", "longdash")
 NEUTRAL = "#7F7F7F"  # for capacities and guides, which are not data
 ASKED, LIMIT = "#009E73", "#CC79A7"  # the asked rate and objectives
 INK, PAPER, GRID, BOX = "#222222", "#FFFFFF", "#E5E5E5", "#F7F8FA"  # on paper
+DARK_INK, DARK_PAPER = "#DDDDDD", "#16181C"
 BAND_OPACITY, CAPACITY_OPACITY = 0.18, 0.14
 TICKS_MS = [digit * 10.0**power for power in range(-3, 6) for digit in (1, 2, 5)]
-RATE_AXIS = {"rangemode": "tozero", "tickformat": "~s"}
+RATE_AXIS = {"rangemode": "tozero", "tickformat": ","}
 TITLE_SIZE, TEXT_SIZE, SMALL_SIZE, HEADING_SIZE = 17, 13, 12, 15
 LINE_PIXELS = 22  # of the small text below a title
-NARROW = 58  # characters of it that fit into the width of a telephone
+WIDE = 140  # characters of it that fit into the width of a picture
 NARROW_PIXELS = 330  # of a legend that fits into that width
 _ABOVE = 10.0  # an unbounded band leaves the picture at this multiple of the highest end
 TOOLBAR_PIXELS = 30  # above the title of a page's figure
 PICTURES = (".png", ".svg")
 WIDTH = 960  # pixels of a picture
 SHARP = 2  # pixels of a .png in one of those
+SHARED = "plotly.min.js"  # which pages use that lie beside it
 _ID = "plot"
 _DARK_SCREEN = """
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
@@ -59,8 +62,9 @@ dark.addEventListener("change", look);
 if (dark.matches) look();
 """
 _STYLE = (
-    "body {{ margin: 8px; background: {light} }} "
-    "@media (prefers-color-scheme: dark) {{ body {{ background: {dark} }} }}"
+    "body {{ margin: 8px; background: {light}; color: {light_ink}; font: {size}px/1.45 sans-serif }} "
+    "h1 {{ font-size: {title}px; margin: 8px 8px 4px }} p {{ margin: 2px 8px }} "
+    "@media (prefers-color-scheme: dark) {{ body {{ background: {dark}; color: {dark_ink} }} }}"
 )
 
 
@@ -108,9 +112,15 @@ def light() -> go.layout.Template:
 
 
 @cache
+def either() -> go.layout.Template:
+    """Return the look in a notebook, which is read on light and on dark paper."""
+    return _template("#7A7A7A", faint(PAPER, 0.0), faint(NEUTRAL, 0.25), NEUTRAL)
+
+
+@cache
 def _dark() -> go.layout.Template:
     """Return the look on a dark screen."""
-    return _template("#DDDDDD", "#16181C", "#34373D", "#16181C")
+    return _template(DARK_INK, DARK_PAPER, "#34373D", DARK_PAPER)
 
 
 def make_subplots(**layout: Any) -> go.Figure:
@@ -125,23 +135,9 @@ def small(text: str) -> str:
     return f"<span style='font-size: {SMALL_SIZE}px'>{text}</span>"
 
 
-def title(text: str, below: Sequence[str], height: int, toolbar: int = 0) -> dict[str, Any]:
-    """Return a figure's title with small text lines below it and `toolbar` free pixels above it."""
-    return {
-        "text": text + "".join(f"<br>{small(line)}" for line in below),
-        **{"x": 0.01, "xanchor": "left", "yref": "container", "yanchor": "top", "font": {"size": TITLE_SIZE}},
-        "y": 1 - (toolbar + 18) / height,
-    }
-
-
-def title_pixels(below: Sequence[str]) -> int:
-    """Return the height of a title in pixels."""
-    return 46 + LINE_PIXELS * len(below)
-
-
 def wrapped(*captions: str) -> list[str]:
-    """Return the texts below a title, wrapped to the width of a phone screen."""
-    return [line for each in captions for line in textwrap.wrap(each, NARROW)]
+    """Return the texts below a title, wrapped to the width of a picture."""
+    return [line for each in captions for line in textwrap.wrap(each, WIDE)]
 
 
 def frame(
@@ -154,7 +150,7 @@ def frame(
     below: int = 58,
     **layout: Any,
 ) -> None:
-    """Give a figure its title and margins.
+    """Give a figure its title and margins; a page has the title and the text above the figure, in its own width.
 
     Parameters
     ----------
@@ -163,21 +159,29 @@ def frame(
     name : str
         The title.
     lines : sequence of str
-        Lines of small text below it.
+        Paragraphs of small text below it.
     inner : int
         Height of the panels, pixels.
     page : bool
-        Whether there is a toolbar above the title.
+        Whether it is for a page, with a toolbar above the panels.
     above, below : int
         Pixels between title and panels, and below the panels.
     **layout
         More of the layout, such as its legend.
     """
-    toolbar = TOOLBAR_PIXELS if page else 0
-    top = toolbar + title_pixels(lines) + above
+    shown = [] if page else wrapped(*lines)
+    top = (TOOLBAR_PIXELS if page else 46 + LINE_PIXELS * len(shown)) + above
     height = top + inner + below
-    margin, its_title = {"l": 20, "r": 16, "t": top, "b": below}, title(name, lines, height, toolbar)
-    figure.update_layout(template=light(), height=height, margin=margin, title=its_title, **layout)
+    text = "" if page else name + "".join(f"<br>{small(line)}" for line in shown)
+    look = {"x": 0.01, "xanchor": "left", "yref": "container", "yanchor": "top", "font": {"size": TITLE_SIZE}}
+    figure.update_layout(
+        template=light(),
+        height=height,
+        margin={"l": 20, "r": 16, "t": top, "b": below},
+        title={"text": text, "y": 1 - 18 / height, **look},
+        meta={"title": name, "text": list(lines)},
+        **layout,
+    )
 
 
 def above(**changed: Any) -> dict[str, Any]:
@@ -280,10 +284,16 @@ def objective_line(limit: float) -> dict[str, Any]:
     return {"type": "line", "y0": limit, "y1": limit, **across, "line": {"color": LIMIT, "width": 2, "dash": "dash"}}
 
 
-def word(figure: go.Figure, text: str, row: int, x: float, y: float) -> None:
-    """Write a word into a panel, to the right of a time and below a height that is a share of the panel's."""
-    at = {"xref": numbered("x", row), "yref": f"{numbered('y', row)} domain", "xanchor": "left", "yanchor": "top"}
-    figure.add_annotation(text=text, x=x, y=y, showarrow=False, font={"size": SMALL_SIZE}, **at)
+WORD = "word"  # the name of annotations that are no headings
+
+
+def word(
+    figure: go.Figure, text: str, row: int, x: float, y: float, colour: str | None = None, anchor: str = "left"
+) -> None:
+    """Write a word into a panel, beside a value of its x axis and below a height that is a share of the panel's."""
+    at = {"xref": numbered("x", row), "yref": f"{numbered('y', row)} domain", "xanchor": anchor, "yanchor": "top"}
+    font = {"size": SMALL_SIZE, "color": colour}
+    figure.add_annotation(text=text, x=x, y=y, showarrow=False, font=font, name=WORD, **at)
 
 
 def legend_rows(names: Iterable[str]) -> int:
@@ -334,18 +344,38 @@ def write(path: Path, name: str, draw: Callable[[bool], go.Figure]) -> None:
         When the file cannot be written or the picture cannot be drawn.
     """
     figure = draw(is_page(path))
-    replace_file(path, page(figure, name) if is_page(path) else _drawn(figure, path))
+    script = SHARED if path.with_name(SHARED).is_file() else True
+    replace_file(path, page(figure, name, script) if is_page(path) else _drawn(figure, path))
 
 
-def page(figure: go.Figure, title: str) -> str:
-    """Return a self-contained page with a figure that fills its width and follows the reader's light or dark mode."""
+def page(figure: go.Figure, title: str, plotly: str | bool = True) -> str:
+    """Return a page with a figure that fills its width and follows the reader's light or dark mode.
+
+    Parameters
+    ----------
+    figure : Figure
+        The figure, with a frame for a page.
+    title : str
+        Title of the page.
+    plotly : str or bool
+        Address of the script that draws; by default the page contains it, which takes 4.8 MB.
+    """
     looks = json.dumps([each.to_plotly_json() for each in (light(), _dark())], sort_keys=True)
     config, script = {"displaylogo": False, "responsive": True}, _DARK_SCREEN.format(looks=looks, id=_ID)
-    parts = {"include_plotlyjs": True, "full_html": True, "config": config, "div_id": _ID, "post_script": script}
+    parts = {"include_plotlyjs": plotly, "full_html": True, "config": config, "div_id": _ID, "post_script": script}
     text = str(figure.to_html(**parts))
-    style = _STYLE.format(light=light().layout.paper_bgcolor, dark=_dark().layout.paper_bgcolor)
+    papers = {"light": PAPER, "light_ink": INK, "dark": DARK_PAPER, "dark_ink": DARK_INK}
+    style = _STYLE.format(size=TEXT_SIZE, title=TITLE_SIZE, **papers)
     head = f'<head><title>{escape(title)}</title><meta name="viewport" content="width=device-width">'
-    return text.replace("<head>", f"{head}<style>{style}</style>", 1)
+    text = text.replace("<head>", f"{head}<style>{style}</style>", 1)
+    return text.replace("<body>", f"<body>{heading(figure)}", 1)
+
+
+def heading(figure: go.Figure, level: int = 1) -> str:
+    """Return title and text of a figure for a page as HTML."""
+    its = figure.layout.meta
+    paragraphs = re.sub("`([^`]+)`", r"<code>\1</code>", "".join(f"<p>{escape(each)}</p>" for each in its["text"]))
+    return f"<h{level}>{escape(its['title'])}</h{level}>{paragraphs}"
 
 
 def _drawn(figure: go.Figure, path: Path) -> bytes:

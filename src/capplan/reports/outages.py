@@ -18,12 +18,13 @@ from capplan.planner.outages.outages_answer import (
     Transient,
 )
 from capplan.reports import figure as look
-from capplan.reports.document import Block, Fact, Line, Paragraph, Table, more, stacked, table, title
+from capplan.reports.document import Block, Fact, Line, Paragraph, Table, more, stacked, table, title, told
 from capplan.reports.figure import go
 from capplan.reports.numbers import NOT_MODELLED, banded, given, plural, two_digits
 
-_RATES = {"completed_per_s": ("completed", 0), "retries_per_s": ("retries", 4), "unanswered_per_s": ("unanswered", 1)}
-_LATENCIES = {"p99_ms": ("p99", 0), "p50_ms": ("p50", 2)}
+_RATES = {"completed_per_s": ("completed", 2), "retries_per_s": ("retries", 3), "unanswered_per_s": ("unanswered", 5)}
+_LATENCIES = {"p99_ms": ("p99", 1), "p50_ms": ("p50", 0)}
+_TOLD = ("Answer", "Not asked", "Back", "Unanswered", "Verdict", "Safe", "Shortened", "Not modelled")
 _PANEL, _GAP, _BOTTOM = 240, 96, 60
 
 _PHASES = {"before": "before", "undetected": "unnoticed", "detected": "noticed", "after": "returned"}
@@ -301,32 +302,37 @@ def plot(answer: OutagesAnswer, page: bool = True) -> go.Figure:
     inner = _PANEL * rows + _GAP * (rows - 1)
     figure = look.make_subplots(rows=rows, cols=1, subplot_titles=headings, vertical_spacing=_GAP / inner)
     for place, each in enumerate(answer.transients):
-        _draw_transient(figure, each, 2 * place + 1)
+        _draw_transient(figure, each, 2 * place + 1, answer.mean_tps)
     if found is not None:
         _recoveries(figure, found, rows)
     figure.update_annotations(
         selector={"xref": "paper"}, font={"size": look.HEADING_SIZE}, x=0, xanchor="left", yshift=22
     )
-    text: list[str] = []
-    for each in answer.transients[:1]:
-        text = look.wrapped(
-            f"Median of {each.replications} simulations, and the range of nine in ten. Latencies are those of the "
-            "requests that started then. Grey: nobody has noticed the loss yet."
-        )
+    text = list(told(describe(answer), *_TOLD))
+    text += [
+        f"Median of {each.replications} simulations, and the range of nine in ten. Latencies are those of the requests "
+        "that started then. Grey: nobody has noticed the loss yet."
+        for each in answer.transients[:1]
+    ]
     room = {"above": 40, "below": _BOTTOM, "margin_l": 70}
-    look.frame(figure, f"{answer.system}: outages", text, inner, page, **room, showlegend=True)
+    rated = "" if answer.offered_tps is None else f" at {_offered(answer)} TPS{_peak(answer)}"
+    name = f"{answer.system}, {answer.layout}: what does a loss do{rated}?"
+    look.frame(figure, name, text, inner, page, **room, showlegend=True)
     for row in range(1, 2 * len(answer.transients) + 1):
         y = 1 - (row - 1) * (_PANEL + _GAP) / inner
         figure.update_layout({look.numbered("legend", row): look.above(x=1, xanchor="right", y=y, yanchor="bottom")})
     return figure
 
 
-def _draw_transient(figure: go.Figure, each: Transient, row: int) -> None:
+def _draw_transient(figure: go.Figure, each: Transient, row: int, asked: float | None) -> None:
     for panel, lines in ((row, _RATES), (row + 1, _LATENCIES)):
         for name, (words, colour) in lines.items():
             for trace in _band(each, each.series[name], words, look.COLOURS[colour]):
                 figure.add_trace(trace.update(legend=look.numbered("legend", panel)), row=panel, col=1)
-    figure.update_yaxes(title_text="per second", rangemode="tozero", row=row, col=1)
+    if asked is not None:
+        named = {"annotation_text": "asked", "annotation_font_color": look.ASKED, "layer": "below"}
+        figure.add_hline(y=asked, row=row, col=1, line={"color": look.ASKED, "width": 1.5}, **named)
+    figure.update_yaxes(title_text="per second", **look.RATE_AXIS, row=row, col=1)
     figure.update_yaxes(**look.latency_axis("milliseconds"), row=row + 1, col=1)
     for panel in (row, row + 1):
         figure.update_xaxes(title_text="time [s]", range=[0, each.duration_s], row=panel, col=1)

@@ -33,7 +33,7 @@ from capplan.simulator.results.histogram import Histogram
 from capplan.simulator.results.run import Mark, Run
 from capplan.simulator.sample import Sample
 
-SHADES = {"pause": "rgba(213, 94, 0, 0.30)", "background": "rgba(86, 180, 233, 0.25)"}
+SHADES = {"pause": "rgba(204, 102, 119, 0.45)", "background": "rgba(140, 140, 200, 0.30)"}  # no line has these
 MOST_LINES = 6  # of kinds of stations and pools
 FINEST = 1500  # shaded times in the width of a panel: closer ones are drawn as one
 SHORTEST = 0.001  # share of the requests that the axis of latencies leaves out on its left
@@ -519,12 +519,12 @@ def _events(figure: go.Figure, run: Run) -> None:
 
 def _axes(figure: go.Figure, seen: Sample) -> None:
     run = seen.runs[0]
-    figure.update_xaxes(type="log", title_text="latency [ms]", dtick="D2", range=_latency_range(seen), row=1, col=1)
+    figure.update_xaxes(look.latency_axis("latency [ms]"), range=_latency_range(seen), row=1, col=1)
     ticks = {"tickvals": list(TAIL), "ticktext": list(TAIL.values())}
     figure.update_yaxes(type="log", title_text="share that takes longer", **ticks, row=1, col=1)
     titles = ("requests per second", "mean number waiting", "busy [%]")
     for row, words in enumerate(titles, start=2):
-        figure.update_yaxes(title_text=words, rangemode="tozero", row=row, col=1, secondary_y=False)
+        figure.update_yaxes(title_text=words, **look.RATE_AXIS, row=row, col=1, secondary_y=False)
         figure.update_yaxes(range=[0, 1], visible=False, fixedrange=True, row=row, col=1, secondary_y=True)
         matches = "x2" if row > 2 else None
         figure.update_xaxes(title_text="time [s]", range=[0, run.duration_s], matches=matches, row=row, col=1)
@@ -546,7 +546,9 @@ def _finish(figure: go.Figure, simulation: Simulation, sizes: tuple[int, int, in
     """Set titles and legends; each legend is below its panel, so that it fits on phone screens too."""
     inner, legend, gap = sizes
     room = {"above": HEADING_PIXELS, "below": AXIS_PIXELS + legend + 16, "margin_l": 66}
-    look.frame(figure, Path(simulation.target).name, _below(simulation), inner, page, **room)
+    what = "" if simulation.scenario is None else f", {_layout(simulation.scenario)}"
+    name = f"{Path(simulation.target).name}{what}: how fast is it, and what waits?"
+    look.frame(figure, name, [_below(simulation), " ".join(notes(simulation))], inner, page, **room)
     figure.update_annotations(selector={"xref": "paper"}, font={"size": look.HEADING_SIZE}, x=0, xanchor="left")
     bottom = inner
     for row, panel in enumerate(HEIGHTS, start=1):
@@ -557,11 +559,10 @@ def _finish(figure: go.Figure, simulation: Simulation, sizes: tuple[int, int, in
         bottom -= gap
 
 
-def _below(simulation: Simulation) -> list[str]:
+def _below(simulation: Simulation) -> str:
     offered = simulation.offered_tps
     rate = "closed clients" if offered is None else f"{offered:,.10g} requests/s offered"
     if simulation.mean_tps is not None and simulation.mean_tps != offered:
         rate += f" at peak, {simulation.mean_tps:,.0f} on average"
     first = "" if simulation.replications == 1 else f" (over time: the first of {simulation.replications} replications)"
-    text = f"{rate}; {simulation.duration_s:g} s of traffic, grey: left out as warm-up; seed {simulation.seed}{first}"
-    return look.wrapped(text)
+    return f"{rate}; {simulation.duration_s:g} s of traffic, grey: left out as warm-up; seed {simulation.seed}{first}."

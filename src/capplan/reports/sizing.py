@@ -34,7 +34,7 @@ from capplan.planner.size.sizing import (
 from capplan.planner.sweep import rate_fields
 from capplan.reports import figure as look
 from capplan.reports.demand import until
-from capplan.reports.document import Block, Fact, Line, Table, more, stacked, table, title
+from capplan.reports.document import Block, Fact, Line, Table, more, stacked, table, title, told
 from capplan.reports.figure import go
 from capplan.reports.numbers import listed, plural
 from capplan.systems.registry import documented_names, resolve, scenario, system
@@ -43,6 +43,7 @@ _ROW, _BOTTOM, _ENTRY = 64, 58, 22  # pixels
 _LABEL = 26  # characters of a line
 _SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x", "star")
 _UNSAFE = 0.4  # opacity
+_TOLD = ("Answer", "Buy", "Binding", "Headroom", "Ruled out", "Not asked", "Caution", "Guessed", "Undecided")
 
 _MOST_STAGES = 4  # lines of the default output
 
@@ -543,16 +544,18 @@ def plot(sizing: Sizing, its: System[Any], page: bool = True) -> go.Figure:
             hovertemplate=f"{word}: %{{x:,.0f}} per second, risk %{{customdata}}<extra></extra>",
         )
     figure.add_vline(x=sizing.planned_tps, line={"color": look.ASKED, "width": 2}, layer="below")
-    text = look.wrapped(
+    text = [
+        *told(describe(sizing, its), *_TOLD),
         f"Marks: the peak rate held with {share(sizing.confidence)} confidence. Line: "
         f"{rate(sizing.planned_tps)} per second, which it must carry. Faint: not safe.",
-        ", ".join(sizing.objectives),
-    )
+    ]
     figure.update_xaxes(title_text="held peak rate [per second]", **look.RATE_AXIS)
     figure.update_yaxes(autorange="reversed", automargin=True, tickfont={"size": look.SMALL_SIZE})
     inner, room = _ROW * max(len(found), 2), _ENTRY * (1 + len(sizing.conditions) // 3)
     legend = {"showlegend": True, "legend": look.above()}
-    look.frame(figure, f"{sizing.system}: sizing", text, inner, page, room, _BOTTOM, **legend)
+    look.frame(
+        figure, f"{sizing.system}: which layout holds {_question(sizing)}?", text, inner, page, room, _BOTTOM, **legend
+    )
     return figure
 
 

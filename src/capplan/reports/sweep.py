@@ -21,13 +21,14 @@ from capplan.reports.document import Block, Cell, Column, Line, Paragraph, Table
 from capplan.reports.figure import go
 from capplan.reports.numbers import Format, given
 
-MOST_LINES = 3  # of a panel, with bands that can be told apart
+MOST_LINES = 3  # of a panel, with ends of bands that can be told apart
 MOST_CAPACITIES = 8  # lines of the panel of capacities
 MOST_PANELS = 24  # of a page
 MOST_POINTS = 6000  # with a choice of all statistics: the page holds each of them
 PANEL_PIXELS, GAP_PIXELS = 330, 90
 BOTTOM_PIXELS, MENU_PIXELS, HEADING_PIXELS = 60, 46, 25
 MOST_TICKS = 12
+BESIDE = 1.06  # times the highest rate of a panel
 CAPACITY = "capacity [per second]"
 Key = tuple[Any, ...]
 
@@ -225,9 +226,17 @@ def plot(
     )
     picture = _Drawn(figure, panels, [key for lines in shown.values() for key in lines], len(shown))
     for number, lines in enumerate(shown.values(), start=1):
-        for key, points in lines.items():
-            picture.line(number, key, points, panels.first if many_rates else "capacity_tps")
-    picture.frame(Path(target).name, _text(answered, many_rates, len(split), slo), page, capacities)
+        for place, (key, points) in enumerate(lines.items()):
+            picture.line(number, place, key, points, panels.first if many_rates else "capacity_tps", len(lines) == 1)
+    asked = ", ".join(f"{name.replace('_', '-')} {_listed(answered, name)}" for name in swept)
+    question = "how fast at which load?" if many_rates else "what do they carry?"
+    picture.frame(
+        f"{Path(target).name}{', ' * bool(asked)}{asked}: {question}",
+        list(_text(answered, many_rates, len(split), slo, max(map(len, shown.values())))),
+        page,
+        capacities if len(capacities) > MOST_LINES else (),
+        len(capacities) > 0,
+    )
     if many_rates:
         picture.choose(_choices(answered, classes), slo, page)
     if capacities:
@@ -242,6 +251,12 @@ def _capacities(
     layouts = {_key(row, tuple(labels)): row for row in rows}.values()
     found = Panels(field, (), tuple(sides), labels, "").split(list(layouts))[()]
     return {} if len(found) > MOST_CAPACITIES else {_words(sides, key): points for key, points in found.items()}
+
+
+def _listed(rows: Sequence[SweepPoint], column: str) -> str:
+    """Return the values of a column in words, `3, 6`, or the first and the last of many: `3 to 12`."""
+    values = list(dict.fromkeys(_cell(row[column]) for row in rows))
+    return ", ".join(values) if len(values) <= MOST_LINES + 1 else f"{values[0]} to {values[-1]}"
 
 
 def _count(rows: Sequence[SweepPoint], column: str) -> int:
@@ -278,38 +293,42 @@ class _Drawn:
         self.named: set[Key] = set()
         self.menu_height = 0.0
 
-    def line(self, panel: int, key: Key, rows: Sequence[SweepPoint], name: str) -> None:
-        """Draw a line with its band, and its capacity if rates are on the x axis."""
+    def line(self, panel: int, place: int, key: Key, rows: Sequence[SweepPoint], name: str, alone: bool) -> None:
+        """Draw a line, its band or the end of it that a promise needs, and its capacity if rates are on the x axis."""
         style, words = self.looks[key], _words(self.panels.line, key)
-        named = {"name": words or "layout", "legendgroup": words, "connectgaps": False}
+        rates = self.panels.across == "offered_tps"
+        named = {"name": words or "layout", "legendgroup": words}
         shown = {
-            "showlegend": bool(words) and key not in self.named,
+            "showlegend": bool(words) and not rates and key not in self.named,
             "customdata": [[row["capacity_tps"], row["bottleneck"]] for row in rows],
             "hovertemplate": "%{y:.3~g} at %{x:,}<br>capacity %{customdata[0]:,.0f}, %{customdata[1]} first",
         }
-        middle = [row[name] for row in rows]
-        traces = _curve(rows, self.panels.across, name, style, middle=middle, **named, **_POINTS, **shown)
-        for trace, place in zip(traces, (1, 2, 0), strict=True):  # low, high, value: the columns of a band
+        for trace, column in _curve(rows, self.panels.across, name, style, alone, **named, **shown):
             self.figure.add_trace(trace, row=panel, col=1)
-            self.points.append((rows, place))
+            self.points.append((rows, column))
         self.named.add(key)
-        if self.panels.across == "offered_tps":
-            line = {"color": style.colour, "width": 1.5, "dash": "dot"}
-            self.figure.add_vline(x=rows[0]["capacity_tps"], row=panel, col=1, line=line, layer="below")
+        if rates:
+            capacity, line = rows[0]["capacity_tps"], {"color": style.colour, "width": 1.5, "dash": "dot"}
+            self.figure.add_vline(x=capacity, row=panel, col=1, line=line, layer="below")
+            text = f"{words or 'capacity'}: {rate(capacity)}"
+            look.word(self.figure, text, panel, capacity, 1 - 0.08 * place, style.colour, "right")
 
-    def frame(self, target: str, text: Sequence[str], page: bool, others: Iterable[str]) -> None:
+    def frame(self, name: str, text: Sequence[str], page: bool, others: Iterable[str], below: bool) -> None:
         """Set axes, title and legend."""
-        rates, panels = self.panels.across == "offered_tps", self.count + bool(others)
-        across = {"title_text": "offered peak rate [per second]", **look.RATE_AXIS}
-        upward = look.latency_axis(_axis_title(self.panels.first))
-        if not rates:
-            x = [row[self.panels.across] for rows, _ in self.points for row in rows]
+        rates, panels = self.panels.across == "offered_tps", self.count + below
+        every = [row for rows, _ in self.points for row in rows]
+        if rates:
+            end = BESIDE * max(max(row["offered_tps"], row["capacity_tps"]) for row in every)
+            across = {"title_text": "offered peak rate [per second]", **look.RATE_AXIS, "range": [0, end]}
+            upward = look.latency_axis(_axis_title(self.panels.first))
+        else:
+            x = [row[self.panels.across] for row in every]
             across = {"title_text": self.panels.labels[self.panels.across], **_whole_ticks(x)}
             upward = {"title_text": CAPACITY, **look.RATE_AXIS}
         for row in range(1, self.count + 1):
             self.figure.update_xaxes(**across, matches=None if row == 1 else "x", row=row, col=1)
-            self.figure.update_yaxes(**upward, matches=None if row == 1 else "y", row=row, col=1)
-        self.figure.update_annotations(font={"size": look.HEADING_SIZE}, x=0, xanchor="left")
+            self.figure.update_yaxes(**upward, autorange=True, matches=None if row == 1 else "y", row=row, col=1)
+        self.figure.update_annotations(font={"size": look.HEADING_SIZE}, x=0, xanchor="left", selector={"name": None})
         legend, above = self._legend_pixels(others), panels > 1  # below a lone panel, where a gap is no gap
         top = (MENU_PIXELS if rates and page else 0) + (legend if above else 0) + HEADING_PIXELS
         bottom = BOTTOM_PIXELS + (0 if above else legend)
@@ -317,8 +336,8 @@ class _Drawn:
         self.menu_height = 1 + top / inner
         y = 1 + (legend + HEADING_PIXELS) / inner if above else -BOTTOM_PIXELS / inner
         place = look.above(yanchor="top", y=y, tracegroupgap=0)
-        room = {"above": top, "below": bottom, "margin_l": 62}
-        look.frame(self.figure, target, text, inner, page, **room, legend=place)
+        room = {"above": top, "below": bottom, "margin_l": 62, "margin_r": 64 if below else 16}
+        look.frame(self.figure, name, text, inner, page, **room, legend=place)
 
     def choose(self, choices: Sequence[str], slo: Sequence[str], page: bool) -> None:
         """Draw the objectives' limits and, on a page, a menu of the y-axis quantity, each with its limits."""
@@ -338,11 +357,15 @@ class _Drawn:
         known = {_words(self.panels.line, key): style for key, style in self.looks.items()}
         for words, points in lines.items():
             style = known.setdefault(words, look.Line.number(len(known)) if words else look.Line(look.NEUTRAL, "solid"))
-            named = {"name": words or "layout", "legendgroup": words}
-            shown = bool(words) and words not in {_words(self.panels.line, key) for key in self.named}
-            drawn = {**_POINTS, "showlegend": shown, "hovertemplate": "capacity %{y:,.0f} at %{x}"}
-            traces = _curve(points, field, "capacity_tps", style, **named, **drawn)
-            for trace in list(traces)[0 if len(lines) <= MOST_LINES else -1 :]:  # bands of more lines hide each other
+            named = {"name": words or "layout", "legendgroup": words, "showlegend": len(lines) > MOST_LINES}
+            hover = {"hovertemplate": "capacity %{y:,.0f} at %{x}"}
+            traces = [
+                trace for trace, _ in _curve(points, field, "capacity_tps", style, len(lines) == 1, **named, **hover)
+            ]
+            if len(lines) <= MOST_LINES:
+                texts = [*[""] * (len(points) - 1), words]
+                traces[-1].update(mode="lines+markers+text", text=texts, textposition="middle right", cliponaxis=False)
+            for trace in traces[0 if len(lines) <= MOST_LINES else -1 :]:  # ends of more lines hide each other
                 self.figure.add_trace(trace, row=row, col=1)
         x = [point[field] for point in points]  # of the last line
         self.figure.update_xaxes(title_text=self.panels.labels[field], **_whole_ticks(x), row=row, col=1)
@@ -350,7 +373,8 @@ class _Drawn:
 
     def _legend_pixels(self, others: Iterable[str]) -> int:
         """Return the height of the legend on a narrow screen."""
-        words = {_words(self.panels.line, key) for key in self.looks} | set(others)
+        rates = self.panels.across == "offered_tps"  # lines against the rate have their names beside them
+        words = set(others) | (set() if rates else {_words(self.panels.line, key) for key in self.looks})
         return 20 * look.legend_rows(each for each in words if each) + 12
 
     def _menu(self, choices: Sequence[str], limits: Sequence[tuple[int, str]]) -> dict[str, Any]:
@@ -376,13 +400,29 @@ class _Drawn:
         }
 
 
-_POINTS = {"mode": "lines+markers", "marker": {"size": 5}}
+_SYMBOLS = {"uncertain": "circle-open", "no": "x"}
 
 
-def _curve(rows: Sequence[SweepPoint], across: str, shown: str, style: look.Line, **more: Any) -> Iterator[go.Scatter]:
-    """Yield the curve of a figure against a column, with its band."""
+def _curve(
+    rows: Sequence[SweepPoint], across: str, shown: str, style: look.Line, alone: bool, **more: Any
+) -> Iterator[tuple[go.Scatter, int]]:
+    """Yield the traces of a figure against a column, each with the column of the band that it shows.
+
+    A lone line has its whole band; of several, bands would hide each other, so each has a thin line at the end that a
+    promise needs.
+    """
     x, value, low, high = ([row[column] for row in rows] for column in (across, *band_columns(shown)))
-    return look.curve(x, value, [low, high], look.pen(style), **more)
+    symbols = [_SYMBOLS.get(row["answer"], "circle") for row in rows] if across == "offered_tps" else "circle"
+    line = {"mode": "lines+markers", "marker": {"size": 7, "symbol": symbols}, "connectgaps": False, **more}
+    if alone:
+        traces = look.curve(x, value, [low, high], look.pen(style), middle=value, **line)
+        yield from zip(traces, (1, 2, 0), strict=True)
+        return
+    place = 1 if shown == "capacity_tps" else 2
+    edge, pen = look.ends_drawn(low, high, value)[place - 1], look.pen(style, 1)
+    thin = {"mode": "lines", "hoverinfo": "skip", "showlegend": False, "legendgroup": more["legendgroup"]}
+    yield go.Scatter(x=x, y=edge, line=pen, **thin), place
+    yield go.Scatter(x=x, y=look.drawn(value), line=look.pen(style), **line), 0
 
 
 def _values(rows: Sequence[SweepPoint], name: str, place: int) -> list[Any]:
@@ -416,17 +456,23 @@ def _axis_title(name: str) -> str:
     return f"{_spoken(name)} [ms]"
 
 
-def _text(rows: Sequence[SweepPoint], many_rates: bool, panels: int, slo: Sequence[str]) -> list[str]:
+def _text(rows: Sequence[SweepPoint], many_rates: bool, panels: int, slo: Sequence[str], lines: int) -> Iterator[str]:
+    """Yield the paragraphs below the title: what is decided, what it rests on, and how to read the picture."""
+    if many_rates:
+        goal = f" with {', '.join(slo)} (dashed)" if slo else ""
+        yield (
+            f"Filled marks: the rate is carried{goal} at a risk of at most 10 %. Open marks: uncertain. Crosses: not "
+            "carried."
+        )
+    ends = "shades: from the 5th to the 95th percentile"
+    if lines > 1:
+        ends = f"thin lines: the {'95th' if many_rates else '5th'} percentile of what a repeat would measure"
+    capacities = " Dotted: median capacities." if many_rates else ""
+    bases = ", ".join(dict.fromkeys(row["basis"] for row in rows))
     first = rows[0]
-    caption = "Latency against load. Line: median, shade: from the 5th to the 95th percentile, dotted: median capacity."
-    if not many_rates:
-        caption = "Capacity. Line: median, shade: from the 5th to the 95th percentile."
-    if many_rates and slo:
-        caption += f" Dashed: objective {', '.join(slo)}."
-    caption += f" Engine {first['engine']}, seed {first['seed']}."
+    yield f"Basis: {bases}. Lines: medians; {ends}.{capacities} Engine {first['engine']}, seed {first['seed']}."
     if panels > MOST_PANELS:
-        caption += f" The first {MOST_PANELS} of {panels} panels: the table has all."
-    return look.wrapped(caption)
+        yield f"The first {MOST_PANELS} of {panels} panels: the table has all."
 
 
 def _key(row: SweepPoint, names: Sequence[str]) -> Key:

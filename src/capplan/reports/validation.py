@@ -25,13 +25,14 @@ from capplan.models.errors import InputError
 from capplan.models.files import replace_file
 from capplan.models.number_words import banded, in_unit, per_cent, share, signed, significant, tenths, with_unit
 from capplan.reports import pages
-from capplan.reports.figure import COLOURS, frame, wrapped
+from capplan.reports.figure import COLOURS, frame
 from capplan.systems.registry import system
 
 TITLE = "How far capplan can be trusted"
 MANY = 16  # rows of a table that is folded away
 LISTED = 6  # figures of a scenario that are named one by one
 WIDTH = 120
+NARROW = 58  # characters of a figure's text that fit into the width of a telephone
 Picture = Callable[[str, str], str]
 """Returns the Markdown that shows a figure, from its name, which is a system, and what it shows, in words."""
 Row = Mapping[str, Any]
@@ -215,11 +216,12 @@ def predicted_over_documented(report: Validation) -> go.Figure | None:
     figure.update_xaxes(matches=None, showticklabels=True, tickangle=0, nticks=4)  # which fit on a telephone
     figure.for_each_annotation(lambda each: each.update(text=each.text.partition("=")[2]))
     figure.add_hrect(y0=1 - CLOSE, y1=1 + CLOSE, fillcolor="black", opacity=0.09, line_width=0)
-    text = wrapped(f"Bars: 90 % bands, held or missed. Shaded: within {share(CLOSE)} of the documented figure.")
+    about = f"Bars: 90 % bands, held or missed. Shaded: within {share(CLOSE)} of the documented figure."
+    text = textwrap.wrap(about, NARROW)
     inner, entries = PANEL_PIXELS * shown["unit"].nunique(), ENTRY_PIXELS * len(figure.data)
     legend = {"orientation": "v", "x": 0, "y": -60 / inner, "yanchor": "top", "title": None}
     title = f"{report.system}: left-out figures"
-    frame(figure, title, text, inner, page=True, below=80 + entries, margin_l=64, legend=legend)
+    frame(figure, title, text, inner, page=False, below=80 + entries, margin_l=64, legend=legend)
     return figure
 
 
