@@ -1,3 +1,7 @@
+# /// script
+# [tool.marimo.display]
+# theme = "system"
+# ///
 """Calibrate your own: drop load tests of a cluster, see what may be believed, and predict what nobody measured.
 
 Run it as a web app with `uv run --extra notebooks marimo run notebooks/calibrate_your_own.py`.
@@ -18,8 +22,9 @@ def _():
     import plotly.graph_objects as go
 
     import capplan
+    from capplan.reports import figure as look
 
-    return capplan, go, mo, pathlib, pd, tempfile
+    return capplan, go, look, mo, pathlib, pd, tempfile
 
 
 @app.cell
@@ -123,7 +128,19 @@ def _(capplan, mo, pd, table):
                 f"## Audit\n\n{len(table)} rows of {table['run_id'].nunique()} runs; "
                 + (f"**{refused} must not be believed** and are left out below." if refused else "none is refused.")
             ),
-            *([mo.ui.table(findings, selection=None)] if len(findings) else []),
+            *(
+                [
+                    mo.ui.table(
+                        findings,
+                        selection=None,
+                        show_data_types=False,
+                        show_column_summaries=False,
+                        wrapped_columns=list(findings),
+                    )
+                ]
+                if len(findings)
+                else []
+            ),
         ]
     )
     return audit, believed
@@ -156,7 +173,8 @@ def _(train):
 def _(believed, capplan, its, kept, mo):
     def tested():
         try:
-            return capplan.backtest(its, believed, kept), ""
+            with mo.status.spinner("Fitting some rows, and predicting the others"):
+                return capplan.backtest(its, believed, kept), ""
         except capplan.InputError as error:
             return None, str(error)
 
@@ -166,7 +184,7 @@ def _(believed, capplan, its, kept, mo):
 
 
 @app.cell
-def _(backtest, go, mo, pd):
+def _(backtest, go, look, mo, pd):
     scores = pd.DataFrame(
         [
             {
@@ -180,7 +198,7 @@ def _(backtest, go, mo, pd):
             if score.median_abs_error is not None
         ]
     )
-    errors = go.FigureWidget()
+    errors = go.FigureWidget(layout={"template": look.either()})
     unseen = [each for each in backtest.rows if each.quantity == "throughput_tps"] or list(backtest.rows)
     errors.add_scatter(
         x=[each.measured for each in unseen],
@@ -192,13 +210,13 @@ def _(backtest, go, mo, pd):
         mode="markers",
         name="rows that the fit has not seen",
         text=[each.run_id for each in unseen],
-        marker={"color": "#0072B2", "size": 9},
+        marker={"color": look.COLOURS[0], "size": 9},
     )
     ends = [min(each.measured for each in unseen), max(each.measured for each in unseen)]
-    errors.add_scatter(x=ends, y=ends, mode="lines", name="as measured", line={"color": "#7F7F7F"})
+    errors.add_scatter(x=ends, y=ends, mode="lines", name="as measured", line={"color": look.NEUTRAL})
     errors.update_xaxes(title_text=f"measured {unseen[0].quantity}")
     errors.update_yaxes(title_text="predicted, with its 90 % band")
-    errors.update_layout(height=360, margin={"t": 30}, legend={"orientation": "h", "y": 1.15}, template="plotly_white")
+    errors.update_layout(height=360, margin={"t": 30}, legend={"orientation": "h", "y": 1.15})
     unknown = sum(not each.identifiable for each in backtest.rows)
     mo.vstack(
         [
@@ -213,7 +231,7 @@ def _(backtest, go, mo, pd):
                 )
             ),
             mo.ui.anywidget(errors),
-            mo.ui.table(scores, selection=None, page_size=20),
+            mo.ui.table(scores, selection=None, show_data_types=False, show_column_summaries=False, page_size=20),
         ]
     )
     return errors, scores
@@ -223,7 +241,8 @@ def _(backtest, go, mo, pd):
 def _(believed, capplan, its, mo):
     def calibrated():
         try:
-            return capplan.calibrate(its, evidence=believed), ""
+            with mo.status.spinner("Fitting every row"):
+                return capplan.calibrate(its, evidence=believed), ""
         except capplan.InputError as error:
             return None, str(error)
 
@@ -254,17 +273,19 @@ def _(controls):
 
 
 @app.cell
-def _(asked, capplan, fitted, its, usual):
+def _(asked, capplan, fitted, its, mo, usual):
     layout = {**usual, "cass_nodes": asked["cass_nodes"]}
-    capacity = capplan.what_if(capplan.scenario(its.name, **layout), fitted=fitted).capacity
-    found = capplan.what_if(
-        capplan.scenario(its.name, **layout, tps=capacity.value * asked["load"] / 100), fitted=fitted
-    )
-    return capacity, found
+    with mo.status.spinner("Solving the layout"):
+        capacity = capplan.what_if(capplan.scenario(its.name, **layout), fitted=fitted).capacity
+        found = capplan.what_if(
+            capplan.scenario(its.name, **layout, tps=capacity.value * asked["load"] / 100), fitted=fitted
+        )
+        sentences = capplan.sentences(found)
+    return capacity, found, sentences
 
 
 @app.cell
-def _(capacity, capplan, controls, found, go, mo):
+def _(capacity, capplan, controls, found, go, mo, sentences):
     curve = go.FigureWidget(capplan.figure(found))  # the widget brings plotly; mo.ui.plotly would load from a CDN
     latency = found.latency
     mo.vstack(
@@ -288,6 +309,7 @@ def _(capacity, capplan, controls, found, go, mo):
                 wrap=True,
                 justify="start",
             ),
+            mo.callout(mo.md("\n\n".join(sentences)), kind="warn"),
             mo.ui.anywidget(curve),
         ]
     )

@@ -1,3 +1,7 @@
+# /// script
+# [tool.marimo.display]
+# theme = "system"
+# ///
 """From subscribers to a proposal: what they ask, which layout carries it, and the document for the customer.
 
 Run it as a web app with `uv run --extra notebooks --extra proposal marimo run notebooks/sizing_proposal.py`.

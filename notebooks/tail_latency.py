@@ -1,3 +1,7 @@
+# /// script
+# [tool.marimo.display]
+# theme = "system"
+# ///
 """Why tails: what quorums, pauses and retries do to the slowest requests of a small cluster.
 
 Run it as a web app with `uv run --extra notebooks marimo run notebooks/tail_latency.py`.
@@ -15,8 +19,9 @@ def _():
     import plotly.graph_objects as go
 
     import capplan
+    from capplan.reports import figure as look
 
-    return capplan, go, mo, np
+    return capplan, go, look, mo, np
 
 
 @app.cell
@@ -89,25 +94,29 @@ def _(capplan):
 
 
 @app.cell
-def _(capplan, chosen, cluster):
-    run = capplan.simulate(cluster(chosen), 60.0, seed=1, warmup_s=5.0, max_requests=200_000)
+def _(capplan, chosen, cluster, mo):
     plain = {**chosen, "pause_ms": 0, "attempts": 1, "needed": 1}
-    least = capplan.simulate(cluster(plain), 60.0, seed=1, warmup_s=5.0, max_requests=200_000)
+    with mo.status.spinner("Simulating a minute"):
+        run = capplan.simulate(cluster(chosen), 60.0, seed=1, warmup_s=5.0, max_requests=200_000)
+        least = capplan.simulate(cluster(plain), 60.0, seed=1, warmup_s=5.0, max_requests=200_000)
     return least, run
 
 
 @app.cell
-def _(go, least, np, run):
+def _(go, least, look, np, run):
     levels = 1 - np.geomspace(0.9, 1e-4, 60)
-    figure = go.FigureWidget()
-    for name, each, colour in (("as chosen", run, "#0072B2"), ("one answer, no pauses, no retries", least, "#7F7F7F")):
+    figure = go.FigureWidget(layout={"template": look.either()})
+    for name, each, colour in (
+        ("as chosen", run, look.COLOURS[0]),
+        ("one answer, no pauses, no retries", least, look.NEUTRAL),
+    ):
         times_ms = [1e3 * each.latency_quantile_s(float(level)) for level in levels]
         figure.add_scatter(x=1 / (1 - levels), y=times_ms, name=name, mode="lines", line={"color": colour})
     figure.update_xaxes(
         title_text="one request in ... is slower", type="log", tickvals=[2, 10, 100, 1000, 10_000], tickformat=",d"
     )
     figure.update_yaxes(title_text="latency [ms]", type="log", tickformat="~g")
-    figure.update_layout(height=400, margin={"t": 30, "r": 16}, legend={"orientation": "h", "y": 1.12})
+    _ = figure.update_layout(height=400, margin={"t": 30, "r": 16}, legend={"orientation": "h", "y": 1.12})
     return (figure,)
 
 
@@ -123,10 +132,14 @@ def _(controls, figure, mo, run):
         wrap=True,
         justify="start",
     )
+    caution = mo.md(
+        "Model only: nobody measured this cluster, and one simulated minute with one seed gives these figures. p99.9 "
+        "and beyond rest on few requests."
+    )
     mo.Html(
         "<div style='display: flex; flex-wrap: wrap; gap: 2rem'>"
         f"<div style='flex: 1 1 300px'>{controls.vstack()}</div>"
-        f"<div style='flex: 2 1 330px; min-width: 0'>{mo.vstack([stats, mo.ui.anywidget(figure)])}</div></div>"
+        f"<div style='flex: 2 1 330px; min-width: 0'>{mo.vstack([stats, mo.ui.anywidget(figure), caution])}</div></div>"
     )
     return (stats,)
 

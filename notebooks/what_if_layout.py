@@ -1,3 +1,7 @@
+# /// script
+# [tool.marimo.display]
+# theme = "system"
+# ///
 """What if: move the controls of a layout and see what it carries, how fast it answers and what an outage leaves.
 
 Run it as a web app with `uv run --extra notebooks marimo run notebooks/what_if_layout.py`.
@@ -65,7 +69,7 @@ def _(controls):
 
 
 @app.cell
-def _(capplan, chosen):
+def _(capplan, chosen, mo):
     scenario = capplan.scenario(
         "openprovider",
         dcs=chosen["dcs"],
@@ -79,12 +83,14 @@ def _(capplan, chosen):
         tps=chosen["tps"],
         slo=(f"{chosen['latency']}<{chosen['objective_ms']}ms",),
     )
-    found = capplan.what_if(scenario, chosen["latency"])
-    return found, scenario
+    with mo.status.spinner("Solving the layout"):
+        found = capplan.what_if(scenario, chosen["latency"])
+        sentences = capplan.sentences(found)
+    return found, scenario, sentences
 
 
 @app.cell
-def _(found, mo):
+def _(found, mo, sentences):
     def whole(number):
         return f"{number:,.0f}"
 
@@ -96,9 +102,9 @@ def _(found, mo):
                 whole(capacity.value), "capacity, per s", caption=f"{whole(capacity.low)} to {whole(capacity.high)}"
             ),
             mo.stat(
-                "default rate" if found.verdict is None else found.verdict.answer,
+                found.verdict.answer,
                 f"{whole(found.offered_tps)} per s?",
-                caption="80 % of the capacity" if found.verdict is None else found.verdict.in_words(),
+                caption=f"{found.verdict.risk:.1%} risk",
             ),
             mo.stat(
                 f"{latency.value:.3g} ms", found.metric.name, caption=f"{latency.low:.3g} to {latency.high:.3g} ms"
@@ -108,7 +114,9 @@ def _(found, mo):
         wrap=True,
         justify="start",
     )
-    return (summary,)
+    kind = {"yes": "success", "no": "danger"}.get(found.verdict and found.verdict.answer, "warn")
+    doubts = mo.callout(mo.md("\n\n".join([f"**{sentences[0]}**", *sentences[1:]])), kind=kind)
+    return doubts, summary, whole
 
 
 @app.cell
@@ -120,23 +128,33 @@ def _(capplan, found):
 
 
 @app.cell
-def _(found):
-    losses = found.losses.assign(risk=found.losses["risk"].map("{:.1%}".format)).round(0)
+def _(found, pd, whole):
+    losses = pd.DataFrame(
+        {
+            "lost": each.lost,
+            "consistency": each.levels,
+            "peak left, per s": f"{whole(each.capacity_tps)} ({whole(each.low_tps)} to {whole(each.high_tps)})",
+            f"risk at {whole(found.offered_tps)} per s": f"{each.risk:.1%}",
+        }
+        for each in found.losses.itertuples()
+    )
     return (losses,)
 
 
 @app.cell
-def _(controls, figure, losses, mo, summary):
+def _(controls, doubts, figure, losses, mo, summary):
     curve = mo.ui.anywidget(figure)
     mo.vstack(
         [
             mo.Html(
                 "<div style='display: flex; flex-wrap: wrap; gap: 2rem'>"
                 f"<div style='flex: 1 1 300px'>{controls.vstack()}</div>"
-                f"<div style='flex: 2 1 330px; min-width: 0'>{mo.vstack([summary, curve])}</div></div>"
+                f"<div style='flex: 2 1 330px; min-width: 0'>{mo.vstack([doubts, summary, curve])}</div></div>"
             ),
             mo.md("**After a loss**: what is left, and the risk that it does not carry the offered rate."),
-            mo.ui.table(losses, selection=None),
+            mo.ui.table(
+                losses, selection=None, show_data_types=False, show_column_summaries=False, wrapped_columns=list(losses)
+            ),
         ]
     )
 
@@ -157,22 +175,29 @@ def _(simulate):
 @app.cell
 def _(capplan, mo, pd, scenario, simulated):
     mo.stop(not simulated, mo.md("Percentiles of the analytic solver are approximations; a simulation takes seconds."))
-    prediction = capplan.predict(scenario, engine="compiled")
+    with mo.status.spinner("Simulating the layout"):
+        prediction = capplan.predict(scenario, engine="compiled")
     latencies = pd.DataFrame(
         [
             {
                 "class": name,
                 "statistic": statistic,
-                "ms": round(band.value, 2),
-                "low": round(band.low, 2),
-                "high": round(band.high, 2),
+                "ms": f"{band.value:.3g}",
+                "90 % band": f"{band.low:.3g} to {band.high:.3g}",
+                "basis": band.basis,
             }
             for name, each in prediction.latency_ms.items()
             for statistic in ("mean", "p50", "p99", "p999")
             if (band := getattr(each, statistic)) is not None
         ]
     )
-    mo.ui.table(latencies, selection=None)
+    _verdict = prediction.verdict.in_words()
+    mo.vstack(
+        [
+            mo.md(f"**Simulated: {_verdict}.** The basis says whether such a figure was measured."),
+            mo.ui.table(latencies, selection=None, show_data_types=False, show_column_summaries=False),
+        ]
+    )
     return latencies, prediction
 
 

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from capplan.planner.size.machines import Prices
     from capplan.planner.size.size import SizingQuestion, size
     from capplan.planner.what_if import what_if
-    from capplan.reports.load_curve import figure
+    from capplan.reports.load_curve import figure, sentences
     from capplan.reports.proposal import render_proposal
-    from capplan.reports.sizing import layouts, sentences
+    from capplan.reports.sizing import layouts
     from capplan.simulator.engine import simulate
     from capplan.systems.registry import every_system, scenario
 
@@ -55,7 +55,7 @@ _HOMES = {
     "forecast": "planner.demand.forecast",
     "import_load_tests": "evidence.import_files",
     "layouts": "reports.sizing",
-    "sentences": "reports.sizing",
+    "sentences": "reports.load_curve",
     "SizingQuestion": "planner.size.size",
     "predict": "planner.predict.predict",
     "propose": "planner.proposal.propose",

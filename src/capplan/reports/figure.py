@@ -40,6 +40,7 @@ NEUTRAL = "#7F7F7F"  # for capacities and guides, which are not data
 ASKED, LIMIT = "#009E73", "#CC79A7"  # the asked rate and objectives
 INK, PAPER, GRID, BOX = "#222222", "#FFFFFF", "#E5E5E5", "#F7F8FA"  # on paper
 DARK_INK, DARK_PAPER = "#DDDDDD", "#16181C"
+EITHER_INK, CLEAR = "#7A7A7A", "rgba(0, 0, 0, 0)"  # on both
 BAND_OPACITY, CAPACITY_OPACITY = 0.18, 0.14
 TICKS_MS = [digit * 10.0**power for power in range(-3, 6) for digit in (1, 2, 5)]
 RATE_AXIS = {"rangemode": "tozero", "tickformat": ","}
@@ -98,9 +99,9 @@ def _template(ink: str, paper: str, grid: str, button: str) -> go.layout.Templat
             "xaxis": axis,
             "yaxis": axis,
             "hovermode": "closest",
-            "legend": {"bgcolor": faint(paper, 0.0)},
+            "legend": {"bgcolor": CLEAR},
             "updatemenudefaults": {"bgcolor": button, "bordercolor": NEUTRAL},
-            "modebar": {"bgcolor": faint(paper, 0.0), "color": NEUTRAL, "activecolor": ink},
+            "modebar": {"bgcolor": CLEAR, "color": NEUTRAL, "activecolor": ink},
         }
     )
 
@@ -114,7 +115,7 @@ def light() -> go.layout.Template:
 @cache
 def either() -> go.layout.Template:
     """Return the look in a notebook, which is read on light and on dark paper."""
-    return _template("#7A7A7A", faint(PAPER, 0.0), faint(NEUTRAL, 0.25), NEUTRAL)
+    return _template(EITHER_INK, CLEAR, faint(NEUTRAL, 0.25), NEUTRAL)
 
 
 @cache

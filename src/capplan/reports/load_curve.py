@@ -34,9 +34,32 @@ def figure(answer: WhatIf | Sizing) -> go.Figure:
         The figure.
     """
     if isinstance(answer, Sizing):
-        return sizing.plot(answer, system(answer.system), page=False)
+        return sizing.plot(answer, system(answer.system)).update_layout(template=look.either())
     limits = list(answer.limits_ms())
     return one_latency(answer.metric.name, answer.curve, answer.capacity, answer.offered_tps, limits)
+
+
+def sentences(answer: WhatIf | Sizing) -> tuple[str, ...]:
+    """Return an answer in sentences, with the doubts that it has on a terminal.
+
+    Parameters
+    ----------
+    answer : WhatIf or Sizing
+        Of a what-if, the verdict, what it rests on, and cautions; of a sizing, what to buy, how it performs, how
+        certain that is, and which single machine stops it.
+
+    Returns
+    -------
+    tuple of str
+        The sentences, the answer first.
+    """
+    if isinstance(answer, Sizing):
+        return sizing.sentences(answer)
+    rests, verdict = answer.whole.extrapolation, answer.verdict
+    words = "no rate and no objective to judge" if verdict is None else verdict.in_words()
+    lost = verdict.not_asked if verdict is not None else ()
+    not_asked = (f"Not asked: loss of {', '.join(lost)}; the table below has them.",) if lost else ()
+    return (f"Answer: {words}.", f"{rests.basis.capitalize()}: {rests.why}", *answer.cautions, *not_asked)
 
 
 def one_latency(
@@ -77,4 +100,4 @@ def one_latency(
     figure.update_yaxes(**look.latency_axis(f"{name} [ms]"), range=shown)
     margin = {"l": 60, "r": 16, "t": 40, "b": 56}
     legend = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": look.SMALL_SIZE}}
-    return figure.update_layout(template=look.light(), height=HEIGHT, shapes=shapes, margin=margin, legend=legend)
+    return figure.update_layout(template=look.either(), height=HEIGHT, shapes=shapes, margin=margin, legend=legend)

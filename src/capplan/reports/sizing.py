@@ -204,7 +204,8 @@ def sentences(sizing: Sizing, basis: Basis | None = None) -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        Three sentences, or one; before them one that says what guessed pauses decide, if they do.
+        Three sentences, or one; before them one that says what guessed pauses decide, if they do, and after them one
+        on each machine whose loss stops the service.
     """
     chosen = sizing.chosen
     if chosen is None:
@@ -214,7 +215,11 @@ def sentences(sizing: Sizing, basis: Basis | None = None) -> tuple[str, ...]:
     if basis is None and its.name in documented_names():
         basis = resolve(_scenario(sizing, chosen)).at(sizing.planned_tps / chosen.cells).extrapolation.basis
     bought, done = _what_to_buy(sizing, chosen, its), _what_it_does(sizing, its)
-    return (*open_, bought, done, _how_sure(sizing, chosen, its, basis))
+    alone = (
+        f"Caution: losing {its.losses[word]} stops the service; the losses to survive do not include it."
+        for word in sizing.single_points
+    )
+    return (*open_, bought, done, _how_sure(sizing, chosen, its, basis), *alone)
 
 
 def _what_pauses_decide(sizing: Sizing, found: GuessedPauses, chosen: SizedLayout, its: System[Any]) -> str:

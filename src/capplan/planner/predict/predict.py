@@ -286,7 +286,7 @@ def _predicted(case: Case[Any], question: Question) -> Prediction:
         outages=after,
         session_not_found=case.system.sessions_not_found(case, figures),
         evidence=_evidence(
-            case, _notes(case, capacity.peak_tps, figures, notes), _cautions(case, capacity.peak_tps, figures)
+            case, _notes(case, capacity.peak_tps, figures, notes), cautions(case, capacity.peak_tps, figures)
         ),
         engine=question.engine,
         seed=case.seed,
@@ -533,7 +533,8 @@ def _notes(case: Case[Any], capacity: Band, figures: Figures, of_latency: list[s
     return (its.rates, *its.notes(case, capacity, figures), *assignment_note(case), *of_latency)
 
 
-def _cautions(case: Case[Any], capacity: Band, figures: Figures) -> tuple[str, ...]:
+def cautions(case: Case[Any], capacity: Band, figures: Figures) -> tuple[str, ...]:
+    """Return what a reader must know before using the figures at a rate, one sentence each."""
     left_open = left_open_at_a_rate(case, figures) if case.system.from_tables else ()
     return (*_overload_caution(figures), *left_open, *case.system.notes.cautions(case, capacity, figures))
 
