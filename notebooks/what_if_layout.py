@@ -92,7 +92,7 @@ def _(capplan, chosen, mo):
 @app.cell
 def _(found, mo, sentences):
     def whole(number):
-        return f"{number:,.0f}"
+        return f"{float(f'{number:.3g}'):,.0f}"
 
     capacity = found.capacity
     latency = found.latency
@@ -133,7 +133,9 @@ def _(found, pd, whole):
         {
             "lost": each.lost,
             "consistency": each.levels,
-            "peak left, per s": f"{whole(each.capacity_tps)} ({whole(each.low_tps)} to {whole(each.high_tps)})",
+            "peak left, per s": f"{whole(each.capacity_tps)} ({whole(each.low_tps)} to {whole(each.high_tps)})"
+            if each.high_tps
+            else "none",
             f"risk at {whole(found.offered_tps)} per s": f"{each.risk:.1%}",
         }
         for each in found.losses.itertuples()
@@ -151,7 +153,10 @@ def _(controls, doubts, figure, losses, mo, summary):
                 f"<div style='flex: 1 1 300px'>{controls.vstack()}</div>"
                 f"<div style='flex: 2 1 330px; min-width: 0'>{mo.vstack([doubts, summary, curve])}</div></div>"
             ),
-            mo.md("**After a loss**: what is left, and the risk that it does not carry the offered rate."),
+            mo.md(
+                "**After a loss**: what is left, and the risk that it does not carry the offered rate. These figures "
+                "come from 16 draws of the parameters; `capplan predict` takes all 512."
+            ),
             mo.ui.table(
                 losses, selection=None, show_data_types=False, show_column_summaries=False, wrapped_columns=list(losses)
             ),

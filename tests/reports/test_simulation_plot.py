@@ -11,7 +11,7 @@ from capplan.models.language.network import Network
 from capplan.models.language.station import Background, Pauses, Station
 from capplan.planner.simulate.simulate import Design, observed, of_network, of_scenario, summed_up
 from capplan.reports.figure import LIMIT
-from capplan.reports.simulation import FINEST, merged_times, plot
+from capplan.reports.simulation import FINEST, SHADES, merged_times, plot
 from capplan.simulator.replications import ReplicationPlan
 from capplan.simulator.results.run import Mark
 from capplan.simulator.sample import Sample
@@ -58,7 +58,7 @@ def test_the_tail_reaches_the_longest_request(figure: go.Figure) -> None:
 def test_lines_over_time_end_with_the_traffic(figure: go.Figure) -> None:
     for axis in ("x2", "x3", "x4"):
         for name, trace in lines(figure, axis).items():
-            if trace.yaxis in ("y2", "y4", "y6"):
+            if trace.mode == "lines":
                 assert (trace.x[0], trace.x[-1]) == (0, 1), name
                 assert len(trace.x) == len(trace.y)
                 assert trace.line.shape == "hv"
@@ -66,16 +66,17 @@ def test_lines_over_time_end_with_the_traffic(figure: go.Figure) -> None:
 
 
 def test_pauses_background_and_events_are_marked(figure: go.Figure) -> None:
-    shaded = [trace for trace in figure.data if trace.fill == "toself"]
+    shaded = [shape for shape in figure.layout.shapes if shape.fillcolor in SHADES.values()]
+    named = sorted(trace.name for trace in figure.data if trace.marker.symbol == "square")
     texts = [annotation.text for annotation in figure.layout.annotations[4:]]
     upright = [shape for shape in figure.layout.shapes if shape.x0 == shape.x1]
 
-    assert sorted({trace.name for trace in shaded}) == ["background of a station", "pause of a station"]
-    assert len(shaded) == 6  # in each panel over time
+    assert named == ["background of a station", "pause of a station"]
+    assert {shape.xref for shape in shaded} == {"x2", "x3", "x4"}
     assert texts == ["down server", "up server"]
     assert [shape.x0 for shape in upright] == [0.5] * 3 + [0.6] * 3
-    first = next(trace for trace in shaded if trace.legendgroup == "pause")
-    assert list(first.x[:4]) == [0.1, 0.1, 0.11, 0.11]
+    first = next(shape for shape in shaded if shape.fillcolor == SHADES["pause"])
+    assert (first.x0, first.x1) == (0.1, 0.11)
 
 
 def test_a_network_in_which_nothing_completes_is_drawn() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from capplan.models.language.scenario import Scenario
 from capplan.planner.sweep import OfferedRates, Sweep, SweepPoint, SweepTask, layouts_of, points_of
-from capplan.reports.figure import LIMIT
+from capplan.reports.figure import LIMIT, WORD
 from capplan.reports.sweep import MOST_LINES, plot
 from capplan.systems.registry import scenario, system
 
@@ -37,26 +37,31 @@ def drawn(rates: OfferedRates = LOADS, **axes: Any) -> go.Figure:
 
 
 def lines(figure: go.Figure) -> Counter[str]:
-    return Counter(each.yaxis for each in figure.data if each.mode.startswith("lines+markers"))
+    return Counter(each.yaxis for each in figure.data if each.mode == "lines+markers")
 
 
 @pytest.mark.parametrize(
-    ("axes", "panels", "across"),
+    ("axes", "panels"),
     [
-        ({"cass_nodes": (3, 6, 9)}, [3, 1], [3, 6, 9]),
-        ({"cass_nodes": (3, 4, 5, 6)}, [1, 1, 1, 1, 1], [3, 4, 5, 6]),
-        ({"dcs": (1, 2, 3), "cass_nodes": (3, 6)}, [3, 3, 3], [3, 6]),
-        ({"consistency_write": ("QUORUM", "ALL")}, [2, 1], ["QUORUM", "ALL"]),
+        ({"cass_nodes": (3, 6, 9)}, [3]),
+        ({"cass_nodes": (3, 4, 5, 6)}, [1, 1, 1, 1]),
+        ({"dcs": (1, 2, 3), "cass_nodes": (3, 6)}, [3, 3]),
+        ({"consistency_write": ("QUORUM", "ALL")}, [2]),
     ],
 )
-def test_at_most_three_layouts_share_a_panel(axes: dict[str, Any], panels: list[int], across: list[object]) -> None:
-    figure = drawn(**axes)
-    found = lines(figure)
-    last = f"y{len(panels)}"
+def test_at_most_three_layouts_share_a_panel(axes: dict[str, Any], panels: list[int]) -> None:
+    found = lines(drawn(**axes))
 
     assert [found["y" if place == 1 else f"y{place}"] for place in range(1, len(panels) + 1)] == panels
-    assert max(panels[:-1]) <= MOST_LINES
-    assert all(list(each.x) == across for each in figure.data if each.yaxis == last)
+    assert max(panels) <= MOST_LINES
+
+
+def test_each_capacity_is_named_beside_its_line() -> None:
+    named = [each for each in drawn(cass_nodes=(3, 6)).layout.annotations if each.name == WORD]
+    found = {row["cass_nodes"]: row["capacity_tps"] for row in rows(scenario("openprovider"), cass_nodes=(3, 6))}
+
+    assert [each.x for each in named] == list(found.values())
+    assert [each.text.partition(":")[0] for each in named] == [f"cass-nodes {each}" for each in found]
 
 
 def test_only_a_lone_layout_has_a_shaded_band() -> None:

@@ -24,7 +24,6 @@ from capplan.models.objective import Metric, parse
 from capplan.models.results import Band
 from capplan.models.verdict import NORMAL, Verdict
 from capplan.planner.predict.capacity import default_rate
-from capplan.planner.predict.predict import cautions
 from capplan.planner.sustained import Conditions, Judged
 from capplan.planner.sweep import rate_fields
 from capplan.systems.registry import resolve, system
@@ -146,11 +145,6 @@ class WhatIf:
         if not given and not self.whole.objectives:
             return None
         return Judged(self.whole, (Conditions(NORMAL),), self.offered_tps, given=given).verdict()
-
-    @cached_property
-    def cautions(self) -> tuple[str, ...]:
-        """What `predict` warns of, one sentence each."""
-        return cautions(self.whole, self.capacity, self.whole.solution.at(self.offered_tps))
 
     @property
     def curve(self) -> pd.DataFrame:

@@ -264,6 +264,8 @@ def plot(frame: pd.DataFrame, name: str, statistic: str | None = None, page: boo
     page : bool
         Whether it is for a page with a toolbar.
     """
+    import plotly.express as px  # slow to import
+
     counts = {each: int(frame[STATISTICS[each]].notna().sum()) for each in _PREFERRED}
     chosen = statistic or next(each for each in _PREFERRED if counts[each] >= max(counts.values()) / 2)
     column = STATISTICS[chosen]
@@ -271,25 +273,13 @@ def plot(frame: pd.DataFrame, name: str, statistic: str | None = None, page: boo
     shown = frame[frame["throughput_tps"].notna() & frame[column].notna()]
     if shown.empty:
         raise InputError(f"{name} has no row with throughput_tps and {column}: give --statistic one that it has")
-    loads = ["offered_tps", "clients"]
-    figure = go.Figure()
     words = [_words(row.dropna()) or "every row" for _, row in shown[_telling(shown)].iterrows()]
-    for place, (series, rows) in enumerate(shown.groupby(words)):
-        style, named = look.Line.number(place), {"name": series, "legendgroup": series}
-        figure.add_scatter(
-            x=rows["throughput_tps"],
-            y=rows[column],
-            **{"mode": "markers", "showlegend": False, **named},
-            marker={"color": style.colour, "size": 7, "symbol": rows["audit"].map(_SYMBOLS).tolist()},
-            customdata=rows[["run_id", *loads, "audit"]].astype(str),
-            hovertemplate="%{customdata[0]}: %{y:.3~g} ms at %{x:,.0f}<br>offered %{customdata[1]}, "
-            "clients %{customdata[2]}, %{customdata[3]}",
-        )
-        middle = rows.groupby(rows[loads].astype(str).agg(" ".join, axis=1), sort=False)
-        line = middle[["throughput_tps", column, *loads]].median().sort_values([*loads, "throughput_tps"])
-        figure.add_scatter(
-            x=line["throughput_tps"], y=line[column], mode="lines", line=look.pen(style), hoverinfo="skip", **named
-        )
+    shown, loads = shown.assign(series=words).sort_values("series"), ["offered_tps", "clients"]
+    middle = shown.groupby(["series", *loads], dropna=False, as_index=False)[["throughput_tps", column]].median()
+    look_of = {"x": "throughput_tps", "y": column, "color": "series", "color_discrete_sequence": look.COLOURS}
+    marks = {"symbol": "audit", "symbol_map": _SYMBOLS, "hover_name": "run_id", "hover_data": loads}
+    figure = px.scatter(shown, **look_of, **marks).update_traces(marker_size=7, showlegend=False)
+    figure.add_traces(px.line(middle, **look_of).update_traces(hoverinfo="skip", hovertemplate=None).data)
     what = "longest latency" if chosen == "max" else f"{chosen} latency"
     figure.update_xaxes(title_text="completed requests per second", **look.RATE_AXIS)
     figure.update_yaxes(look.latency_axis(f"{what} [ms]"))
@@ -298,7 +288,7 @@ def plot(frame: pd.DataFrame, name: str, statistic: str | None = None, page: boo
         "offered than carried. Crosses: refused by the audit."
     ]
     legend = look.above(orientation="v", yanchor="top", y=-_BOTTOM_PIXELS / _PANEL_PIXELS, tracegroupgap=0)
-    below = _BOTTOM_PIXELS + _LEGEND_PIXELS * len(figure.data) // 2
+    below = _BOTTOM_PIXELS + _LEGEND_PIXELS * shown["series"].nunique()
     look.frame(
         figure, f"{name}: {what} against throughput", text, _PANEL_PIXELS, page, 8, below, margin_l=64, legend=legend
     )

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
-import pandas as pd
 import plotly.graph_objects as go
 
 from capplan.models.number_words import rate
-from capplan.models.results import Band
+from capplan.planner.predict.predict import cautions
 from capplan.planner.size.sizing import Sizing
 from capplan.planner.what_if import WhatIf
 from capplan.reports import figure as look
@@ -35,51 +33,8 @@ def figure(answer: WhatIf | Sizing) -> go.Figure:
     """
     if isinstance(answer, Sizing):
         return sizing.plot(answer, system(answer.system)).update_layout(template=look.either())
-    limits = list(answer.limits_ms())
-    return one_latency(answer.metric.name, answer.curve, answer.capacity, answer.offered_tps, limits)
-
-
-def sentences(answer: WhatIf | Sizing) -> tuple[str, ...]:
-    """Return an answer in sentences, with the doubts that it has on a terminal.
-
-    Parameters
-    ----------
-    answer : WhatIf or Sizing
-        Of a what-if, the verdict, what it rests on, and cautions; of a sizing, what to buy, how it performs, how
-        certain that is, and which single machine stops it.
-
-    Returns
-    -------
-    tuple of str
-        The sentences, the answer first.
-    """
-    if isinstance(answer, Sizing):
-        return sizing.sentences(answer)
-    rests, verdict = answer.whole.extrapolation, answer.verdict
-    words = "no rate and no objective to judge" if verdict is None else verdict.in_words()
-    lost = verdict.not_asked if verdict is not None else ()
-    not_asked = (f"Not asked: loss of {', '.join(lost)}; the table below has them.",) if lost else ()
-    return (f"Answer: {words}.", f"{rests.basis.capitalize()}: {rests.why}", *answer.cautions, *not_asked)
-
-
-def one_latency(
-    name: str, curve: pd.DataFrame, capacity: Band, offered_tps: float, limits: Sequence[float]
-) -> go.Figure:
-    """Return the curve with its band, the capacity, the offered rate and the objectives.
-
-    Parameters
-    ----------
-    name : str
-        The latency.
-    curve : DataFrame
-        The latency against the rate, as in `WhatIf.curve`.
-    capacity : Band
-        Requests per second.
-    offered_tps : float
-        Offered peak rate, requests per second.
-    limits : sequence of float
-        Limits of the objectives, ms.
-    """
+    curve, capacity, name = answer.curve, answer.capacity, answer.metric.name
+    limits, offered_tps = list(answer.limits_ms()), answer.offered_tps
     rates, colour = curve["rate_tps"].tolist(), look.COLOURS[0]
     figure = go.Figure()
     ends = [curve["low_ms"].tolist(), curve["high_ms"].tolist()]
@@ -101,3 +56,34 @@ def one_latency(
     margin = {"l": 60, "r": 16, "t": 40, "b": 56}
     legend = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": look.SMALL_SIZE}}
     return figure.update_layout(template=look.either(), height=HEIGHT, shapes=shapes, margin=margin, legend=legend)
+
+
+def sentences(answer: WhatIf | Sizing) -> tuple[str, ...]:
+    """Return an answer in sentences, with the doubts that it has on a terminal.
+
+    Parameters
+    ----------
+    answer : WhatIf or Sizing
+        Of a what-if, the verdict, what it rests on, and cautions; of a sizing, what to buy, how it performs, how
+        certain that is, and which single machine stops it.
+
+    Returns
+    -------
+    tuple of str
+        The sentences, the answer first.
+    """
+    if isinstance(answer, Sizing):
+        return sizing.sentences(answer)
+    found, verdict = answer.whole.extrapolation, answer.verdict
+    words = "no rate and no objective to judge" if verdict is None else verdict.in_words()
+    lost = verdict.not_asked if verdict is not None else ()
+    not_asked = (f"Not asked: loss of {', '.join(lost)}.",) if lost else ()
+    metric, case = answer.metric, answer.whole
+    basis = case.basis.of_latency(metric.subject, metric.statistic, answer.offered_tps)
+    rests = f"{found.basis.capitalize()}: {found.why} Of {metric.name}: {basis}."
+    return (
+        f"Answer: {words}.",
+        rests,
+        *cautions(case, answer.capacity, case.solution.at(answer.offered_tps)),
+        *not_asked,
+    )

@@ -352,14 +352,18 @@ def plot(seen: Sample, simulation: Simulation, page: bool = True) -> go.Figure:
     gap = AXIS_PIXELS + legend + HEADING_PIXELS
     inner = sum(HEIGHTS) + gap * (len(HEIGHTS) - 1)
     sizes = {"row_heights": HEIGHTS, "vertical_spacing": gap / inner}
-    specs = [[{}], *[[{"secondary_y": True}]] * 3]
-    figure = look.make_subplots(rows=4, cols=1, subplot_titles=PANELS, specs=specs, **sizes)
+    figure = look.make_subplots(rows=4, cols=1, subplot_titles=PANELS, **sizes)
     for row, drawn in enumerate(traces, start=1):
         for trace in drawn:
             figure.add_trace(trace.update(legend=look.numbered("legend", row)), row=row, col=1)
-    for row in (2, 3, 4):
-        for trace in _shades(run, legend=look.numbered("legend", 4), shown=row == 4):
-            figure.add_trace(trace, row=row, col=1, secondary_y=True)
+    shades = [look.upright(*ends, {"color": colour, "width": 1}, fillcolor=colour) for ends, colour in _shades(run)]
+    across = [{**each, "xref": f"x{row}", "yref": f"y{row} domain"} for row in (2, 3, 4) for each in shades]
+    figure.update_layout(shapes=across)  # all at once, as there may be thousands
+    for kind, colour in SHADES.items():
+        if any(mark.kind == kind for mark in run.marks):
+            square = {"color": colour, "symbol": "square", "size": 12}
+            entry = look.legend_entry(f"{kind} of a station", mode="markers", marker=square, legend="legend4")
+            figure.add_trace(entry, row=4, col=1)
     for mark in limits:
         figure.add_trace(mark, row=1, col=1)
     _axes(figure, seen)
@@ -480,19 +484,11 @@ def _steps(name: str, run: Run, values: FloatArray, style: look.Line) -> go.Scat
     return go.Scatter(x=run.series.boundaries_s, y=y, name=name, mode="lines", **more)
 
 
-def _shades(run: Run, legend: str, shown: bool) -> Iterator[go.Scatter]:
-    """Yield the times of pauses and background work as areas over the full height."""
+def _shades(run: Run) -> Iterator[tuple[tuple[float, float], str]]:
+    """Yield the times of pauses and background work, each with its colour."""
     for kind, colour in SHADES.items():
-        times = merged_times([mark for mark in run.marks if mark.kind == kind], run.duration_s)
-        if not times:
-            continue
-        named = {"name": f"{kind} of a station", "legend": legend, "legendgroup": kind, "showlegend": shown}
-        yield go.Scatter(
-            x=[x for start, end in times for x in (start, start, end, end, None)],
-            y=[0, 1, 1, 0, None] * len(times),
-            **{"mode": "lines", "fill": "toself", "fillcolor": colour, "line": {"color": colour, "width": 1}},
-            **{"hoverinfo": "skip", **named},
-        )
+        for times in merged_times([mark for mark in run.marks if mark.kind == kind], run.duration_s):
+            yield times, colour
 
 
 def merged_times(marks: list[Mark], duration_s: float) -> list[tuple[float, float]]:
@@ -524,8 +520,7 @@ def _axes(figure: go.Figure, seen: Sample) -> None:
     figure.update_yaxes(type="log", title_text="share that takes longer", **ticks, row=1, col=1)
     titles = ("requests per second", "mean number waiting", "busy [%]")
     for row, words in enumerate(titles, start=2):
-        figure.update_yaxes(title_text=words, **look.RATE_AXIS, row=row, col=1, secondary_y=False)
-        figure.update_yaxes(range=[0, 1], visible=False, fixedrange=True, row=row, col=1, secondary_y=True)
+        figure.update_yaxes(title_text=words, **look.RATE_AXIS, row=row, col=1)
         matches = "x2" if row > 2 else None
         figure.update_xaxes(title_text="time [s]", range=[0, run.duration_s], matches=matches, row=row, col=1)
         grey = {"fillcolor": look.NEUTRAL, "opacity": 0.15, "line_width": 0, "layer": "below"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,6 @@ from capplan.reports.figure import go
 from capplan.reports.numbers import Format, given
 
 MOST_LINES = 3  # of a panel, with ends of bands that can be told apart
-MOST_CAPACITIES = 8  # lines of the panel of capacities
 MOST_PANELS = 24  # of a page
 MOST_POINTS = 6000  # with a choice of all statistics: the page holds each of them
 PANEL_PIXELS, GAP_PIXELS = 330, 90
@@ -212,45 +211,21 @@ def plot(
     panels = _panels(answered, swept, across, labels, f"{classes[-1] if classes else ''}_p99_ms")
     split = panels.split(answered)
     shown = dict(itertools.islice(split.items(), MOST_PANELS))
-    capacities = {}
-    if many_rates and swept:
-        beside = [name for name in numbers if name in panels.panel] or [name for name in numbers if "nodes" in name]
-        field = max(beside or [field], key=lambda name: _count(answered, name))
-        capacities = _capacities(answered, field, [name for name in swept if name != field], labels)
-    count = len(shown) + bool(capacities)
-    figure = look.make_subplots(
-        rows=count,
-        cols=1,
-        subplot_titles=[*(_words(panels.panel, key) for key in shown), *(["capacity"] if capacities else [])],
-        vertical_spacing=GAP_PIXELS / _inner(count) if count > 1 else 0,
-    )
-    picture = _Drawn(figure, panels, [key for lines in shown.values() for key in lines], len(shown))
+    titles, count = [_words(panels.panel, key) for key in shown], len(shown)
+    spacing = GAP_PIXELS / _inner(count) if count > 1 else 0
+    figure = look.make_subplots(rows=count, cols=1, subplot_titles=titles, vertical_spacing=spacing)
+    picture = _Drawn(figure, panels, [key for lines in shown.values() for key in lines], count)
     for number, lines in enumerate(shown.values(), start=1):
         for place, (key, points) in enumerate(lines.items()):
             picture.line(number, place, key, points, panels.first if many_rates else "capacity_tps", len(lines) == 1)
     asked = ", ".join(f"{name.replace('_', '-')} {_listed(answered, name)}" for name in swept)
     question = "how fast at which load?" if many_rates else "what do they carry?"
-    picture.frame(
-        f"{Path(target).name}{', ' * bool(asked)}{asked}: {question}",
-        list(_text(answered, many_rates, len(split), slo, max(map(len, shown.values())))),
-        page,
-        capacities if len(capacities) > MOST_LINES else (),
-        len(capacities) > 0,
-    )
+    name = f"{Path(target).name}{', ' * bool(asked)}{asked}: {question}"
+    text = _text(answered, many_rates, len(split), slo, max(map(len, shown.values())))
+    picture.frame(name, list(text), page)
     if many_rates:
         picture.choose(_choices(answered, classes), slo, page)
-    if capacities:
-        picture.capacities(count, capacities, field)
     return figure
-
-
-def _capacities(
-    rows: Sequence[SweepPoint], field: str, sides: Sequence[str], labels: Mapping[str, str]
-) -> dict[str, list[SweepPoint]]:
-    """Return one row per layout, by line of a panel of capacities against a field; empty if there are too many."""
-    layouts = {_key(row, tuple(labels)): row for row in rows}.values()
-    found = Panels(field, (), tuple(sides), labels, "").split(list(layouts))[()]
-    return {} if len(found) > MOST_CAPACITIES else {_words(sides, key): points for key, points in found.items()}
 
 
 def _listed(rows: Sequence[SweepPoint], column: str) -> str:
@@ -310,12 +285,13 @@ class _Drawn:
         if rates:
             capacity, line = rows[0]["capacity_tps"], {"color": style.colour, "width": 1.5, "dash": "dot"}
             self.figure.add_vline(x=capacity, row=panel, col=1, line=line, layer="below")
-            text = f"{words or 'capacity'}: {rate(capacity)}"
+            value, low, high = (rate(rows[0][column]) for column in band_columns("capacity_tps"))
+            text = f"{words or 'capacity'}: {value} ({low} to {high})"
             look.word(self.figure, text, panel, capacity, 1 - 0.08 * place, style.colour, "right")
 
-    def frame(self, name: str, text: Sequence[str], page: bool, others: Iterable[str], below: bool) -> None:
+    def frame(self, name: str, text: Sequence[str], page: bool) -> None:
         """Set axes, title and legend."""
-        rates, panels = self.panels.across == "offered_tps", self.count + below
+        rates, panels = self.panels.across == "offered_tps", self.count
         every = [row for rows, _ in self.points for row in rows]
         if rates:
             end = BESIDE * max(max(row["offered_tps"], row["capacity_tps"]) for row in every)
@@ -325,19 +301,18 @@ class _Drawn:
             x = [row[self.panels.across] for row in every]
             across = {"title_text": self.panels.labels[self.panels.across], **_whole_ticks(x)}
             upward = {"title_text": CAPACITY, **look.RATE_AXIS}
-        for row in range(1, self.count + 1):
+        for row in range(1, panels + 1):
             self.figure.update_xaxes(**across, matches=None if row == 1 else "x", row=row, col=1)
             self.figure.update_yaxes(**upward, autorange=True, matches=None if row == 1 else "y", row=row, col=1)
         self.figure.update_annotations(font={"size": look.HEADING_SIZE}, x=0, xanchor="left", selector={"name": None})
-        legend, above = self._legend_pixels(others), panels > 1  # below a lone panel, where a gap is no gap
+        legend, above = self._legend_pixels(), panels > 1  # below a lone panel, where a gap is no gap
         top = (MENU_PIXELS if rates and page else 0) + (legend if above else 0) + HEADING_PIXELS
         bottom = BOTTOM_PIXELS + (0 if above else legend)
         inner = _inner(panels)
         self.menu_height = 1 + top / inner
         y = 1 + (legend + HEADING_PIXELS) / inner if above else -BOTTOM_PIXELS / inner
         place = look.above(yanchor="top", y=y, tracegroupgap=0)
-        room = {"above": top, "below": bottom, "margin_l": 62, "margin_r": 64 if below else 16}
-        look.frame(self.figure, name, text, inner, page, **room, legend=place)
+        look.frame(self.figure, name, text, inner, page, top, bottom, margin_l=62, legend=place)
 
     def choose(self, choices: Sequence[str], slo: Sequence[str], page: bool) -> None:
         """Draw the objectives' limits and, on a page, a menu of the y-axis quantity, each with its limits."""
@@ -352,30 +327,10 @@ class _Drawn:
         if page:
             self.figure.update_layout(updatemenus=[self._menu(choices, limits)])
 
-    def capacities(self, row: int, lines: Mapping[str, Sequence[SweepPoint]], field: str) -> None:
-        """Draw capacities against a field; a line keeps its style from the other panels."""
-        known = {_words(self.panels.line, key): style for key, style in self.looks.items()}
-        for words, points in lines.items():
-            style = known.setdefault(words, look.Line.number(len(known)) if words else look.Line(look.NEUTRAL, "solid"))
-            named = {"name": words or "layout", "legendgroup": words, "showlegend": len(lines) > MOST_LINES}
-            hover = {"hovertemplate": "capacity %{y:,.0f} at %{x}"}
-            traces = [
-                trace for trace, _ in _curve(points, field, "capacity_tps", style, len(lines) == 1, **named, **hover)
-            ]
-            if len(lines) <= MOST_LINES:
-                texts = [*[""] * (len(points) - 1), words]
-                traces[-1].update(mode="lines+markers+text", text=texts, textposition="middle right", cliponaxis=False)
-            for trace in traces[0 if len(lines) <= MOST_LINES else -1 :]:  # ends of more lines hide each other
-                self.figure.add_trace(trace, row=row, col=1)
-        x = [point[field] for point in points]  # of the last line
-        self.figure.update_xaxes(title_text=self.panels.labels[field], **_whole_ticks(x), row=row, col=1)
-        self.figure.update_yaxes(title_text=CAPACITY, **look.RATE_AXIS, row=row, col=1)
-
-    def _legend_pixels(self, others: Iterable[str]) -> int:
-        """Return the height of the legend on a narrow screen."""
-        rates = self.panels.across == "offered_tps"  # lines against the rate have their names beside them
-        words = set(others) | (set() if rates else {_words(self.panels.line, key) for key in self.looks})
-        return 20 * look.legend_rows(each for each in words if each) + 12
+    def _legend_pixels(self) -> int:
+        """Return the height of the legend on a narrow screen; lines against the rate have their names beside them."""
+        words = {_words(self.panels.line, key) for key in self.looks} - {""}
+        return 20 * look.legend_rows(words) + 12 if self.panels.across != "offered_tps" else 0
 
     def _menu(self, choices: Sequence[str], limits: Sequence[tuple[int, str]]) -> dict[str, Any]:
         """Return the menu of the y-axis quantity."""
@@ -467,7 +422,7 @@ def _text(rows: Sequence[SweepPoint], many_rates: bool, panels: int, slo: Sequen
     ends = "shades: from the 5th to the 95th percentile"
     if lines > 1:
         ends = f"thin lines: the {'95th' if many_rates else '5th'} percentile of what a repeat would measure"
-    capacities = " Dotted: median capacities." if many_rates else ""
+    capacities = " Dotted: capacities, with their 90 % bands." if many_rates else ""
     bases = ", ".join(dict.fromkeys(row["basis"] for row in rows))
     first = rows[0]
     yield f"Basis: {bases}. Lines: medians; {ends}.{capacities} Engine {first['engine']}, seed {first['seed']}."
