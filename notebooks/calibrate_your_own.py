@@ -214,8 +214,8 @@ def _(backtest, go, look, mo, pd):
     )
     ends = [min(each.measured for each in unseen), max(each.measured for each in unseen)]
     errors.add_scatter(x=ends, y=ends, mode="lines", name="as measured", line={"color": look.NEUTRAL})
-    errors.update_xaxes(title_text=f"measured {unseen[0].quantity}")
-    errors.update_yaxes(title_text="predicted, with its 90 % band")
+    errors.update_xaxes(title_text=f"measured {unseen[0].quantity}", tickformat=",")
+    errors.update_yaxes(title_text="predicted, with its 90 % band", tickformat=",")
     errors.update_layout(height=360, margin={"t": 30}, legend={"orientation": "h", "y": 1.15})
     unknown = sum(not each.identifiable for each in backtest.rows)
     mo.vstack(

@@ -77,7 +77,7 @@ def _(go, look, np, rows):
         )
     figure.add_hline(y=1, line={"color": look.NEUTRAL})
     widest = float(np.nanmax(np.abs(np.log2(rows[["predicted", "left_out"]].div(rows["documented"], axis=0)))))
-    figure.update_xaxes(title_text="documented figure, its own unit", type="log")
+    figure.update_xaxes(title_text="documented figure, its own unit", type="log", tickformat=",")
     figure.update_yaxes(title_text="predicted over documented", type="log", range=[-widest * 0.31, widest * 0.31])
     _ = figure.update_layout(height=420, margin={"t": 30}, legend={"orientation": "h", "y": 1.1})
     return (figure,)
@@ -85,14 +85,20 @@ def _(go, look, np, rows):
 
 @app.cell
 def _(pd, rows):
+    def figure_of(row, name):
+        in_ms = 1e3 if row["unit"] == "s" else 1.0
+        return f"{float(f'{row[name] * in_ms:.3g}'):,.10g}"
+
     def band(row, value, low, high):
-        return f"{row[value]:,.3g} ({row[low]:,.3g} to {row[high]:,.3g})" if pd.notna(row[value]) else "-"
+        if pd.isna(row[value]):
+            return "-"
+        return f"{figure_of(row, value)} ({figure_of(row, low)} to {figure_of(row, high)})"
 
     table = pd.DataFrame(
         {
             "figure": row["name"],
-            "unit": row["unit"],
-            "documented": f"{row['documented']:,.4g}",
+            "unit": {"s": "ms", "1": ""}.get(row["unit"], row["unit"]),
+            "documented": figure_of(row, "documented"),
             "predicted by the fit to all": band(row, "predicted", "band_low", "band_high"),
             "by the fit without its scenario": band(row, "left_out", "left_out_low", "left_out_high"),
             "band holds": {True: "yes", False: "no"}.get(row["held"], "-"),

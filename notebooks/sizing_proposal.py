@@ -218,7 +218,10 @@ def _(capplan, mo, question, scenario):
 
 @app.cell
 def _(capplan, mo, sizing):
-    answer = mo.callout(mo.md(" ".join(capplan.sentences(sizing))), kind="success" if sizing.chosen else "warn")
+    answer = mo.callout(
+        mo.md("\n\n".join(capplan.sentences(sizing))),
+        kind="success" if sizing.answer == "yes" and not sizing.single_points else "warn",
+    )
     answer
     return (answer,)
 
@@ -228,7 +231,7 @@ def _(capplan, sizing):
     layouts = capplan.layouts(sizing)
     layouts["cost"] = layouts["cost"].map("{:,.0f}".format)
     layouts["risk"] = layouts["risk"].map("{:.1%}".format)
-    layouts["held_tps"] = layouts["held_tps"].map("{:,.0f}".format)
+    layouts["held_tps"] = layouts["held_tps"].map(lambda held: f"{float(f'{held:.4g}'):,.0f}")
     layouts = layouts[["layout", "cost", "regret", "risk", "held_tps", "binding", "limit"]]
     layouts.columns = ["layout", "cost", "regret", "risk", "held per s", "tightest situation", "limited by"]
     return (layouts,)
@@ -245,7 +248,8 @@ def _(figure, layouts, mo):
     _table = mo.ui.table(
         layouts, selection=None, show_data_types=False, show_column_summaries=False, wrapped_columns=list(layouts)
     )
-    mo.vstack([_table, mo.ui.anywidget(figure)])
+    _doubts = mo.md("\n\n".join(figure.layout.meta["text"]))  # those of the terminal
+    mo.vstack([_table, mo.ui.anywidget(figure), _doubts])
 
 
 @app.cell

@@ -32,7 +32,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def opened(browser: Browser, html: Path, width: int) -> Opened:
-    return pages.opened(browser, html, width, ".legend4 .traces" if html.stem == "simulate" else ".legend .traces")
+    drawn = {"simulate": ".legend4 .traces", "sweep": ".updatemenu-header"}
+    return pages.opened(browser, html, width, drawn.get(html.stem, ".legend .traces"))
 
 
 @pytest.mark.parametrize(("name", "width"), [(each, width) for each in ASKED for width in (390, 800, 1280)])
@@ -51,20 +52,21 @@ def test_it_is_drawn_in_its_width_and_asks_nobody(browser: Browser, folder: Path
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_neither_legend_nor_toolbar_hides_anything(browser: Browser, folder: Path, width: int) -> None:
+def test_neither_text_nor_toolbar_hides_anything(browser: Browser, folder: Path, width: int) -> None:
     page = opened(browser, folder / "sweep.html", width).page
     page.mouse.move(width // 2, 500)
     page.wait_for_selector(".modebar-btn")
-    parts = (".cartesianlayer", ".legend", ".modebar", ".gtitle")
-    panels, legend, toolbar, words = (page.locator(each).bounding_box() for each in parts)
+    parts = (".cartesianlayer", ".updatemenu-header", ".modebar", "body > p:last-of-type")
+    panels, menu, toolbar, words = (page.locator(each).bounding_box() for each in parts)
 
     assert panels is not None
-    assert legend is not None
+    assert menu is not None
     assert toolbar is not None
     assert words is not None
-    assert legend["x"] + legend["width"] <= width
-    assert legend["y"] + legend["height"] <= panels["y"] + 1
-    assert toolbar["y"] + toolbar["height"] <= words["y"]
+    assert menu["y"] + menu["height"] <= panels["y"] + 1
+    assert toolbar["y"] + toolbar["height"] <= menu["y"] + 1
+    assert words["y"] + words["height"] <= toolbar["y"] + 1
+    assert words["x"] + words["width"] <= width
     page.close()
 
 
@@ -96,7 +98,7 @@ def test_it_is_dark_where_the_reader_prefers_that(browser: Browser, folder: Path
         page = context.new_page()
         page.goto((folder / "predict.html").as_uri())
         page.wait_for_selector(".legend .traces")
-        found[scheme] = page.evaluate("getComputedStyle(document.querySelector('.gtitle')).fill")
+        found[scheme] = page.evaluate("getComputedStyle(document.querySelector('h1')).color")
         context.close()
 
     assert found == {"light": "rgb(34, 34, 34)", "dark": "rgb(221, 221, 221)"}
