@@ -287,7 +287,7 @@ def plot(frame: pd.DataFrame, name: str, statistic: str | None = None, page: boo
         f"Measured: {many(len(shown), 'row')}. Lines: medians of the rows with the same load. Open circles: more "
         "offered than carried. Crosses: refused by the audit."
     ]
-    legend = look.above(orientation="v", yanchor="top", y=-_BOTTOM_PIXELS / _PANEL_PIXELS, tracegroupgap=0)
+    legend = look.above(title=None, orientation="v", yanchor="top", y=-_BOTTOM_PIXELS / _PANEL_PIXELS, tracegroupgap=0)
     below = _BOTTOM_PIXELS + _LEGEND_PIXELS * shown["series"].nunique()
     look.frame(
         figure, f"{name}: {what} against throughput", text, _PANEL_PIXELS, page, 8, below, margin_l=64, legend=legend

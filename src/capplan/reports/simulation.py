@@ -39,10 +39,10 @@ FINEST = 1500  # shaded times in the width of a panel: closer ones are drawn as 
 SHORTEST = 0.001  # share of the requests that the axis of latencies leaves out on its left
 MARGIN = 0.05  # powers of ten beside them
 PANELS = (
-    "Latency: share of the requests that take longer",
+    "Share of the requests that take longer",
     "Traffic over time",
-    "Queues over time: mean and range of each kind",
-    "Utilisation over time: mean and range of each kind",
+    "Queues over time: mean and range",
+    "Utilisation over time: mean and range",
 )
 HEIGHTS = (330, 250, 250, 250)  # pixels of the panels
 AXIS_PIXELS, HEADING_PIXELS, ENTRY_PIXELS = 52, 34, 20

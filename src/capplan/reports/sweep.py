@@ -275,8 +275,9 @@ class _Drawn:
         named = {"name": words or "layout", "legendgroup": words}
         shown = {
             "showlegend": bool(words) and not rates and key not in self.named,
-            "customdata": [[row["capacity_tps"], row["bottleneck"]] for row in rows],
-            "hovertemplate": "%{y:.3~g} at %{x:,}<br>capacity %{customdata[0]:,.0f}, %{customdata[1]} first",
+            "customdata": [[*(row[each] for each in band_columns("capacity_tps")), row["bottleneck"]] for row in rows],
+            "hovertemplate": "%{y:.3~g} at %{x:,}<br>capacity %{customdata[0]:,.0f} (%{customdata[1]:,.0f} to %{customdata[2]:,.0f})"
+            "<br>%{customdata[3]} first",
         }
         for trace, column in _curve(rows, self.panels.across, name, style, alone, **named, **shown):
             self.figure.add_trace(trace, row=panel, col=1)
@@ -285,8 +286,7 @@ class _Drawn:
         if rates:
             capacity, line = rows[0]["capacity_tps"], {"color": style.colour, "width": 1.5, "dash": "dot"}
             self.figure.add_vline(x=capacity, row=panel, col=1, line=line, layer="below")
-            value, low, high = (rate(rows[0][column]) for column in band_columns("capacity_tps"))
-            text = f"{words or 'capacity'}: {value} ({low} to {high})"
+            text = f"{words or 'capacity'}: {rate(capacity)}"
             look.word(self.figure, text, panel, capacity, 1 - 0.08 * place, style.colour, "right")
 
     def frame(self, name: str, text: Sequence[str], page: bool) -> None:
@@ -422,7 +422,7 @@ def _text(rows: Sequence[SweepPoint], many_rates: bool, panels: int, slo: Sequen
     ends = "shades: from the 5th to the 95th percentile"
     if lines > 1:
         ends = f"thin lines: the {'95th' if many_rates else '5th'} percentile of what a repeat would measure"
-    capacities = " Dotted: capacities, with their 90 % bands." if many_rates else ""
+    capacities = " Dotted: median capacities." if many_rates else ""
     bases = ", ".join(dict.fromkeys(row["basis"] for row in rows))
     first = rows[0]
     yield f"Basis: {bases}. Lines: medians; {ends}.{capacities} Engine {first['engine']}, seed {first['seed']}."
