@@ -276,8 +276,8 @@ class _Drawn:
         shown = {
             "showlegend": bool(words) and not rates and key not in self.named,
             "customdata": [[*(row[each] for each in band_columns("capacity_tps")), row["bottleneck"]] for row in rows],
-            "hovertemplate": "%{y:.3~g} at %{x:,}<br>capacity %{customdata[0]:,.0f} (%{customdata[1]:,.0f} to %{customdata[2]:,.0f})"
-            "<br>%{customdata[3]} first",
+            "hovertemplate": "%{y:.3~g} at %{x:,}<br>capacity %{customdata[0]:,.0f} "
+            "(%{customdata[1]:,.0f} to %{customdata[2]:,.0f}), %{customdata[3]} first",
         }
         for trace, column in _curve(rows, self.panels.across, name, style, alone, **named, **shown):
             self.figure.add_trace(trace, row=panel, col=1)
