@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -142,7 +143,7 @@ class Figures:
     @cached_property
     def point(self) -> OperatingPoint:
         """The solved operating point."""
-        return solve(self.analysis, self.peak_rate / peak_ratio(self.analysis))
+        return _point(self.analysis, self.peak_rate.tobytes(), self.peak_rate.shape)
 
     def latency_s(self, name: str, statistic: str) -> FloatArray:
         """Return the response time of a reported class from the intended start, seconds (..., draws).
@@ -334,7 +335,7 @@ class Solution:
         varying: Varying | None = None,
     ) -> None:
         self.network, self.reported, self.closed, self.bounded, self.place = network, reported, closed, bounded, place
-        self.pausing, self.varying, self.analysis = pausing, varying, Analysis(network)
+        self.pausing, self.varying, self.analysis = pausing, varying, _analysis(pickle.dumps(network))
 
     def at(self, peak_rate: float | FloatArray) -> Figures:
         """Return the figures at offered peak rates.
@@ -393,7 +394,7 @@ class Solution:
 
     @cached_property
     def _capacity(self) -> FloatArray:
-        return np.asarray(capacity_per_s(self.analysis, MAX_DROP_RATE) * peak_ratio(self.analysis))
+        return _capacity(self.analysis)
 
     def _every(self, values: FloatArray) -> FloatArray:
         """Give every draw the value of its representative."""
@@ -438,6 +439,23 @@ class Solution:
     def resources(self) -> tuple[str, ...]:
         """Kinds of stations, most loaded first."""
         return tuple(dict.fromkeys(kind_of(names[0]) for names in self.analysis.clusters))
+
+
+# Layouts that differ only in what the network does not show, such as pauses or objectives, share what is solved.
+@lru_cache(maxsize=64)
+def _analysis(pickled: bytes) -> Analysis:
+    return Analysis(pickle.loads(pickled))  # noqa: S301  # pickled by this process, above
+
+
+@lru_cache(maxsize=64)
+def _capacity(analysis: Analysis) -> FloatArray:
+    """Return the capacity as a peak rate (solved draws,), requests per second."""
+    return np.asarray(capacity_per_s(analysis, MAX_DROP_RATE) * peak_ratio(analysis))
+
+
+@lru_cache(maxsize=64)
+def _point(analysis: Analysis, peak_rates: bytes, shape: tuple[int, ...]) -> OperatingPoint:
+    return solve(analysis, np.frombuffer(peak_rates).reshape(shape) / peak_ratio(analysis))
 
 
 def kind_of(name: str) -> str:

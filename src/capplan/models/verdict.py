@@ -89,15 +89,15 @@ class Verdict:
     def in_words(self) -> str:
         """Return the verdict in words: `uncertain (28 % risk of overload, 10 % accepted)`."""
         binding = self.binding
-        where = "" if binding.situation == NORMAL else f" in case of {binding.situation}"
+        where = "" if binding.situation == NORMAL else f"{binding.situation}: "
         data = f" on {self.data}" if self.data else ""
         if self.not_modelled and answer(self.risk, self.confidence) == "yes":
             return f"{self.answer} ({', '.join(self.not_modelled)}: not modelled)"
         if not binding.available:
-            return f"{self.answer} ({binding.limit}{where})"
+            return f"{self.answer} ({where}{binding.limit})"
         what = "of overload" if binding.limit == OVERLOAD else f"that {binding.limit} is missed"
         accepted = share(round(1 - self.confidence, 9))
-        return f"{self.answer} ({share(binding.risk)} risk {what}{where}{data}, {accepted} accepted)"
+        return f"{self.answer} ({where}{share(binding.risk)} risk {what}{data}, {accepted} accepted)"
 
 
 def answer(risk: float, confidence: float = CONFIDENCE) -> Answer:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -60,10 +61,9 @@ def evaluated(function: Callable[[FloatArray], FloatArray], points: FloatArray) 
         terms = space.terms(-np.log(ACCURACY) * factor, most)
         if terms is None:
             break
-        nodes = _leja(int(terms.max(initial=0)) + 1)[terms]
+        nodes, inverse = _nodes(terms.tobytes(), terms.shape)
         values = function(np.concatenate([space.arguments(nodes), points[:, checks]], axis=1))
-        coefficients = np.asarray(np.linalg.solve(_basis(nodes, terms), values[:, :-_CHECKS].T), dtype=float)
-        found = _sums(space.places, terms, coefficients)
+        found = _sums(space.places, terms, inverse @ values[:, :-_CHECKS].T)
         exact = values[:, -_CHECKS:]
         if np.all(np.abs(found[:, checks] - exact) <= ACCURACY * np.abs(exact)):
             return found
@@ -169,6 +169,14 @@ class _Space:
             degrees = np.concatenate([np.repeat(degrees, counts, axis=1), own[None]])
             left = np.repeat(left, counts) - own * decrease
         return degrees if degrees.shape[1] <= most else None
+
+
+@lru_cache(maxsize=256)  # few sets of terms occur, and each often
+def _nodes(terms: bytes, shape: tuple[int, int]) -> tuple[FloatArray, FloatArray]:
+    """Return nodes for some terms (dimensions, terms), and the matrix from values there to coefficients."""
+    degrees = np.frombuffer(terms, dtype=np.intp).reshape(shape)
+    nodes = _leja(int(degrees.max(initial=0)) + 1)[degrees]
+    return nodes, np.asarray(np.linalg.inv(_basis(nodes, degrees)), dtype=float)
 
 
 def _leja(count: int) -> FloatArray:

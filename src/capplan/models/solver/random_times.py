@@ -645,7 +645,7 @@ _TABLE = 8  # points of the table of the approximate distribution
 _ENDS = (1e-3, 1 - 1e-4)  # levels at the ends of the table
 _EXACT = 40  # steps on the exact distribution before bisection takes over; one or two suffice for parts that are alike
 _CLOSE = 1e-7  # cube of the relative step size times the shape: the relative error that is left
-_SAME = 2.0  # a step of the third order over Newton's, at most
+_ALIKE = 2.0  # a step of the third order over Newton's, at most
 _NARROW = 1e-2  # spread of means, relative to the standard deviation, below which parts are merged
 _FORMS = 4  # of a group: all parts merged, two thirds of them, a third, or none
 _QUANTILE_HALVINGS = 40  # bisection steps between the quantiles of the components
@@ -791,16 +791,13 @@ def _of_two(laws: _Laws, skewed: NDArray[np.bool_], mean: FloatArray, scv: Float
     slow = 1 + np.sqrt(variance) * (root + skewness) / 2
     quick = np.maximum(1 - np.sqrt(variance) * (root - skewness) / 2, 1e-9)
     share = (1 - quick) / (slow - quick)
-    two = np.any(skewed, axis=0)
-    chance = np.where(skewed, share, 1.0), np.where(skewed, 1 - share, 0.0)[..., two]
-    scale = (np.where(skewed, mean * each * own, laws.scale) for each in (slow, quick))
     start, shape = np.where(skewed, 0.0, laws.start), np.where(skewed, 1 / own, laws.shape)
-    return _Laws(
-        np.concatenate([chance[0] * laws.weight, chance[1] * laws.weight[..., two]], axis=-1),
-        np.concatenate([start, start[..., two]], axis=-1),
-        np.concatenate([next(scale), next(scale)[..., two]], axis=-1),
-        np.concatenate([shape, shape[..., two]], axis=-1),
+    first, second = (
+        _Laws(chance * laws.weight, start, np.where(skewed, mean * each * own, laws.scale), shape)
+        for chance, each in ((np.where(skewed, share, 1.0), slow), (np.where(skewed, 1 - share, 0.0), quick))
     )
+    two = np.any(skewed, axis=0)
+    return _Laws(*(np.concatenate([one, other[..., two]], axis=-1) for one, other in zip(first, second, strict=True)))
 
 
 def quantiles_of_groups_s(groups: Sequence[GammaMixture], levels: Sequence[float]) -> FloatArray:
@@ -856,7 +853,7 @@ def _stepped(laws: _Laws, levels: FloatArray) -> FloatArray:
             twist = np.vecdot(density, (1 + growth) ** 2 + growth - ticks**2 * steeper / begun)
             plain, bend, twist = -error / slope, bend / slope, twist / slope
             better = (1 + bend * plain / 2) / (1 + bend * plain + twist * plain**2 / 6)
-        step = plain * np.where((better > 1 / _SAME) & (better < _SAME), better, 1.0)  # far away, the series is wrong
+        step = plain * np.where((better > 1 / _ALIKE) & (better < _ALIKE), better, 1.0)  # far away, the series is wrong
         here = log_time[left]
         low[left], high[left] = np.where(error < 0, here, low[left]), np.where(error > 0, here, high[left])
         # Between parts that are far apart the distribution is flat, and steps leave the interval of the quantile.

@@ -146,20 +146,23 @@ def size_families(
         raise InputError(f"{layouts:,} layouts are too many to choose from: at most {MOST_LAYOUTS:,}, narrow a range")
     guessed = _guesses_pauses(target)
     targets = [target, *([replace(target, base=changed(target.base, gc=NO_PAUSES))] if guessed else [])]
-    pairs, done = itertools.product(targets, chosen_from), count(1)
-    tasks = [
-        partial(best_of, each, family, question.engine if each is target else "analytic") for each, family in pairs
-    ]
-    results = run_all(workers, tasks, lambda _: progress(next(done), len(tasks)))
-    results, calm = results[: len(chosen_from)], results[len(chosen_from) :]
+    done, total = count(1), len(chosen_from)
+    tasks = [partial(_each_best, targets, family, question.engine) for family in chosen_from]
+    results, *calm = zip(*run_all(workers, tasks, lambda _: progress(next(done), total)), strict=True)
     found = _answer(target, question, results)
     if guessed:
-        found = _with_guess(found, targets, calm, question.engine)
+        found = _with_guess(found, targets, calm[0], question.engine)
     family = next((each.family for each in results if each.best is not None and each.best is found.chosen), None)
     if family is None or found.pauses is not None:  # what a guess decides is no plan to buy by
-        return found, results
+        return found, list(results)
     target_in = partial(_target_in, target, question.demand, found)
-    return replace(found, stages=_stages(found, family, question.engine, target_in)), results
+    return replace(found, stages=_stages(found, family, question.engine, target_in)), list(results)
+
+
+def _each_best(targets: Sequence[SizingTarget], family: Family, engine: SizingEngine) -> list[FamilyResult]:
+    """Return the results of a family's searches, which share most networks; only the first uses the engine."""
+    target, *others = targets
+    return [best_of(target, family, engine), *(best_of(each, family, "analytic") for each in others)]
 
 
 def _target_in(target: SizingTarget, demand: Demand | None, found: Sizing, months: float) -> SizingTarget:

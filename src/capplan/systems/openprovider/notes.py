@@ -20,7 +20,7 @@ from capplan.models.number_words import rate
 from capplan.models.results import Band
 from capplan.systems.components.encrypted_links import encryption_excess, encryption_notes
 from capplan.systems.openprovider.priors import PARAMETERS
-from capplan.systems.openprovider.scenario import DOUBLINGS, EXPECTED, USUAL, OpenproviderScenario
+from capplan.systems.openprovider.scenario import DOUBLINGS, USUAL, OpenproviderScenario
 from capplan.systems.openprovider.session_visibility import compared
 
 _SHORTEST_ROUTE, _LONGEST_ROUTE = 1.1, 1.5  # of fibre over the straight line, as in the prior of `route_excess`
@@ -198,10 +198,7 @@ def _production_caution(case: Case[OpenproviderScenario]) -> list[str]:
         return []
     fresh = changed(case.scenario, data_factor=1.0, tps=None, tps_mean=None, slo=())
     peak = float(case.system.solution(fresh, case.system.median_values(case.fitted, fresh)).capacity[0])
-    return [
-        f"Production data are assumed: Cassandra is {EXPECTED} times slower. On the test's fresh data the peak is "
-        f"{rate(peak)} TPS (--data-factor 1)."
-    ]
+    return [f"Production data assumed; fresh data: {rate(peak)} TPS (--data-factor 1)."]
 
 
 class OpenproviderNotes(Notes[OpenproviderScenario]):

@@ -433,7 +433,6 @@ DATA_FACTOR = "data_factor"
 _LOW, _HIGH = 2.0, 3.0
 _PRODUCTION = Factor(math.sqrt(_LOW * _HIGH), math.log(_HIGH / _LOW) / 2 / 1.645)  # 90 % of it between the two ends
 _STREAM = 2026
-EXPECTED = f"{_LOW:g} to {_HIGH:g}"
 DOUBLINGS = math.log2(_PRODUCTION.median)
 """How far production data are from those of the load tests, in doublings."""
 
