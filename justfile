@@ -61,6 +61,7 @@ docs:
     uv run python docs/generate/priors.py --page
     uv run python docs/generate/accuracy.py
     uv run python docs/generate/reliability.py
+    uv run python docs/generate/pictures.py
 
 # Measure what the CPU of nodes is worth in a fit, for the page of backtests (a quarter of an hour)
 partly-busy:

@@ -250,7 +250,8 @@ def stacked(
 
 def told(blocks: Iterable[Block], *keys: str) -> Iterator[str]:
     """Yield the facts with these keys as paragraphs, so that a page has the doubts that the screen has."""
-    yield from (f"{each.key}: {each.value}." for each in blocks if isinstance(each, Fact) and each.key in keys)
+    facts = (each for each in blocks if isinstance(each, Fact) and each.key in keys)
+    yield from (f"{each.key}: {each.value.removesuffix('.')}." for each in facts)
 
 
 _BARE = re.compile(r"(?<=\d)%")
