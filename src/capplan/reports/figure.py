@@ -63,9 +63,9 @@ dark.addEventListener("change", look);
 if (dark.matches) look();
 """
 _STYLE = (
-    "body {{ margin: 8px; background: {light}; color: {light_ink}; font: {size}px/1.45 sans-serif }} "
-    "h1 {{ font-size: {title}px; margin: 8px 8px 4px }} p {{ margin: 2px 8px }} "
-    "@media (prefers-color-scheme: dark) {{ body {{ background: {dark}; color: {dark_ink} }} }}"
+    f"body {{ margin: 8px; background: {PAPER}; color: {INK}; font: {TEXT_SIZE}px/1.45 sans-serif }} "
+    f"h1 {{ font-size: {TITLE_SIZE}px; margin: 8px 8px 4px }} p {{ margin: 2px 8px }} "
+    f"@media (prefers-color-scheme: dark) {{ body {{ background: {DARK_PAPER}; color: {DARK_INK} }} }}"
 )
 
 
@@ -365,18 +365,16 @@ def page(figure: go.Figure, title: str, plotly: str | bool = True) -> str:
     config, script = {"displaylogo": False, "responsive": True}, _DARK_SCREEN.format(looks=looks, id=_ID)
     parts = {"include_plotlyjs": plotly, "full_html": True, "config": config, "div_id": _ID, "post_script": script}
     text = str(figure.to_html(**parts))
-    papers = {"light": PAPER, "light_ink": INK, "dark": DARK_PAPER, "dark_ink": DARK_INK}
-    style = _STYLE.format(size=TEXT_SIZE, title=TITLE_SIZE, **papers)
     head = f'<head><title>{escape(title)}</title><meta name="viewport" content="width=device-width">'
-    text = text.replace("<head>", f"{head}<style>{style}</style>", 1)
+    text = text.replace("<head>", f"{head}<style>{_STYLE}</style>", 1)
     return text.replace("<body>", f"<body>{heading(figure)}", 1)
 
 
-def heading(figure: go.Figure, level: int = 1) -> str:
+def heading(figure: go.Figure) -> str:
     """Return title and text of a figure for a page as HTML."""
     its = figure.layout.meta
-    paragraphs = re.sub("`([^`]+)`", r"<code>\1</code>", "".join(f"<p>{escape(each)}</p>" for each in its["text"]))
-    return f"<h{level}>{escape(its['title'])}</h{level}>{paragraphs}"
+    text = re.sub("`([^`]+)`", r"<code>\1</code>", "".join(f"<p>{escape(each)}</p>" for each in its["text"]))
+    return f"<h1>{escape(its['title'])}</h1>{text}"
 
 
 def _drawn(figure: go.Figure, path: Path) -> bytes:

@@ -14,8 +14,6 @@ from capplan.reports import figure as look
 from capplan.reports import sizing
 from capplan.systems.registry import system
 
-HEIGHT = 420
-
 
 def figure(answer: WhatIf | Sizing) -> go.Figure:
     """Return an answer as a plotly figure.
@@ -55,7 +53,7 @@ def figure(answer: WhatIf | Sizing) -> go.Figure:
     figure.update_yaxes(**look.latency_axis(f"{name} [ms]"), range=shown)
     margin = {"l": 60, "r": 16, "t": 40, "b": 56}
     legend = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": look.SMALL_SIZE}}
-    return figure.update_layout(template=look.either(), height=HEIGHT, shapes=shapes, margin=margin, legend=legend)
+    return figure.update_layout(template=look.either(), height=420, shapes=shapes, margin=margin, legend=legend)
 
 
 def sentences(answer: WhatIf | Sizing) -> tuple[str, ...]:

@@ -215,10 +215,7 @@ def sentences(sizing: Sizing, basis: Basis | None = None) -> tuple[str, ...]:
     if basis is None and its.name in documented_names():
         basis = resolve(_scenario(sizing, chosen)).at(sizing.planned_tps / chosen.cells).extrapolation.basis
     bought, done = _what_to_buy(sizing, chosen, its), _what_it_does(sizing, its)
-    alone = (
-        f"Caution: losing {its.losses[word]} stops the service; the losses to survive do not include it."
-        for word in sizing.single_points
-    )
+    alone = [f"Caution: losing {its.losses[word]} stops the service." for word in sizing.single_points]
     return (*open_, bought, done, _how_sure(sizing, chosen, its, basis), *alone)
 
 

@@ -419,13 +419,11 @@ def _text(rows: Sequence[SweepPoint], many_rates: bool, panels: int, slo: Sequen
             f"Filled marks: the rate is carried{goal} at a risk of at most 10 %. Open marks: uncertain. Crosses: not "
             "carried."
         )
-    ends = "shades: from the 5th to the 95th percentile"
-    if lines > 1:
-        ends = f"thin lines: the {'95th' if many_rates else '5th'} percentile of what a repeat would measure"
-    capacities = " Dotted: median capacities." if many_rates else ""
-    bases = ", ".join(dict.fromkeys(row["basis"] for row in rows))
-    first = rows[0]
-    yield f"Basis: {bases}. Lines: medians; {ends}.{capacities} Engine {first['engine']}, seed {first['seed']}."
+    ends = f"thin lines: the {'95th' if many_rates else '5th'} percentile of what a repeat would measure"
+    ends = ends if lines > 1 else "shades: from the 5th to the 95th percentile"
+    first, bases = rows[0], ", ".join(dict.fromkeys(row["basis"] for row in rows))
+    ends += "; dotted: median capacities" * many_rates
+    yield f"Basis: {bases}. Lines: medians; {ends}. Engine {first['engine']}, seed {first['seed']}."
     if panels > MOST_PANELS:
         yield f"The first {MOST_PANELS} of {panels} panels: the table has all."
 
