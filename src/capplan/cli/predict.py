@@ -34,7 +34,7 @@ from capplan.models.language.units import parse_duration_s, parse_share
 from capplan.planner.network_question import NetworkQuestion
 from capplan.planner.predict.predict import PredictionEngine, predict
 from capplan.planner.predict.prediction import Prediction
-from capplan.reports.prediction import Answer, describe, write_plot, write_ratio_plot
+from capplan.reports.prediction import Answer, answered, describe, write_plot, write_ratio_plot
 from capplan.systems.registry import resolve
 
 if TYPE_CHECKING:
@@ -173,9 +173,8 @@ def _plot(prediction: Prediction, case: Case[Any], path: Path) -> None:
         write_ratio_plot(prediction, path)
     elif prediction.peak_tps is not None and prediction.offered is not None:
         offered = prediction.offered.peak_tps
-        write_plot(
-            Answer(case.at(offered), offered, prediction.peak_tps, prediction.latency_ms, prediction.outages), path
-        )
+        shown = (prediction.peak_tps, prediction.latency_ms, prediction.outages, answered(prediction))
+        write_plot(Answer(case.at(offered), offered, *shown), path)
 
 
 def _engine(name: str | None, budget: str | None) -> PredictionEngine:

@@ -35,7 +35,7 @@ from capplan.planner.predict.prediction import Offered, Prediction, statistics
 from capplan.planner.predict.promises import Promise
 from capplan.planner.sweep import AnalyticPoints, rate_fields
 from capplan.reports import figure as look
-from capplan.reports.document import Block, Fact, Line, Paragraph, Table, more, table, title
+from capplan.reports.document import Block, Fact, Line, Paragraph, Table, more, table, title, told
 from capplan.reports.figure import go
 from capplan.reports.numbers import NOT_MODELLED, Format, banded, ends, given, plural, share_band, two_digits
 from capplan.reports.outages import left_by
@@ -58,6 +58,8 @@ _UNITS = {"1": "", "1/s": " TPS", "ms": " ms"}
 _SPOKEN_GAP_MS = 5.0  # the document says "a few milliseconds"
 _LESS = f"{LEAST_PROBABILITY * 100:g}"  # per cent, the lowest reported
 _NOTICED = 1.005  # times the capacity
+_BASES = ("Measured", "Interpolated", "Extrapolated", "Model only")
+_TOLD = ("Answer", "Not asked", "Capacity", "Bottleneck", "Objectives", *_BASES, "Caution")
 MORE = ("explain", "sources", "staleness")
 """What else there is to show, by option."""
 
@@ -470,6 +472,11 @@ def _levels(row: SessionNotFound) -> str:
     return f"{row.consistency_read}/{row.consistency_write}"
 
 
+def answered(prediction: Prediction) -> tuple[str, ...]:
+    """Return verdict, capacity, basis and cautions in paragraphs, as the screen has them."""
+    return tuple(told(_facts(prediction, ""), *_TOLD))
+
+
 @dataclass(frozen=True)
 class Answer:
     """The parts of a prediction that its plot shows.
@@ -486,6 +493,8 @@ class Answer:
         Latencies at the asked rate, by request class.
     outages : sequence of Outage
         What failures leave.
+    text : sequence of str
+        The answer in paragraphs: verdict, basis and cautions.
     """
 
     case: Case[Any]
@@ -493,6 +502,7 @@ class Answer:
     capacity: Band
     latency_ms: Mapping[str, Latency]
     outages: Sequence[Outage] = ()
+    text: Sequence[str] = ()
 
 
 def write_plot(answer: Answer, path: Path) -> None:
@@ -589,10 +599,10 @@ class _Drawn:
         self._add(look.legend_entry("asked rate", mode="lines", line=solid), row)
 
     def _failures(self, row: int) -> None:
-        for verdict, (symbol, colour) in _VERDICTS.items():
+        for verdict, symbol in _VERDICTS.items():
             those = [each for each in self.rows if each.verdict == verdict]
             if those:
-                self._add(_capacities(verdict, symbol, look.COLOURS[colour], those), row)
+                self._add(_capacities(verdict, symbol, those), row)
         for measured in _measured_rates(self.answer.case):
             self._add(measured, row)
             self._add(look.legend_entry("measured", mode="markers", marker=_diamond(look.NEUTRAL)), row)
@@ -614,14 +624,14 @@ class _Drawn:
         self.figure.update_xaxes(title_text="peak rate [requests per second]", row=panels, col=1)
         self.figure.update_annotations(font={"size": look.HEADING_SIZE}, x=0, xanchor="left", selector={"name": None})
         self.figure.update_annotations(font={"size": look.SMALL_SIZE}, selector={"name": ROW_LABEL})
-        its = answer.capacity
-        value, low, high, asked = map(rate, (its.value, its.low, its.high, answer.offered_tps))
-        text = look.wrapped(
-            f"Capacity {value} ({low} to {high}) requests per second at peak, asked {asked}.",
-            "Lines: medians by the analytic solver; shades and bars: 90 % bands; dots: the answer at the asked rate.",
+        lines = (
+            "Lines: medians by the analytic solver; shades and bars: 90 % bands; dots: the answer at the asked rate."
         )
+        its, scenario = answer.case.system, answer.case.scenario
+        layout = its.layout(scenario, its.values(answer.case.fitted, scenario))
         legend = look.above(orientation="v", yanchor="top", y=-(_BOTTOM - 8) / self.inner, tracegroupgap=0)
-        name, room = f"{answer.case.system.name}: latency against load", {"above": 22, "below": bottom, "margin_l": 58}
+        name = f"{its.name}, {layout}: how fast at which load?"
+        text, room = [*answer.text, lines], {"above": 22, "below": bottom, "margin_l": 58}
         look.frame(self.figure, name, text, self.inner, self.page, **room, legend=legend)
 
 
@@ -697,7 +707,7 @@ def _rate_of(test: Any) -> float | None:
     return max(rates, default=None)
 
 
-_VERDICTS = {"carries the asked rate": ("circle", 0), "at risk": ("circle-open", 1), "does not carry it": ("x", 1)}
+_VERDICTS = {"carries the asked rate": "circle", "uncertain": "circle-open", "does not carry it": "x"}
 
 
 @dataclass(frozen=True)
@@ -730,12 +740,12 @@ def _row(capacity: Band, label: str, answer: VerdictWord, place: int) -> _Row:
     return _Row(capacity.value, capacity.low, capacity.high, label=label, verdict=verdict, place=place)
 
 
-def _capacities(verdict: str, symbol: str, colour: str, rows: Sequence[_Row]) -> go.Scatter:
-    marker = {"color": colour, "symbol": symbol, "size": 9}
+def _capacities(verdict: str, symbol: str, rows: Sequence[_Row]) -> go.Scatter:
+    marker = {"color": look.NEUTRAL, "symbol": symbol, "size": 10}
     return go.Scatter(
         x=[each.value for each in rows],
         y=[each.place for each in rows],
-        error_x=look.whiskers(rows, colour),
+        error_x=look.whiskers(rows, look.NEUTRAL),
         **{"name": verdict, "mode": "markers", "marker": marker, "cliponaxis": False},
         customdata=[[each.low, each.high] for each in rows],
         hovertemplate="%{x:,.0f} (%{customdata[0]:,.0f} to %{customdata[1]:,.0f}) per second",
@@ -767,10 +777,10 @@ def ratio_plot(prediction: Prediction, page: bool = True) -> go.Figure:
         figure.add_annotation(text=f"{name} ({band.basis})", showarrow=False, font={"size": look.SMALL_SIZE}, **at)
     line = {"color": look.NEUTRAL, "width": 1.5, "dash": "dot"}
     figure.add_shape({"type": "line", "x0": 1, "x1": 1, "yref": "y domain", "y0": 0, "y1": 1, "line": line})
-    text = look.wrapped(f"{prediction.layout}. Dots: medians; bars: 90 % bands; dotted: as fast as the reference.")
+    text = [*answered(prediction), "Dots: medians; bars: 90 % bands; dotted: as fast as the reference."]
     end = _BESIDE * max((each.high for each in bands), default=1.0)
     figure.update_xaxes(title_text="throughput relative to the reference", range=[0, max(end, _BESIDE)])
     figure.update_yaxes(tickvals=rows, showticklabels=False, range=[0.4 - len(rows), 0.8])
-    inner, name = _RATIO_ROW * len(rows), f"{prediction.system}: ratios of throughput"
+    inner, name = _RATIO_ROW * len(rows), f"{prediction.system}, {prediction.layout}: how fast beside the references?"
     look.frame(figure, name, text, inner, page, below=_BOTTOM, margin_l=16)
     return figure
