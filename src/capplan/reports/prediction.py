@@ -59,7 +59,7 @@ _SPOKEN_GAP_MS = 5.0  # the document says "a few milliseconds"
 _LESS = f"{LEAST_PROBABILITY * 100:g}"  # per cent, the lowest reported
 _NOTICED = 1.005  # times the capacity
 _BASES = ("Measured", "Interpolated", "Extrapolated", "Model only")
-_TOLD = ("Answer", "Not asked", "Capacity", "Bottleneck", "Objectives", *_BASES, "Caution")
+_TOLD = ("Answer", "Not asked", "Capacity", "Limited by", "Objectives", *_BASES, "Caution")
 MORE = ("explain", "sources", "staleness")
 """What else there is to show, by option."""
 
@@ -90,10 +90,7 @@ def describe(prediction: Prediction, wanted: Sequence[str] = (), data: str = "")
         yield from left_by(shown, list(prediction.latency_ms), _slowest(prediction), asked)
         yield Paragraph("the minutes around a loss, with timeouts and retries: capplan outages", indent=2)
     yield from _latency(prediction)
-    times = {band.basis for latency in prediction.latency_ms.values() for _, band in statistics(latency)}
-    elsewhere = prediction.evidence.basis != "extrapolated" and "extrapolated" in times
-    why = prediction.evidence.why + (" Times only at other loads." if elsewhere else "")
-    yield Fact(prediction.evidence.basis.capitalize(), why)
+    yield _rests_on(prediction)
     parts: Mapping[str, Callable[[], Iterable[Block]]] = {
         "explain": lambda: _explanation(prediction),
         "sources": lambda: _list("Sources", [f"- {text}" for text in prediction.evidence.sources]),
@@ -129,6 +126,14 @@ def _facts(prediction: Prediction, data: str) -> Iterator[Block]:
         yield Fact("Data", data)
     if capacity is not None:
         yield from _objectives(prediction)
+
+
+def _rests_on(prediction: Prediction) -> Fact:
+    """Return how the layout relates to those of the load tests."""
+    evidence = prediction.evidence
+    times = {band.basis for latency in prediction.latency_ms.values() for _, band in statistics(latency)}
+    elsewhere = evidence.basis != "extrapolated" and "extrapolated" in times
+    return Fact(evidence.basis.capitalize(), evidence.why + " Times were measured at other loads only." * elsewhere)
 
 
 def _capacity(capacity: Capacity) -> str:
@@ -474,7 +479,7 @@ def _levels(row: SessionNotFound) -> str:
 
 def answered(prediction: Prediction) -> tuple[str, ...]:
     """Return verdict, capacity, basis and cautions in paragraphs, as the screen has them."""
-    return tuple(told(_facts(prediction, ""), *_TOLD))
+    return tuple(told((*_facts(prediction, ""), _rests_on(prediction)), *_TOLD))
 
 
 @dataclass(frozen=True)
