@@ -19,7 +19,7 @@ from capplan.planner.sweep import CLIENTS, SweepPoint, band_columns, column_of, 
 from capplan.reports import figure as look
 from capplan.reports.document import Block, Cell, Column, Line, Paragraph, Table, ruled, texts
 from capplan.reports.figure import go
-from capplan.reports.numbers import Format, given
+from capplan.reports.numbers import Format, given, two_digits
 
 MOST_LINES = 3  # of a panel, with ends of bands that can be told apart
 MOST_PANELS = 24  # of a page
@@ -51,7 +51,7 @@ def _notes(points: Sequence[SweepPoint], answered: Sequence[SweepPoint]) -> Iter
     """Yield the sentences below the table."""
     for why in dict.fromkeys(point["refused"] for point in points if point["refused"] is not None):
         yield f"refused: {why}"
-    yield "Rates are totals over the whole layout; in parentheses the 5th to the 95th percentile."
+    yield "Rates are totals over the whole layout; a band reaches from the 5th to the 95th percentile."
     yield "Basis: whether such a layout was measured, lies between measured ones, or beyond them; ask predict why."
     if not _closed(answered):
         yield "Carried, with the objectives met: yes if the risk of a miss is at most 10 %, no from 90 % on."
@@ -98,7 +98,7 @@ def _closed_lines(
     rows = []
     for point in points:
         bands = _bands(point, "throughput_tps", classes)
-        cells = (" ".join(each) if banded else each[0] for each in bands)
+        cells = (_beside(*each) if banded else each[0] for each in bands)
         rows.append([*(_cell(point[column]) for column in swept), given(point[CLIENTS]), *cells, point["basis"]])
     narrow = [_closed_lines(points, swept, classes, banded=False)] if banded else None
     return ruled([*_heads(swept), *heads, *_p99(classes), Column("basis")], texts(rows), whole=True, narrow=narrow)
@@ -117,7 +117,7 @@ def _lines(points: Sequence[SweepPoint], swept: dict[str, str], classes: Sequenc
         answer, dropped, basis = _cell(point["answer"]), _dropped(point), point["basis"]
         bands = _bands(point, "capacity_tps", classes)
         if banded:
-            first = [*own, *rates, f"{answer} {dropped}".rstrip(), basis, *(" ".join(each) for each in bands)]
+            first = [*own, *rates, f"{answer} {dropped}".rstrip(), basis, *(_beside(*each) for each in bands)]
             rows.append(list(map(Cell, first)))
         else:
             pairs = [rates, (answer, f"{basis}\n{dropped}".rstrip()), *bands]
@@ -136,15 +136,19 @@ def _dropped(point: SweepPoint) -> str:
 
 def _bands(point: SweepPoint, name: str, classes: Sequence[str]) -> list[tuple[str, str]]:
     """Return a rate and the 99th percentiles, each with its band."""
-    return [_band(point, name, rate), *(_band(point, f"{each}_p99_ms", significant) for each in classes)]
+    return [_band(point, name, rate), *(_band(point, f"{each}_p99_ms", two_digits) for each in classes)]
 
 
 def _band(point: SweepPoint, name: str, form: Format) -> tuple[str, str]:
-    """Return a figure and its band, in parentheses."""
+    """Return a figure and its band."""
     value, low, high = (point[column] for column in band_columns(name))
     if value is None:
         return "", ""
-    return form(value), "" if low == high else f"({form(low)} to {form(high)})"
+    return form(value), "" if low == high else f"{form(low)} to {form(high)}"
+
+
+def _beside(value: str, band: str) -> str:
+    return f"{value} ({band})" if band else value
 
 
 def _cell(value: object) -> str:
