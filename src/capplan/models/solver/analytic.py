@@ -37,6 +37,7 @@ from capplan.models.solver.flow_analysis import (
     Congestion,
     DemandReader,
     HoldingTimeReader,
+    Race,
     ResponseReader,
     ServiceDemand,
     Shapes,
@@ -218,7 +219,7 @@ class Analysis:
         plain = representatives(network, self.share)
         self.flows, self.stations, self.members = plain.flows, plain.stations, plain.station_members
         self._pools, self.pool_members = plain.pools, plain.pool_members
-        self.races: dict[tuple[int, tuple[bytes, ...]], RandomTime] = {}
+        self.races: dict[Race, RandomTime] = {}
         reader = DemandReader()
         self.class_demands = {name: reader.of(flow) for name, flow in self.flows.items()}
         self.demands = _per_member(_combined(self.share, self.class_demands), self.members)

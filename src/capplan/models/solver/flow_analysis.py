@@ -331,6 +331,10 @@ class Heard(NamedTuple):
     chance: Number = 1.0
 
 
+Race = tuple[int, tuple[tuple[tuple[int, ...], bytes], ...]]
+"""A race among signals: how many are needed, and the shape and the signature of the time of each."""
+
+
 @dataclass
 class ResponseReader:
     """Computes response times of flows for a given congestion of stations.
@@ -347,7 +351,7 @@ class ResponseReader:
 
     congestion: Mapping[str, Congestion]
     shapes: Shapes
-    races: dict[tuple[int, tuple[bytes, ...]], RandomTime] = field(default_factory=dict)
+    races: dict[Race, RandomTime] = field(default_factory=dict)
     known: dict[int, RandomTime] = field(default_factory=dict)
     heard: dict[int, dict[str, list[Heard]]] = field(default_factory=dict)
 
@@ -424,7 +428,8 @@ class ResponseReader:
         return dict(collected)
 
     def _race(self, signals: list[Heard], needed: int) -> RandomTime:
-        key = (needed, tuple(sorted(signal.time.signature + _certainty(signal) for signal in signals)))
+        each = ((np.shape(signal.time.total), signal.time.signature + _certainty(signal)) for signal in signals)
+        key = needed, tuple(sorted(each))
         if key not in self.races:
             times = [signal.time for signal in signals]
             if all(map(_is_certain, signals)):

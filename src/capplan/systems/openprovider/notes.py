@@ -113,7 +113,8 @@ def _wan(scenario: OpenproviderScenario, tests: Sequence[LoadTest[OpenproviderSc
 
 def _round_trips(longest_s: float, known_s: float, inside: OpenproviderScenario) -> Sequence[Excess]:
     """Return how far given round trips are from those of the test, which are only known by distance."""
-    words = f"round trips of up to {longest_s * 1e3:g} ms: the test's distance makes them about {known_s * 1e3:.1f} ms"
+    known = f"about {known_s * 1e3:.1f} ms in the load tests, estimated from the distance"
+    words = f"RTT of up to {longest_s * 1e3:g} ms: {known}"
     return [Excess(max(_doublings(longest_s, known_s, _LEAST_ROUND_TRIP_S), _GIVEN), words, inside)]
 
 
