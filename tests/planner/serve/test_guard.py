@@ -18,6 +18,11 @@ from capplan.planner.serve.requests import Limits, Processes, RefusedRequestErro
 
 HERE = "http://127.0.0.1"
 TOKEN = "a-token-of-this-test"
+SIZE: dict[str, Any] = {
+    "type": "http", "method": "POST", "path": "/size", "raw_path": b"/size", "query_string": b"", "root_path": "",
+    "scheme": "http", "http_version": "1.1", "headers": [(b"host", b"127.0.0.1")], "server": ("127.0.0.1", 80),
+    "client": ("127.0.0.1", 50_000),
+}  # fmt: skip
 PATHS = ("/systems", "/docs", "/openapi.json", "/metrics", "/")
 
 
@@ -113,11 +118,6 @@ def test_a_full_queue_says_when_to_try_again(held: Any) -> None:
 
 def test_work_ends_when_the_client_hangs_up(held: Any) -> None:
     """The next request finds room; before, it was refused for as long as the work went on without a client."""
-    asked = {
-        "type": "http", "method": "POST", "path": "/size", "raw_path": b"/size", "query_string": b"", "root_path": "",
-        "scheme": "http", "http_version": "1.1", "headers": [(b"host", b"127.0.0.1")], "server": ("127.0.0.1", 80),
-        "client": ("127.0.0.1", 50_000),
-    }  # fmt: skip
     parts = [{"type": "http.request", "body": b"{}"}]
 
     async def received() -> Any:
@@ -135,7 +135,7 @@ def test_work_ends_when_the_client_hangs_up(held: Any) -> None:
             app.router.lifespan_context(app),
             httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url=HERE) as client,
         ):
-            await asyncio.wait_for(app(asked, received, sent), 30)
+            await asyncio.wait_for(app(SIZE, received, sent), 30)
             held.released.set()
             return (await client.post("/predict", json={})).status_code
 
@@ -159,20 +159,61 @@ def test_work_ends_with_its_time_and_the_next_request_is_answered() -> None:
     asyncio.run(run())
 
 
-def test_a_request_is_refused_when_the_server_ends_before_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    never: Future[str] = Future()
-    work = Processes(Limits(processes=1))
-    monkeypatch.setattr(work, "_pool", SimpleNamespace(schedule=lambda *_, **__: never))
+def test_a_request_is_refused_when_the_server_ends_before_its_answer(held: Any) -> None:
+    async def run() -> httpx2.Response:
+        app = create_app(work=held)
+        async with (
+            app.router.lifespan_context(app),
+            httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url=HERE) as client,
+        ):
+            asked = asyncio.create_task(client.post("/predict", json={}))
+            await held.taken.wait()
+            asked.cancel("graceful shutdown is over")
+            return await asked
+
+    answer = asyncio.run(run())
+    assert answer.status_code == 503
+    assert "the server ends" in answer.json()["error"]
+
+
+def test_requests_without_a_client_cost_at_most_the_process_that_works_on_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pool begins whatever it takes, so it takes nothing for which no process is free."""
+    taken: list[Future[str]] = []
+
+    def schedule(*_: Any, **__: Any) -> Future[str]:
+        taken.append(Future())
+        return taken[-1]
 
     async def run() -> None:
-        asked = asyncio.create_task(work.run("predict", {}))
+        work = Processes(Limits(processes=1))
+        monkeypatch.setattr(work, "_pool", SimpleNamespace(schedule=schedule))
+        gone = [asyncio.create_task(work.run("size", {})) for _ in range(50)]
+        last = asyncio.create_task(work.run("predict", {}))
         await asyncio.sleep(0)
-        asked.cancel("graceful shutdown is over")
-        with pytest.raises(RefusedRequestError) as refused:
-            await asked
-        assert refused.value.status == 503
+        for each in gone:
+            each.cancel()
+        await asyncio.wait(gone[1:])
+        assert len(taken) == 1
+        assert not last.done()
+        taken[0].set_running_or_notify_cancel()  # its process has ended
+        await asyncio.wait(gone)
+        while len(taken) < 2:
+            await asyncio.sleep(0)
+        taken[1].set_result("{}")
+        assert await last == "{}"
 
-    asyncio.run(run())
+    asyncio.run(asyncio.wait_for(run(), 30))
+
+
+def test_a_body_that_breaks_off_is_no_failure(client: TestClient, caplog: pytest.LogCaptureFixture) -> None:
+    async def received() -> Any:
+        return {"type": "http.disconnect"}
+
+    async def sent(_message: Any) -> None:
+        pass
+
+    asyncio.run(client.app(SIZE, received, sent))  # type: ignore[arg-type]  # any ASGI application
+    assert not caplog.records
 
 
 def test_metrics_count_requests_by_path_and_status(guarded: TestClient) -> None:

@@ -30,7 +30,7 @@ from fastapi_offline import FastAPIOffline
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
-from starlette.requests import HTTPConnection
+from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.responses import HTMLResponse, JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -454,8 +454,10 @@ async def _answered(app: FastAPI, verb: str, request: Request) -> Response:
         await asyncio.wait((work, gone), return_when=asyncio.FIRST_COMPLETED)
         if not work.done():
             work.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # nobody else reads it
-            raise RefusedRequestError(503, "the client has hung up")
+            raise ClientDisconnect
         return Response(work.result(), media_type="application/json")
+    except asyncio.CancelledError:
+        raise RefusedRequestError(503, "the server ends: ask again when it is back") from None
     finally:
         work.cancel()
         gone.cancel()
@@ -530,6 +532,10 @@ def _add_errors(app: FastAPI) -> None:
     async def refused(_: Request, error: RefusedRequestError) -> Response:
         headers = None if error.retry_s is None else {"Retry-After": str(error.retry_s)}
         return refusal(error.status, error.sentence, headers)
+
+    @app.exception_handler(ClientDisconnect)
+    async def hung_up(_: Request, __: ClientDisconnect) -> Response:
+        return refusal(503, "the client has hung up")
 
     @app.exception_handler(HTTPException)
     async def not_served(_: Request, error: HTTPException) -> Response:

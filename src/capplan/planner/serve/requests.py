@@ -7,6 +7,7 @@ import dataclasses
 import json
 import multiprocessing
 from collections.abc import Mapping
+from concurrent.futures import wait
 from contextlib import suppress
 from dataclasses import field
 from types import MappingProxyType
@@ -504,11 +505,18 @@ class Work(Protocol):
         """Stop all running work."""
 
 
+_TICK_S = 0.05  # between two looks at a process that is being stopped
+
+
 class Processes:
-    """Worker processes that are stopped in the middle of a request when its time is over."""
+    """Worker processes that are stopped in the middle of a request when its time is over, or nobody waits for it.
+
+    The pool takes only what a process is free for: whatever it has taken, it begins, and a request that was cancelled
+    in between costs a process.
+    """
 
     def __init__(self, limits: Limits, files: FittedFiles = MappingProxyType({})) -> None:
-        self._limits, self._files = limits, dict(files)
+        self._limits, self._files, self._free = limits, dict(files), asyncio.Semaphore(limits.processes)
         spawn = multiprocessing.get_context("spawn")  # a fork would copy the locks of other threads
         self._pool = ProcessPool(limits.processes, context=spawn, initializer=_begin, initargs=(limits.memory_gib,))
 
@@ -520,19 +528,25 @@ class Processes:
         InputError
             When the body breaks a rule.
         RefusedRequestError
-            When the time is over, or the process or the server ends before its request.
+            When the time is over, or the process ends before its request.
         """
+        async with self._free:
+            return await self._answered(verb, body)
+
+    async def _answered(self, verb: str, body: Any) -> str:
         future = self._pool.schedule(answer, args=(verb, body, self._files), timeout=self._limits.time_s)
         try:
             return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            while wait([future], 0).not_done:  # its process is not free yet
+                await asyncio.sleep(_TICK_S)
+            raise
         except TimeoutError:
             raise RefusedRequestError(
                 504,
                 f"the answer takes longer than {self._limits.time_s:g} s, the limit of this server: ask for less, such "
                 'as "engine": "analytic", a smaller range or a shorter duration',
             ) from None
-        except asyncio.CancelledError:
-            raise RefusedRequestError(503, "the server ends: ask again when it is back") from None
         except (ProcessExpired, MemoryError):
             raise RefusedRequestError(
                 503, "the process that worked on the answer ended, probably for want of memory: ask for less"
