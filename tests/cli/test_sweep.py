@@ -36,6 +36,21 @@ def dying(task, replication):
 sweep.points_of = dying
 sys.exit(main(sys.argv[3:]))
 """
+ENDED = """
+import os, sys
+from capplan.cli import process
+from capplan.planner import sweep
+
+real, number = sweep.points_of, int(sys.argv.pop(1))
+
+def ended(task, replication):
+    if task.scenario.dcs == 2:
+        os.kill(os.getpid(), number)
+    return real(task, replication)
+
+sweep.points_of = ended
+process.run()
+"""
 COLUMNS = columns_of(system("openprovider"))
 FAST = ["--draws", "2", "--processes", "1"]
 QUICK = ["--dcs", "1..2", "--cass-nodes", "2,3", "--load", "50%,110%"]
@@ -148,6 +163,23 @@ def test_an_interruption_leaves_what_is_finished(
     assert "6 of 8" in noted
     assert [row["offered_tps"] != "" for row in kept if not row["refused"]] == [True, True]
     assert out.read_bytes() == whole.read_bytes()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGHUP")
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
+@pytest.mark.slow
+def test_a_signal_late_in_a_sweep_leaves_a_whole_table_as_it_was(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str
+) -> None:
+    out, arguments = tmp_path / "whole.parquet", ["--dcs", "1,2", "--load", "50%", *FAST, "--out"]
+    ran(capsys, *arguments, str(out))
+    before, number = out.read_bytes(), signal.Signals[name]
+    program = [sys.executable, "-c", ENDED, str(int(number)), "sweep", "--seed", "2", *arguments, str(out)]
+    ended = subprocess.run(program, timeout=120, check=False, capture_output=True, text=True)
+
+    assert ended.returncode == 128 + number
+    assert "1 of 2 points" in ended.stderr
+    assert out.read_bytes() == before
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
