@@ -30,6 +30,7 @@ ANSWERS = {
     "number": matrix("1e999"),
     "not-a-number": matrix("NaN"),
     "word": matrix("many"),
+    "many": of_bounds({str(bound): "1" for bound in range(1001)}),
     "late": matrix("1", END + 10),
     "digits": b'{"data": {"result": [{"metric": {}, "values": [[' + b"9" * 5000 + b', "1"]]}]}}',
     "nested": b"[" * 100_000,
@@ -60,6 +61,8 @@ class Hostile(BaseHTTPRequestHandler):
             self.end_headers()
             if kind in FALLING:
                 self.wfile.write(of_bounds(FALLING[kind]) if "bucket" in self.path else matrix("1000"))
+            if kind == "negative":
+                self.wfile.write(matrix("-1" if "_sum" in self.path else "1"))
             self.wfile.write(ANSWERS.get(kind, b""))
             while kind == "endless" and not STOP.is_set():
                 self.wfile.write(b"[" * 2**16)
@@ -91,6 +94,8 @@ def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         ("redirect", "it redirects"),
         ("number", "no histogram"),
         ("not-a-number", "no histogram"),
+        ("negative", "no histogram"),
+        ("many", "more than 1,000 series"),
         ("late", "for other times"),
         *((kind, "does not answer as Prometheus does") for kind in ("word", "digits", "nested", "list", "page")),
         ("nonsense", "does not answer as Prometheus does"),

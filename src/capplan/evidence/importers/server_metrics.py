@@ -208,6 +208,7 @@ OPENMETRICS = Importer("OpenMetrics text", _is_openmetrics, _read_openmetrics)
 _PROMETHEUS_TABLES = ("prometheus", "histogram", "columns", "drop", "runs")
 _TIMEOUT_S = 60.0  # of one query, whatever the server sends in that time
 _LARGEST = 2**24  # bytes of an answer
+_MOST_SERIES = 1000  # of a query: a histogram has fewer buckets, and a run may take hundreds of queries
 _AT_ONCE = 40  # intervals in one query: some servers move the times of 50 and more to multiples of the step
 _MS = 1e-3  # to which a server knows times, s
 _METRIC = re.compile(r"[a-zA-Z_:][\w:]*")
@@ -253,12 +254,15 @@ class _Server:
             answer = json.loads(text)
             if status == HTTPStatus.OK:
                 found: list[_Series] = [[] for _ in times]
+                if len(answer["data"]["result"]) > _MOST_SERIES:
+                    raise ValueError(f"a query gives more than {_MOST_SERIES:,} series: sum them")
                 for series in answer["data"]["result"]:
-                    for time, value in series["values"]:
-                        place = round((time - times[0]) / step_s)
+                    labels = dict(series["metric"])
+                    places = {round((time - times[0]) / step_s): (time, value) for time, value in series["values"]}
+                    for place, (time, value) in places.items():
                         if not 0 <= place < len(times) or abs(times[place] - time) > _MS:
                             raise ValueError("it answers for other times: let runs begin at a multiple of their length")
-                        found[place].append((dict(series["metric"]), float(value)))
+                        found[place].append((labels, float(value)))
                 return found
             reason = answer["error"]
         except (OSError, HTTPException, ValueError, LookupError, TypeError, RecursionError) as error:
@@ -452,7 +456,7 @@ def _measured(
         if not sums[at] or all_of_them is None:
             raise InputError(f"{server.asker}: {metric} has no observations until {ends[at]:%Y-%m-%dT%H:%M:%S%z}")
         total, count = sums[at][0][1], all_of_them
-        if not (math.isfinite(total) and math.isfinite(count) and count >= 0):
+        if not (0 <= total < math.inf and 0 <= count < math.inf):
             raise InputError(f"{server.asker}: {metric} has a sum of {total:g} and a count of {count:g}: no histogram")
         rate = {"throughput_tps": count / length_s}
         if not count:
