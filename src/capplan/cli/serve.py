@@ -51,7 +51,7 @@ def serve_(
     limits = Limits(processes, queue, _time_s(time_limit), _bytes(body_limit))
     import uvicorn
 
-    from capplan.planner.serve.app import create_app, notebook
+    from capplan.planner.serve.app import Connection, create_app, notebook
 
     app = create_app(limits, token, files=served)
     listening = _listen(host, port)
@@ -60,10 +60,9 @@ def serve_(
     say(f"http://{shown}:{listening.getsockname()[1]} serves {where}; Ctrl-C ends it")
     no_more_signs()
     sys.stderr.flush()
+    config = uvicorn.Config(app, http=Connection, log_level="warning", server_header=False, timeout_graceful_shutdown=3)
     with suppress(KeyboardInterrupt):
-        uvicorn.Server(uvicorn.Config(app, log_level="warning", server_header=False, timeout_graceful_shutdown=3)).run(
-            [listening]
-        )
+        uvicorn.Server(config).run([listening])
 
 
 def _fitted_files(paths: Sequence[Path]) -> dict[str, Fitted]:

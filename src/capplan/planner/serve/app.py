@@ -1,6 +1,7 @@
 """The application behind `capplan serve`: routes, their documents, and the what-if notebook.
 
-What stands before every request: who may ask, from which page, how long a body may be; and counts of requests.
+What stands before every request: who may ask, from which page, how long a body may be and how slowly it may come; and
+counts of requests.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.responses import HTMLResponse, JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from capplan.models.errors import InputError
 from capplan.models.language.document import network_schema, schema
@@ -57,6 +59,8 @@ from capplan.systems.registry import every_system
 COOKIE = "capplan"
 SHORTEST_TOKEN = 16
 OPEN = ("/healthz", "/login")
+ARRIVAL_S = 20.0  # in which a request must arrive
+MOST_CONNECTIONS = 200  # a process may often open no more than 256 files
 _LOGIN = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>capplan</title><style>body{font:16px system-ui;max-width:24rem;margin:4rem auto;padding:0 1rem}</style>
 <h1>capplan</h1><form method="post" action="/login"><label>Token <input type="password" name="token" autofocus></label>
@@ -181,6 +185,48 @@ class Guard:
             return message
 
         return received
+
+
+class Connection(H11Protocol):
+    """A connection that ends when a request takes too long to arrive, with its headers and its body.
+
+    Where there are too many connections, the one whose request has been arriving for longest makes room.
+    """
+
+    _late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
+        """Begin to wait for a request."""
+        super().connection_made(transport)
+        self._watch()
+        if len(self.connections) > MOST_CONNECTIONS:
+            arriving = {
+                each: each._late.when() for each in self.connections if isinstance(each, Connection) and each._late
+            }
+            min(arriving, key=arriving.__getitem__)._end()
+
+    def data_received(self, data: bytes) -> None:
+        """Take a part of a request."""
+        super().data_received(data)
+        self._watch()
+
+    def _watch(self) -> None:
+        """Limit the time while a request arrives, and only then."""
+        cycle: RequestResponseCycle | None = self.cycle
+        arriving = cycle is None or cycle.response_complete or cycle.more_body
+        if not arriving or self.transport.get_protocol() is not self:  # a web socket has taken over
+            self._rest()
+        elif self._late is None:
+            self._late = self.loop.call_later(ARRIVAL_S, self._end)
+
+    def _rest(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+
+    def _end(self) -> None:
+        self._rest()
+        self.transport.abort()
 
 
 def refusal(status: int, sentence: str, headers: dict[str, str] | None = None) -> JSONResponse:
