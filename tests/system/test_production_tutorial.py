@@ -19,7 +19,7 @@ def test_its_commands_print_what_it_shows_and_hold_the_true_ceiling(monkeypatch:
     for block, now in zip(script["BLOCK"].finditer(text), script["printed_in_turn"](), strict=True):
         assert script["agrees"](block["output"], now, fits=True), f"stale: docs/generate/production.py\n{now}"
 
-    capacity = re.search(r"^Capacity .*\((?P<low>[\d,]+)-(?P<high>[\d,]+)\)", text, re.MULTILINE)
+    capacity = re.search(r"^Capacity .*\((?P<low>[\d,]+) to (?P<high>[\d,]+)\)", text, re.MULTILINE)
     assert capacity is not None
     low, high = (float(each.replace(",", "")) for each in capacity.groups())
     assert low < true < high

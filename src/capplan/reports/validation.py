@@ -213,9 +213,7 @@ def predicted_over_documented(report: Validation) -> go.Figure | None:
         **{"log_x": True, "log_y": True, "hover_name": "figure", "color_discrete_sequence": COLOURS},
         range_y=[0.95 / BEYOND, 1.05 * BEYOND],
     )
-    figure.update_xaxes(
-        matches=None, showticklabels=True, tickangle=0, nticks=4, tickformat=","
-    )  # which fit on a telephone
+    figure.update_xaxes(matches=None, showticklabels=True, tickangle=0, nticks=4)  # which fit on a telephone
     figure.for_each_annotation(lambda each: each.update(text=each.text.partition("=")[2]))
     figure.add_hrect(y0=1 - CLOSE, y1=1 + CLOSE, fillcolor="black", opacity=0.09, line_width=0)
     about = f"Bars: 90 % bands, held or missed. Shaded: within {share(CLOSE)} of the documented figure."
