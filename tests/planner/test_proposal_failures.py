@@ -58,6 +58,7 @@ def test_subscribers_that_return_ask_as_much_as_the_demand_says() -> None:
     assert mass_return(None, 3000.0) is None
 
 
+@pytest.mark.slow
 def test_the_acceptance_test_has_a_run_for_each_situation_and_its_risk() -> None:
     proposal = small()
     assert proposal.sizing.chosen is not None

@@ -80,7 +80,7 @@ def test_the_offset_of_a_distance_varies_with_the_fibre() -> None:
 
 def test_a_given_round_trip_is_as_near_as_the_distance_that_it_equals() -> None:
     assert far(rtt="1.66ms") == far(distance="150km")
-    assert "ound trips of up to 5 ms" in far(rtt="5ms")
+    assert "RTT of up to 5 ms" in far(rtt="5ms")
 
 
 def test_long_round_trips_need_longer_to_settle() -> None:
