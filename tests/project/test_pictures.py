@@ -16,7 +16,7 @@ SHOWN = re.compile(r"!\[([^\]]+)\]\([^)]*figures/picture-([\w-]+)\.svg\)")
 
 
 @pytest.mark.parametrize(
-    "name", [each if each in QUICK else pytest.param(each, marks=pytest.mark.slow) for each in SCRIPT["PICTURES"]]
+    "name", [each if each in QUICK else pytest.param(each, marks=pytest.mark.trust) for each in SCRIPT["PICTURES"]]
 )
 def test_a_picture_is_that_of_today(name: str) -> None:
     """Words agree; a simulation on another machine may differ by some pixels, as the last digits of its inputs do."""
