@@ -11,7 +11,7 @@ SCRIPT: dict[str, Any] = runpy.run_path(str(ROOT / "docs" / "generate" / "propos
 LARGEST = 6e6  # bytes: what a mail takes
 
 
-@pytest.mark.trust
+@pytest.mark.slow
 def test_the_example_proposals_are_those_of_today() -> None:
     for path, content in SCRIPT["generated"]().items():
         assert path.read_bytes() == content, "stale: uv run python docs/generate/proposals.py"
