@@ -547,22 +547,22 @@ class _Document:
             _column("Run", 4, lambda each: words.situation(each.conditions, self.its)),
             _right("Peak rate per second", 3, lambda each: rate_cell(each.offered_tps, f"run.{each.conditions}")),
             _right("Minutes", 2, lambda _: Cell(f"{test.minutes:.0f}", test.minutes)),
-            _right("Risk to fail", 3, lambda each: risk_cell(1 - each.chance, f"fail.{each.conditions}")),
+            _right("Risk of failing", 3, lambda each: risk_cell(1 - each.chance, f"fail.{each.conditions}")),
         )
         repeats = [f"{share(each)} in {name}" for name, each in test.repeats_within.items()]
         yield Bullets((_say("warm"), *(_say("repeats", differ=each) for each in repeats)))
 
     def _agreement(self) -> Iterator[Block]:
         details = self.proposal.details
-        parties = {details.prepared_by or "Vendor": "vendor", details.customer: "customer"}
+        parties = ((details.prepared_by or "Vendor", "vendor"), (details.customer, "customer"))
         yield _table(
             "responsibilities",
-            [(party, each) for party, name in parties.items() for each in _sentences()["responsible"][name]],
+            [(party, each) for party, name in parties for each in _sentences()["responsible"][name]],
             _column("Party", 3, lambda each: each[0]),
             _column("Is responsible for", 7, lambda each: each[1]),
         )
         yield Paragraph(_say("valid", date=details.valid_until or BLANK))
-        yield Signatures(tuple(parties))
+        yield Signatures(tuple(party for party, _ in parties))
 
     # Evidence
 
