@@ -221,8 +221,8 @@ def band(
         yield go.Scatter(
             x=x,
             y=edge,
-            **{"mode": "lines", "line": {"width": 0}, "fill": fill, "fillcolor": faint(colour, opacity)},
-            **{"showlegend": False, "hoverinfo": "skip", "connectgaps": False, **more},
+            **{"mode": "lines", "fill": fill, "fillcolor": faint(colour, opacity), "showlegend": False},
+            **{"line": {"width": 0}, "hoverinfo": "skip", "connectgaps": False, **more},
         )
 
 

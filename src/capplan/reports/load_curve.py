@@ -72,16 +72,10 @@ def sentences(answer: WhatIf | Sizing) -> tuple[str, ...]:
     """
     if isinstance(answer, Sizing):
         return sizing.sentences(answer)
-    found, verdict = answer.whole.extrapolation, answer.verdict
+    case, metric, verdict = answer.whole, answer.metric, answer.verdict
     words = "no rate and no objective to judge" if verdict is None else verdict.in_words()
-    lost = verdict.not_asked if verdict is not None else ()
-    not_asked = (f"Not asked: loss of {', '.join(lost)}.",) if lost else ()
-    metric, case = answer.metric, answer.whole
+    lost = [f"Not asked: loss of {', '.join(verdict.not_asked)}."] if verdict and verdict.not_asked else []
+    rests = f"{case.extrapolation.basis.capitalize()}: {case.extrapolation.why}"
     basis = case.basis.of_latency(metric.subject, metric.statistic, answer.offered_tps)
-    rests = f"{found.basis.capitalize()}: {found.why} Of {metric.name}: {basis}."
-    return (
-        f"Answer: {words}.",
-        rests,
-        *cautions(case, answer.capacity, case.solution.at(answer.offered_tps)),
-        *not_asked,
-    )
+    warned = cautions(case, answer.capacity, case.solution.at(answer.offered_tps))
+    return (f"Answer: {words}.", f"{rests} Of {metric.name}: {basis}.", *warned, *lost)

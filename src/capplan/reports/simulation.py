@@ -36,8 +36,6 @@ from capplan.simulator.sample import Sample
 SHADES = {"pause": "rgba(204, 102, 119, 0.45)", "background": "rgba(140, 140, 200, 0.30)"}  # no line has these
 MOST_LINES = 6  # of kinds of stations and pools
 FINEST = 1500  # shaded times in the width of a panel: closer ones are drawn as one
-SHORTEST = 0.001  # share of the requests that the axis of latencies leaves out on its left
-MARGIN = 0.05  # powers of ten beside them
 PANELS = (
     "Share of the requests that take longer",
     "Traffic over time",
@@ -341,18 +339,21 @@ def write_plot(seen: Sample, simulation: Simulation, path: Path) -> None:
 def plot(seen: Sample, simulation: Simulation, page: bool = True) -> go.Figure:
     """Return the plots of a simulation as a figure of four panels, one below the other."""
     run = seen.runs[0]
+    series, sizes = run.series, np.array([pool.size for pool in run.pools.values()])
     traces = [
         list(_tail(seen, simulation)),
         [*_traffic(run, simulation), *_asked(simulation)],
-        list(_queues(run)),
-        list(_utilisation(run)),
+        list(_kinds(run, series.station_queue, series.pool_queue)),
+        list(_kinds(run, series.station_utilisation * 100, series.pool_busy / sizes * 100)),
     ]
     limits = list(_limits(simulation))
-    legend = max(map(_legend_pixels, [[*traces[0], *limits], *traces[1:]])) + (ENTRY_PIXELS if run.marks else 0)
+    every = ([*traces[0], *limits], *traces[1:])
+    named = [[each.name for each in drawn if each.showlegend is not False] for drawn in every]
+    legend = ENTRY_PIXELS * (max(map(look.legend_rows, named)) + bool(run.marks))
     gap = AXIS_PIXELS + legend + HEADING_PIXELS
     inner = sum(HEIGHTS) + gap * (len(HEIGHTS) - 1)
-    sizes = {"row_heights": HEIGHTS, "vertical_spacing": gap / inner}
-    figure = look.make_subplots(rows=4, cols=1, subplot_titles=PANELS, **sizes)
+    spaces = {"row_heights": HEIGHTS, "vertical_spacing": gap / inner}
+    figure = look.make_subplots(rows=4, cols=1, subplot_titles=PANELS, **spaces)
     for row, drawn in enumerate(traces, start=1):
         for trace in drawn:
             figure.add_trace(trace.update(legend=look.numbered("legend", row)), row=row, col=1)
@@ -366,15 +367,10 @@ def plot(seen: Sample, simulation: Simulation, page: bool = True) -> go.Figure:
             figure.add_trace(entry, row=4, col=1)
     for mark in limits:
         figure.add_trace(mark, row=1, col=1)
-    _axes(figure, seen)
+    _axes(figure, run)
     _events(figure, run)
     _finish(figure, simulation, (inner, legend, gap), page)
     return figure
-
-
-def _legend_pixels(traces: Sequence[go.Scatter]) -> int:
-    """Return how high the legend of a panel is on a narrow screen."""
-    return ENTRY_PIXELS * look.legend_rows(trace.name for trace in traces if trace.showlegend is not False)
 
 
 def _asked(simulation: Simulation) -> Iterator[go.Scatter]:
@@ -438,23 +434,16 @@ def _traffic(run: Run, simulation: Simulation) -> Iterator[go.Scatter]:
         yield _steps("lost, all classes", run, lost, look.Line(look.NEUTRAL, "dash"))
 
 
-def _queues(run: Run) -> Iterator[go.Scatter]:
-    series = run.series
-    return _kinds(run, _by_kind(run, series.station_queue, series.pool_queue))
-
-
-def _utilisation(run: Run) -> Iterator[go.Scatter]:
-    series, sizes = run.series, np.array([pool.size for pool in run.pools.values()])
-    return _kinds(run, _by_kind(run, series.station_utilisation * 100, series.pool_busy / sizes * 100))
-
-
-def _kinds(run: Run, kinds: Mapping[str, FloatArray]) -> Iterator[go.Scatter]:
+def _kinds(run: Run, stations: FloatArray, pools: FloatArray) -> Iterator[go.Scatter]:
     """Yield a line for each of the largest kinds of stations and pools, and a band for its members."""
+    kinds = _by_kind(run, stations, pools)
     largest = sorted(kinds, key=lambda kind: -float(kinds[kind].mean(axis=0).max()))[:MOST_LINES]
     for kind in largest:
         style, values = look.Line.number(list(kinds).index(kind)), kinds[kind]  # a kind looks the same in every panel
         if values.shape[1] > 1:
-            yield from _spread(kind, run, values, style)
+            ends = [_ended(values.min(axis=1)), _ended(values.max(axis=1))]
+            stepped: dict[str, Any] = {"line": {"width": 0, "shape": "hv"}, "legendgroup": kind}
+            yield from look.band(list(run.series.boundaries_s), ends, style.colour, **stepped)
         yield _steps(kind, run, values.mean(axis=1), style).update(legendgroup=kind)
 
 
@@ -468,20 +457,15 @@ def _by_kind(run: Run, stations: FloatArray, pools: FloatArray) -> dict[str, Flo
     return {kind: np.stack(columns, axis=1) for kind, columns in found.items()}
 
 
-def _spread(kind: str, run: Run, used: FloatArray, style: look.Line) -> Iterator[go.Scatter]:
-    for edge, fill in ((used.min(axis=1), None), (used.max(axis=1), "tonexty")):
-        line = _steps(kind, run, edge, style)
-        line.update(
-            line={"width": 0}, fill=fill, fillcolor=look.faint(style.colour), legendgroup=kind, showlegend=False
-        )
-        yield line.update(hoverinfo="skip", hovertemplate=None)
+def _ended(values: FloatArray) -> list[float]:
+    """Return interval means with the last one again, at the end of the last interval."""
+    return [*values, *values[-1:]]
 
 
 def _steps(name: str, run: Run, values: FloatArray, style: look.Line) -> go.Scatter:
     """Return a line of interval means, constant within each interval."""
     more = {"line": {**look.pen(style, 1.8), "shape": "hv"}, "hovertemplate": "%{y:.4~g}"}
-    y = np.append(values, values[-1:])
-    return go.Scatter(x=run.series.boundaries_s, y=y, name=name, mode="lines", **more)
+    return go.Scatter(x=run.series.boundaries_s, y=_ended(values), name=name, mode="lines", **more)
 
 
 def _shades(run: Run) -> Iterator[tuple[tuple[float, float], str]]:
@@ -513,9 +497,8 @@ def _events(figure: go.Figure, run: Run) -> None:
         look.word(figure, f"{mark.kind.replace('_', ' ')} {mark.name}", 2, x=mark.start_s, y=y)
 
 
-def _axes(figure: go.Figure, seen: Sample) -> None:
-    run = seen.runs[0]
-    figure.update_xaxes(look.latency_axis("latency [ms]"), range=_latency_range(seen), row=1, col=1)
+def _axes(figure: go.Figure, run: Run) -> None:
+    figure.update_xaxes(look.latency_axis("latency [ms]"), row=1, col=1)
     ticks = {"tickvals": list(TAIL), "ticktext": list(TAIL.values())}
     figure.update_yaxes(type="log", title_text="share that takes longer", **ticks, row=1, col=1)
     titles = ("requests per second", "mean number waiting", "busy [%]")
@@ -525,16 +508,6 @@ def _axes(figure: go.Figure, seen: Sample) -> None:
         figure.update_xaxes(title_text="time [s]", range=[0, run.duration_s], matches=matches, row=row, col=1)
         grey = {"fillcolor": look.NEUTRAL, "opacity": 0.15, "line_width": 0, "layer": "below"}
         figure.add_vrect(x0=0, x1=run.warmup_s, row=row, col=1, **grey)
-
-
-def _latency_range(seen: Sample) -> list[float] | None:
-    """Return the latency axis range in powers of ten; it starts near the tail, as nothing below is of interest."""
-    reports = seen.together.reports.values()
-    clocks = [clock for report in reports for clock in (report.intended, report.actual) if clock.count]
-    shortest = min((clock.quantile_s(SHORTEST) for clock in clocks), default=0.0)
-    if shortest == 0:
-        return None
-    return [np.log10(shortest * 1e3) - MARGIN, np.log10(max(clock.max_s for clock in clocks) * 1e3) + MARGIN]
 
 
 def _finish(figure: go.Figure, simulation: Simulation, sizes: tuple[int, int, int], page: bool) -> None:
