@@ -33,7 +33,6 @@ def main() -> int:
     parts = options.only or (QUICK_PARTS if options.quick else PARTS)
     kept = json.loads(options.keep.read_text("utf-8")) if options.keep else {"sections": {}}
     found: dict[str, Any] = {**kept, "schema": SCHEMA, "machine": description(), "mode": mode, "rounds": rounds}
-    found["sections"] |= {name: section(name, mode, rounds) for name in SECTIONS if name in parts}
     measured: dict[str, Callable[[], Any]] = {
         "precision": lambda: {name: precision.contest(name, mode, rounds) for name in precision.TITLES},
         "lengths": lambda: [_length(each) for each in lengths(mode)],
@@ -43,10 +42,14 @@ def main() -> int:
         "sizing": lambda: sizing.measured(mode, rounds),
         "verbs": lambda: verbs.measured(mode, rounds),
     }
-    found |= {name: measure() for name, measure in measured.items() if name in parts}
+    for name in (each for each in PARTS if each in parts):
+        if name in SECTIONS:
+            found["sections"][name] = section(name, mode, rounds)
+        else:
+            found[name] = measured[name]()
+        if options.json:  # after each part, so that `--keep` goes on after an interruption
+            options.json.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
     print(as_text(found))
-    if options.json:
-        options.json.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
     faults = _faults(found)
     for text in faults:
         print(f"not counted: {text}", file=sys.stderr)
