@@ -62,7 +62,6 @@ SWEEPS = (
     Sweep("analytic, Dask on this machine", "analytic", 1000, (*RATES, *DASK)),
     Sweep("compiled, p99 within 2 %, processes", "compiled", 100, LOADS, workers=(2,), rounds=1),
     Sweep("fewer points", "compiled", 12, FEWER),
-    Sweep("fewer points, Dask on this machine", "compiled", 12, (*FEWER, *DASK)),
 )
 
 
