@@ -49,8 +49,6 @@ LOCAL_WRITES = ("--consistency-write", "LOCAL_QUORUM")  # two data centres survi
 SPACES = (
     Space(15_000, "3", "3..30", "1..4"),
     Space(15_000, "1..4", "3..30", "1..9"),
-    Space(15_000, "1..4", "3..100", "1..25"),
-    Space(60_000, "1..4", "3..100", "1..25"),
     Space(2_000_000, "2", "3..100", "1..25", (*LOCAL_WRITES, "--cells", "100,200"), ", 100 or 200 cells"),
 )
 
@@ -77,7 +75,7 @@ def _once(space: Space, engine: str) -> Answer:
     start = time.perf_counter()
     process = subprocess.run(command, capture_output=True, text=True, check=False)
     seconds = time.perf_counter() - start
-    if process.returncode != 0:
+    if process.returncode > 1:  # 1 answers "uncertain" or "no"
         return {"failed": (process.stderr.strip().splitlines() or ["no layout is safe enough"])[-1]}
     answer = json.loads(process.stdout)
     return {"seconds": seconds, "layouts": answer["layouts"], "solved": answer["solved"]}

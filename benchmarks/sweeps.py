@@ -54,12 +54,12 @@ class Sweep:
     rounds: int = 9
 
 
-RATES = (*LAYOUTS, "--tps", "2000..100000:2000")
-LOADS = (*LAYOUTS, "--load", "40%..80%:10%", *WISH)
-FEWER = ("--dcs", "1..3", "--cass-nodes", "3..6:3", "--load", "60%,80%", *WISH)
+RATES = (*LAYOUTS, "--tps", "10000..100000:10000")
+LOADS = (*LAYOUTS, "--load", "40%..60%:5%", *WISH)
+FEWER = ("--dcs", "1..3", "--cass-nodes", "3..6:3", "--load", "50%,60%", *WISH)
 SWEEPS = (
-    Sweep("analytic, processes", "analytic", 1000, RATES),
-    Sweep("analytic, Dask on this machine", "analytic", 1000, (*RATES, *DASK)),
+    Sweep("analytic, processes", "analytic", 200, RATES),
+    Sweep("analytic, Dask on this machine", "analytic", 200, (*RATES, *DASK)),
     Sweep("compiled, p99 within 2 %, processes", "compiled", 100, LOADS, workers=(2,), rounds=1),
     Sweep("fewer points", "compiled", 12, FEWER),
 )
