@@ -40,11 +40,38 @@ trust: && faults
     CAPPLAN_TRUST_GRIDS=200 uv run pytest tests/planner/test_sizing_grids.py
     uv run pytest -m trust
 
-# Try 100,000 hostile inputs and put some 300 faults in the way of every verb that writes, for the page on reliability
-# (half an hour on two cores; as root, disks are really full and folders really read-only)
+# Change the code that decides answers in 450 places and count how many changes the tests notice, for the page on
+# reliability (two hours; resumes if interrupted: remove dist/mutants to begin again)
+mutants:
+    mkdir -p dist/mutants
+    test -e dist/mutants/durations.xml || uv run --group mutants pytest --cov=src/capplan --cov-context=test --cov-report= \
+        --junit-xml=dist/mutants/durations.xml || true
+    uv run --group mutants python tests/mutants/campaign.py 50 docs/reference/mutants.jsonl
+    uv run python docs/generate/reliability.py
+
+# Run capplan for long: 10^9 requests, a simulated week, half an hour of `serve` (an hour and a half)
+endurance *runs:
+    uv run python benchmarks/endurance.py {{runs}}
+    uv run python docs/generate/reliability.py
+
+# Make and check the files of a release in dist/release/: all tests, wheels, sdist, bill of materials, licences, checksums
+release:
+    rm -f uv.lock
+    .ci/run
+    uv run --group release python release
+
+# Move the date that pins the versions, and run everything again
+upgrade date:
+    sed -i 's/^exclude-newer = .*/exclude-newer = "{{date}}T00:00:00Z"/' pyproject.toml
+    rm -f uv.lock
+    .ci/run
+
+# Try 300,000 hostile inputs and put some 300 faults in the way of every verb that writes, for the page on reliability
+# (four hours on two cores; as root, disks are really full and folders really read-only). Hostile inputs resume if
+# interrupted: remove dist/hostile-inputs.jsonl and dist/guided to begin again
 faults:
-    uv run python tests/fuzz/campaign.py 100000 docs/reference/inputs.json
-    uv run --group fuzz python tests/fuzz/guided.py 2000 docs/reference/guided-inputs.json
+    uv run python tests/fuzz/campaign.py 300000 docs/reference/inputs.json
+    uv run --group fuzz python tests/fuzz/guided.py 410 docs/reference/guided-inputs.json
     uv run python tests/faults/campaign.py docs/reference/faults.json
     uv run python docs/generate/reliability.py
 

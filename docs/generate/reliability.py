@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+from scipy.stats import binomtest
 
 DOCS = Path(__file__).resolve().parents[1]
 REFERENCE = DOCS / "reference"
-PAGE, INPUTS, GUIDED, FAULTS = (
-    REFERENCE / name for name in ("reliability.md", "inputs.json", "guided-inputs.json", "faults.json")
+PAGE, INPUTS, GUIDED, FAULTS, MUTANTS, ENDURANCE = (
+    REFERENCE / name
+    for name in (
+        "reliability.md",
+        "inputs.json",
+        "guided-inputs.json",
+        "faults.json",
+        "mutants.jsonl",
+        "endurance.json",
+    )
 )
+EQUIVALENT = DOCS.parent / "tests" / "mutants" / "equivalent.json"
+GOAL = 0.85
 TEXT = """# Reliability
 
-What capplan does when an input is hostile, a disk is full or a process is killed. `just faults` measures the counts.
+What capplan does when an input is hostile, a disk is full or a process is killed, how many faults of the code the tests
+notice, and what happens in long runs. `just faults`, `just mutants` and `just endurance` measure the figures.
 
 ## Rules
 
@@ -58,6 +73,16 @@ that a file is gone, or that a run ended well without it. A signal may come when
 smallest disk may still hold a small file: such faults count, too, as nothing was lost. *Torn* means that a file has a
 part of its content. After a fault of `lab`, `lab down` must leave no process and no file, and `lab up` must work again;
 after one of `serve`, no process may be left.
+
+## Faults in the code
+
+`just mutants` changes the code that decides answers, one place at a time: another operator, a number one higher or
+lower, a negated condition, a loop that never runs. The default tests that run the changed line then have a minute and a
+half to notice. {mutants}
+
+## Long runs
+
+{endurance}
 """
 
 
@@ -70,7 +95,62 @@ def generated() -> str:
         faults=_table(faults["kinds"]),
         note=_note(faults.get("note", "")),
         verbs=_listed(faults["verbs"]),
+        mutants=_mutants(
+            [json.loads(line) for line in MUTANTS.read_text(encoding="utf-8").splitlines()],
+            json.loads(EQUIVALENT.read_text(encoding="utf-8")),
+        ),
+        endurance=_endurance(json.loads(ENDURANCE.read_text(encoding="utf-8"))),
     )
+
+
+def equivalent(mutant: Mapping[str, Any], reasons: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether somebody has found that a change makes no difference that a user could see."""
+    return any(each["file"] == mutant["file"] and each["change"] == mutant["change"] for each in reasons)
+
+
+def _mutants(tried: Sequence[Mapping[str, Any]], reasons: Sequence[Mapping[str, Any]]) -> str:
+    """Return the score by subject, without the changes that make no difference."""
+    rows = [("subject", "changes", "no difference", "noticed", "not noticed", "score"), ("---", *["---:"] * 5)]
+    strata = list(dict.fromkeys(each["stratum"] for each in tried))
+    for name, chosen in [*((each, [each]) for each in strata), ("all", strata)]:
+        found = [each for each in tried if each["stratum"] in chosen]
+        noticed = sum(each["outcome"] == "noticed" for each in found)
+        same = sum(each["outcome"] != "noticed" and equivalent(each, reasons) for each in found)
+        counted = len(found) - same
+        rows.append(
+            (
+                name,
+                *(f"{count}" for count in (len(found), same, noticed, counted - noticed)),
+                f"{noticed / counted:.0%}",
+            )
+        )
+    interval = binomtest(noticed, counted).proportion_ci(0.95, "wilson")
+    low, high = (f"{100 * each:.0f}" for each in (interval.low, interval.high))
+    score = f"They noticed {noticed / counted:.0%} (95 % interval {low} to {high} %; the goal is {GOAL:.0%})."
+    reason = "Changes that make no difference are listed with the reason in `tests/mutants/equivalent.json`."
+    spaced = re.sub(r"(?<=\d)%", " %", score)
+    return f"{spaced}\n{reason}\n\n" + "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _endurance(known: Mapping[str, Any]) -> str:
+    """Return what the long runs showed."""
+    rows = [("run", "requests", "minutes", "MiB early", "MiB late", "drift"), ("---", *["---:"] * 5)]
+    for key, name in (
+        ("mm4", "M/M/4 in one simulation; drift: its mean against Erlang's formula"),
+        ("week", "a week of the default layout at 1,000 requests/s; drift: mean of `acct` against that of one hour"),
+        ("serve", "`serve` with 50 clients; drift: median answer, late against early"),
+    ):
+        if key in known:
+            each = known[key]
+            drift = each.get("error", each.get("late_s", 1) / each.get("early_s", 1) - 1)
+            figures = (
+                f"{each['requests']:,}",
+                f"{each['seconds'] / 60:.1f}",
+                f"{each['early_mib']:.0f}",
+                f"{each['late_mib']:.0f}",
+            )
+            rows.append((name, *figures, f"{100 * drift:+.2g} %"))
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def _note(text: str) -> str:

@@ -67,6 +67,19 @@ def test_settings_of_cassandra_stress() -> None:
     assert row.duration_s == 12.9
 
 
+@pytest.mark.parametrize(
+    ("kind", "levels", "share"), [("write", (None, "ONE"), 0.0), ("read", ("ONE", None), 1.0)], ids=["writes", "reads"]
+)
+def test_only_what_a_run_of_cassandra_stress_did_has_a_level(
+    kind: str, levels: tuple[str | None, str | None], share: float, tmp_path: Path
+) -> None:
+    text = (SAMPLES / "cstress-write-closed.txt").read_text("utf-8").replace("Type: write", f"Type: {kind}")
+    (tmp_path / "stress.txt").write_text(text, "utf-8")
+    (row,) = LOAD_TESTS.rows(import_files([tmp_path / "stress.txt"]).load_tests)
+
+    assert ((row.consistency_read, row.consistency_write), row.read_fraction) == (levels, share)
+
+
 def test_a_rate_on_the_console_of_cassandra_stress_may_be_open_or_throttled() -> None:
     row = alone("cstress-mixed-fixed1500.txt")["all"]
 
@@ -217,6 +230,10 @@ def test_what_a_server_counts_is_no_load_test(folder: Import) -> None:
     assert not folder.load_tests["run_id"].str.startswith("nodetool").any()
     assert (proxy["read", "p99"], proxy["write", "p95"]) == pytest.approx((4768e-6, 372e-6))
     assert table.loc[("write", "latency", "p99"), "value"] == pytest.approx(24e-6)
+    stored = figures[figures["run_id"] == "nodetool-tablestats"].set_index("quantity")
+    assert (stored["value"]["live data"], stored["value"]["partition size"]) == (46_012_344, 535)
+    reads = stored[stored["operation"] == "read"].loc["latency"]
+    assert (reads["value"], reads["samples"]) == (pytest.approx(106e-6), 445_604)
     text, report = (
         figures[figures["source"] == f"nodetool-tpstats.{ending}: nodetool tpstats"]
         .set_index(["operation", "quantity"])["value"]

@@ -1,6 +1,7 @@
 """The audit of load-test tables: every rule fires on a table with its fault, and none on clean tables of the engine."""
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from tests.evidence.engine_tables import clean_table
 
 from capplan.evidence.audit.audit import Audit, audit_load_tests
-from capplan.evidence.audit.load_tests import RULES
+from capplan.evidence.audit.load_tests import RULES, spread
 from capplan.evidence.load_test_row import LATENCIES, LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.models.results import plain
@@ -107,6 +108,11 @@ FAULTS: Mapping[str, Sequence[LoadTestRow]] = {
     "failed-requests": [altered(OPEN, errors=5000)],
     "few-requests": [altered(OPEN, duration_s=6.0)],
 }  # fmt: skip
+
+
+def test_repeats_without_throughput_are_infinitely_scattered() -> None:
+    assert spread([0.0, 0.0, 3.0]) == math.inf
+    assert spread([2.0, 4.0, 5.0]) == 0.75
 
 
 def audited(rows: Sequence[LoadTestRow]) -> Audit:

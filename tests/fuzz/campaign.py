@@ -1,4 +1,8 @@
-"""Try many inputs in several processes, and count: `python tests/fuzz/campaign.py 100000 FILE`."""
+"""Try many inputs in several processes, and count: `python tests/fuzz/campaign.py 300000 FILE`.
+
+`dist/hostile-inputs.jsonl` has a line for every 2,500 inputs that were tried; a campaign that was interrupted goes on
+with those that it lacks. Remove it to begin again.
+"""
 
 import argparse
 import faulthandler
@@ -10,7 +14,10 @@ import sys
 import tempfile
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
@@ -20,6 +27,7 @@ from tests.fuzz.rules import LONGEST_S, LONGEST_WAIT_S, Watch, limit_memory
 from capplan.models.files import replace_file
 
 PIECE = 2500
+DONE = Path(__file__).parents[2] / "dist" / "hostile-inputs.jsonl"
 
 
 def piece(numbers: range) -> tuple[int, list[Failure]]:
@@ -39,34 +47,55 @@ def piece(numbers: range) -> tuple[int, list[Failure]]:
     return len(numbers), found
 
 
-def campaign(count: int, processes: int, first: int = 0, out: Path | None = None) -> Counter[str]:
-    """Try so many inputs; return how many ended, and how many broke which rule; the file has what is known so far."""
-    pieces = [range(start, min(start + PIECE, first + count)) for start in range(first, first + count, PIECE)]
-    counts: Counter[str] = Counter(inputs=0)
+def campaign(count: int, processes: int, done: Path) -> None:
+    """Try the pieces that the file of what is done lacks, and append a line for each."""
+    known = {each["first"] for each in read(done)}
+    pieces = [range(first, min(first + PIECE, count)) for first in range(0, count, PIECE) if first not in known]
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes, spawn, max_tasks_per_child=1) as pool:  # one piece each: limits stay apart
-        for done in as_completed([pool.submit(piece, each) for each in pieces]):
-            tries, failures = done.result()
-            counts["inputs"] += tries
-            for each in failures:
-                counts[each.rule.partition(":")[0].partition(" /")[0]] += 1
-                print(each, file=sys.stderr, flush=True)
-            if out is not None:
-                replace_file(out, json.dumps(counts, indent=1) + "\n")
-    return counts
+        waiting = {pool.submit(piece, each): each for each in pieces}
+        for ended in as_completed(waiting):
+            tries, failures = ended.result()
+            row = {"first": waiting[ended].start, "inputs": tries, "broken": [asdict(each) for each in failures]}
+            with done.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
+
+
+def read(done: Path) -> list[dict[str, Any]]:
+    """Return what is done; a line that was cut off is left out."""
+    found = []
+    for line in done.read_text(encoding="utf-8").splitlines() if done.exists() else []:
+        with suppress(ValueError):
+            found.append(json.loads(line))
+    return found
+
+
+def counts(done: Path) -> Counter[str]:
+    """Return how many inputs were tried, and how many broke which rule."""
+    rows = read(done)
+    found: Counter[str] = Counter(inputs=sum(each["inputs"] for each in rows))
+    for each in rows:
+        found.update(broken["rule"].partition(":")[0].partition(" /")[0] for broken in each["broken"])
+    return found
 
 
 def main() -> int:
-    """Run a campaign, and print its counts as JSON."""
+    """Run or continue a campaign, print its counts as JSON, and write them."""
     parser = argparse.ArgumentParser()
     parser.add_argument("count", type=int)
     parser.add_argument("out", type=Path, nargs="?")
-    parser.add_argument("first", type=int, nargs="?", default=0)
+    parser.add_argument("--done", type=Path, default=DONE)
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     asked = parser.parse_args()
-    counts = campaign(asked.count, asked.processes, asked.first, asked.out)
-    print(json.dumps(counts, indent=1))
-    return len(counts) > 1
+    asked.done.parent.mkdir(parents=True, exist_ok=True)
+    campaign(asked.count, asked.processes, asked.done)
+    found = counts(asked.done)
+    for each in read(asked.done):
+        print(*each["broken"], sep="\n", end="\n" if each["broken"] else "", file=sys.stderr)
+    print(json.dumps(found, indent=1))
+    if asked.out is not None:
+        replace_file(asked.out, json.dumps(found, indent=1) + "\n")
+    return len(found) > 1
 
 
 if __name__ == "__main__":

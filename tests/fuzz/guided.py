@@ -1,24 +1,33 @@
-"""Try inputs that atheris derives from coverage, reader by reader: `guided.py RUNS FILE`, in the group `fuzz`.
+"""Try inputs that atheris derives from coverage, reader by reader: `guided.py SECONDS FILE`, in the group `fuzz`.
 
 The campaign beside this file damages valid inputs at random; here an input that reaches new code is damaged further.
+Each reader gets SECONDS on a core. What it has used, and the inputs that reached new code, are kept in `dist/guided`:
+a campaign goes on where it was interrupted.
 """
 
 import argparse
 import json
+import os
+import re
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from capplan.models.files import replace_file
 
+KEPT = Path(__file__).parents[2] / "dist" / "guided"
+_PIECE_S = 120
 _MOST_BYTES = 4096
-_TEXTS = "text: "
+TEXT = "text: "
 
 
-def fuzz(name: str, runs: int, folder: Path) -> None:
+def fuzz(name: str, seconds: int, inputs: Path, folder: Path) -> None:
     """Fuzz one reader in this process, which ends with it: with 0, or otherwise at the first broken rule."""
     import atheris  # type: ignore[import-untyped]  # in the group `fuzz` only
 
@@ -27,10 +36,8 @@ def fuzz(name: str, runs: int, folder: Path) -> None:
         from tests.fuzz.targets import FILES, TEXTS
 
     watch = Watch(folder)
-    seeds = folder / "seeds"
-    seeds.mkdir()
-    if name.startswith(_TEXTS):
-        text = TEXTS[name.removeprefix(_TEXTS)]
+    if name.startswith(TEXT):
+        text = TEXTS[name.removeprefix(TEXT)]
         contents = [each.encode() for each in text.seeds]
 
         def broken(data: bytes) -> str | None:
@@ -46,16 +53,16 @@ def fuzz(name: str, runs: int, folder: Path) -> None:
             return broken_by_reader(file.read, path, watch)
 
     for number, content in enumerate(contents):
-        (seeds / str(number)).write_bytes(content)
+        (inputs / f"seed-{number}").write_bytes(content)
 
     def one(data: bytes) -> None:
         if rule := broken(data):
             raise AssertionError(f"{name}: {rule} ({data[:200]!r})")
 
     # The rules have a time limit of their own, whose signals libFuzzer must not take.
-    limits = [f"-runs={runs}", f"-max_len={_MOST_BYTES}", "-timeout=0"]
-    quiet = ["-seed=1", "-verbosity=0", f"-artifact_prefix={folder}/"]
-    atheris.Setup([sys.argv[0], *limits, *quiet, str(seeds)], one)
+    limits = [f"-max_len={_MOST_BYTES}", "-timeout=0", f"-max_total_time={seconds}"]
+    quiet = ["-verbosity=0", "-print_final_stats=1", f"-artifact_prefix={folder}/"]
+    atheris.Setup([sys.argv[0], *limits, *quiet, str(inputs)], one)
     atheris.Fuzz()
 
 
@@ -63,38 +70,87 @@ def names() -> list[str]:
     """Return the readers."""
     from tests.fuzz.targets import FILES, TEXTS
 
-    return [*(f"{_TEXTS}{name}" for name in TEXTS), *FILES]
+    return [*(f"{TEXT}{name}" for name in TEXTS), *FILES]
 
 
-def campaign(runs: int, out: Path | None) -> int:
-    """Fuzz every reader; return how many broke a rule."""
-    counts = {"readers": 0, "inputs": 0, "broken": 0}
-    for name in names():
-        with tempfile.TemporaryDirectory() as folder:
-            command = [sys.executable, __file__, str(runs), "--reader", name, "--folder", folder]
-            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-        counts["readers"] += 1
-        counts["inputs"] += runs
-        if done.returncode:
-            counts["broken"] += 1
-            print(f"{name}: {done.stderr[-2000:]}", file=sys.stderr, flush=True)
-        if out is not None:
-            replace_file(out, json.dumps(counts, indent=1) + "\n")
-    print(json.dumps(counts, indent=1))
-    return counts["broken"]
+def campaign(seconds: int, processes: int) -> None:
+    """Fuzz every reader for so many seconds, less what it had before."""
+    with ThreadPoolExecutor(processes) as pool:
+        list(pool.map(partial(_one, seconds=seconds), names()))
+
+
+def _one(name: str, seconds: int) -> None:
+    """Fuzz a reader for what is left of its time, in pieces that are noted as they end."""
+    while (left := seconds - state(name)["seconds"]) > 0 and not state(name)["broken"]:
+        _note(name, *_started(name, min(left, _PIECE_S)))
+
+
+def _started(name: str, seconds: int) -> tuple[subprocess.CompletedProcess[str], int]:
+    inputs = _folder(name) / "inputs"
+    inputs.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        command = [
+            sys.executable,
+            __file__,
+            str(seconds),
+            "--reader",
+            name,
+            "--inputs",
+            str(inputs),
+            "--folder",
+            folder,
+        ]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return done, seconds
+
+
+def _note(name: str, done: subprocess.CompletedProcess[str], seconds: int) -> None:
+    """Add what a process did to what is known of the reader."""
+    known = state(name)
+    tried = re.findall(r"stat::number_of_executed_units:\s*(\d+)", done.stderr)
+    known["seconds"] += seconds
+    known["inputs"] += int(tried[-1]) if tried else 0
+    if done.returncode:
+        known["broken"] = done.stderr[-2000:]
+        print(f"{name}: {known['broken']}", file=sys.stderr, flush=True)
+    replace_file(_folder(name) / "state.json", json.dumps(known))
+
+
+def state(name: str) -> dict[str, Any]:
+    """Return what is known of a reader: seconds and inputs so far, and what broke a rule."""
+    path = _folder(name) / "state.json"
+    return json.loads(path.read_text("utf-8")) if path.exists() else {"seconds": 0, "inputs": 0, "broken": ""}
+
+
+def _folder(name: str) -> Path:
+    return KEPT / name.replace(" ", "-")
 
 
 def main() -> int:
     """Run a campaign, or one reader of it."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("runs", type=int)
+    parser.add_argument("seconds", type=int)
     parser.add_argument("out", type=Path, nargs="?")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--reader")
+    parser.add_argument("--inputs", type=Path)
     parser.add_argument("--folder", type=Path)
     asked = parser.parse_args()
     if asked.reader is not None:
-        fuzz(asked.reader, asked.runs, asked.folder)
-    return int(campaign(asked.runs, asked.out) > 0)
+        fuzz(asked.reader, asked.seconds, asked.inputs, asked.folder)
+        return 0
+    campaign(asked.seconds, asked.processes)
+    states = [state(name) for name in names()]
+    counts = {
+        "readers": len(states),
+        "inputs": sum(each["inputs"] for each in states),
+        "seconds": sum(each["seconds"] for each in states),
+        "broken": sum(bool(each["broken"]) for each in states),
+    }
+    print(json.dumps(counts, indent=1))
+    if asked.out is not None:
+        replace_file(asked.out, json.dumps(counts, indent=1) + "\n")
+    return int(counts["broken"] > 0)
 
 
 if __name__ == "__main__":

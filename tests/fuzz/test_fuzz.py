@@ -1,4 +1,4 @@
-"""A sample of hostile inputs: each is read, or refused in one sentence; `just trust` tries 100,000."""
+"""A sample of hostile inputs: each is read, or refused in one sentence; `just faults` tries 300,000."""
 
 import os
 import tempfile

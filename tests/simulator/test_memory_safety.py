@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.simulator.checked_kernel import compile_checked
+from tests.simulator.checked_kernel import THREADS, compile_checked
 
 NETWORKS = os.environ.get("CAPPLAN_TRUST_NETWORKS", "50")
 ROOT = Path(__file__).parents[2]
@@ -44,3 +44,42 @@ def test_a_place_outside_an_array_is_an_error(tmp_path: Path) -> None:
     assert ended.returncode == 1
     assert "RuntimeError" in ended.stderr
     assert "stations" in ended.stderr.splitlines()[-1]
+
+
+IN_THREADS = """
+import ctypes
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from tests.simulator.test_both_engines import A, network, visit
+from capplan.simulator.compiled import engine
+
+ready = Barrier(4)
+
+def simulate(seed):
+    active = engine.begin(engine.lowered(network(visit(2, 'a'), 100.0, A)), (0, 200 * 10**9), (seed, 0))
+    ready.wait()
+    engine.run(active, trace=False, progress=None, sink=None)
+
+def count(_):
+    ready.wait()
+    ctypes.CDLL(sys.argv[1]).count(10**6)
+
+with ThreadPoolExecutor(4) as pool:
+    list(pool.map(count if sys.argv[1:] else simulate, range(4)))
+"""
+RACE = "static long all; void count(long times) { while (times--) all++; }\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("race", [False, True], ids=["kernel", "a counter that threads share"])
+def test_simulations_in_threads_share_nothing(race: bool, tmp_path: Path) -> None:
+    """No two threads write or read the same place of the kernel; that the check sees it if they do is checked, too."""
+    around, library = compile_checked(tmp_path, THREADS), tmp_path / "race.so"
+    (tmp_path / "race.c").write_text(RACE, encoding="utf-8")
+    subprocess.run(["gcc", "-shared", "-fPIC", *THREADS, str(tmp_path / "race.c"), "-o", str(library)], check=True)
+    command = [sys.executable, "-c", IN_THREADS, *([str(library)] if race else [])]
+    ended = subprocess.run(command, cwd=ROOT, env=around, capture_output=True, text=True, check=False)
+
+    assert ("WARNING: ThreadSanitizer: data race" in ended.stderr) == race, ended.stderr[-3000:]
+    assert ended.returncode == (66 if race else 0), ended.stderr[-3000:]

@@ -399,6 +399,17 @@ def test_a_grid_of_states_gives_the_figures_of_all_states(pool: int, queue: int,
     assert done == pytest.approx(float(rate[0]) * (1 - found[-1]), rel=2e-3)
 
 
+@pytest.mark.parametrize("peakedness", [0.6, 1.0, 1.8])
+@pytest.mark.parametrize("load", [0.95, 1.02, 1.5])
+def test_a_grid_of_states_drops_as_all_states_do(load: float, peakedness: float) -> None:
+    pool, queue = 1200, 300
+    rates = []
+    for states in (np.arange(pool + queue + 1.0), state_grid(pool, pool + queue)):
+        server = FlowEquivalent(states, knee(states[1:], pool)[None], pool, peakedness)
+        rates.append(server.drop_rate(server.chances(np.array([load * 0.9 * pool])))[0])
+    assert rates[1] == pytest.approx(rates[0], rel=0.01, abs=1e-9)
+
+
 def test_a_grid_counts_every_state_once() -> None:
     for pool, places in ((100, 120), (300, 300), (5000, 5001), (19_200, 25_000)):
         states = state_grid(pool, places)

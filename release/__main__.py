@@ -1,0 +1,84 @@
+"""Make the files of a release in dist/release/: `just release`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+from shutil import rmtree
+from tempfile import TemporaryDirectory
+
+from installations import SETTINGS, environment, install, interpreters, long, report, run, short
+from platforms import ROOT, built, library
+
+sys.path.insert(0, str(ROOT / "build_backend"))
+from kernel_backend import TARGETS
+
+OUT = ROOT / "dist" / "release"
+NATIVE = "manylinux_2_17_x86_64"  # what can be run here; the others are built, not run
+
+
+def main() -> int:
+    """Build, look, install, ask, list; 1 when something is wrong."""
+    rmtree(OUT, ignore_errors=True)
+    OUT.mkdir(parents=True)
+    sdist = built(None, OUT)
+    wheels = {platform: built(platform, OUT) for platform in TARGETS}
+    faults = [f"{wheels[name].name}: {text}" for name in wheels for text in library(wheels[name]).faults(name)]
+    for platform, wheel in wheels.items():
+        found = library(wheel)
+        print(f"{wheel.name}: {found.format} {found.processor}, needs {', '.join(found.needs) or 'no library'}")
+        print(f"  {'run below' if platform == NATIVE else 'built, not run'}")
+    faults += report(short(wheels[NATIVE]))
+    faults += report(long(wheels[NATIVE], sdist))
+    faults += inventory(wheels[NATIVE])
+    (OUT / "notes.md").write_text(_notes(), "utf-8")
+    sums = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}" for path in sorted(OUT.iterdir())]
+    (OUT / "SHA256SUMS").write_text("\n".join(sums) + "\n", "utf-8")
+    print("\n".join(sums))
+    print("\n".join(faults), file=sys.stderr)
+    return bool(faults)
+
+
+def inventory(wheel: Path) -> list[str]:
+    """Write a bill of materials, licences and known vulnerabilities of the wheel with all extras; return faults."""
+    python = interpreters()["3.11"] or Path(sys.executable)
+    tools = Path(sys.executable).parent
+    with TemporaryDirectory() as folder:
+        inside = environment(Path(folder, "venv"), python)
+        install(inside, f"{wheel}[{','.join(SETTINGS['project']['optional-dependencies'])}]")
+        bill = ("environment", "--output-reproducible", "--output-format", "JSON", "-o", OUT / "sbom.cdx.json", inside)
+        run(tools / "cyclonedx-py", *bill)
+        licences = ("--python", inside, "--format", "markdown", "--with-urls", "--output-file", OUT / "licences.md")
+        run(tools / "pip-licenses", *licences)
+        (packages,) = Path(folder, "venv").glob("lib/python*/site-packages")
+        command = [tools / "pip-audit", "--path", packages, "--format", "json", "--progress-spinner", "off"]
+        audit = subprocess.run(command, capture_output=True, text=True, check=False)
+    try:
+        found = json.loads(audit.stdout)
+    except json.JSONDecodeError:
+        print(f"pip-audit could not ask its service: {audit.stderr.strip().splitlines()[-1]}")
+        return []
+    (OUT / "audit.json").write_text(audit.stdout, "utf-8")
+    return [
+        f"{each['name']} {each['version']}: {one['id']}"
+        for each in found["dependencies"]
+        for one in each.get("vulns", ())
+    ]
+
+
+def _notes() -> str:
+    """Return the newest section of the changelog that has a version."""
+    version = SETTINGS["project"]["version"]
+    text = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    return (
+        "## [" + text.split(f"## [{version}]")[1].partition("\n## [")[0].strip() + "\n"
+        if f"## [{version}]" in text
+        else ""
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

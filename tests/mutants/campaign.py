@@ -1,0 +1,162 @@
+"""Change the code that decides answers, one place at a time, and count how many changes the tests notice.
+
+`python tests/mutants/campaign.py COUNT FILE` tries COUNT mutants of each stratum; FILE keeps what is known, a line a
+mutant, and the campaign resumes from it. Tests of a mutant are the default tests that run the changed line, the
+shortest first, up to a minute and a half of them. `just mutants` finds out before which tests run which lines.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from difflib import unified_diff
+from functools import partial
+from pathlib import Path
+from queue import SimpleQueue
+from xml.etree import ElementTree
+
+import coverage
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from tests.mutants.sample import PACKAGE, ROOT, Mutant, mutants
+
+SEED = 40
+MOST_TESTS_S = 180.0  # of the durations measured with coverage, which doubles them
+LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "dist", "__pycache__", ".mypy_cache", ".ruff_cache", ".hypothesis")
+_NOT_FOUND = (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED)
+NOTICED, UNNOTICED, UNTESTED = "noticed", "unnoticed", "no test runs it"
+
+
+class Tests:
+    """Which default tests run a line, and how long each takes."""
+
+    def __init__(self, data: Path, durations: Path) -> None:
+        self._data = coverage.CoverageData(str(data))
+        self._data.read()
+        self._files = {
+            Path(name).as_posix().rpartition("src/capplan/")[2]: name for name in self._data.measured_files()
+        }
+        self._seconds: dict[str, float] = defaultdict(float)
+        for case in ElementTree.parse(durations).iter("testcase"):
+            self._seconds[f"{case.get('classname')}::{case.get('name')}"] = float(case.get("time", 0))
+
+    def of(self, mutant: Mutant) -> list[str]:
+        """Return the tests of a mutant by their ids, file by file, the shortest files first."""
+        contexts = self._contexts(mutant)
+        ranked = sorted((self._duration(name), name) for name in contexts)
+        by_file: dict[str, list[str]] = defaultdict(list)
+        total = 0.0
+        for seconds, name in ranked:
+            total += seconds
+            if total > MOST_TESTS_S:
+                break
+            by_file[name.partition("::")[0]].append(name)
+        order = sorted(by_file.values(), key=lambda names: sum(map(self._duration, names)))
+        return [name for names in order for name in names]
+
+    def _contexts(self, mutant: Mutant) -> set[str]:
+        """Return the tests that run the line; where none is known, those that run another line of the file.
+
+        A line may run in a process of its own, or once, while its module is imported.
+        """
+        name = self._files.get(mutant.file)
+        by_line = self._data.contexts_by_lineno(name) if name else {}
+        inside = max((line for line in by_line if line <= mutant.line), default=0)  # a statement may have several lines
+        of_line = {context for context in by_line.get(inside, ()) if context}
+        found = of_line or {context for contexts in by_line.values() for context in contexts if context}
+        return {context.partition("|")[0] for context in found}
+
+    def _duration(self, name: str) -> float:
+        file, _, case = name.partition("::")
+        return self._seconds[f"{file.removesuffix('.py').replace('/', '.')}::{case.rpartition('::')[2]}"]
+
+
+def campaign(count: int, out: Path, tests: Tests, processes: int) -> None:
+    """Try the mutants that the file does not have yet."""
+    known = {line["name"] for line in kept(out)}
+    waiting = [mutant for mutant in mutants(count, SEED) if mutant.name not in known]
+    folders: SimpleQueue[Path] = SimpleQueue()
+    for number in range(processes):
+        folder = ROOT / "dist" / "mutants" / f"tree-{number}"
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(ROOT, folder, symlinks=True, ignore=LEFT_OUT)
+        folders.put(folder)
+
+    def one(mutant: Mutant) -> dict[str, object]:
+        folder = folders.get()
+        try:
+            return {"name": mutant.name, **asdict(mutant), **tried(mutant, tests.of(mutant), folder)}
+        finally:
+            folders.put(folder)
+
+    with ThreadPoolExecutor(processes) as pool, out.open("a", encoding="utf-8") as file:
+        for found in pool.map(one, waiting):
+            file.write(json.dumps(found) + "\n")
+            file.flush()
+
+
+def tried(mutant: Mutant, names: Sequence[str], folder: Path) -> dict[str, object]:
+    """Run the tests of a mutant in a copy of the tree; return whether one noticed it, and the change."""
+    path = folder / PACKAGE / mutant.file
+    before, after = path.read_text("utf-8"), mutant.code(folder)
+    lines = unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=0)
+    change = [line for line in lines if line[:1] in "+-" and line[:3] not in {"+++", "---"}]
+    if not names:
+        return {"outcome": UNTESTED, "change": change, "tests": 0}
+    path.write_text(after, "utf-8")
+    around = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(folder / "src"), str(Path(__file__).parent / "same_digest")]),
+        "CAPPLAN_UNCHANGED": str(ROOT / PACKAGE),
+        "CAPPLAN_CACHE_DIR": str(folder / "cache"),
+        "OPENBLAS_NUM_THREADS": "1",
+    }
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--no-header"]
+    run = partial(subprocess.run, cwd=folder, env=around, capture_output=True, text=True, check=False, timeout=600)
+    try:
+        ended = run([*command, *names])
+        if ended.returncode in _NOT_FOUND:  # the change renames a case of a test
+            ended = run([*command, *dict.fromkeys(name.partition("::")[0] for name in names)])
+        noticed, by = ended.returncode != 0, _first_failure(ended.stdout)
+    except subprocess.TimeoutExpired:
+        noticed, by = True, "takes too long"
+    finally:
+        path.write_text(before, "utf-8")
+    return {"outcome": NOTICED if noticed else UNNOTICED, "change": change, "tests": len(names), "by": by}
+
+
+def _first_failure(output: str) -> str:
+    found = [line for line in output.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return found[0][:300] if found else output[-300:]
+
+
+def kept(out: Path) -> list[dict[str, str]]:
+    """Return what is known of the mutants so far."""
+    return [json.loads(line) for line in out.read_text("utf-8").splitlines()] if out.exists() else []
+
+
+def main() -> int:
+    """Run or continue a campaign."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("count", type=int)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--coverage", type=Path, default=ROOT / ".coverage")
+    parser.add_argument("--durations", type=Path, default=ROOT / "dist" / "mutants" / "durations.xml")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    asked = parser.parse_args()
+    campaign(asked.count, asked.out.resolve(), Tests(asked.coverage, asked.durations), asked.processes)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
