@@ -121,7 +121,7 @@ def _mutants(tried: Sequence[Mapping[str, Any]], reasons: Sequence[Mapping[str, 
             (
                 name,
                 *(f"{count}" for count in (len(found), same, noticed, counted - noticed)),
-                f"{noticed / counted:.0%}",
+                f"{100 * noticed / counted:.0f} %",
             )
         )
     interval = binomtest(noticed, counted).proportion_ci(0.95, "wilson")
