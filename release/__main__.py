@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from installations import SETTINGS, environment, install, interpreters, long, report, run, short
 from platforms import ROOT, built, library
@@ -49,35 +50,33 @@ def inventory(wheel: Path) -> list[str]:
     with TemporaryDirectory() as folder:
         inside = environment(Path(folder, "venv"), python)
         install(inside, f"{wheel}[{','.join(SETTINGS['project']['optional-dependencies'])}]")
-        bill = ("environment", "--output-reproducible", "--output-format", "JSON", "-o", OUT / "sbom.cdx.json", inside)
-        run(tools / "cyclonedx-py", *bill)
+        bill = run(tools / "cyclonedx-py", "environment", "--output-reproducible", "--output-format", "JSON", inside)
         licences = ("--python", inside, "--format", "markdown", "--with-urls", "--output-file", OUT / "licences.md")
         run(tools / "pip-licenses", *licences)
         (packages,) = Path(folder, "venv").glob("lib/python*/site-packages")
         command = [tools / "pip-audit", "--path", packages, "--format", "json", "--progress-spinner", "off"]
         audit = subprocess.run(command, capture_output=True, text=True, check=False)
-    try:
-        found = json.loads(audit.stdout)
-    except json.JSONDecodeError:
-        print(f"pip-audit could not ask its service: {audit.stderr.strip().splitlines()[-1]}")
-        return []
-    (OUT / "audit.json").write_text(audit.stdout, "utf-8")
-    return [
-        f"{each['name']} {each['version']}: {one['id']}"
-        for each in found["dependencies"]
-        for one in each.get("vulns", ())
-    ]
+    (OUT / "sbom.cdx.json").write_text(json.dumps(_without_files(json.loads(bill)), indent=1) + "\n", "utf-8")
+    found = json.loads(audit.stdout)["dependencies"] if audit.stdout else []
+    audited = [each for each in found if "skip_reason" not in each]
+    print(f"known vulnerabilities: {len(audited)} of {len(found)} packages are known to the service of pip-audit")
+    (OUT / "audit.json").write_text(json.dumps(audited, indent=1) + "\n", "utf-8")
+    return [f"{each['name']} {each['version']}: {one['id']}" for each in audited for one in each["vulns"]]
+
+
+def _without_files(bill: Any) -> Any:
+    """Return a bill of materials without the places of files on this machine."""
+    for each in bill["components"]:
+        references = each.get("externalReferences", ())
+        each["externalReferences"] = [one for one in references if not one["url"].startswith("file:")]
+    return bill
 
 
 def _notes() -> str:
-    """Return the newest section of the changelog that has a version."""
+    """Return the changelog's section of this version."""
     version = SETTINGS["project"]["version"]
-    text = (ROOT / "CHANGELOG.md").read_text("utf-8")
-    return (
-        "## [" + text.split(f"## [{version}]")[1].partition("\n## [")[0].strip() + "\n"
-        if f"## [{version}]" in text
-        else ""
-    )
+    _, _, found = (ROOT / "CHANGELOG.md").read_text("utf-8").partition(f"## [{version}]")
+    return f"# capplan {version}{found.partition(chr(10) + '## [')[0]}"
 
 
 if __name__ == "__main__":
