@@ -204,7 +204,7 @@ def _figure(rows: list[Answer]) -> dict[str, Any]:
             )
             figure.add_trace(line, row=1, col=column)
     figure.update_xaxes(title_text="times the first value", type="log", tickvals=[1, 2, 5, 10, 20, 50, 100, 300])
-    figure.update_yaxes(type="log", dtick="D1")
+    figure.update_yaxes(type="log", dtick="D2")
     figure.update_layout(height=520, template="plotly_white", legend={"orientation": "h", "y": -0.2}, margin={"t": 40})
     plain: dict[str, Any] = json.loads(figure.to_json())
     return plain
