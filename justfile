@@ -41,7 +41,7 @@ trust: && faults
     uv run pytest -m trust
 
 # Change the code that decides answers in 450 places and count how many changes the tests notice, for the page on
-# reliability (two hours; resumes if interrupted: remove dist/mutants to begin again)
+# reliability (two hours; resumes if interrupted: remove dist/mutants and docs/reference/mutants.jsonl to begin again)
 mutants:
     mkdir -p dist/mutants
     test -e dist/mutants/durations.xml || uv run --group mutants pytest --cov=src/capplan --cov-context=test --cov-report= \
@@ -54,7 +54,7 @@ endurance *runs:
     uv run python benchmarks/endurance.py {{runs}}
     uv run python docs/generate/reliability.py
 
-# Make and check the files of a release in dist/release/: all tests, wheels, sdist, bill of materials, licences, checksums
+# Make and check the files of a release in dist/release/: all tests but `trust`, wheels, sdist, bill of materials, licences, checksums
 release:
     rm -f uv.lock
     .ci/run

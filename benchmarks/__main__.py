@@ -47,7 +47,7 @@ def main() -> int:
             found["sections"][name] = section(name, mode, rounds)
         else:
             found[name] = measured[name]()
-        if options.json:  # after each part, so that `--keep` goes on after an interruption
+        if options.json:  # after an interruption, `--keep FILE --only PART ...` measures the rest
             options.json.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
     print(as_text(found))
     faults = _faults(found)

@@ -1,7 +1,7 @@
 """Run capplan for long and see whether memory grows and figures drift: `just endurance` (an hour and a half).
 
 Three runs: 10^9 requests of M/M/4 in one simulation, a week of the default layout at 1,000 requests/s, and half an hour
-of `capplan serve` with 50 clients. Each goes on alone, and what is known is in docs/reference/endurance.json.
+of `capplan serve` with 50 clients. Each can run alone. Results are in docs/reference/endurance.json.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def _once(space: Space, engine: str) -> Answer:
     start = time.perf_counter()
     process = subprocess.run(command, capture_output=True, text=True, check=False)
     seconds = time.perf_counter() - start
-    if process.returncode > 1:  # 1 answers "uncertain" or "no"
+    if process.returncode not in {0, 1} or not process.stdout:  # 1 answers "uncertain" or "no"
         return {"failed": (process.stderr.strip().splitlines() or ["no layout is safe enough"])[-1]}
     answer = json.loads(process.stdout)
     return {"seconds": seconds, "layouts": answer["layouts"], "solved": answer["solved"]}

@@ -11,7 +11,7 @@ from shutil import rmtree
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from installations import SETTINGS, environment, install, interpreters, long, report, run, short
+from installations import SETTINGS, FailedError, environment, install, interpreters, long, report, run, short
 from platforms import ROOT, built, library
 
 sys.path.insert(0, str(ROOT / "build_backend"))
@@ -23,6 +23,8 @@ NATIVE = "manylinux_2_17_x86_64"  # what can be run here; the others are built, 
 
 def main() -> int:
     """Build, look, install, ask, list; 1 when something is wrong."""
+    if subprocess.run(["git", "status", "--porcelain"], cwd=ROOT, check=True, capture_output=True).stdout:
+        raise SystemExit("there are uncommitted changes: a release is built from commits")
     rmtree(OUT, ignore_errors=True)
     OUT.mkdir(parents=True)
     sdist = built(None, OUT)
@@ -57,7 +59,9 @@ def inventory(wheel: Path) -> list[str]:
         command = [tools / "pip-audit", "--path", packages, "--format", "json", "--progress-spinner", "off"]
         audit = subprocess.run(command, capture_output=True, text=True, check=False)
     (OUT / "sbom.cdx.json").write_text(json.dumps(_without_files(json.loads(bill)), indent=1) + "\n", "utf-8")
-    found = json.loads(audit.stdout)["dependencies"] if audit.stdout else []
+    if not audit.stdout:
+        raise FailedError(f"pip-audit: {audit.stderr[-2000:]}")
+    found = json.loads(audit.stdout)["dependencies"]
     audited = [each for each in found if "skip_reason" not in each]
     print(f"known vulnerabilities: {len(audited)} of {len(found)} packages are known to the service of pip-audit")
     (OUT / "audit.json").write_text(json.dumps(audited, indent=1) + "\n", "utf-8")

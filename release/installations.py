@@ -62,8 +62,11 @@ def environment(folder: Path, python: Path) -> Path:
 
 def install(python: Path, what: str | Path) -> None:
     """Install into an environment by uv, with the versions that the project's date allows."""
-    date = SETTINGS["tool"]["uv"]["exclude-newer"]
-    run("uv", "pip", "install", "--quiet", "--exclude-newer", date, "--python", python, what)
+    allowed = SETTINGS["tool"]["uv"]
+    newer = [f"{name}={date}" for name, date in allowed.get("exclude-newer-package", {}).items()]
+    passed = [word for each in newer for word in ("--exclude-newer-package", each)]
+    dates = ("--exclude-newer", allowed["exclude-newer"], *passed)
+    run("uv", "pip", "install", "--quiet", *dates, "--python", python, what)
 
 
 def answer(*command: str | Path) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import subprocess
 import tarfile
 import zipfile
@@ -22,7 +23,7 @@ OLDEST_GLIBC = (2, 17)
 
 @dataclass(frozen=True)
 class Library:
-    """What a compiled kernel says of itself."""
+    """What was read from a compiled kernel."""
 
     format: str
     processor: str
@@ -33,14 +34,14 @@ class Library:
     def faults(self, platform: str) -> list[str]:
         """Return what is wrong with the library for this platform."""
         wanted = "ELF" if "linux" in platform else "MACHO" if "macos" in platform else "PE"
-        processor = "64" if platform.endswith(("x86_64", "amd64")) else "ARM64"
+        processors = ("X86_64", "AMD64") if platform.endswith(("x86_64", "amd64")) else ("ARM64",)
         others = [name for name in self.needs if not name.startswith(SYSTEM_LIBRARIES)]
         return [
             *([f"its format is {self.format}"] if self.format != wanted else []),
-            *([f"its processor is {self.processor}"] if (processor == "ARM64") != (self.processor == "ARM64") else []),
+            *([f"its processor is {self.processor}"] if self.processor not in processors else []),
             *(f"{name} is not exported" for name in sorted(EXPORTED - self.exports)),
             *(f"it needs {name}" for name in others),
-            *([f"it needs glibc {self.glibc}"] if self.glibc > OLDEST_GLIBC else []),
+            *([f"it needs glibc {self.glibc}"] if self.glibc > (() if "musl" in platform else OLDEST_GLIBC) else []),
         ]
 
 
@@ -76,11 +77,11 @@ def built(platform: str | None, out: Path) -> Path:
         if first.read_bytes() != second.read_bytes():
             raise SystemExit(f"{first.name}: two builds differ")
         out.mkdir(parents=True, exist_ok=True)
-        return first.rename(out / first.name)
+        return Path(shutil.move(first, out / first.name))
 
 
 def library(wheel: Path) -> Library:
-    """Return what the kernel of a wheel says of itself."""
+    """Return what the kernel of a wheel is."""
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (each for each in archive.namelist() if "/_kernel." in each)
         binary = lief.parse(archive.read(name))

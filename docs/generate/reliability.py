@@ -1,4 +1,4 @@
-"""Write docs/reference/reliability.md from the counts of `just faults`: hostile inputs, and faults of writing."""
+"""Write docs/reference/reliability.md from the results of `just faults`, `just mutants` and `just endurance`."""
 
 from __future__ import annotations
 

@@ -49,8 +49,9 @@ def piece(numbers: range) -> tuple[int, list[Failure]]:
 
 def campaign(count: int, processes: int, done: Path) -> None:
     """Try the pieces that the file of what is done lacks, and append a line for each."""
-    known = {each["first"] for each in read(done)}
-    pieces = [range(first, min(first + PIECE, count)) for first in range(0, count, PIECE) if first not in known]
+    known = {(each["first"], each["inputs"]) for each in read(done)}
+    every = (range(first, min(first + PIECE, count)) for first in range(0, count, PIECE))
+    pieces = [each for each in every if (each.start, len(each)) not in known]
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes, spawn, max_tasks_per_child=1) as pool:  # one piece each: limits stay apart
         waiting = {pool.submit(piece, each): each for each in pieces}
@@ -58,7 +59,7 @@ def campaign(count: int, processes: int, done: Path) -> None:
             tries, failures = ended.result()
             row = {"first": waiting[ended].start, "inputs": tries, "broken": [asdict(each) for each in failures]}
             with done.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(row) + "\n")
+                file.write("\n" + json.dumps(row) + "\n")  # the line before may be cut off
 
 
 def read(done: Path) -> list[dict[str, Any]]:

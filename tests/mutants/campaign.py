@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -16,6 +17,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict
 from difflib import unified_diff
 from functools import partial
@@ -32,7 +34,7 @@ from tests.mutants.sample import PACKAGE, ROOT, Mutant, mutants
 
 SEED = 40
 MOST_TESTS_S = 180.0  # of the durations measured with coverage, which doubles them
-LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "dist", "__pycache__", ".mypy_cache", ".ruff_cache", ".hypothesis")
+LEFT_OUT = shutil.ignore_patterns(".venv", "dist", "__pycache__", ".mypy_cache", ".ruff_cache", ".hypothesis")
 _NOT_FOUND = (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED)
 NOTICED, UNNOTICED, UNTESTED = "noticed", "unnoticed", "no test runs it"
 
@@ -48,7 +50,10 @@ class Tests:
         }
         self._seconds: dict[str, float] = defaultdict(float)
         for case in ElementTree.parse(durations).iter("testcase"):
-            self._seconds[f"{case.get('classname')}::{case.get('name')}"] = float(case.get("time", 0))
+            key = f"{case.get('classname')}::{case.get('name')}"
+            self._seconds[key] = float(case.get("time", 0))
+            if len(case):  # it failed, or was skipped, without any change
+                self._seconds[key] = math.inf
 
     def of(self, mutant: Mutant) -> list[str]:
         """Return the tests of a mutant by their ids, file by file, the shortest files first."""
@@ -142,7 +147,11 @@ def _first_failure(output: str) -> str:
 
 def kept(out: Path) -> list[dict[str, str]]:
     """Return what is known of the mutants so far."""
-    return [json.loads(line) for line in out.read_text("utf-8").splitlines()] if out.exists() else []
+    found = []
+    for line in out.read_text("utf-8").splitlines() if out.exists() else []:
+        with suppress(ValueError):  # of a line that was cut off
+            found.append(json.loads(line))
+    return found
 
 
 def main() -> int:

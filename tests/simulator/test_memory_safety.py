@@ -74,7 +74,7 @@ RACE = "static long all; void count(long times) { while (times--) all++; }\n"
 @pytest.mark.slow
 @pytest.mark.parametrize("race", [False, True], ids=["kernel", "a counter that threads share"])
 def test_simulations_in_threads_share_nothing(race: bool, tmp_path: Path) -> None:
-    """No two threads write or read the same place of the kernel; that the check sees it if they do is checked, too."""
+    """No two threads touch the same memory of the kernel. A deliberate race shows that the check works."""
     around, library = compile_checked(tmp_path, THREADS), tmp_path / "race.so"
     (tmp_path / "race.c").write_text(RACE, encoding="utf-8")
     subprocess.run(["gcc", "-shared", "-fPIC", *THREADS, str(tmp_path / "race.c"), "-o", str(library)], check=True)

@@ -1,4 +1,4 @@
-"""Let changed code have the digest of the unchanged: no test shall notice a mutant by the digest of its fit."""
+"""Give changed code the digest of the unchanged code, so that no test notices a mutant by its digest."""
 
 import os
 from pathlib import Path
