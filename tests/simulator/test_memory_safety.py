@@ -71,7 +71,7 @@ with ThreadPoolExecutor(4) as pool:
 RACE = "static long all; void count(long times) { while (times--) all++; }\n"
 
 
-@pytest.mark.slow
+@pytest.mark.trust
 @pytest.mark.parametrize("race", [False, True], ids=["kernel", "a counter that threads share"])
 def test_simulations_in_threads_share_nothing(race: bool, tmp_path: Path) -> None:
     """No two threads touch the same memory of the kernel. A deliberate race shows that the check works."""
