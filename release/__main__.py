@@ -29,9 +29,10 @@ def main() -> int:
     OUT.mkdir(parents=True)
     sdist = built(None, OUT)
     wheels = {platform: built(platform, OUT) for platform in TARGETS}
-    faults = [f"{wheels[name].name}: {text}" for name in wheels for text in library(wheels[name]).faults(name)]
+    faults = []
     for platform, wheel in wheels.items():
         found = library(wheel)
+        faults += [f"{wheel.name}: {text}" for text in found.faults(platform)]
         print(f"{wheel.name}: {found.format} {found.processor}, needs {', '.join(found.needs) or 'no library'}")
         print(f"  {'run below' if platform == NATIVE else 'built, not run'}")
     faults += report(short(wheels[NATIVE]))

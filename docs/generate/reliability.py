@@ -96,7 +96,7 @@ def generated() -> str:
         note=_note(faults.get("note", "")),
         verbs=_listed(faults["verbs"]),
         mutants=_mutants(
-            [json.loads(line) for line in MUTANTS.read_text(encoding="utf-8").splitlines()],
+            [json.loads(line) for line in MUTANTS.read_text(encoding="utf-8").splitlines() if line],
             json.loads(EQUIVALENT.read_text(encoding="utf-8")),
         ),
         endurance=_endurance(json.loads(ENDURANCE.read_text(encoding="utf-8"))),

@@ -81,27 +81,14 @@ def campaign(seconds: int, processes: int) -> None:
 
 def _one(name: str, seconds: int) -> None:
     """Fuzz a reader for what is left of its time, in pieces that are noted as they end."""
-    while (left := seconds - state(name)["seconds"]) > 0 and not state(name)["broken"]:
-        _note(name, *_started(name, min(left, _PIECE_S)))
-
-
-def _started(name: str, seconds: int) -> tuple[subprocess.CompletedProcess[str], int]:
     inputs = _folder(name) / "inputs"
     inputs.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder:
-        command = [
-            sys.executable,
-            __file__,
-            str(seconds),
-            "--reader",
-            name,
-            "--inputs",
-            str(inputs),
-            "--folder",
-            folder,
-        ]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    return done, seconds
+    while (left := min(seconds - state(name)["seconds"], _PIECE_S)) > 0 and not state(name)["broken"]:
+        with tempfile.TemporaryDirectory() as folder:
+            places = ("--inputs", str(inputs), "--folder", folder)
+            command = [sys.executable, __file__, str(left), "--reader", name, *places]
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        _note(name, done, left)
 
 
 def _note(name: str, done: subprocess.CompletedProcess[str], seconds: int) -> None:

@@ -106,7 +106,7 @@ def campaign(count: int, out: Path, tests: Tests, processes: int) -> None:
 
     with ThreadPoolExecutor(processes) as pool, out.open("a", encoding="utf-8") as file:
         for found in pool.map(one, waiting):
-            file.write(json.dumps(found) + "\n")
+            file.write("\n" + json.dumps(found) + "\n")  # the line before may be cut off
             file.flush()
 
 

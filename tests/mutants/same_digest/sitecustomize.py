@@ -6,4 +6,5 @@ from pathlib import Path
 if "CAPPLAN_UNCHANGED" in os.environ:
     from capplan.models.code_digest import code_digest
 
-    code_digest.__wrapped__.__kwdefaults__.update(package=Path(os.environ["CAPPLAN_UNCHANGED"]))  # type: ignore[union-attr]  # it has defaults
+    defaults = code_digest.__wrapped__.__kwdefaults__ or {}
+    defaults["package"] = Path(os.environ["CAPPLAN_UNCHANGED"])
