@@ -106,7 +106,7 @@ AXES = (
     Axis("nodes a DC", f"simulate {REQUESTS:,} requests, 3 DCs", (3, 6, 12, 25, 50, 100, 200, 300, 1000), _of_nodes),
     Axis("DCs", "predict, 3 nodes each", (1, 2, 4, 8, 16, 32), lambda n, _: _predict(n, 3)),
     Axis("TPS", "simulate 5 s, 3 x 100 nodes", (10_000, 20_000, 40_000, 80_000), lambda n, _: _simulate(100, n, 5.0)),
-    Axis("request classes", "analytic figures, a station", (1, 3, 10, 30), _of_classes),
+    Axis("request classes", "analytic figures, a station", (1, 3, 10, 30, 100, 300, 1000), _of_classes),
     Axis("draws", "analytic figures, 3 x 6 nodes", (8, 32, 128, 512), _of_draws),
     Axis("rows", "calibrate cassandra", (5, 10, 20, 40), _calibrate),
 )

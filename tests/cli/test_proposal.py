@@ -58,5 +58,5 @@ def test_a_missing_library_is_named_before_anything_is_computed(
     monkeypatch.setitem(sys.modules, library, None)
     assert main([*ASKED, "-o", f"proposal.{ending}"]) == 2
     error = capsys.readouterr().err
-    assert "capplan[proposal]" in error
+    assert "--extra proposal" in error
     assert error.count("\n") == 1

@@ -127,4 +127,4 @@ def test_without_dask_its_extra_is_named() -> None:
     )
     output = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
 
-    assert "capplan[dask]" in output
+    assert "--extra dask" in output

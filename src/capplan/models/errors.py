@@ -42,7 +42,10 @@ def check_extra(extra: str, *packages: str, instead: str = "") -> None:
     """
     for name in packages:
         if find_spec(name) is None:
-            raise MissingError(f"{name} is not installed: `pip install 'capplan[{extra}]'` installs it{instead}")
+            raise MissingError(
+                f"{name} is not installed: `uv sync --extra {extra}` installs it in a clone, and "
+                f"`pip install 'capplan-VERSION.whl[{extra}]'` with a wheel{instead}"
+            )
 
 
 class Notice(UserWarning):

@@ -25,6 +25,7 @@ from capplan.models.solver.random_times import (
     law_cdf,
     law_quantile,
     mixture,
+    quantiles_of_groups_s,
     queue_wait,
     rare_wait,
 )
@@ -427,6 +428,18 @@ def test_parts_that_take_no_time_or_for_ever() -> None:
 
     assert at_once.quantiles_s((0.75,))[0, 0] == pytest.approx(np.log(2), rel=1e-6)
     assert never.quantiles_s((0.5,))[0, 0] == np.inf
+
+
+def test_hundreds_of_groups_have_the_quantiles_of_all_their_parts() -> None:
+    random = np.random.default_rng(3)
+    groups, draws, size = 300, 5, 3
+    start, mean = random.uniform(0.0, 2e-3, (draws, groups * size)), random.uniform(1e-3, 9e-3, (draws, groups * size))
+    alike = random.random((draws, groups)).repeat(size, axis=-1) < 0.5  # such groups are merged, differently by draw
+    start, mean = np.where(alike, 1e-3, start), np.where(alike, 4e-3, mean)
+    every = (np.full(start.shape, 1 / start.shape[-1]), start, mean, mean**2 / 4)
+    each = [later_gammas(*(value[:, n * size : (n + 1) * size] for value in every)) for n in range(groups)]
+
+    assert quantiles_of_groups_s(each, LEVELS) == pytest.approx(later_gammas(*every).quantiles_s(LEVELS), rel=1e-4)
 
 
 SCVS = st.floats(min_value=0.01, max_value=50.0)

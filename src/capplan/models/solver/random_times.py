@@ -647,7 +647,6 @@ _EXACT = 40  # steps on the exact distribution before bisection takes over; one 
 _CLOSE = 1e-7  # cube of the relative step size times the shape: the relative error that is left
 _ALIKE = 2.0  # a step of the third order over Newton's, at most
 _NARROW = 1e-2  # spread of means, relative to the standard deviation, below which parts are merged
-_FORMS = 4  # of a group: all parts merged, two thirds of them, a third, or none
 _QUANTILE_HALVINGS = 40  # bisection steps between the quantiles of the components
 
 
@@ -818,14 +817,14 @@ def quantiles_of_groups_s(groups: Sequence[GammaMixture], levels: Sequence[float
     array (levels, draws)
         Seconds.
     """
-    forms = [group.forms() for group in groups]
-    pattern = sum(which * (_FORMS**place) for place, (which, _) in enumerate(forms))
+    chosen, forms = zip(*(group.forms() for group in groups), strict=True)
+    patterns, pattern_of = np.unique(np.stack(chosen, axis=-1), axis=0, return_inverse=True)
     found = np.empty((len(levels), len(groups[0].weight)))
-    for each in np.unique(pattern):
-        chosen = pattern == each
-        parts = [form[each // _FORMS**place % _FORMS].rows(chosen) for place, (_, form) in enumerate(forms)]
+    for place, pattern in enumerate(patterns):
+        draws = pattern_of == place
+        parts = [form[which].rows(draws) for form, which in zip(forms, pattern, strict=True)]
         columns = ([getattr(part, name) for part in parts] for name in ("weight", "mean_s", "variance_s2", "third_s3"))
-        found[:, chosen] = GammaMixture(*(np.concatenate(column, axis=-1) for column in columns)).quantiles_s(levels)
+        found[:, draws] = GammaMixture(*(np.concatenate(column, axis=-1) for column in columns)).quantiles_s(levels)
     return found
 
 

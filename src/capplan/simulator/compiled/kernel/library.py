@@ -19,7 +19,7 @@ LIBRARY = Path(__file__).parent / ("_kernel.dll" if sys.platform == "win32" else
 LIBRARY = Path(os.environ.get("CAPPLAN_KERNEL", LIBRARY))  # tests run one that checks what it reads and writes
 MISSING = (
     "the compiled engine is not installed, because no C compiler worked when capplan was: install one, such as gcc, "
-    "and then capplan again (`uv sync --reinstall-package capplan`), or choose --engine simpy"
+    "and then capplan again (`uv sync --reinstall-package capplan` in a clone), or choose --engine simpy"
 )
 OTHER = "the compiled engine was made from other files than these: run `uv sync --reinstall-package capplan`"
 
