@@ -585,11 +585,8 @@ def best_of(target: SizingTarget, family: Family, engine: SizingEngine) -> Famil
     engine : str
         `compiled` confirms the layout by simulation; `analytic` does not.
     """
-    target = target.in_cells(family.cells)
-    search = Search(target, family)
-    best, relations = search.cheapest(), Simulated()
-    if best is not None and engine == "compiled" and target.base.slo:
-        best, relations = _simulated_until_stable(search, best)
+    search = search_of(target, family)
+    best, relations = confirmed(search, search.cheapest(), engine)
     sizes = _Sizes(search, relations)
     chosen = None if best is None else sizes.at(best.numbers)
     if best is None:
@@ -643,8 +640,20 @@ def _is_safe(target: SizingTarget, base: Scenario, **fields: Any) -> bool:
     return search.safe(search.at(()))
 
 
-def _simulated_until_stable(search: Search, best: Candidate) -> tuple[Candidate | None, Simulated]:
+def search_of(target: SizingTarget, family: Family) -> Search:
+    """Return a search among a family's layouts in its cells."""
+    return Search(target.in_cells(family.cells), family)
+
+
+def confirmed(search: Search, best: Candidate | None, engine: SizingEngine) -> tuple[Candidate | None, Simulated]:
+    """Return the cheapest safe layout near the best of a search, and the simulated latencies that it rests on.
+
+    It is simulated, and the search repeated with its latencies, until it stays the same. `analytic`, and a question
+    without objectives, leave the best as it is.
+    """
     relations: Simulated = {}
+    if best is None or engine == "analytic" or not search.target.base.slo:
+        return best, relations
     for _ in range(_ROUNDS):
         relations = simulated(search.target, best.scenario)
         again = search.cheapest_near(best, relations)

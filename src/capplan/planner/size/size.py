@@ -32,13 +32,17 @@ from capplan.planner.predict.prediction import left_open_at_a_rate
 from capplan.planner.size.machines import Prices, Shapes, combinations, disk_gib, fields_of
 from capplan.planner.size.search import (
     DATA,
+    Candidate,
     Disks,
     Family,
     FamilyResult,
+    Simulated,
     SizingEngine,
     SizingTarget,
     best_of,
+    confirmed,
     disks_of,
+    search_of,
     sized,
     would_help,
 )
@@ -144,14 +148,15 @@ def size_families(
     chosen_from = [_redundant(target, question, family) for family in families(its, question)]
     if (layouts := sum(family.layouts for family in chosen_from)) > MOST_LAYOUTS:
         raise InputError(f"{layouts:,} layouts are too many to choose from: at most {MOST_LAYOUTS:,}, narrow a range")
-    guessed = _guesses_pauses(target)
-    targets = [target, *([replace(target, base=changed(target.base, gc=NO_PAUSES))] if guessed else [])]
+    calm = replace(target, base=changed(target.base, gc=NO_PAUSES)) if _guesses_pauses(target) else None
     done, total = count(1), len(chosen_from)
-    tasks = [partial(_each_best, targets, family, question.engine) for family in chosen_from]
-    results, *calm = zip(*run_all(workers, tasks, lambda _: progress(next(done), total)), strict=True)
+    tasks = [partial(_each_best, target, calm, family, question.engine) for family in chosen_from]
+    results, least = zip(*run_all(workers, tasks, lambda _: progress(next(done), total)), strict=True)
     found = _answer(target, question, results)
-    if guessed:
-        found = _with_guess(found, targets, calm[0], question.engine)
+    solved = [(each, family) for each, family in zip(least, chosen_from, strict=True) if each is not None]
+    if calm is not None and solved:
+        start, of = min(solved, key=lambda each: each[0].cost)
+        found = _with_guess(found, target, of, confirmed(search_of(calm, of), start, question.engine))
     family = next((each.family for each in results if each.best is not None and each.best is found.chosen), None)
     if family is None or found.pauses is not None:  # what a guess decides is no plan to buy by
         return found, list(results)
@@ -159,10 +164,11 @@ def size_families(
     return replace(found, stages=_stages(found, family, question.engine, target_in)), list(results)
 
 
-def _each_best(targets: Sequence[SizingTarget], family: Family, engine: SizingEngine) -> list[FamilyResult]:
-    """Return the results of a family's searches, which share most networks; only the first uses the engine."""
-    target, *others = targets
-    return [best_of(target, family, engine), *(best_of(each, family, "analytic") for each in others)]
+def _each_best(
+    target: SizingTarget, calm: SizingTarget | None, family: Family, engine: SizingEngine
+) -> tuple[FamilyResult, Candidate | None]:
+    """Return a family's result, and its cheapest layout without pauses by the solver: they share most networks."""
+    return best_of(target, family, engine), None if calm is None else search_of(calm, family).cheapest()
 
 
 def _target_in(target: SizingTarget, demand: Demand | None, found: Sizing, months: float) -> SizingTarget:
@@ -228,30 +234,21 @@ def _guesses_pauses(target: SizingTarget) -> bool:
 
 
 def _with_guess(
-    found: Sizing, targets: Sequence[SizingTarget], calm: Sequence[FamilyResult], engine: SizingEngine
+    found: Sizing, target: SizingTarget, family: Family, least: tuple[Candidate | None, Simulated]
 ) -> Sizing:
     """Return a sizing that says what guessed pauses decide, if they change its cost by more than a quarter.
 
-    `targets` are those with the guess and without pauses, and `calm` the solved results of the second. Its cheapest
-    family is searched again with the engine of the question, so that both costs come from the same one.
+    `least` is the cheapest layout without pauses, of `family`, by the engine of the question as the sizing is, and
+    what was simulated of it.
     """
-    solved = min((each for each in calm if each.best is not None), key=_cost, default=None)
-    if solved is None:
+    best, relations = least
+    if best is None or (found.chosen is not None and found.chosen.cost <= (1 + _DECIDES) * best.cost):
         return found
-    family = solved.family
-    least = best_of(targets[1], family, engine)
-    if least.best is None or (found.chosen is not None and found.chosen.cost <= (1 + _DECIDES) * least.best.cost):
-        return found
-    numbers = tuple(least.best.fields[name] for name in family.sized)
-    carries = sized(targets[0].in_cells(family.cells), family, numbers, least.relations)
+    carries = sized(target.in_cells(family.cells), family, best.numbers, relations)
     if carries is None:
         return found
     worth = None if found.chosen is None else found.chosen.cost - carries.cost
     return replace(found, answer="uncertain", pauses=GuessedPauses(carries, 1 - carries.binding.risk, worth))
-
-
-def _cost(result: FamilyResult) -> float:
-    return math.inf if result.best is None else result.best.cost
 
 
 def families(its: System[Any], question: SizingQuestion) -> list[Family]:
