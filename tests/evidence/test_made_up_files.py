@@ -76,6 +76,13 @@ def test_jmeter_has_every_sample(tmp_path: Path) -> None:
     assert found["all"].throughput_tps == pytest.approx(len(milliseconds) / (duration_s or 0))
 
 
+def test_jmeter_counts_a_run_that_only_fails(tmp_path: Path) -> None:
+    path = tmp_path / "run.jtl"
+    path.write_text("timeStamp,elapsed,label,success\n" + "".join(f"{5 * n},3,GET,false\n" for n in range(40)))
+
+    assert only(path).errors == 40
+
+
 def test_k6_has_every_point(tmp_path: Path) -> None:
     points = [{"type": "Metric", "data": {"type": "trend"}, "metric": "http_req_duration"}]
     for place, value in enumerate(REQUESTS[:2000]):

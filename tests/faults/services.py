@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -20,6 +21,13 @@ from tests.faults.harness import ENDED, LONGEST_WAIT_S, Ended, Judged, complaint
 LAB = [sys.executable, "-m", "tests.faults.fake_lab"]
 UP = "lab up --dcs 2 --cass-nodes 1 --rtt 5ms --heap 128M"
 LONGEST_UP_S = 4.0
+LIVE = [sys.executable, "-m", "tests.faults.fake_live"]
+VALIDATE = "validate --live --report ."
+LIVE_KEEPS, LIVE_WRITES = (
+    ("small.csv", "measured.csv", "predictions.json"),
+    ("live-validation.md", "live-validation.html"),
+)
+LIVE_FOLDER, LONGEST_LIVE_S = ("live", "short"), 20.0
 _POLL_S = 0.1
 _ADDRESSES = Lock()  # of labs, which are always the same
 _HERE = re.compile(r"http://127\.0\.0\.1:\d+")
@@ -79,6 +87,30 @@ def lab_twice(random: Random) -> Judged:
         _lab("down", folder, cache, {0}, found)
         if left := _of_folder(cache):
             found.wrong.append(f"leaves processes: {left}")
+        return found
+
+
+def live_signalled(number: signal.Signals, random: Random) -> Judged:
+    """Send a signal to `validate --live`: run again, it keeps all runs and predictions, and completes its report."""
+    with tempfile.TemporaryDirectory() as name:
+        folder, cache = Path(name), Path(name) / "cache"
+        kept = cache.joinpath(*LIVE_FOLDER)
+        process = started(VALIDATE, folder, cache, start=LIVE)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(random.uniform(0.5, LONGEST_LIVE_S))
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, number)
+        end = ended(process)
+        found = complaints(end, {0, 1, ENDED[number], -number}, Judged())
+        interrupted = end.code not in {0, 1}  # one that has ended is begun anew
+        paths = [kept / file for file in LIVE_KEEPS if interrupted and (kept / file).is_file()]
+        before = {path: path.read_bytes().splitlines() for path in paths}
+        complaints(ended(started(VALIDATE, folder, cache, start=LIVE)), {0, 1}, found)
+        for path, lines in before.items():
+            if lines != path.read_bytes().splitlines()[: len(lines)]:
+                found.lost.append(path.name)
+        found.lost += [file for file in LIVE_WRITES if not (folder / file).is_file()]
+        found.wrong += [f"leaves {path.name} for good" for path in Path(name).rglob(".capplan-*")]
         return found
 
 
@@ -156,6 +188,11 @@ SERVICES: Mapping[str, Mapping[str, tuple[Callable[[Random], Judged], int]]] = {
         "killed (SIGKILL)": (partial(lab_signalled, signal.SIGKILL), 4),
         "kept results damaged": (lab_damaged, 2),
         "two runs at once": (lab_twice, 1),
+    },
+    "validate --live": {
+        "terminated (SIGTERM)": (partial(live_signalled, signal.SIGTERM), 3),
+        "interrupted (SIGINT)": (partial(live_signalled, signal.SIGINT), 3),
+        "killed (SIGKILL)": (partial(live_signalled, signal.SIGKILL), 6),
     },
     "serve": {
         "terminated (SIGTERM)": (partial(serve_signalled, signal.SIGTERM), 2),

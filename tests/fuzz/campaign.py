@@ -14,15 +14,14 @@ import sys
 import tempfile
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.fuzz.inputs import Failure, prepared, tried
 from tests.fuzz.rules import LONGEST_S, LONGEST_WAIT_S, Watch, limit_memory
+from tests.journal import append, entries
 
 from capplan.models.files import replace_file
 
@@ -49,7 +48,7 @@ def piece(numbers: range) -> tuple[int, list[Failure]]:
 
 def campaign(count: int, processes: int, done: Path) -> None:
     """Try the pieces that the file of what is done lacks, and append a line for each."""
-    known = {(each["first"], each["inputs"]) for each in read(done)}
+    known = {(each["first"], each["inputs"]) for each in entries(done)}
     every = (range(first, min(first + PIECE, count)) for first in range(0, count, PIECE))
     pieces = [each for each in every if (each.start, len(each)) not in known]
     spawn = multiprocessing.get_context("spawn")
@@ -57,23 +56,13 @@ def campaign(count: int, processes: int, done: Path) -> None:
         waiting = {pool.submit(piece, each): each for each in pieces}
         for ended in as_completed(waiting):
             tries, failures = ended.result()
-            row = {"first": waiting[ended].start, "inputs": tries, "broken": [asdict(each) for each in failures]}
-            with done.open("a", encoding="utf-8") as file:
-                file.write("\n" + json.dumps(row) + "\n")  # the line before may be cut off
-
-
-def read(done: Path) -> list[dict[str, Any]]:
-    """Return what is done; a line that was cut off is left out."""
-    found = []
-    for line in done.read_text(encoding="utf-8").splitlines() if done.exists() else []:
-        with suppress(ValueError):
-            found.append(json.loads(line))
-    return found
+            broken = [asdict(each) for each in failures]
+            append(done, {"first": waiting[ended].start, "inputs": tries, "broken": broken})
 
 
 def counts(done: Path) -> Counter[str]:
     """Return how many inputs were tried, and how many broke which rule."""
-    rows = read(done)
+    rows = entries(done)
     found: Counter[str] = Counter(inputs=sum(each["inputs"] for each in rows))
     for each in rows:
         found.update(broken["rule"].partition(":")[0].partition(" /")[0] for broken in each["broken"])
@@ -91,7 +80,7 @@ def main() -> int:
     asked.done.parent.mkdir(parents=True, exist_ok=True)
     campaign(asked.count, asked.processes, asked.done)
     found = counts(asked.done)
-    for each in read(asked.done):
+    for each in entries(asked.done):
         print(*each["broken"], sep="\n", end="\n" if each["broken"] else "", file=sys.stderr)
     print(json.dumps(found, indent=1))
     if asked.out is not None:

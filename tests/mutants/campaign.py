@@ -17,8 +17,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from difflib import unified_diff
 from functools import partial
 from pathlib import Path
@@ -30,7 +29,10 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from tests.journal import append, entries
 from tests.mutants.sample import PACKAGE, ROOT, Mutant, mutants
+
+from capplan.models.files import replace_file
 
 SEED = 40
 MOST_TESTS_S = 180.0  # of the durations measured with coverage, which doubles them
@@ -87,9 +89,12 @@ class Tests:
 
 
 def campaign(count: int, out: Path, tests: Tests, processes: int) -> None:
-    """Try the mutants that the file does not have yet."""
-    known = {line["name"] for line in kept(out)}
-    waiting = [mutant for mutant in mutants(count, SEED) if mutant.name not in known]
+    """Try the mutants that the file does not have yet, and drop those that the code no longer has."""
+    known = {Mutant(*(entry[each.name] for each in fields(Mutant))).key: entry for entry in entries(out)}
+    sample = mutants(count, SEED)
+    kept = [{**known[mutant.key], "name": mutant.name, **asdict(mutant)} for mutant in sample if mutant.key in known]
+    replace_file(out, "".join(json.dumps(entry) + "\n" for entry in kept))
+    waiting = [mutant for mutant in sample if mutant.key not in known]
     folders: SimpleQueue[Path] = SimpleQueue()
     for number in range(processes):
         folder = ROOT / "dist" / "mutants" / f"tree-{number}"
@@ -104,10 +109,9 @@ def campaign(count: int, out: Path, tests: Tests, processes: int) -> None:
         finally:
             folders.put(folder)
 
-    with ThreadPoolExecutor(processes) as pool, out.open("a", encoding="utf-8") as file:
+    with ThreadPoolExecutor(processes) as pool:
         for found in pool.map(one, waiting):
-            file.write("\n" + json.dumps(found) + "\n")  # the line before may be cut off
-            file.flush()
+            append(out, found)
 
 
 def tried(mutant: Mutant, names: Sequence[str], folder: Path) -> dict[str, object]:
@@ -143,15 +147,6 @@ def tried(mutant: Mutant, names: Sequence[str], folder: Path) -> dict[str, objec
 def _first_failure(output: str) -> str:
     found = [line for line in output.splitlines() if line.startswith(("FAILED", "ERROR"))]
     return found[0][:300] if found else output[-300:]
-
-
-def kept(out: Path) -> list[dict[str, str]]:
-    """Return what is known of the mutants so far."""
-    found = []
-    for line in out.read_text("utf-8").splitlines() if out.exists() else []:
-        with suppress(ValueError):  # of a line that was cut off
-            found.append(json.loads(line))
-    return found
 
 
 def main() -> int:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-import random
 from collections.abc import Iterator
 from dataclasses import dataclass
+from hashlib import sha256
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -49,13 +50,28 @@ OPERATORS = (
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change of the code: the file below `src/capplan`, cosmic-ray's operator, and which of its places."""
+    """One change of the code: the file below `src/capplan`, cosmic-ray's operator, and which of its places.
+
+    Its key, which the text of the line and the column are part of, stays the same while other lines change.
+    """
 
     stratum: str
     file: str
     operator: str
     occurrence: int
     line: int
+    column: int
+    text: str
+
+    @property
+    def place(self) -> str:
+        """Return what is changed."""
+        return f"{self.file} {self.text} {self.column}"
+
+    @property
+    def key(self) -> str:
+        """Return what is changed, and how."""
+        return f"{self.place} {self.operator}"
 
     @property
     def name(self) -> str:
@@ -76,15 +92,17 @@ def mutants(count: int, seed: int) -> list[Mutant]:
 
 
 def _drawn(stratum: str, seed: int) -> list[Mutant]:
-    """Return a change at each place of the code of a stratum, the places in random order."""
-    places: dict[tuple[str, tuple[int, int]], list[Mutant]] = {}
-    for file in files(stratum):
-        for place, mutant in _all(stratum, file):
-            places.setdefault((file, place), []).append(mutant)
-    chosen = random.Random(f"{seed} {stratum}")
-    keys = sorted(places)
-    chosen.shuffle(keys)
-    return [chosen.choice(places[key]) for key in keys]
+    """Return a change at each place of the code of a stratum, the places in random order.
+
+    Lots are drawn by hashes, so a change of the code changes nothing else in the sample.
+    """
+
+    def lot(key: str) -> bytes:
+        return sha256(f"{seed} {key}".encode()).digest()
+
+    every = [mutant for file in files(stratum) for mutant in _all(stratum, file)]
+    by_place = groupby(sorted(every, key=lambda each: (lot(each.place), each.line)), key=lambda each: each.place)
+    return [min(those, key=lambda each: lot(each.key)) for _, those in by_place]
 
 
 def files(stratum: str) -> list[str]:
@@ -98,17 +116,17 @@ def files(stratum: str) -> list[str]:
     return [path.relative_to(package).as_posix() for path in found]
 
 
-def _all(stratum: str, file: str) -> Iterator[tuple[tuple[int, int], Mutant]]:
-    """Yield every mutant of a file with its place."""
+def _all(stratum: str, file: str) -> Iterator[Mutant]:
+    """Yield every mutant of a file."""
     source = (ROOT / PACKAGE / file).read_text("utf-8")
-    silent = _silent(source)
+    silent, lines = _silent(source), source.splitlines()
     tree = list(ast_nodes(get_ast(source)))
     for name in OPERATORS:
         operator, occurrence = get_operator(name)(), 0
         for node in tree:
             for (line, column), _ in operator.mutation_positions(node):
                 if not _unpacks(node) and not any(start <= (line, column) < end for start, end in silent):
-                    yield (line, column), Mutant(stratum, file, name, occurrence, line)
+                    yield Mutant(stratum, file, name, occurrence, line, column, lines[line - 1].strip())
                 occurrence += 1
 
 

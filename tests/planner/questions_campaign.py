@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import faulthandler
-import json
 import multiprocessing
 import os
 import sys
@@ -20,6 +19,7 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from tests.journal import append, entries
 from tests.planner.answered_questions import LONGEST_S, violations
 from tests.planner.valid_questions import asked
 
@@ -41,21 +41,13 @@ def ask(numbers: Iterable[int], results: Path) -> None:
             "broken": found,
             "asked": str(question) if found else "",
         }
-        with results.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
+        append(results, row)
     faulthandler.cancel_dump_traceback_later()
 
 
 def read(results: Path) -> dict[int, dict[str, object]]:
-    """Return the results so far by number; a line that was cut off is left out."""
-    found = {}
-    for line in results.read_text(encoding="utf-8").splitlines() if results.exists() else []:
-        try:
-            row = json.loads(line)
-        except ValueError:
-            continue
-        found[row["number"]] = row
-    return found
+    """Return the results so far by number."""
+    return {entry["number"]: entry for entry in entries(results)}
 
 
 def campaign(count: int, results: Path, processes: int) -> Counter[tuple[str, str]]:
@@ -79,8 +71,7 @@ def campaign(count: int, results: Path, processes: int) -> Counter[tuple[str, st
             if left := [number for number in each[1] if number not in done]:
                 row = {"number": left[0], "kind": asked(left[0]).kind, "broken": [["endless", "no signal ends it"]]}
                 row |= {"asked": str(asked(left[0])), "about": asked(left[0]).about, "cpu_s": 0.0}
-                with results.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(row) + "\n")
+                append(results, row)
                 pieces.insert(0, left[1:])
     return counts(read(results).values())
 

@@ -102,6 +102,20 @@ def test_overload_makes_room(station: Station) -> None:
     compare(case, 0.8, warmup_s=0.2)
 
 
+def test_a_request_that_never_ends_is_one_of_its_own_class() -> None:
+    """The second request of a session holds the only unit and waits for another one."""
+    classes = (RequestClass("ask", wait(2)), RequestClass("stuck", Acquire("pool", Acquire("pool", wait(1)))))
+    session = Session("talk", ("ask", "stuck"), (ms(5),))
+    traffic = Open(100.0, {"talk": 1.0})
+    compare(Network("case", (A,), classes, traffic, pools=(Pool("pool", 1),), sessions=(session,)), 1.0)
+
+
+def test_a_signal_after_a_visit_that_follows_a_wait() -> None:
+    signalling = ForkJoin((Sequence((visit(2, "a"), Signal("done"))),), 0)
+    flow = Sequence((visit(1, "b"), wait(1), CountdownLatch((Group("done", 1),), signalling), wait(1)))
+    compare(network(flow, 300.0, A, B, arrivals=Poisson()))
+
+
 def test_overload_with_timeouts_retries_and_an_outage() -> None:
     request = RequestClass("ask", Visit("a", seconds(0.003)), timeout_s=0.05, retry=Retry(3, 0.01, 2.0))
     outage = Timeline((Event(0.3, "down", "a"), Event(0.6, "up", "a")), detection_s=0.1)

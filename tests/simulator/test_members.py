@@ -1,6 +1,7 @@
 """Stations, pools and hosts with a count, and the steps that pick members: worked out by hand, in both engines."""
 
 from collections.abc import Sequence as Several
+from dataclasses import replace
 from typing import Literal
 
 import pytest
@@ -96,6 +97,14 @@ def at(member: str, demand: Distribution | float = 1, station: str = "node", nam
 
 def pick(policy: RoutePolicy, step: Step | None = None, among: str = "node", member: str = "here") -> Pick:
     return Pick(member, among, policy, step or at(member), "pick")
+
+
+def test_a_visit_that_nobody_waits_for_goes_to_its_own_member() -> None:
+    """It follows a visit to another member of the same group, which shares its processor."""
+    both = seq(at("here"), ForkJoin((at("there", 3),), 0))
+    flow = pick("round_robin", Pick("there", "node", "random", both, "another"))
+    found = case(flow, times_ms=range(1, 60), stations=(replace(NODES, discipline="ps", servers=1),))
+    assert len(set(took_ms(found))) > 3
 
 
 def key(number: int, place: int = 0, source: str = "ask") -> int:

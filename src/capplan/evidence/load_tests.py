@@ -7,21 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from capplan.evidence.load_test_row import ALL, LATENCIES, PERCENTILES, Level, LoadTestRow
+from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.typed_table import TypedTable
 from capplan.models.language.document import schema
 
-__all__ = [
-    "ALL",
-    "LATENCIES",
-    "LOAD_TESTS",
-    "PERCENTILES",
-    "SCHEMA",
-    "Level",
-    "LoadTestRow",
-    "load_tests_schema",
-    "table_schema",
-]
 SCHEMA = "capplan.load-tests/1"
 LOAD_TESTS = TypedTable(LoadTestRow, "a load-test table", SCHEMA)
 """The load-test table: `LOAD_TESTS.read(path)` returns a data frame, `LOAD_TESTS.rows(frame)` typed rows."""

@@ -5,41 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
 from capplan.evidence.table import PERCENTILES, Evidence
 from capplan.layout.baselines import BASELINES, Baseline
-from capplan.layout.solution import Solution
 from capplan.models.errors import InputError, nearest
-from capplan.models.language.parameter import Parameter, Values
+from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import Scenario, fields_of
 from capplan.models.language.units import FloatArray
+
+if TYPE_CHECKING:
+    from capplan.layout.system import System
 
 S = TypeVar("S", bound=Scenario)
 Kind = Literal["rate", "time"]
 UTILISATION = "utilisation"
 _BELOW_CAPACITY = 0.999  # share of the capacity at which times are predicted if they are infinite at the capacity
-
-
-class Observed(Protocol[S]):
-    """What observations need from the measured system; see `capplan.layout.system.System`."""
-
-    name: str
-    scenario: type[S]
-    parameters: tuple[Parameter, ...]
-
-    @property
-    def evidence(self) -> tuple[Evidence, ...]:
-        """All rows of evidence."""
-
-    @property
-    def reported(self) -> Mapping[str, tuple[str, ...]]:
-        """Classes of the network, by reported request class."""
-
-    def solution(self, scenario: S, values: Values) -> Solution:
-        """Analyse a layout."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +145,7 @@ class Observations(Generic[S]):
     baselines: Mapping[str, Baseline] = BASELINES
     goals_in_words: str = ""
 
-    def __init__(self, system: Observed[S]) -> None:
+    def __init__(self, system: System[S]) -> None:
         self.system = system
 
     def load_tests(self, choice: Mapping[str, str] | None = None) -> tuple[LoadTest[S], ...]:

@@ -192,6 +192,9 @@ class Situation:
         return replace(fitted, draws=tuple(tuple(row) for row in draws.tolist()))
 
 
+RETRY_STORM = Situation(name="retry storm", meaning="clients send half of their requests again", rate=Factor(1.5, 0.15))
+
+
 class Machine(NamedTuple):
     """A kind of machine that a layout consists of and a planner pays for.
 

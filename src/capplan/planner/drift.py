@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from capplan.evidence.audit.audit import RowVerdict, audit_load_tests
 from capplan.evidence.load_test_row import ALL, LATENCIES, LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.models.errors import InputError
+from capplan.models.grouped import grouped
 from capplan.models.number_words import rate, significant
 from capplan.models.objective import Comparison, parse
 from capplan.models.results import STATISTICS, Band
@@ -306,10 +306,7 @@ def _same_layout(row: LoadTestRow, scenario: Mapping[str, Any]) -> bool:
 
 
 def _runs(rows: Sequence[tuple[RowVerdict, LoadTestRow]]) -> Iterator[_Run]:
-    groups: defaultdict[object, list[tuple[RowVerdict, LoadTestRow]]] = defaultdict(list)
-    for verdict, row in rows:
-        groups[row.run_id or verdict.line, row.repeat].append((verdict, row))
-    for found in groups.values():
+    for found in grouped(rows, lambda each: (each[1].run_id or each[0].line, each[1].repeat)).values():
         first = found[0][0]
         overloaded = any(verdict.saturation in ("overloaded", "backlogged") for verdict, _ in found)
         by_class = {(row.request_class or ALL).casefold(): row for _, row in found}

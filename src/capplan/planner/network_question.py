@@ -7,8 +7,8 @@ from typing import Annotated
 from pydantic.dataclasses import dataclass
 
 from capplan.models.language.construct import LANGUAGE
-from capplan.models.language.scenario import Objectives, Option, Scenario
-from capplan.models.language.units import PositivePerSecond, parse_rate_per_s
+from capplan.models.language.scenario import Objectives, Option, Scenario, rate_option
+from capplan.models.language.units import PositivePerSecond
 
 
 @dataclass(frozen=True, config=LANGUAGE)
@@ -26,8 +26,5 @@ class NetworkQuestion(Scenario):
     """
 
     system: str = "a network"
-    tps: Annotated[
-        PositivePerSecond | None,
-        Option("Offered mean rate, instead of the file's.", "offered rate, TPS", "RATE", read=parse_rate_per_s),
-    ] = None
+    tps: Annotated[PositivePerSecond | None, rate_option("Offered mean rate, instead of the file's.")] = None
     slo: Annotated[Objectives, Option("Objective, such as 'read.p99<20ms'; may be repeated.", "objectives")] = ()

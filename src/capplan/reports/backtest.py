@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from capplan.calibration.tables.backtest import Backtest
 from capplan.calibration.tables.scores import MODEL, BacktestRow, TableScore
+from capplan.models.grouped import grouped
 from capplan.models.number_words import significant
 from capplan.planner.rule_names import RULES
 from capplan.reports.document import Block, Fact, Line, Paragraph, Table, more, table, title
@@ -92,10 +93,7 @@ def _figure(row: BacktestRow) -> str:
 
 
 def _undecided(found: Backtest) -> Iterator[Block]:
-    by_reason: dict[str, list[BacktestRow]] = {}
-    for row in found.rows:
-        if not row.identifiable:
-            by_reason.setdefault(row.reason, []).append(row)
+    by_reason = grouped((row for row in found.rows if not row.identifiable), lambda row: row.reason)
     for reason, rows in list(by_reason.items())[:_WORST]:
         runs = len({row.run_id for row in rows})
         yield Fact("Undecided", f"{len(rows)} figures of {runs} {'run' if runs == 1 else 'runs'}: {reason}")

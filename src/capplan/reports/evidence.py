@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from itertools import groupby
@@ -17,6 +17,7 @@ from capplan.evidence.import_files import FileReport, Import
 from capplan.evidence.load_test_row import LATENCIES
 from capplan.evidence.table import UNITS, Evidence, Source, layout_text
 from capplan.models.errors import InputError
+from capplan.models.grouped import grouped
 from capplan.reports import figure as look
 from capplan.reports.document import Block, Cell, Column, Line, Paragraph, Table, grid, heading, ruled, table
 from capplan.reports.figure import go
@@ -171,15 +172,12 @@ def _files(found: Import) -> Iterator[Block]:
     for each in taken:
         for remark in each.remarks:
             yield Paragraph(f"{Path(each.path).name}: {remark}", hanging=2)
-    left: defaultdict[str, list[str]] = defaultdict(list)
-    for each in found.files:
-        if not each.tool:
-            left["; ".join(each.remarks)].append(Path(each.path).name)
+    left = grouped((each for each in found.files if not each.tool), lambda each: "; ".join(each.remarks))
     if left:
         yield Line()
         yield Line("Left out", "bold")
-    for reason, names in left.items():
-        yield Paragraph(f"{', '.join(names)}: {reason}", indent=2, hanging=4)
+    for reason, those in left.items():
+        yield Paragraph(f"{', '.join(Path(each.path).name for each in those)}: {reason}", indent=2, hanging=4)
 
 
 def _count(each: FileReport) -> str:
@@ -225,10 +223,7 @@ def _by_rules(found: Audit) -> Iterator[Block]:
 
 def _rules(findings: Sequence[Finding]) -> Iterator[Block]:
     """Yield findings by rule: its meaning, the rows, what to do."""
-    by_rule: defaultdict[str, list[Finding]] = defaultdict(list)
-    for each in findings:
-        by_rule[each.rule].append(each)
-    for rule, found in by_rule.items():
+    for rule, found in grouped(findings, lambda each: each.rule).items():
         yield Paragraph(f"{rule}: {found[0].means}", indent=2, hanging=4)
         for each in found[:_SHOWN]:
             name = f"row {each.line}, {each.run_id or 'no run_id'} {each.request_class or ''}".rstrip()

@@ -23,6 +23,7 @@ from plotly.offline import get_plotlyjs
 from capplan.calibration.validation.validation import CLOSE, MODEL, Score, Validation, goals_of_all
 from capplan.models.errors import InputError
 from capplan.models.files import replace_file
+from capplan.models.grouped import grouped
 from capplan.models.number_words import banded, in_unit, per_cent, share, signed, significant, tenths, with_unit
 from capplan.reports import pages
 from capplan.reports.figure import COLOURS, frame
@@ -148,10 +149,7 @@ def _off(rows: Iterable[Row]) -> list[Row]:
 
 def _by(rows: Iterable[Row], name: str) -> list[tuple[str, list[Row]]]:
     """Group rows by a column's value, keeping their order."""
-    found: dict[str, list[Row]] = {}
-    for row in rows:
-        found.setdefault(row[name], []).append(row)
-    return list(found.items())
+    return list(grouped(rows, lambda row: row[name]).items())
 
 
 def _largest_error(rows: Iterable[Row]) -> Row:

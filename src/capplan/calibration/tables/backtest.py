@@ -6,7 +6,7 @@ the same rows.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,6 +27,7 @@ from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.row_choice import chosen_rows
 from capplan.models.errors import InputError
+from capplan.models.grouped import grouped
 from capplan.models.verb_answer import VerbAnswer
 
 CLOSE = 0.01
@@ -187,9 +188,7 @@ def backtest(system: TableSystem[Any], frame: pd.DataFrame, train: str, *, table
 
 def _predicted(system: TableSystem[Any], split: Split, seed: int) -> Iterator[tuple[LoadTestRow, RowPrediction]]:
     """Yield each unseen row's figures, predicted by a fit to the trained rows of the same group."""
-    groups: dict[str, list[LoadTestRow]] = defaultdict(list)
-    for row in split.unseen:
-        groups[system.group(row)].append(row)
+    groups = grouped(split.unseen, system.group)
     trained = {name: [row for row in split.trained if system.group(row) == name] for name in groups}
     for name, rows in trained.items():
         if not rows:

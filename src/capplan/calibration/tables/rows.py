@@ -13,6 +13,7 @@ import numpy as np
 from capplan.evidence.load_test_row import ALL, PERCENTILES, LoadTestRow
 from capplan.layout.fitted_file import Fitted
 from capplan.models.errors import InputError
+from capplan.models.grouped import grouped
 
 THROUGHPUT, MEAN = "throughput_tps", "latency_mean_ms"
 LEVELS: Mapping[str, float] = {name: level for name, level in PERCENTILES.items() if name != "latency_p999_ms"}
@@ -170,9 +171,7 @@ def without_cpu(rows: Sequence[LoadTestRow]) -> int:
 
 def with_mix(rows: Sequence[LoadTestRow]) -> list[LoadTestRow]:
     """Return the rows with their run's share of reads, where the request classes of the run determine it."""
-    runs: dict[tuple[str | None, int | None], list[LoadTestRow]] = defaultdict(list)
-    for row in rows:
-        runs[row.run_id, row.repeat].append(row)
+    runs = grouped(rows, lambda row: (row.run_id, row.repeat))
     return [_completed(row, runs[row.run_id, row.repeat]) if row.read_fraction is None else row for row in rows]
 
 

@@ -30,6 +30,7 @@ from capplan.layout.baselines import (
     scalability_of_clients,
     work_of_copies,
 )
+from capplan.models.grouped import grouped
 from capplan.models.language.units import FloatArray
 from capplan.models.results import Band
 
@@ -428,11 +429,8 @@ def summary(rows: Iterable[BacktestRow]) -> Summary:
     mapping of mappings of TableScore
         By quantity, then `capplan` and the rules.
     """
-    by_quantity: dict[str, list[BacktestRow]] = {}
-    for row in rows:
-        by_quantity.setdefault(row.quantity, []).append(row)
     found: dict[str, dict[str, TableScore]] = {}
-    for name, each in by_quantity.items():
+    for name, each in grouped(rows, lambda row: row.quantity).items():
         own = [_own(row) for row in each]
         found[name] = {MODEL: score(own, own), **{rule: _of_rule(rule, each) for rule in each[0].baselines}}
     return found

@@ -7,7 +7,7 @@ A check is a function that yields findings: about one row, about the classes of 
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,6 +17,7 @@ from typing import Literal
 
 from capplan.evidence.audit.finding import Finding, Severity
 from capplan.evidence.load_test_row import ALL, LATENCIES, PERCENTILES, LoadTestRow
+from capplan.models.grouped import grouped
 
 STANDARD_ERRORS = 3.0  # of a count of requests, beyond which a difference is no noise
 STARTUP_S = 1.0  # that a run may lose at its start and its end
@@ -579,10 +580,7 @@ def series_findings(rows: Sequence[MeasuredRow]) -> Iterator[Finding]:
 def _grouped(
     rows: Sequence[MeasuredRow], key: Callable[[MeasuredRow], tuple[object, ...]]
 ) -> Iterator[list[MeasuredRow]]:
-    groups: defaultdict[tuple[object, ...], list[MeasuredRow]] = defaultdict(list)
-    for each in rows:
-        groups[key(each)].append(each)
-    yield from (group for group in groups.values() if len(group) > 1)
+    yield from (group for group in grouped(rows, key).values() if len(group) > 1)
 
 
 def _copies(series: Sequence[MeasuredRow]) -> Iterator[Finding]:

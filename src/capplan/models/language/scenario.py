@@ -11,7 +11,7 @@ from pydantic import BeforeValidator
 
 from capplan.models.errors import InputError
 from capplan.models.language.construct import Construct
-from capplan.models.language.units import Number
+from capplan.models.language.units import Number, parse_rate_per_s
 
 S = TypeVar("S", bound="Scenario")
 LARGEST = 64  # data centres or nodes; a larger number is a typing error
@@ -56,6 +56,11 @@ class Option:
     replaces: tuple[str, ...] = ()
     separator: str = ","
     instead_of: tuple[str, ...] = ()
+
+
+def rate_option(help: str, label: str = "offered rate, TPS", replaces: str = "") -> Option:
+    """Return the option of a rate; it takes the place of another field, if one is named."""
+    return Option(help, label, "RATE", read=parse_rate_per_s, replaces=(replaces,) if replaces else ())
 
 
 class Scenario(Construct):

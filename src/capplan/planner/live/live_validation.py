@@ -15,6 +15,7 @@ from capplan.calibration.tables.scores import relative_error
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.lab.collectors.cassandra import Load
 from capplan.lab.collectors.load import load_in_words
+from capplan.models.grouped import grouped
 from capplan.models.results import Band
 from capplan.models.verb_answer import VerbAnswer
 from capplan.planner.live.protocol import MOST, Stage
@@ -134,9 +135,7 @@ class GeneratorFigures:
 
 def generators_of(rows: Sequence[LoadTestRow]) -> tuple[GeneratorFigures, ...]:
     """Return the means of the repeats of each load and generator."""
-    groups: dict[tuple[str, str], list[LoadTestRow]] = {}
-    for row in rows:
-        groups.setdefault((load_in_words(row.clients, row.offered_tps), str(row.source)), []).append(row)
+    groups = grouped(rows, lambda row: (load_in_words(row.clients, row.offered_tps), str(row.source)))
 
     def mean(own: Sequence[LoadTestRow], column: str) -> float | None:
         values = [value for row in own if (value := getattr(row, column)) is not None]

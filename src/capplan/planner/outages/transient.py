@@ -16,7 +16,7 @@ from capplan.models.language.units import FloatArray
 from capplan.models.number_words import significant
 from capplan.planner.outages.outages_answer import Duration, Phase, SeriesBand, Transient
 from capplan.planner.outages.places import Return, with_loss
-from capplan.planner.predict.simulated_latency import LONGEST_BUDGET_S
+from capplan.planner.predict.simulated_latency import check_budget
 from capplan.simulator.engine import simulate
 from capplan.simulator.output import CONFIDENCE, interval
 from capplan.simulator.replications import ReplicationPlan, replicate
@@ -259,10 +259,7 @@ class Effort:
         InputError
             If the budget is not above 0 and at most an hour, or there is no replication.
         """
-        if not 0 < self.budget_s <= LONGEST_BUDGET_S:
-            raise InputError(
-                f"a budget of {self.budget_s:g} s is out of range: give more than 0 and at most 1h, such as '10s'"
-            )
+        check_budget(self.budget_s)
         if self.replications is not None and self.replications < 1:
             raise InputError(f"{self.replications} replications show nothing: give at least 1")
 

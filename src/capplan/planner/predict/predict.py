@@ -31,6 +31,7 @@ from capplan.planner.predict.capacity import (
     at_most,
     objectives_at_a_rate,
     peak_and_mean,
+    predict_closed,
     rate_at,
 )
 from capplan.planner.predict.losses import Whole, outages
@@ -207,8 +208,6 @@ def predict_case(case: Case[Any], question: Question) -> Prediction:
         losses_of(question.lose, case.system.losses, 1)
         return predicted_ratio(case)
     if case.system.from_tables and getattr(case.scenario, "clients", None) is not None:
-        from capplan.planner.predict.capacity import predict_closed  # slow to import
-
         return predict_closed(case, question.lose, question.confidence)
     return _predicted(case, question)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -27,6 +26,7 @@ from capplan.layout.fitted_file import FittedTable
 from capplan.layout.observations import LoadTest
 from capplan.layout.system import Case, System
 from capplan.models.errors import InputError
+from capplan.models.grouped import grouped
 from capplan.models.language.parameter import defaults
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.scenario import Scenario, axes_of, fields_of, options_of
@@ -171,9 +171,7 @@ def fold_of(system: TableSystem[Any], rows: Sequence[LoadTestRow]) -> Fold | Non
         The fitted rows.
     """
     read = system.read(rows)
-    places: dict[Any, list[int]] = defaultdict(list)
-    for place, row in enumerate(read):
-        places[row.layout].append(place)
+    places = grouped(range(len(read)), lambda place: read[place].layout)
     if len(places) == 1:
         return _highest_loads(read)
     fastest = max(places, key=lambda layout: max(_speed(read[place]) for place in places[layout]))
@@ -234,12 +232,9 @@ def _estimate(figure: RowPrediction) -> IntervalEstimate:
 def unseen_rows(fold: Fold | None, rows: Sequence[BacktestRow]) -> UnseenRows:
     """Return the scores of predictions made without their rows; undetermined predictions are only counted."""
     decided = [row for row in rows if row.identifiable]
-    by_quantity: dict[str, list[BacktestRow]] = defaultdict(list)
-    for row in decided:
-        by_quantity[row.quantity].append(row)
     return UnseenRows(
         left_out="" if fold is None else fold.words,
-        figures=tuple(_scored(name, each) for name, each in by_quantity.items()),
+        figures=tuple(_scored(name, each) for name, each in grouped(decided, lambda row: row.quantity).items()),
         undecided=len(rows) - len(decided),
         why_undecided=next((row.reason for row in rows if not row.identifiable), ""),
         better_rules=tuple(_better_rules(decided)),

@@ -18,6 +18,7 @@ import numpy as np
 
 from capplan.layout.solution import kind_of
 from capplan.models.errors import InputError, nearest
+from capplan.models.grouped import grouped
 from capplan.models.results import STATISTICS
 from capplan.models.verb_answer import VerbAnswer
 from capplan.simulator.output import ConfidenceInterval
@@ -685,7 +686,9 @@ class SampleEstimates:
 
     def station_kinds(self) -> dict[str, StationKind]:
         """Return the kinds of stations; the kind with the most loaded station comes first."""
-        kinds = {kind: self._station_kind(names) for kind, names in by_kind(self.sample.together.stations).items()}
+        kinds = {
+            kind: self._station_kind(names) for kind, names in grouped(self.sample.together.stations, kind_of).items()
+        }
         return dict(sorted(kinds.items(), key=lambda each: -each[1].most_utilisation.value))
 
     def _station_kind(self, names: Sequence[str]) -> StationKind:
@@ -707,7 +710,7 @@ class SampleEstimates:
 
     def pool_kinds(self) -> dict[str, PoolKind]:
         """Return the kinds of pools; the most used kind comes first."""
-        kinds = {kind: self._pool_kind(names) for kind, names in by_kind(self.sample.together.pools).items()}
+        kinds = {kind: self._pool_kind(names) for kind, names in grouped(self.sample.together.pools, kind_of).items()}
         return dict(sorted(kinds.items(), key=lambda each: -each[1].mean_busy.value / each[1].size))
 
     def _pool_kind(self, names: Sequence[str]) -> PoolKind:
@@ -724,14 +727,6 @@ class SampleEstimates:
             mean_wait_ms=estimate(lambda every: _weighted((each.mean_wait_s * 1e3, each.taken) for each in every)),
             drops=sum(each.drops for each in members),
         )
-
-
-def by_kind(names: Iterable[str]) -> dict[str, list[str]]:
-    """Group names of stations or pools by kind: `cassandra/dc1/1` is a `cassandra`."""
-    found: dict[str, list[str]] = {}
-    for name in names:
-        found.setdefault(kind_of(name), []).append(name)
-    return found
 
 
 def _figure(of: Callable[[Run], Any], name: str, run: Run) -> float:

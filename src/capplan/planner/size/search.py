@@ -31,7 +31,7 @@ from capplan.planner.predict.capacity import Relations
 from capplan.planner.size.machines import Prices
 from capplan.planner.size.sizing import Refusal, Safety, SizedLayout, steady
 from capplan.planner.sustained import NONE, Conditions, Strained, Strains, at_confidence, band_of_rates, strained
-from capplan.systems.registry import system
+from capplan.systems.registry import resolve, system
 
 DATA = "data"
 """The word of the situation in which data must fit on the disks."""
@@ -140,8 +140,6 @@ class SizingTarget:
 
     def case(self, scenario: Scenario) -> Case[Any]:
         """Return the case of a layout at the target's rate."""
-        from capplan.systems.registry import resolve  # reads the systems
-
         return resolve(scenario, self.fitted, self.seed).at(self.offered_per_s)
 
     def strains(self, scenario: Scenario) -> Strains:

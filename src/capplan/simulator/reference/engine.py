@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 
@@ -46,19 +45,7 @@ from capplan.simulator.specification.network_facts import (
 )
 from capplan.simulator.specification.sampling import tick_sampler
 from capplan.simulator.specification.streams import root_key, source_key
-from capplan.simulator.specification.timeline import OperatingState, Stage, initial_states, numbered_changes, segments
-
-
-class TimelineTarget(Protocol):
-    """A station or host."""
-
-    state: OperatingState
-
-    def settle(self) -> None:
-        """Update the attained service to now; call it before any change."""
-
-    def changed(self) -> None:
-        """Continue at the new speed; call it after any change."""
+from capplan.simulator.specification.timeline import Stage, initial_states, numbered_changes, segments
 
 
 @dataclass
@@ -70,7 +57,7 @@ class TimelineProcess:
 
     network: Network
     env: OrderedEnvironment
-    targets: Mapping[str, TimelineTarget]
+    targets: Mapping[str, RunningStation | SharedHost]
     delay_factors: dict[str, float] = field(default_factory=dict)
 
     def begin(self) -> None:

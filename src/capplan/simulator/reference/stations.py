@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
 from heapq import heappop, heappush, heapreplace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import simpy
@@ -158,27 +158,13 @@ class PoolRecord:
             tally.pool_busy[:, index, units] = times.sums
 
 
-class HostedStation(Protocol):
-    """The interface of a station towards its host."""
-
-    @property
-    def running(self) -> int:
-        """The number of busy servers."""
-
-    def settle(self) -> None:
-        """Update the attained service to now."""
-
-    def go_on(self) -> None:
-        """Recompute the pace."""
-
-
 class SharedHost:
     """A running host: its stations, and the number of busy servers."""
 
     def __init__(self, host: Host) -> None:
         self.host = host
         self.state = OperatingState()
-        self.stations: list[HostedStation] = []
+        self.stations: list[ProcessorSharingStation] = []
         self.running = 0
 
     def shared(self, pace: int) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from types import MappingProxyType
 
-from capplan.layout.situations import Factor, Machine, Situation
+from capplan.layout.situations import RETRY_STORM, Factor, Machine, Situation
 from capplan.layout.system import System
 from capplan.models.language.parameter import Values
 from capplan.systems.arion.network import REPORTED, latency_s, network, settling_s
@@ -19,9 +19,7 @@ _SITUATIONS = {
     "reattach": Situation(
         name="mass re-attach", meaning="all clients restart and look up at once", rate=Factor(2.0, 0.25)
     ),
-    "retries": Situation(
-        name="retry storm", meaning="clients send half of their requests again", rate=Factor(1.5, 0.15)
-    ),
+    "retries": RETRY_STORM,
 }
 
 

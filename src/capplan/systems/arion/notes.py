@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 
@@ -14,7 +13,6 @@ from capplan.layout.observations import LoadTest
 from capplan.layout.situations import Loss, Remainder
 from capplan.layout.solution import Figures
 from capplan.layout.system import Case, Notes
-from capplan.models.language.scenario import changed
 from capplan.models.language.units import FloatArray
 from capplan.models.number_words import significant, to_digits
 from capplan.models.results import Band
@@ -31,6 +29,7 @@ from capplan.systems.arion.network import (
     watch_s,
 )
 from capplan.systems.arion.scenario import ArionScenario
+from capplan.systems.components.losses import without_machines
 
 _STREAM = 1000  # messages of each stream of the document's test
 _STREAMED = 2.0  # doublings, of streaming: no figure of it is in the text
@@ -173,17 +172,9 @@ def _draws(value: object) -> FloatArray:
 
 def outages(case: Case[ArionScenario], losses: Sequence[Loss]) -> tuple[Remainder, ...]:
     """Return what remains without some masters, by default one: the data are in Hazelcast."""
-    return tuple(_without(case, loss.counts["master"]) for loss in losses or (Loss({"master": 1}),))
-
-
-def _without(case: Case[ArionScenario], count: int) -> Remainder:
-    name, servers = f"{count} master{'s' * (count > 1)}", case.scenario.servers
-    if count >= servers:
-        why = "no other master is left" if servers > 1 else "it is the only master"
-        return Remainder(name=name, lost={"master": count}, assumed=why, solved=None)
-    fewer = changed(case.scenario, servers=servers - count)
-    assumed = "its clients ask the others, evenly; Hazelcast has the data"
-    return Remainder(name=name, lost={"master": count}, assumed=assumed, solved=partial(case.system.solution, fewer))
+    return without_machines(
+        case, losses, "master", "servers", "its clients ask the others, evenly; Hazelcast has the data"
+    )
 
 
 class ArionNotes(Notes[ArionScenario]):

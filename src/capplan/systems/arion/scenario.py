@@ -8,8 +8,16 @@ from pydantic.dataclasses import dataclass
 
 from capplan.models.errors import InputError
 from capplan.models.language.construct import LANGUAGE
-from capplan.models.language.scenario import LARGEST, MOST_CLIENTS, Objectives, Option, Scenario, check_at_most
-from capplan.models.language.units import AtLeastOne, Number, PositivePerSecond, parse_rate_per_s
+from capplan.models.language.scenario import (
+    LARGEST,
+    MOST_CLIENTS,
+    Objectives,
+    Option,
+    Scenario,
+    check_at_most,
+    rate_option,
+)
+from capplan.models.language.units import AtLeastOne, Number, PositivePerSecond
 
 
 @dataclass(frozen=True, config=LANGUAGE)
@@ -44,12 +52,10 @@ class ArionScenario(Scenario):
     clients: Annotated[AtLeastOne, Option("Clients over all masters.", "clients")] = 1000
     rps_per_client: Annotated[
         PositivePerSecond | None,
-        Option(
+        rate_option(
             "Offered requests per second per client, instead of --tps.",
             "offered requests per second of a client",
-            "RATE",
-            read=parse_rate_per_s,
-            replaces=("tps",),
+            replaces="tps",
         ),
     ] = None
     stream_messages: Annotated[
@@ -57,13 +63,7 @@ class ArionScenario(Scenario):
     ] = 1
     tps: Annotated[
         PositivePerSecond | None,
-        Option(
-            "Offered requests per second over all masters.",
-            "offered rate, TPS",
-            "RATE",
-            read=parse_rate_per_s,
-            replaces=("rps_per_client",),
-        ),
+        rate_option("Offered requests per second over all masters.", replaces="rps_per_client"),
     ] = None
     slo: Annotated[Objectives, Option("Objective, such as 'read.p99<2ms'; may be repeated.", "objectives")] = ()
 

@@ -12,13 +12,12 @@ from pydantic.dataclasses import dataclass
 from capplan.models.cassandra.encryption import check_encryption
 from capplan.models.errors import InputError
 from capplan.models.language.construct import LANGUAGE
-from capplan.models.language.scenario import LARGEST, Objectives, Option, check_at_most, check_load
+from capplan.models.language.scenario import LARGEST, Objectives, Option, check_at_most, check_load, rate_option
 from capplan.models.language.units import (
     MILLISECONDS_TEXT,
     READ_SHARE,
     AtLeastOne,
     PositivePerSecond,
-    parse_rate_per_s,
     parse_share,
     parse_size_bytes,
 )
@@ -228,16 +227,9 @@ class CassandraScenario(ClusterScenario):
             "Closed clients (threads) instead of --tps: each waits for its answer.", "clients", "N", replaces=("tps",)
         ),
     ] = None
-    tps: Annotated[
-        PositivePerSecond | None,
-        Option(
-            "Offered rate over all data centres.",
-            "offered rate, TPS",
-            "RATE",
-            read=parse_rate_per_s,
-            replaces=("clients",),
-        ),
-    ] = None
+    tps: Annotated[PositivePerSecond | None, rate_option("Offered rate over all data centres.", replaces="clients")] = (
+        None
+    )
     slo: Annotated[Objectives, Option("Objective, such as 'read.p99<10ms'; may be repeated.", "objectives")] = ()
 
     def __post_init__(self) -> None:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from capplan.layout.ensemble import Places
 from capplan.layout.situations import DC, Loss, Remainder
@@ -22,6 +22,22 @@ from capplan.systems.components.data_centres import ClusterScenario
 
 NODE = "node"
 C = TypeVar("C", bound=ClusterScenario)
+
+
+def without_machines(
+    case: Case[Any], losses: Sequence[Loss], word: str, field: str, assumed: str
+) -> tuple[Remainder, ...]:
+    """Return what remains without some of the machines that a field of the scenario counts, by default one."""
+
+    def without(count: int) -> Remainder:
+        name, number = f"{count} {word}{'s' * (count > 1)}", getattr(case.scenario, field)
+        if count >= number:
+            why = f"no other {word} is left" if number > 1 else f"it is the only {word}"
+            return Remainder(name=name, lost={word: count}, assumed=why, solved=None)
+        solved = partial(case.system.solution, changed(case.scenario, **{field: number - count}))
+        return Remainder(name=name, lost={word: count}, assumed=assumed, solved=solved)
+
+    return tuple(without(loss.counts[word]) for loss in losses or (Loss({word: 1}),))
 
 
 @dataclass(frozen=True)

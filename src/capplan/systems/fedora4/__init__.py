@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from types import MappingProxyType
 
-from capplan.layout.situations import Factor, Machine, Situation
+from capplan.layout.situations import RETRY_STORM, Factor, Machine, Situation
 from capplan.layout.system import System
 from capplan.models.language.parameter import Values
 from capplan.systems.components.machines import machines_in_words
@@ -20,9 +20,7 @@ _SITUATIONS = {
     "cold": Situation(
         name="cold caches", meaning="reads go to disk after a restart", factors={"read_s": Factor(2.0, 0.35)}
     ),
-    "retries": Situation(
-        name="retry storm", meaning="clients send half of their requests again", rate=Factor(1.5, 0.15)
-    ),
+    "retries": RETRY_STORM,
 }
 
 

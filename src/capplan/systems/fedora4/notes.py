@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 import numpy as np
 
@@ -16,9 +15,9 @@ from capplan.layout.solution import Figures
 from capplan.layout.system import Case, Notes
 from capplan.layout.uncertainty import ModelError, Offset
 from capplan.models.language.parameter import Values
-from capplan.models.language.scenario import changed
 from capplan.models.language.units import Number
 from capplan.models.results import STATISTICS, Band
+from capplan.systems.components.losses import without_machines
 from capplan.systems.fedora4.network import MEASURED_NODES, REPORTED, THREADS, round_trip_s
 from capplan.systems.fedora4.observations import REPEATABILITY
 from capplan.systems.fedora4.scenario import Fedora4Scenario
@@ -60,17 +59,7 @@ def _writes_notes(scenario: Fedora4Scenario) -> list[str]:
 
 def outages(case: Case[Fedora4Scenario], losses: Sequence[Loss]) -> tuple[Remainder, ...]:
     """Return what remains without some nodes, by default one: each node has all the data."""
-    return tuple(_without(case, loss.counts["node"]) for loss in losses or (Loss({"node": 1}),))
-
-
-def _without(case: Case[Fedora4Scenario], count: int) -> Remainder:
-    name, nodes = f"{count} node{'s' * (count > 1)}", case.scenario.nodes
-    if count >= nodes:
-        why = "no other node is left" if nodes > 1 else "it is the only node"
-        return Remainder(name=name, lost={"node": count}, assumed=why, solved=None)
-    fewer = changed(case.scenario, nodes=nodes - count)
-    solved = partial(case.system.solution, fewer)
-    return Remainder(name=name, lost={"node": count}, assumed="each node has all the data", solved=solved)
+    return without_machines(case, losses, "node", "nodes", "each node has all the data")
 
 
 def offset(scenario: Fedora4Scenario, values: Values) -> Offset:

@@ -9,13 +9,12 @@ from pydantic.dataclasses import dataclass
 
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.construct import LANGUAGE
-from capplan.models.language.scenario import LARGEST, Objectives, Option, Scenario, check_at_most
+from capplan.models.language.scenario import LARGEST, Objectives, Option, Scenario, check_at_most, rate_option
 from capplan.models.language.units import (
     AtLeastOne,
     PositivePerSecond,
     check_number,
     is_scalar,
-    parse_rate_per_s,
     parse_share,
 )
 from capplan.systems.components.machines import Cores, Speed
@@ -97,10 +96,7 @@ class Fedora4Scenario(Scenario):
     region: Annotated[
         str, Option("Region of the clients: us-east, us-west, eu or asia.", "region of the clients", "NAME")
     ] = "us-east"
-    tps: Annotated[
-        PositivePerSecond | None,
-        Option("Offered requests per second over all nodes.", "offered rate, TPS", "RATE", read=parse_rate_per_s),
-    ] = None
+    tps: Annotated[PositivePerSecond | None, rate_option("Offered requests per second over all nodes.")] = None
     slo: Annotated[Objectives, Option("Objective, such as 'read.p99<50ms'; may be repeated.", "objectives")] = ()
 
     def __post_init__(self) -> None:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 import numpy as np
 
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.situations import Factor, Machine, Situation
+from capplan.layout.situations import RETRY_STORM, Factor, Machine, Situation
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values
 from capplan.models.language.per_dc import per_dc_text
@@ -62,11 +62,7 @@ _SITUATIONS = {
         meaning="subscribers come back all at once",
         rate=Factor(2.0, 0.25),
     ),
-    "retries": Situation(
-        name="retry storm",
-        meaning="clients send half of their requests again",
-        rate=Factor(1.5, 0.15),
-    ),
+    "retries": RETRY_STORM,
 }
 
 

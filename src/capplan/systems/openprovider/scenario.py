@@ -20,19 +20,16 @@ from capplan.models.language.per_dc import (
     by_dc,
     per_dc_text,
 )
-from capplan.models.language.scenario import LARGEST, Objectives, Option, check_at_most, defaults_of
+from capplan.models.language.scenario import LARGEST, Objectives, Option, check_at_most, defaults_of, rate_option
 from capplan.models.language.traffic import mix_text, parse_mix
 from capplan.models.language.units import (
     KILOMETRES_TEXT,
     MILLISECONDS_TEXT,
-    READ_SHARE,
     AtLeastOne,
     FloatArray,
     PositivePerSecond,
     check_number,
     parse_length_m,
-    parse_rate_per_s,
-    parse_share,
 )
 from capplan.systems.components.data_centres import (
     ROUND_TRIP,
@@ -44,6 +41,7 @@ from capplan.systems.components.data_centres import (
     DataCentres,
     Replicas,
 )
+from capplan.systems.components.encryption_options import Encryption, Reconnects, Vpn
 from capplan.systems.components.machines import Cores, Speed
 from capplan.systems.components.pauses.option import Collector, Heap, ReportedGc
 
@@ -308,23 +306,9 @@ class OpenproviderScenario(ClusterScenario):
             measured=True,
         ),
     ] = None
-    encryption: Annotated[
-        str | None, Option("Links to encrypt: client, internode, client+internode or none.", "encrypted links", "LINKS")
-    ] = None
-    vpn: Annotated[
-        str | None, Option("Where to encrypt them: user (TLS) or kernel (a VPN).", "encryption in", "WHERE")
-    ] = None
-    reconnects: Annotated[
-        float | None,
-        Field(ge=0, le=1),
-        READ_SHARE,
-        Option(
-            "New TLS connections per statement, such as 0.01.",
-            "TLS connections per statement",
-            "X",
-            read=parse_share,
-        ),
-    ] = None
+    encryption: Encryption = None
+    vpn: Vpn = None
+    reconnects: Reconnects = None
     mix: Annotated[
         str | None,
         Option(
@@ -345,23 +329,12 @@ class OpenproviderScenario(ClusterScenario):
         ),
     ] = None
     tps: Annotated[
-        PositivePerSecond | None,
-        Option(
-            "Offered peak rate over all data centres.",
-            "offered rate, TPS",
-            "RATE",
-            read=parse_rate_per_s,
-            replaces=("tps_mean",),
-        ),
+        PositivePerSecond | None, rate_option("Offered peak rate over all data centres.", replaces="tps_mean")
     ] = None
     tps_mean: Annotated[
         PositivePerSecond | None,
-        Option(
-            "Offered mean rate over all data centres, instead of --tps.",
-            "offered mean rate, TPS",
-            "RATE",
-            read=parse_rate_per_s,
-            replaces=("tps",),
+        rate_option(
+            "Offered mean rate over all data centres, instead of --tps.", "offered mean rate, TPS", replaces="tps"
         ),
     ] = None
     slo: Annotated[Objectives, Option("Objective, such as 'acct.p99<20ms'; may be repeated.", "objectives")] = ()

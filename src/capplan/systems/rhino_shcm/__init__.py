@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from types import MappingProxyType
 
-from capplan.layout.situations import Factor, Machine, Situation
+from capplan.layout.situations import RETRY_STORM, Factor, Machine, Situation
 from capplan.models.language.parameter import Values
 from capplan.systems.components.encrypted_links import EncryptedLinks
 from capplan.systems.rhino_shcm.network import REPORTED, network, other_assignment, response_s, settling_s
@@ -26,9 +26,7 @@ _SITUATIONS = {
         meaning="long stalls come three times as often, and each lasts twice as long",
         factors={"long_stall_requests": Factor(1 / 3, 0.4), "long_stall_s": Factor(2.0, 0.4)},
     ),
-    "retries": Situation(
-        name="retry storm", meaning="clients send half of their requests again", rate=Factor(1.5, 0.15)
-    ),
+    "retries": RETRY_STORM,
 }
 
 

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from capplan.models.cassandra.encryption import check_encryption, check_reconnects
 from capplan.models.errors import InputError
 from capplan.models.language.construct import LANGUAGE
-from capplan.models.language.scenario import LARGEST, Objectives, Option, Scenario, check_at_most
+from capplan.models.language.scenario import LARGEST, Objectives, Option, Scenario, check_at_most, rate_option
 from capplan.models.language.units import (
-    READ_SHARE,
     AtLeastOne,
     Number,
     PositivePerSecond,
-    parse_rate_per_s,
-    parse_share,
 )
+from capplan.systems.components.encryption_options import Encryption, Reconnects, Vpn
 
 SESSION_REQUESTS = 1.8  # evidence all.session_requests
 _USUAL_NODES = 3  # evidence b.cassandra_nodes
@@ -66,37 +63,14 @@ class RhinoShcmScenario(Scenario):
     rf: Annotated[AtLeastOne | None, Option("Replicas of each row.", "replicas")] = None
     colocated: Annotated[bool, Option("Run Cassandra on the application's server.", "colocated")] = False
     cache: Annotated[bool, Option("Use the application's caches.", "caches")] = True
-    encryption: Annotated[
-        str | None, Option("Links to encrypt: client, internode, client+internode or none.", "encrypted links", "LINKS")
-    ] = None
-    vpn: Annotated[
-        str | None, Option("Where to encrypt them: user (TLS) or kernel (a VPN).", "encryption in", "WHERE")
-    ] = None
-    reconnects: Annotated[
-        float | None,
-        Field(ge=0, le=1),
-        READ_SHARE,
-        Option(
-            "New TLS connections per statement, such as 0.01.",
-            "TLS connections per statement",
-            "X",
-            read=parse_share,
-        ),
-    ] = None
+    encryption: Encryption = None
+    vpn: Vpn = None
+    reconnects: Reconnects = None
     sps: Annotated[
         PositivePerSecond | None,
-        Option(
-            "Offered sessions per second, instead of --tps.",
-            "offered sessions per second",
-            "RATE",
-            read=parse_rate_per_s,
-            replaces=("tps",),
-        ),
+        rate_option("Offered sessions per second, instead of --tps.", "offered sessions per second", replaces="tps"),
     ] = None
-    tps: Annotated[
-        PositivePerSecond | None,
-        Option("Offered requests per second.", "offered rate, TPS", "RATE", read=parse_rate_per_s, replaces=("sps",)),
-    ] = None
+    tps: Annotated[PositivePerSecond | None, rate_option("Offered requests per second.", replaces="sps")] = None
     slo: Annotated[Objectives, Option("Objective, such as 'request.p99<150ms'; may be repeated.", "objectives")] = ()
 
     def __post_init__(self) -> None:

@@ -9,8 +9,16 @@ from pydantic.dataclasses import dataclass
 
 from capplan.models.errors import InputError
 from capplan.models.language.construct import LANGUAGE
-from capplan.models.language.scenario import LARGEST, Objectives, Option, Scenario, check_at_most, check_load
-from capplan.models.language.units import AtLeastOne, Count, PositivePerSecond, parse_rate_per_s, parse_share
+from capplan.models.language.scenario import (
+    LARGEST,
+    Objectives,
+    Option,
+    Scenario,
+    check_at_most,
+    check_load,
+    rate_option,
+)
+from capplan.models.language.units import AtLeastOne, Count, PositivePerSecond, parse_share
 from capplan.systems.components.machines import Cores
 
 Waits = Literal["one", "majority", "all"]
@@ -77,12 +85,7 @@ class TwoTierScenario(Scenario):
             "Closed clients (threads) instead of --tps: each waits for its answer.", "clients", "N", replaces=("tps",)
         ),
     ] = None
-    tps: Annotated[
-        PositivePerSecond | None,
-        Option(
-            "Offered requests per second.", "offered rate, TPS", "RATE", read=parse_rate_per_s, replaces=("clients",)
-        ),
-    ] = None
+    tps: Annotated[PositivePerSecond | None, rate_option("Offered requests per second.", replaces="clients")] = None
     slo: Annotated[Objectives, Option("Objective, such as 'write.p99<20ms'; may be repeated.", "objectives")] = ()
 
     def __post_init__(self) -> None:

@@ -9,8 +9,8 @@ from pydantic.dataclasses import dataclass
 from capplan.models.cassandra.encryption import in_order
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.construct import LANGUAGE
-from capplan.models.language.scenario import Objectives, Option, Scenario
-from capplan.models.language.units import AtLeastOne, PositivePerSecond, parse_rate_per_s
+from capplan.models.language.scenario import Objectives, Option, Scenario, rate_option
+from capplan.models.language.units import AtLeastOne, PositivePerSecond
 
 NODES = 4  # evidence nodes: the cluster of the document
 ENCRYPTION = ("client+internode", "internode", "none")
@@ -57,10 +57,7 @@ class VciderScenario(Scenario):
         Option("What the native reference encrypts: internode, client+internode or none.", "encrypted links", "LINKS"),
     ] = "client+internode"
     virtual_encrypts: str = "same"
-    tps: Annotated[
-        PositivePerSecond | None,
-        Option("Not available: the documents have ratios only.", "offered rate, TPS", "RATE", read=parse_rate_per_s),
-    ] = None
+    tps: Annotated[PositivePerSecond | None, rate_option("Not available: the documents have ratios only.")] = None
     slo: Annotated[Objectives, Option("Not available: the documents have ratios only.", "objectives")] = ()
 
     def __post_init__(self) -> None:

@@ -143,34 +143,11 @@ TARGET = _record((I64, "inside smoothed down"))
 CHECK = _record((I64, "tick slot"))
 MARK = _record((I64, "start end process"))
 
-# By the name of the C record, its type here.
+# By the name of the C record, its type here: `FREE_LIST` is `FreeList`, and `BATCH_RECORD` is `Batch`.
 TYPES = {
-    "Instruction": INSTRUCTION,
-    "Distribution": DISTRIBUTION,
-    "Source": SOURCE,
-    "RequestClass": REQUEST_CLASS,
-    "Traffic": TRAFFIC,
-    "Rates": RATES,
-    "FreeList": FREE_LIST,
-    "Thread": THREAD,
-    "Attempt": ATTEMPT,
-    "Session": SESSION,
-    "ForkJoin": FORK_JOIN,
-    "CountdownLatch": COUNTDOWN_LATCH,
-    "Batch": BATCH_RECORD,
-    "Visit": VISIT,
-    "Node": NODE,
-    "Header": HEADER,
-    "Event": EVENT,
-    "Check": CHECK,
-    "List": LIST,
-    "Station": STATION,
-    "Host": HOST,
-    "StationProcess": STATION_PROCESS,
-    "Pool": POOL,
-    "Route": ROUTE_RECORD,
-    "Target": TARGET,
-    "Mark": MARK,
+    name.removesuffix("_RECORD").title().replace("_", ""): dtype
+    for name, dtype in list(globals().items())
+    if isinstance(dtype, np.dtype) and dtype is not COMPLETION
 }
 # By the name of the C record, the columns of the tally's arrays that its fields are.
 COLUMNS = {

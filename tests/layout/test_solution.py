@@ -1,0 +1,24 @@
+"""Figures of a layout at its capacity, by hand."""
+
+import numpy as np
+import pytest
+
+from capplan.layout.solution import Solution
+from capplan.models.language.distribution import Exponential
+from capplan.models.language.network import Network
+from capplan.models.language.station import RateTable, Station
+from capplan.models.language.step import Sequence, Visit
+from capplan.models.language.traffic import Open, RequestClass
+
+
+def test_servers_that_slow_down_are_as_busy_at_the_capacity_as_their_birth_death_process() -> None:
+    """The disk limits the rate to 10/s; work 0.5 there, at speeds 1, 2, 1.6, 1, 1 ..., has weights 1, 1/2, 1/8 ..."""
+    slowing = Station("front", 2, rate=RateTable((1.0, 1.0, 0.8, 0.5)))
+    flow = Sequence((Visit("front", Exponential(0.05)), Visit("disk", Exponential(0.1))))
+    traffic, classes = Open(1.0, {"read": 1.0}), (RequestClass("read", flow),)
+    solution = Solution(Network("it", (slowing, Station("disk", 1)), classes, traffic), {"read": ("read",)})
+    weights = np.array([1.0, 1 / 2, 1 / 8, 5 / 128, *(5 / 128 * 0.5**n for n in range(1, 60))])
+
+    assert solution.capacity == pytest.approx(10.0)
+    assert solution.utilisation_at_capacity("front") == pytest.approx((1 / 4 + weights[2:].sum()) / weights.sum())
+    assert solution.utilisation_at_capacity("disk") == pytest.approx(1.0)
