@@ -21,7 +21,15 @@ from capplan.models.results import Band
 from capplan.planner.live import run
 from capplan.planner.live.clusters import Existing, read_hosts
 from capplan.planner.live.folder import DIGEST, LARGE, PREDICTIONS, SMALL, Folder, runs_in
-from capplan.planner.live.live_validation import Case, LiveFigure, LiveValidation, figures_of, repeats_of, verdict_of
+from capplan.planner.live.live_validation import (
+    Case,
+    LiveFigure,
+    LiveValidation,
+    figures_of,
+    kinds_of,
+    repeats_of,
+    verdict_of,
+)
 from capplan.planner.live.protocol import FULL, MOST, QUICK, Protocol, Stage, for_hosts
 from capplan.systems.cassandra import SYSTEM
 
@@ -301,8 +309,10 @@ def test_a_cluster_that_cannot_be_is_refused(old: str, new: str, tmp_path: Path)
         read_hosts(path)
 
 
-def test_a_report_is_written_before_the_runs_are_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With no figure judged, the answer is no."""
+def test_a_report_is_written_before_the_runs_are_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A figure is off, so the answer is no."""
     monkeypatch.setenv("CAPPLAN_CACHE_DIR", str(tmp_path / "cache"))
     (tmp_path / "hosts.toml").write_text(HOSTS, encoding="utf-8")
     asked: list[tuple[Protocol, Any]] = []
@@ -310,7 +320,10 @@ def test_a_report_is_written_before_the_runs_are_given_up(tmp_path: Path, monkey
     def found(protocol: Protocol, clusters: Any, folder: Folder, *_: Any) -> LiveValidation:
         asked.append((protocol, clusters))
         folder.begin({"protocol": protocol.name, "ended": False})
-        return LiveValidation(protocol.name, True, "1", "5", "m", "now", "now", "p", "s", 1, 0, 0, (), (), ())
+        load = Load("read", "LOCAL_ONE", clients=MOST)
+        figures = figures_of([case(load, {THROUGHPUT: 3000.0}, *({THROUGHPUT: 1000.0},) * 3)])
+        kinds = kinds_of(figures)
+        return LiveValidation(protocol.name, True, "1", "5", "m", "now", "now", "p", "s", 1, 0, 0, (), kinds, figures)
 
     monkeypatch.setattr(run, "validate_live", found)
     options = ("validate", "--live", "--quick", "--hosts", str(tmp_path / "hosts.toml"), "--report")
@@ -320,6 +333,7 @@ def test_a_report_is_written_before_the_runs_are_given_up(tmp_path: Path, monkey
     folder = Folder(tmp_path / "cache" / "live" / "hosts-quick")
     assert "continues" in folder.begin({"protocol": "hosts-quick", "ended": False})
     assert main([*options, str(tmp_path / "report")]) == 1
+    assert "capacity: not decided" in capsys.readouterr().out
     assert (tmp_path / "report" / "live-validation.md").is_file()
     assert not folder.begin({"protocol": "hosts-quick", "ended": False})
     protocol, clusters = asked[0]

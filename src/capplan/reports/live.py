@@ -179,7 +179,7 @@ def _kinds(kinds: Sequence[KindOfFigure]) -> Table:
     rows = [words.kind_cells(each) for each in kinds]
     below = [
         Line(f"{name}: {verdict}; predicted / measured {ratio}, too low {low}; 90 % bands hold {held}")
-        for name, _, _, ratio, low, _, _, held, _, verdict in rows
+        for name, _, _, ratio, low, _, _, held, _, _, verdict in rows
     ]
     return Table(tuple(map(Column, words.KIND_HEADS)), texts(rows), narrow=tuple(below))
 
