@@ -44,7 +44,7 @@ trust: && faults
 # reliability (two hours; resumes if interrupted: remove dist/mutants and docs/reference/mutants.jsonl to begin again)
 mutants:
     mkdir -p dist/mutants
-    test -e dist/mutants/durations.xml || uv run --group mutants pytest --cov=src/capplan --cov-context=test --cov-report= \
+    test -e dist/mutants/durations.xml -a -z "$(find src tests -name '*.py' -newer dist/mutants/durations.xml)" || uv run --group mutants pytest --cov=src/capplan --cov-context=test --cov-report= \
         --junit-xml=dist/mutants/durations.xml || true
     uv run --group mutants python tests/mutants/campaign.py 50 docs/reference/mutants.jsonl
     uv run python docs/generate/reliability.py

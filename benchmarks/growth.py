@@ -19,8 +19,9 @@ TITLE = "Growth"
 NOTE = (
     "CPU seconds of one process, and its largest memory, at the first and the last value of each axis. The exponent is "
     "the slope of the logarithm of the CPU seconds against that of the axis, over its upper half: 1 is in proportion. "
-    "Every process is measured once, imports included. `predict` of 1,000 nodes a DC costs less than of 300, because "
-    "it does not simulate: runs that last until such a layout has settled would take too long, as `--explain` says.\n\n"
+    "Every process is measured once, imports included. `predict` with 1,000 nodes a DC costs less than with 300, "
+    "because it does not simulate: runs that last until such a layout has settled would take too long, as `--explain` "
+    "says.\n\n"
     "![CPU seconds and memory along each axis](../figures/growth.svg)"
 )
 ROOT = Path(__file__).parents[1]

@@ -72,7 +72,8 @@ exit code is right, and the same command afterwards writes what an undisturbed r
 that a file is gone, or that a run ended well without it. A signal may come when a command has just ended, and the
 smallest disk may still hold a small file: such faults count, too, as nothing was lost. *Torn* means that a file has a
 part of its content. After a fault of `lab`, `lab down` must leave no process and no file, and `lab up` must work again;
-after one of `serve`, no process may be left.
+after one of `serve`, no process may be left. After a fault of `validate --live`, the next run must keep all runs and
+predictions, and write its report.
 
 ## Faults in the code
 

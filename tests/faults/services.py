@@ -1,4 +1,4 @@
-"""Faults of what goes on after a command, or while it listens: a lab, and `capplan serve`."""
+"""Faults of commands that keep a state of their own or listen: a lab, a live validation, and `capplan serve`."""
 
 import json
 import os
@@ -23,7 +23,6 @@ UP = "lab up --dcs 2 --cass-nodes 1 --rtt 5ms --heap 128M"
 LONGEST_UP_S = 4.0
 LIVE = [sys.executable, "-m", "tests.faults.fake_live"]
 VALIDATE = "validate --live --report ."
-LIVE_KEEPS = ("small.csv", "measured.csv", "predictions.json")
 LIVE_FOLDER, LONGEST_LIVE_S = ("live", "short"), 20.0
 _POLL_S = 0.1
 _ADDRESSES = Lock()  # of labs, which are always the same
@@ -99,16 +98,23 @@ def live_signalled(number: signal.Signals, random: Random) -> Judged:
             os.kill(process.pid, number)
         end = ended(process)
         found = complaints(end, {0, 1, ENDED[number], -number}, Judged())
-        interrupted = end.code not in {0, 1}  # one that has ended is begun anew
-        paths = [kept / file for file in LIVE_KEEPS if interrupted and (kept / file).is_file()]
-        before = {path: path.read_bytes().splitlines() for path in paths}
+        before = {path: path.read_bytes().splitlines() for path in _kept_of_live(kept)}
         complaints(ended(started(VALIDATE, folder, cache, start=LIVE)), {0, 1}, found)
         for path, lines in before.items():
-            if lines != path.read_bytes().splitlines()[: len(lines)]:
+            if not path.is_file() or lines != path.read_bytes().splitlines()[: len(lines)]:
                 found.lost.append(path.name)
         found.lost += [] if (folder / "live-validation.md").is_file() else ["live-validation.md"]
         found.wrong += [f"leaves {path.name} for good" for path in Path(name).rglob(".capplan-*")]
         return found
+
+
+def _kept_of_live(folder: Path) -> list[Path]:
+    """Return the files that the next run must keep; predictions count from their hash on, and one that ended, never."""
+    key = folder / "protocol.json"
+    if not key.is_file() or json.loads(key.read_text("utf-8"))["ended"]:
+        return []
+    predictions = ["predictions.json"] if (folder / "predictions.sha256").is_file() else []
+    return [folder / name for name in ("small.csv", "measured.csv", *predictions) if (folder / name).is_file()]
 
 
 def serve_signalled(number: signal.Signals, random: Random) -> Judged:

@@ -12,7 +12,7 @@ from capplan.models.language.traffic import Open, RequestClass
 
 
 def test_servers_that_slow_down_are_as_busy_at_the_capacity_as_their_birth_death_process() -> None:
-    """The disk limits the rate to 10/s; work 0.5 there, at speeds 1, 2, 1.6, 1, 1 ..., has weights 1, 1/2, 1/8 ..."""
+    """The disk limits the rate to 10/s; the front has work 0.5 then, and speeds 1, 2, 1.6, 1, 1 ..."""
     slowing = Station("front", 2, rate=RateTable((1.0, 1.0, 0.8, 0.5)))
     flow = Sequence((Visit("front", Exponential(0.05)), Visit("disk", Exponential(0.1))))
     traffic, classes = Open(1.0, {"read": 1.0}), (RequestClass("read", flow),)

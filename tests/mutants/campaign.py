@@ -89,7 +89,7 @@ class Tests:
 
 
 def campaign(count: int, out: Path, tests: Tests, processes: int) -> None:
-    """Try the mutants that the file does not have yet, and drop those that the code no longer has."""
+    """Try the mutants of the sample that the file does not have yet, and drop all others from it."""
     known = {Mutant(*(entry[each.name] for each in fields(Mutant))).key: entry for entry in entries(out)}
     sample = mutants(count, SEED)
     kept = [{**known[mutant.key], "name": mutant.name, **asdict(mutant)} for mutant in sample if mutant.key in known]

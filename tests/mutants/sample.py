@@ -52,7 +52,8 @@ OPERATORS = (
 class Mutant:
     """One change of the code: the file below `src/capplan`, cosmic-ray's operator, and which of its places.
 
-    Its key, which the text of the line and the column are part of, stays the same while other lines change.
+    The operator has `occurrence` changes before it in the file, and `which` at its place. The key, which the text of
+    the line and the column are part of, stays the same while other lines change.
     """
 
     stratum: str
@@ -62,6 +63,7 @@ class Mutant:
     line: int
     column: int
     text: str
+    which: int
 
     @property
     def place(self) -> str:
@@ -71,7 +73,7 @@ class Mutant:
     @property
     def key(self) -> str:
         """Return what is changed, and how."""
-        return f"{self.place} {self.operator}"
+        return f"{self.place} {self.operator} {self.which}"
 
     @property
     def name(self) -> str:
@@ -94,7 +96,7 @@ def mutants(count: int, seed: int) -> list[Mutant]:
 def _drawn(stratum: str, seed: int) -> list[Mutant]:
     """Return a change at each place of the code of a stratum, the places in random order.
 
-    Lots are drawn by hashes, so a change of the code changes nothing else in the sample.
+    Lots are drawn by hashes, so a change of the code moves no more places into the sample or out of it.
     """
 
     def lot(key: str) -> bytes:
@@ -124,9 +126,9 @@ def _all(stratum: str, file: str) -> Iterator[Mutant]:
     for name in OPERATORS:
         operator, occurrence = get_operator(name)(), 0
         for node in tree:
-            for (line, column), _ in operator.mutation_positions(node):
+            for which, ((line, column), _) in enumerate(operator.mutation_positions(node)):
                 if not _unpacks(node) and not any(start <= (line, column) < end for start, end in silent):
-                    yield Mutant(stratum, file, name, occurrence, line, column, lines[line - 1].strip())
+                    yield Mutant(stratum, file, name, occurrence, line, column, lines[line - 1].strip(), which)
                 occurrence += 1
 
 

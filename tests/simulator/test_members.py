@@ -99,7 +99,7 @@ def pick(policy: RoutePolicy, step: Step | None = None, among: str = "node", mem
     return Pick(member, among, policy, step or at(member), "pick")
 
 
-def test_a_visit_that_nobody_waits_for_goes_to_its_own_member() -> None:
+def test_a_visit_that_nobody_waits_for_may_be_to_another_member() -> None:
     """It follows a visit to another member of the same group, which shares its processor."""
     both = seq(at("here"), ForkJoin((at("there", 3),), 0))
     flow = pick("round_robin", Pick("there", "node", "random", both, "another"))

@@ -43,8 +43,8 @@ def check_extra(extra: str, *packages: str, instead: str = "") -> None:
     for name in packages:
         if find_spec(name) is None:
             raise MissingError(
-                f"{name} is not installed: `uv sync --extra {extra}` installs it in a clone, and "
-                f"`pip install 'capplan-VERSION.whl[{extra}]'` with a wheel{instead}"
+                f"{name} is not installed: in a clone, `uv sync --inexact --extra {extra}` installs it; from a wheel, "
+                f"`pip install './capplan-VERSION-py3-none-PLATFORM.whl[{extra}]'`{instead}"
             )
 
 

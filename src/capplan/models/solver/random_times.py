@@ -821,7 +821,7 @@ def quantiles_of_groups_s(groups: Sequence[GammaMixture], levels: Sequence[float
     patterns, pattern_of = np.unique(np.stack(chosen, axis=-1), axis=0, return_inverse=True)
     found = np.empty((len(levels), len(groups[0].weight)))
     for place, pattern in enumerate(patterns):
-        draws = pattern_of == place
+        draws = pattern_of.ravel() == place
         parts = [form[which].rows(draws) for form, which in zip(forms, pattern, strict=True)]
         columns = ([getattr(part, name) for part in parts] for name in ("weight", "mean_s", "variance_s2", "third_s3"))
         found[:, draws] = GammaMixture(*(np.concatenate(column, axis=-1) for column in columns)).quantiles_s(levels)

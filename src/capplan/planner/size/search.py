@@ -646,8 +646,8 @@ def search_of(target: SizingTarget, family: Family) -> Search:
 def confirmed(search: Search, best: Candidate | None, engine: SizingEngine) -> tuple[Candidate | None, Simulated]:
     """Return the cheapest safe layout near the best of a search, and the simulated latencies that it rests on.
 
-    It is simulated, and the search repeated with its latencies, until it stays the same. `analytic`, and a question
-    without objectives, leave the best as it is.
+    The layout is simulated, and the search repeated with its latencies, until it stays the same, four times at most.
+    With `analytic`, and for a question without objectives, the best is returned as it is.
     """
     relations: Simulated = {}
     if best is None or engine == "analytic" or not search.target.base.slo:

@@ -167,7 +167,10 @@ def size_families(
 def _each_best(
     target: SizingTarget, calm: SizingTarget | None, family: Family, engine: SizingEngine
 ) -> tuple[FamilyResult, Candidate | None]:
-    """Return a family's result, and its cheapest layout without pauses by the solver: they share most networks."""
+    """Return a family's result, and its cheapest layout without pauses by the solver: they share most networks.
+
+    The layout is None if pauses are not guessed, or none is safe.
+    """
     return best_of(target, family, engine), None if calm is None else search_of(calm, family).cheapest()
 
 
@@ -238,8 +241,8 @@ def _with_guess(
 ) -> Sizing:
     """Return a sizing that says what guessed pauses decide, if they change its cost by more than a quarter.
 
-    `least` is the cheapest layout without pauses, of `family`, by the engine of the question as the sizing is, and
-    what was simulated of it.
+    `least` is the cheapest layout of `family` without pauses, found by the question's engine as the sizing was, and
+    its simulated latencies.
     """
     best, relations = least
     if best is None or (found.chosen is not None and found.chosen.cost <= (1 + _DECIDES) * best.cost):

@@ -143,7 +143,7 @@ TARGET = _record((I64, "inside smoothed down"))
 CHECK = _record((I64, "tick slot"))
 MARK = _record((I64, "start end process"))
 
-# By the name of the C record, its type here: `FREE_LIST` is `FreeList`, and `BATCH_RECORD` is `Batch`.
+# By the name of the C record, its type here: `FREE_LIST` is `FreeList`. COMPLETION is a number in C, and no record.
 TYPES = {
     name.removesuffix("_RECORD").title().replace("_", ""): dtype
     for name, dtype in list(globals().items())

@@ -21,7 +21,7 @@ MISSING = (
     "the compiled engine is not installed, because no C compiler worked when capplan was: install one, such as gcc, "
     "and then capplan again (`uv sync --reinstall-package capplan` in a clone), or choose --engine simpy"
 )
-OTHER = "the compiled engine was made from other files than these: run `uv sync --reinstall-package capplan`"
+OTHER = "the compiled engine was made from other files than these: run `uv sync --reinstall-package capplan` in a clone"
 
 
 class Described(ctypes.Structure):
