@@ -52,22 +52,25 @@ class Tests:
         }
         self._seconds: dict[str, float] = defaultdict(float)
         for case in ElementTree.parse(durations).iter("testcase"):
-            key = f"{case.get('classname')}::{case.get('name')}"
-            self._seconds[key] = float(case.get("time", 0))
-            if len(case):  # it failed, or was skipped, without any change
-                self._seconds[key] = math.inf
+            name = f"{str(case.get('classname')).replace('.', '/')}.py::{case.get('name')}"
+            # One that failed, or was skipped, without any change says nothing.
+            self._seconds[name] = math.inf if len(case) else float(case.get("time", 0))
 
     def of(self, mutant: Mutant) -> list[str]:
-        """Return the tests of a mutant by their ids, file by file, the shortest files first."""
+        """Return the tests of a mutant by their ids, file by file, the shortest files first.
+
+        Others of these files fill the time that is left: what one test computes and keeps, they use.
+        """
         contexts = self._contexts(mutant)
-        ranked = sorted((self._duration(name), name) for name in contexts)
+        files = {_file(name) for name in contexts}
+        ranked = sorted(contexts, key=self._duration)
+        ranked += sorted((name for name in self._seconds if _file(name) in files), key=self._duration)
         by_file: dict[str, list[str]] = defaultdict(list)
         total = 0.0
-        for seconds, name in ranked:
-            total += seconds
-            if total > MOST_TESTS_S:
-                break
-            by_file[name.partition("::")[0]].append(name)
+        for name in dict.fromkeys(ranked):
+            if total + self._duration(name) <= MOST_TESTS_S:
+                total += self._duration(name)
+                by_file[_file(name)].append(name)
         order = sorted(by_file.values(), key=lambda names: sum(map(self._duration, names)))
         return [name for names in order for name in names]
 
@@ -84,8 +87,11 @@ class Tests:
         return {context.partition("|")[0] for context in found}
 
     def _duration(self, name: str) -> float:
-        file, _, case = name.partition("::")
-        return self._seconds[f"{file.removesuffix('.py').replace('/', '.')}::{case.rpartition('::')[2]}"]
+        return self._seconds[name]
+
+
+def _file(name: str) -> str:
+    return name.partition("::")[0]
 
 
 def campaign(count: int, out: Path, tests: Tests, processes: int) -> None:
@@ -135,7 +141,7 @@ def tried(mutant: Mutant, names: Sequence[str], folder: Path) -> dict[str, objec
     try:
         ended = run([*command, *names])
         if ended.returncode in _NOT_FOUND:  # the change renames a case of a test
-            ended = run([*command, *dict.fromkeys(name.partition("::")[0] for name in names)])
+            ended = run([*command, *dict.fromkeys(map(_file, names))])
         noticed, by = ended.returncode != 0, _first_failure(ended.stdout)
     except subprocess.TimeoutExpired:
         noticed, by = True, "takes too long"

@@ -153,6 +153,13 @@ def test_answers_from_another_data_centre_take_a_round_trip_and_what_it_varies_b
     assert varying_s == pytest.approx(0.025 * second, rel=0.02)
 
 
+def test_a_read_that_needs_one_replica_of_another_data_centre_waits_for_its_round_trip() -> None:
+    """The fourth of six replicas answers last; two exponential times of 25 ms on average are 50 ms."""
+    far = changed(READS, dcs=2, rf=3, rtt="50ms", consistency_read="QUORUM")
+    assert 0.05 < unloaded_s(far, wan_extra=1e-9) < 0.06
+    assert unloaded_s(far, wan_extra=1.0) - unloaded_s(far, wan_extra=1e-9) == pytest.approx(0.05, rel=0.02)
+
+
 def test_cold_caches_large_rows_and_tls_cost_time_and_capacity() -> None:
     """Each alone; a cold cache keeps a read longer, but only reads."""
     for worse in ({"row_bytes": 8192.0}, {"encryption": "client+internode"}, {"cache_state": "cold"}):
