@@ -183,6 +183,9 @@ def test_ycsb() -> None:
     assert (found["read"].latency_p95_ms, found["read"].latency_p99_ms) == (4.123, 12.663)
     assert found["insert"].latency_max_ms == 1655.807
     assert found["all"].throughput_tps == pytest.approx(12478.400889752567)
+    parts = [(found[name].throughput_tps or 0.0, found[name].latency_mean_ms or 0.0) for name in ("read", "insert")]
+    assert found["all"].latency_mean_ms == pytest.approx(sum(n * mean for n, mean in parts) / sum(n for n, _ in parts))
+    assert found["all"].latency_max_ms == 1655.807
     assert found["all"].latency_p99_ms is None  # cannot be had from percentiles of the classes
     assert (found["all"].clients, found["all"].load_kind, found["all"].offered_tps) == (50, "throttled", 25000)
 
