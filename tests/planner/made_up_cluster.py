@@ -14,7 +14,7 @@ from capplan.calibration.tables.rows import LEVELS, MEAN, THROUGHPUT
 from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.lab.collectors.cassandra import Load, RunningCluster
-from capplan.lab.collectors.runs_in_turn import Bounds, run_name
+from capplan.lab.collectors.runs_in_turn import Bounds, run_name, runs_left
 from capplan.lab.layout import Layout
 from capplan.models.language.parameter import defaults
 from capplan.planner.live.folder import DIGEST
@@ -75,16 +75,13 @@ class Measuring:
     ) -> None:
         """Measure the runs that are not finished."""
         del progress
-        for repeat in range(1, bounds.repeats + 1):
-            for load in loads:
-                name = run_name(stage, load, repeat)
-                if name in finished:
-                    continue
-                if self.fails_after is not None and len(self.names) >= self.fails_after:
-                    raise KeyboardInterrupt
-                assert stage != "1" or (self.folder / DIGEST).is_file()  # predicted before it is measured
-                self.names.append(name)
-                done(self._row(cluster, load, name, repeat))
+        for repeat, load in runs_left(stage, loads, bounds, finished):
+            if self.fails_after is not None and len(self.names) >= self.fails_after:
+                raise KeyboardInterrupt
+            assert stage != "1" or (self.folder / DIGEST).is_file()  # predicted before it is measured
+            name = run_name(stage, load, repeat)
+            self.names.append(name)
+            done(self._row(cluster, load, name, repeat))
 
     def _row(self, cluster: RunningCluster, load: Load, name: str, repeat: int) -> LoadTestRow:
         cells = {**cluster.row(load), **self.cells}
