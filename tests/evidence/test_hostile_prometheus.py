@@ -46,6 +46,10 @@ FALLING = {
 """Cumulative counts of buckets, beside a sum and a count of 1000."""
 
 
+GROWING = [[END - 300, "100"], [END, "300"]]
+"""What happened in each of two intervals of five minutes."""
+
+
 class Hostile(BaseHTTPRequestHandler):
     """Misbehaves as the path says."""
 
@@ -59,6 +63,9 @@ class Hostile(BaseHTTPRequestHandler):
             if kind == "redirect":
                 self.send_header("Location", "/number/")
             self.end_headers()
+            if kind == "growing":
+                series = [{"metric": {"le": "+Inf"} if "bucket" in self.path else {}, "values": GROWING}]
+                self.wfile.write(json.dumps({"data": {"result": series}}).encode())
             if kind in FALLING:
                 self.wfile.write(of_bounds(FALLING[kind]) if "bucket" in self.path else matrix("1000"))
             if kind == "negative":
@@ -117,11 +124,16 @@ def test_counts_that_a_server_extrapolates_may_fall_by_one_percent(
     assert (row["latency_p50_ms"] > 0) == known
 
 
-def asked(url: str, folder: Path) -> Path:
+def test_intervals_of_one_answer_are_told_apart(url: str, tmp_path: Path) -> None:
+    table = import_files([asked(f"{url}/growing", tmp_path, 'every = "5m"\n')]).load_tests
+    assert table["throughput_tps"].tolist() == pytest.approx([100 / 300, 300 / 300])
+
+
+def asked(url: str, folder: Path, more: str = "") -> Path:
     """Write a file that asks a server for ten minutes."""
     path = folder / "runs.toml"
     path.write_text(
         f'[prometheus]\nurl = "{url}"\n[histogram]\nmetric = "api_seconds"\nunit = "s"\n'
-        "[[runs]]\nstart = 2023-11-14T22:13:20Z\nend = 2023-11-14T22:23:20Z\n"
+        f"[[runs]]\nstart = 2023-11-14T22:13:20Z\nend = 2023-11-14T22:23:20Z\n{more}"
     )
     return path

@@ -245,6 +245,8 @@ def test_what_a_server_counts_is_no_load_test(folder: Import) -> None:
     )
     assert text.equals(report)
     assert text["ReadStage", "completed"] == 60491
+    facts = figures[figures["run_id"] == "nodetool-info"].set_index("quantity")["value"]
+    assert (facts["data"], facts["uptime"]) == (pytest.approx(106.24 * 2**20), 431)
     pauses = figures[figures["run_id"] == "nodetool-gcstats"].set_index("statistic")["value"]
     assert pauses["maximum"] == 0.430
     assert pauses["mean"] == pytest.approx(6.714 / 151)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.evidence.engine_tables import clean_table
 
 from capplan.evidence.audit.audit import Audit, audit_load_tests
-from capplan.evidence.audit.load_tests import RULES, spread
+from capplan.evidence.audit.load_tests import RULES, MeasuredRow, mean_bounds, spread
 from capplan.evidence.load_test_row import LATENCIES, LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.models.results import plain
@@ -113,6 +113,16 @@ FAULTS: Mapping[str, Sequence[LoadTestRow]] = {
 def test_repeats_without_throughput_are_infinitely_scattered() -> None:
     assert spread([0.0, 0.0, 3.0]) == math.inf
     assert spread([2.0, 4.0, 5.0]) == 0.75
+
+
+def test_percentiles_bound_the_mean_as_added_up_by_hand() -> None:
+    """Half of 200 requests take 0 to 10 ms, 45 % 10 to 20, 5 % 20 to 100; in a histogram with two digits."""
+    row = LoadTestRow(
+        throughput_tps=20.0, duration_s=10.0, latency_p50_ms=10.0, latency_p95_ms=20.0, latency_max_ms=100.0
+    )
+    low, high = 0.45 * 10 + 0.05 * 20, 0.5 * 10 + 0.45 * 20 + 0.05 * 100
+    slack = 100 / 200 + 0.5
+    assert mean_bounds(MeasuredRow(2, row)) == pytest.approx((low * 0.99 - slack, high * 1.01 + slack))
 
 
 def audited(rows: Sequence[LoadTestRow]) -> Audit:

@@ -3,6 +3,7 @@
 import json
 import os
 from dataclasses import replace
+from itertools import starmap
 from typing import Any
 
 import numpy as np
@@ -164,6 +165,24 @@ def exchanged(many: Network, draw: int, duration_s: float, first: int = 0) -> Ru
 def afresh(many: Network, draw: int, duration_s: float) -> Run:
     single = at_draw(many, draw)
     return compiled.simulate(single, duration_s, seed=3, replication=draw, warmup_s=duration_s / 8, trace=True)
+
+
+def test_a_program_is_kept_at_another_rate_and_for_no_other_network() -> None:
+    flows = {"ask": Visit("server", Exponential(several(0.01, 0.02))), "tell": Visit("shared", Exponential(0.01))}
+    half = Open(50.0, {"ask": 0.5, "tell": 0.5})
+    known = lowering.lower(replace(PLAIN, classes=tuple(starmap(RequestClass, flows.items())), traffic=half), 0)
+    network = known.network
+    others = [
+        replace(network, classes=(network.classes[0], RequestClass("tell", flows["ask"]))),
+        replace(network, traffic=replace(half, mix={"ask": 0.4, "tell": 0.6})),
+        replace(network, traffic=replace(half, arrivals=Bursty(1.2, 0.3, 60.0))),
+        replace(network, traffic=Closed(5, Deterministic(0.1), half.mix)),
+    ]
+    for kept in (known.with_rate_of, known.with_traffic_of):
+        faster = kept(replace(network, traffic=replace(half, rate_per_s=100.0)))
+        assert faster is not None
+        assert faster.base.code is known.base.code
+        assert [kept(other) for other in others] == [None] * len(others)
 
 
 LAW: Distribution = Mixture((0.3, 0.7), (Exponential(several(0.01, 0.02, 0.02)), Exponential(0.02)))

@@ -10,6 +10,7 @@ from capplan.models.language.step import Acquire, Delay, ForkJoin, Sequence, Vis
 from capplan.models.language.traffic import Bursty, Open, RequestClass
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import solve
+from capplan.models.solver.single_station import erlang_c
 
 LEVELS = (0.5, 0.99)
 MEAN_S = np.array([0.8, 1.0, 1.25])
@@ -56,3 +57,15 @@ def test_rates_differ() -> None:
 
     assert (np.diff(found, axis=0) > 1e-3).all()
     assert (np.diff(found, axis=1) > 1e-3).all()
+
+
+@pytest.mark.parametrize("rate_per_s", [1.0, 5.0])
+def test_classes_outside_a_full_pool_share_cores_with_what_it_lets_in(rate_per_s: float) -> None:
+    """Four shared cores slow every job down as M/M/4 makes jobs wait; 7 % or 62 % of the others are dropped."""
+    behind_disk = Acquire("workers", Sequence((Visit("a", Exponential(MEAN_S / 10)), Visit("b", Exponential(MEAN_S)))))
+    classes = RequestClass("bounded", behind_disk), RequestClass("free", Visit("a", Exponential(MEAN_S)))
+    stations, traffic = (Station("a", 4, "ps"), Station("b", 1, "fcfs")), Open(1.0, {"bounded": 0.5, "free": 0.5})
+    found = solve(Analysis(Network("small", stations, classes, traffic, (Pool("workers", 2, 1),))), rate_per_s)
+
+    busy = rate_per_s / 2 * MEAN_S * (1 + 0.1 * (1 - 2 * found.drop_rate))
+    assert found.response_s("free") == pytest.approx(MEAN_S * (1 + erlang_c(4, busy) / (4 - busy)), rel=1e-6)
