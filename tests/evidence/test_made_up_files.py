@@ -164,10 +164,11 @@ def test_a_histogram_of_openmetrics_is_of_a_server(tmp_path: Path) -> None:
     [
         ((7, 14, 21, 28), 0.7, "the same count in every bucket"),
         ((0, 0, 100, 100), 0.0001, "a mean of 1e-06 outside"),
+        ((100, 100, 100.00000001, 100.00000001), 5.0, "a mean of 0.05 outside"),  # a rounding is no observation
         ((10, 90, 80, 100), 0.7, "cumulative counts that fall"),
     ],
 )
-def test_a_broken_histogram_is_refused(counts: tuple[int, ...], total: float, reason: str, tmp_path: Path) -> None:
+def test_a_broken_histogram_is_refused(counts: tuple[float, ...], total: float, reason: str, tmp_path: Path) -> None:
     text = METRICS
     for bound, old, new in zip(("0.001", "0.01", "0.1", "+Inf"), (10, 90, 100, 100), counts, strict=True):
         text = text.replace(f'le="{bound}"}} {old}', f'le="{bound}"}} {new}')

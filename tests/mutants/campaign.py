@@ -77,13 +77,16 @@ class Tests:
     def _contexts(self, mutant: Mutant) -> set[str]:
         """Return the tests that run the line; where none is known, those that run another line of the file.
 
-        A line may run in a process of its own, or once, while its module is imported.
+        A line may run in a process of its own, or once, while its module is imported. A file that runs only then has
+        all tests of its folder.
         """
         name = self._files.get(mutant.file)
         by_line = self._data.contexts_by_lineno(name) if name else {}
         inside = max((line for line in by_line if line <= mutant.line), default=0)  # a statement may have several lines
         of_line = {context for context in by_line.get(inside, ()) if context}
-        found = of_line or {context for contexts in by_line.values() for context in contexts if context}
+        of_file = {context for contexts in by_line.values() for context in contexts if context}
+        folder = f"tests/{mutant.file.partition('/')[0]}/"
+        found = of_line or of_file or {known for known in self._seconds if known.startswith(folder)}
         return {context.partition("|")[0] for context in found}
 
     def _duration(self, name: str) -> float:

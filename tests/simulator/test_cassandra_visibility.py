@@ -29,7 +29,7 @@ from capplan.systems.openprovider.scenario import OpenproviderScenario
 
 CLIENT_S = 1e-4
 COSTS = Costs(coordinator=1.4e-4, read=1.25e-3, mutation=0.9e-3, unseen=1.1, storage=1.2e-4)
-LINKS = Exchanges(client=2.5e-4, internode=3.5e-4)
+LINKS = Exchanges(client=2.5e-4, internode=2e-3)  # messages between nodes take most of the time
 ENCRYPTED = replace(COSTS, links={"read": LINKS, "write": LINKS})
 GAPS_S = [0.0, 0.5e-3, 1e-3, 2e-3]
 
