@@ -311,9 +311,10 @@ def verdicts(seed: int, load: float, arrivals: int, replications: int, times: in
     return found
 
 
-def test_growth_by_hand() -> None:
+@pytest.mark.parametrize("intervals", [2, 20])
+def test_growth_by_hand(intervals: int) -> None:
     """Ten lines that rise 1.0 or 3.0 every 2 s, at 10/s: 2 / (2 x 10) in the mean, standard error 1 / 3 / 20."""
-    found = backlog_drift(lines([1.0, 3.0] * 5), 2.0, 10.0)
+    found = backlog_drift(lines([1.0, 3.0] * 5, intervals), 2.0, 10.0)
 
     assert found.verdict == "overloaded"
     assert found.growth.value == pytest.approx(0.1)
