@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from synthetic_truth import Truth, drawn, measured, saturating
 
-from capplan.calibration.tables.fit_table import draws_of, fit_table, predict_table
+from capplan.calibration.tables.fit_table import fit_table, predict_table
 from capplan.calibration.tables.rows import MEAN, NODE_CPU, THROUGHPUT
 from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.evidence.load_test_row import LoadTestRow
@@ -107,7 +107,7 @@ def outcome(number: int) -> dict[str, Any] | None:
     for name, factor in KINDS.items():
         own = [replace(row, node_cpu_percent=_times(row.node_cpu_percent, factor)) for row in rows]
         fitted = fit_table(truth.of, own)
-        values = truth.of.values_in(layout, draws_of(truth.of, fitted))
+        values = truth.of.values_in(layout, fitted.values(truth.of.parameters))
         capacity = np.asarray(Analysis(truth.of.network(layout, values, 1.0)).drift_per_s) / ceiling
         record[name] = [round(each, 3) for each in np.quantile(capacity, [0.05, 0.5, 0.95]).tolist()]
     sys.stderr.write(f"{json.dumps(record)}\n")

@@ -230,13 +230,6 @@ def visit(tables: dict[str, Any]) -> Any:
         ),
         (lambda tables: visit(tables).update(station="cassandr"), ("'cassandr'", "'cassandra'")),
         (lambda tables: tables.update(timeline="x" * 80), (f"timeline = '{'x' * 56}...",)),
-        # Keywords of earlier versions.
-        (lambda tables: tables["classes"][0]["flow"].update(kind="hold"), ("'hold'", "'acquire'")),
-        (lambda tables: tables["classes"][0]["flow"]["step"].update(kind="latch"), ("'latch'", "'countdown_latch'")),
-        (
-            lambda tables: visit(tables).update(demand={"kind": "mixture", "probabilities": [1], "laws": []}),
-            ("'laws'", "'distributions'"),
-        ),
     ],
 )
 def test_a_mistake_is_named_with_its_place_and_the_nearest_valid_word(

@@ -106,7 +106,6 @@ REFUSED: list[tuple[Callable[[], object], tuple[str, ...]]] = [
     (lambda: network(timeline=Timeline((Event(1, "scale_traffic", "wread", 2),))), ("'wread'", "'read'")),
     (lambda: Timeline(cold_start_s=1), ("cold_start_s", "cold_speed")),
     (lambda: Timeline(cold_speed=0.5), ("cold_speed = 0.5", "cold_start_s")),
-    (lambda: network().station("dusk"), ("'dusk'", "'disk'")),
     (lambda: network(wrong=1), ("unknown key 'wrong'",)),
     (lambda: Event(1, "down", "disk", 2), ("'down'", "factor")),
     (lambda: Event(1, "stop", "disk"), ("action = 'stop'", "'down'", "'scale_traffic'")),  # type: ignore[arg-type]  # wrong on purpose

@@ -161,17 +161,16 @@ def read_times(text: str) -> tuple[float, ...]:
     InputError
         If one cannot be read, is not above 0, or a range goes down.
     """
-    found: dict[float, None] = {}
+    found = set[float]()
     for item in text.split(","):
         first, dots, last = item.partition("..")
         low = _positive("--trigger", first)
-        found[low] = None
+        found.add(low)
         if dots:
             high = _positive("--trigger", last)
             if high <= low:
                 raise InputError(f"--trigger {text}: {item.strip()} goes down: write the shorter time first")
-            found.update(dict.fromkeys(_between(low, high)))
-            found[high] = None
+            found.update((*_between(low, high), high))
     return tuple(sorted(found))
 
 

@@ -33,13 +33,11 @@ from capplan.cli.size import (
 from capplan.models.errors import InputError
 from capplan.models.files import replace_file
 from capplan.planner.proposal.details import read_details
-from capplan.planner.proposal.proposal import Proposal
-from capplan.planner.proposal.propose import STAGES, TASKS, NoLayoutError, ProposalQuestion, Stage, propose
+from capplan.planner.proposal.propose import STAGES, TASKS, NoLayoutError, ProposalQuestion, propose
 from capplan.planner.size.machines import Prices
 from capplan.planner.size.size import families
 from capplan.planner.time_limits import check_sizing
 from capplan.reports.proposal import ENDINGS, check_installed, render_proposal
-from capplan.simulator.workers import Workers
 from capplan.systems.registry import system
 
 
@@ -91,11 +89,13 @@ def proposal_(
     chosen_from = families(system(base.system), question)
     if not no_limits:
         check_sizing(base, chosen_from, processes or os.cpu_count() or 1)
-    with (
-        stages("proposal", len(STAGES)) as stage,
-        workers_for(max(TASKS, len(chosen_from)), processes, None) as workers,
-    ):
-        made = _proposed(asked_for, workers, stage)
+    tasks = max(TASKS, len(chosen_from))
+    try:
+        with stages("proposal", len(STAGES)) as stage, workers_for(tasks, processes, None) as workers:
+            made = propose(asked_for, workers, stage)
+    except NoLayoutError as error:
+        say(f"{error}")
+        raise typer.Exit(1) from None
     say_what_has_no_effect([base])
     for path in out:
         replace_file(path, render_proposal(made, path.suffix.lower(), logo))
@@ -114,15 +114,6 @@ def _in_currency(prices: Prices, currency: str) -> Prices:
     if prices.currency not in ("", currency):
         raise InputError(f"prices are in {prices.currency} and the details say {currency}: use one currency")
     return replace(prices, currency=currency)
-
-
-def _proposed(question: ProposalQuestion, workers: Workers, stage: Stage) -> Proposal:
-    """Return the proposal; if there is none, report that as the answer and end with exit code 1."""
-    try:
-        return propose(question, workers, stage)
-    except NoLayoutError as error:
-        say(f"{error}")
-        raise typer.Exit(1) from None
 
 
 def _command(ctx: typer.Context, target: str, customer: str) -> str:

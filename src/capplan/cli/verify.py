@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -12,12 +11,10 @@ from capplan.cli.shell.messages import say
 from capplan.cli.shell.progress import stages
 from capplan.cli.shell.terminal import Json, exit_unless, print_answer
 from capplan.cli.shell.workers import workers_for
-from capplan.layout.fitted_file import Fitted
-from capplan.planner.proposal.propose import STAGES, TASKS, NoLayoutError, Stage
-from capplan.planner.proposal.verify import Verification, question_of, read_proposal, verify
+from capplan.planner.proposal.propose import STAGES, TASKS, NoLayoutError
+from capplan.planner.proposal.verify import question_of, read_proposal, verify
 from capplan.planner.size.size import families
 from capplan.reports.saved_answer import verification
-from capplan.simulator.workers import Workers
 from capplan.systems.registry import read_calibration, system
 
 
@@ -40,15 +37,11 @@ def verify_(
     calibration = None if fitted is None else read_calibration(str(fitted))
     question = question_of(content)  # refuse what cannot be read before a process starts
     tasks = max(TASKS, len(families(system(question.base.system), question.sizing)))
-    with stages("verifying", len(STAGES)) as stage, workers_for(tasks, processes, None) as workers:
-        found = _verified(content, workers, calibration, stage)
-    print_answer(found, lambda: verification(found, file), as_json)
-    exit_unless(found.verified)
-
-
-def _verified(content: Mapping[str, Any], workers: Workers, calibration: Fitted | None, stage: Stage) -> Verification:
     try:
-        return verify(content, workers, calibration, stage)
+        with stages("verifying", len(STAGES)) as stage, workers_for(tasks, processes, None) as workers:
+            found = verify(content, workers, calibration, stage)
     except NoLayoutError as error:
         say(f"the proposal has no layout any more: {error}")
         raise typer.Exit(1) from None
+    print_answer(found, lambda: verification(found, file), as_json)
+    exit_unless(found.verified)

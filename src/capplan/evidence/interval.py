@@ -34,11 +34,6 @@ class Interval:
         """Return the interval of a figure that is not rounded."""
         return cls(value, value, value)
 
-    @property
-    def printed(self) -> Interval:
-        """The figure without its rounding, for arithmetic that a document does on its own figures."""
-        return Interval.exactly(self.value)
-
     def __add__(self, other: Interval) -> Interval:
         return Interval(self.value + other.value, self.low + other.low, self.high + other.high)
 

@@ -234,10 +234,10 @@ class Fitted:
         Returns
         -------
         dict
-            By name: arrays (draws,) for free parameters, numbers for the others.
+            By name: arrays (draws,) for those that were fitted, numbers for the others.
         """
         columns = np.array(self.draws).T
-        return {**defaults(parameters), **{name: columns[i] for i, name in enumerate(self.names)}}
+        return {**defaults(parameters), **dict(zip(self.names, columns, strict=True))}
 
     def median_values(self, parameters: tuple[Parameter, ...]) -> dict[str, float]:
         """Return one value of each parameter, SI: the draw nearest to the centre of the ensemble.

@@ -238,16 +238,7 @@ class Figures:
 
     def utilisation(self, resource: str) -> FloatArray:
         """Return the mean share of busy servers at the most loaded station of a resource (..., draws)."""
-        names = [name for name in self.analysis.demands if kind_of(name) == resource]
-        return self._every(np.max([self._busy(name) for name in names], axis=0))
-
-    def _busy(self, name: str) -> FloatArray:
-        """Return the mean share of busy servers as a simulation counts it, also for load-dependent speed."""
-        completed = self._completed_per_s
-        station = self.analysis.stations[name]
-        if station.rate is not None:
-            return busy_share(completed * self.analysis.demands[name].mean_s, station)
-        return np.minimum(completed * self.analysis.load(name), 1.0)
+        return self._every(_utilisation(self.analysis, resource, self._completed_per_s))
 
     def busy_workers(self) -> FloatArray:
         """Return the mean number of busy units of one outermost pool, such as workers of a front node (..., draws)."""
@@ -411,15 +402,7 @@ class Solution:
 
     def utilisation_at_capacity(self, resource: str) -> FloatArray:
         """Return the mean share of busy servers at the most loaded station of a resource, at the capacity."""
-        return self._every(
-            np.max([self._busy_at_capacity(n) for n in self.analysis.demands if kind_of(n) == resource], 0)
-        )
-
-    def _busy_at_capacity(self, name: str) -> FloatArray:
-        station, mean = self.analysis.stations[name], self._capacity / peak_ratio(self.analysis)
-        if station.rate is not None:
-            return busy_share(mean * self.analysis.demands[name].mean_s, station)
-        return np.minimum(mean * self.analysis.load(name), 1.0)
+        return self._every(_utilisation(self.analysis, resource, self._capacity / peak_ratio(self.analysis)))
 
     @property
     def bottleneck(self) -> str:
@@ -461,3 +444,16 @@ def _point(analysis: Analysis, peak_rates: bytes, shape: tuple[int, ...]) -> Ope
 def kind_of(name: str) -> str:
     """Return the kind of a station or pool: its name up to the first slash, such as `cassandra`."""
     return name.split("/", 1)[0]
+
+
+def _utilisation(analysis: Analysis, resource: str, completed_per_s: FloatArray) -> FloatArray:
+    names = [name for name in analysis.demands if kind_of(name) == resource]
+    return np.asarray(np.max([_busy(analysis, name, completed_per_s) for name in names], axis=0))
+
+
+def _busy(analysis: Analysis, name: str, completed_per_s: FloatArray) -> FloatArray:
+    """Return the mean share of busy servers as a simulation counts it, also for load-dependent speed."""
+    station = analysis.stations[name]
+    if station.rate is not None:
+        return busy_share(completed_per_s * analysis.demands[name].mean_s, station)
+    return np.minimum(completed_per_s * analysis.load(name), 1.0)

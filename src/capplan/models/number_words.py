@@ -1,8 +1,9 @@
-"""Numbers for people: three significant digits, thousands separated, per cent with a blank, units that people use."""
+"""Numbers for people: three significant digits, thousands separated, per cent with a blank; lists in words."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 
 def to_digits(number: float, digits: int) -> str:
@@ -73,3 +74,9 @@ def with_unit(number: float, unit: str) -> str:
 def banded(number: float, low: float, high: float, unit: str) -> str:
     """Return a figure with its band: `7,060 (7,000 to 7,100)`."""
     return f"{in_unit(number, unit)} ({in_unit(low, unit)} to {in_unit(high, unit)})"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return a list in words: `a, b and c`."""
+    *most, last = words
+    return f"{', '.join(most)} and {last}" if most else last

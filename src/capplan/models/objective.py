@@ -31,7 +31,6 @@ MetricKind = Literal["duration", "share", "number", "rate"]
 Comparator = Literal["<", "<=", ">", ">=", "in"]
 
 _ALONE: dict[str, MetricKind] = {"capacity": "rate", "drop_rate": "share"}
-_FORMER = {"loss": "drop_rate"}  # names of earlier versions
 _OF_RESOURCE: dict[str, MetricKind] = {"utilisation": "share", "busy_workers": "number"}
 _UNITS = {"duration": "ms", "share": "1", "number": "1", "rate": "1/s"}  # of figures in a verdict
 _RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -353,8 +352,6 @@ class _Reader:
 def _metric(name: str, classes: Collection[str], resources: Collection[str]) -> Metric:
     if name in _ALONE:
         return Metric("", name, _ALONE[name])
-    if name in _FORMER:
-        raise InputError(f"{name!r} is not a metric; it is now called {_FORMER[name]!r}")
     if name[0].isdigit():
         raise InputError(f"{name!r} is not a metric: put the metric first, such as 'acct.p99<20ms'")
     subject, dot, statistic = name.partition(".")

@@ -30,7 +30,7 @@ from capplan.models.verdict import NORMAL, Verdict
 from capplan.planner.predict.capacity import objectives_at_a_rate, sustained_rate
 from capplan.planner.predict.predict import AtRate, CapacityLimit, Question, capacity_limit, solved_at, utilisation
 from capplan.planner.sustained import Conditions, Judged
-from capplan.planner.sweep import rate_fields
+from capplan.planner.sweep import layout_fields
 from capplan.systems.registry import resolve
 
 CompareEngine = Literal["compiled", "analytic"]
@@ -166,7 +166,7 @@ def _figures_of(
 
 def _number(case: Case[Any]) -> int:
     """Return a number that identifies the layout; it does not depend on rate or objectives."""
-    text = json.dumps(plain(_fields(case.scenario)), sort_keys=True)
+    text = json.dumps(plain(layout_fields(case.scenario)), sort_keys=True)
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
 
 
@@ -255,15 +255,9 @@ def _layout(case: Case[Any]) -> str:
     return case.system.layout(case.scenario, case.values)
 
 
-def _fields(scenario: Scenario) -> dict[str, Any]:
-    """Return the layout's fields, without the common rate and the objectives."""
-    traffic = {*rate_fields(type(scenario)), "slo"}
-    return {name: value for name, value in scenario.given().items() if name not in traffic}
-
-
 def _changed(first: Scenario, second: Scenario) -> tuple[str, ...]:
     """Return the layout fields that differ."""
-    one, other = _fields(first), _fields(second)
+    one, other = layout_fields(first), layout_fields(second)
     return tuple(name for name in dict.fromkeys((*one, *other)) if one.get(name) != other.get(name))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from capplan.calibration.tables.errors import name_of
-from capplan.calibration.tables.fit_table import TableSystem, draws_of
+from capplan.calibration.tables.fit_table import TableSystem
 from capplan.calibration.tables.rows import NODE_CPU, QUANTITIES, Load, TableRow, rows_of
 from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.layout.fitted_file import Fitted
@@ -88,11 +88,6 @@ def _of_rate(test: Measured, fields: Mapping[str, Any]) -> Measured:
     return replace(test, draws={name: each for name, each in test.draws.items() if name != CAPACITY})
 
 
-def clients_of(case: Case[Any]) -> int | None:
-    """Return the number of closed clients if it determines the rate."""
-    return getattr(case.scenario, "clients", None) if isinstance(case.system, TableSystem) else None
-
-
 def _of_table(system: TableSystem[Any], fitted: Fitted, scenario: Scenario) -> Measured:
     clients = getattr(scenario, "clients", None)
     rate = scenario.offered_per_s()
@@ -131,7 +126,7 @@ def _of_table(system: TableSystem[Any], fitted: Fitted, scenario: Scenario) -> M
 
 def _with_own_factors(system: TableSystem[Any], fitted: Fitted, layout: Any) -> dict[str, Number]:
     """Return all draws, with factors for an unmeasured layout; the same layout gets the same factors in every call."""
-    found = draws_of(system, fitted)
+    found = fitted.values(system.parameters)
     for effect in system.effects:
         name = name_of(effect, system.alike(layout))
         if name not in found:
@@ -430,7 +425,7 @@ def _asked(case: Case[Any], figure: str | None) -> tuple[str, Comparison | None]
         for each in objective.comparisons()
         if each.relation != "in" and (each.metric.name == CAPACITY or each.metric.kind == "duration")
     ]
-    clients = clients_of(case)
+    clients = getattr(case.scenario, "clients", None) if isinstance(case.system, TableSystem) else None
     usual = simple[0].metric.name if simple else (CAPACITY if clients is None else THROUGHPUT)
     name = figure or usual
     return name, next((each for each in simple if each.metric.name == name), None)

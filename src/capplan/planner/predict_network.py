@@ -93,9 +93,7 @@ class NetworkFigures:
         return self.keeps_up_surely and self.drop_rate.high <= MAX_DROP_RATE
 
     def figure(self, metric: Metric) -> Band | None:
-        """Return an objective's figure in SI; None if it is not modelled, and for the capacity."""
-        if metric.name == "capacity":
-            return None
+        """Return an objective's figure in SI; None if it is not modelled."""
         if metric.name == "drop_rate":
             return self.drop_rate
         if metric.statistic == "utilisation":
@@ -177,22 +175,22 @@ class SimulatedNetwork:
     def is_short(self) -> bool:
         """Whether a session's gaps last longer than a tenth of a replication at the network's own rate."""
         gaps = (sum(float(np.max(gap.mean)) for gap in session.gaps) for session in self.network.sessions)
-        lasts_s = max(self.own_requests / REPLICATIONS / (self._given_tps or self.own_tps), self.shortest_s)
+        lasts_s = max(self.own_requests / REPLICATIONS / (_given_tps(self.network) or self.own_tps), self.shortest_s)
         return max(gaps, default=0.0) > lasts_s / 10
-
-    @property
-    def _given_tps(self) -> float | None:
-        traffic = self.network.traffic
-        return None if isinstance(traffic, Closed) else float(np.max(traffic.rate_per_s))
 
     def _simulated(self, mean_tps: float | None) -> Simulation:
         subject = of_network(self.network, mean_tps)
-        requests = self.own_requests if mean_tps is None or mean_tps == self._given_tps else self.requests
+        requests = self.own_requests if mean_tps is None or mean_tps == _given_tps(self.network) else self.requests
         lasts_s = requests / REPLICATIONS / (mean_tps or subject.offered_tps or self.own_tps)
         duration_s = max(lasts_s, self.shortest_s)
         plan = ReplicationPlan(subject.network, duration_s, 0.0, self.seed, REPLICATIONS, self.engine)
         seen = observed(plan, Design(), processes=self.processes)
         return summed_up(self.network.name, subject, plan, Design(), seen)
+
+
+def _given_tps(network: Network) -> float | None:
+    traffic = network.traffic
+    return None if isinstance(traffic, Closed) else float(np.max(traffic.rate_per_s))
 
 
 def _without_pauses(network: Network, traffic: Throttled) -> Network:
@@ -214,14 +212,12 @@ def _pilot(network: Network, seed: int, engine: Engine) -> Run:
 def simulated_figures(simulation: Simulation, most: Band | None = None) -> NetworkFigures:
     """Return the figures of a simulation in steady state; `most` is the highest throughput of throttled clients."""
     every = simulation.classes[EVERY_CLASS]
-    throughput, drops = _band(every.throughput_per_s), _band(every.drop_rate, most=1.0)
-    throughput, drops = throughput or Band.exactly(0.0), drops or Band.exactly(0.0)
     keeps_up, surely = _keeps_up(simulation) if most is None else _pace(simulation, most)
     unbounded = not keeps_up and surely
     classes = {name: each for name, each in simulation.classes.items() if name != EVERY_CLASS and each.started}
     return NetworkFigures(
-        throughput_tps=throughput,
-        drop_rate=drops,
+        throughput_tps=_band(every.throughput_per_s) or _IDLE,
+        drop_rate=_band(every.drop_rate, most=1.0) or _IDLE,
         keeps_up=keeps_up,
         keeps_up_surely=surely,
         latency_ms={
@@ -689,8 +685,7 @@ class _Answer:
     @property
     def mean_tps(self) -> float | None:
         """Offered mean rate; None for closed traffic."""
-        traffic = self.network.traffic
-        return None if isinstance(traffic, Closed) else float(np.max(traffic.rate_per_s))
+        return _given_tps(self.network)
 
     @property
     def burst_ratio(self) -> float:

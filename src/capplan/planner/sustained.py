@@ -393,7 +393,7 @@ class Judged:
             [self.situation(each) for each in self.strains.values()],
             self.confidence,
             data=self.case.system.assumed_data(self.case.scenario),
-            not_asked=not_asked(self.case, conditions),
+            not_asked=not_asked(self.case.system, conditions),
         )
 
     def situation(self, strain: Strained) -> JudgedSituation:
@@ -438,11 +438,11 @@ class Judged:
         return np.asarray(strain.solution.at(rate).value(metric))
 
 
-def not_asked(case: Case[Any], conditions: Sequence[Conditions]) -> tuple[str, ...]:
+def not_asked(its: System[Any], conditions: Sequence[Conditions]) -> tuple[str, ...]:
     """Return the kinds of loss that the system models but no condition includes."""
     losses = [each.loss for each in conditions if each.loss is not None]
     asked = {kind for loss in losses for kind in (*loss.counts, *(["dc"] if loss.dcs else []))}
-    return tuple(kind for kind in case.system.losses if kind not in asked)
+    return tuple(kind for kind in its.losses if kind not in asked)
 
 
 def conditions_of(losses: Mapping[str, Loss]) -> tuple[Conditions, ...]:

@@ -75,6 +75,12 @@ def rate_fields(scenario: type[Scenario]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(("tps", *options["tps"].replaces, *others)))
 
 
+def layout_fields(scenario: Scenario) -> dict[str, Any]:
+    """Return the fields of a layout that are given, without its rate and its objectives."""
+    others = {*rate_fields(type(scenario)), "slo"}
+    return {name: value for name, value in scenario.given().items() if name not in others}
+
+
 def layout_options(scenario: type[Scenario]) -> dict[str, Option]:
     """Return the options of the layout fields, by field."""
     others = {*rate_fields(scenario), "slo"}
@@ -669,15 +675,9 @@ def _offered(task: SweepTask, case: Case[Any], value: float, capacity: float) ->
     return min(rate, max(math.floor(capacity), 1.0)) if value <= 1 else rate  # rounding must not exceed all of it
 
 
-def wanted(task: SweepTask, found: Sequence[Sequence[SweepPoint]]) -> int:
-    """Return the number of times to compute a task: once."""
-    del task, found
-    return 1
-
-
 def experiment() -> Experiment[SweepTask]:
     """Return the sweep as an experiment over tasks."""
-    return Experiment(points_of, wanted)
+    return Experiment(points_of, lambda _task, _found: 1)  # each is computed once
 
 
 def check_objectives(base: Scenario, fitted: Fitted | None = None) -> None:

@@ -33,67 +33,40 @@ LOADS = (0.05, 0.2, 0.4, 0.6, 0.7, 0.8, 0.88, 0.94, 0.98)
 """Loads of the curve, as shares of the capacity."""
 
 
-@dataclass(frozen=True)
-class Analysed:
-    """Results that depend neither on the rate nor on the objectives.
-
-    Attributes
-    ----------
-    case : Case
-        The layout with its calibration.
-    """
-
-    case: Case[Any]
-
-    @cached_property
-    def losses(self) -> list[tuple[Remainder, FloatArray | None]]:
-        """What remains after each loss, with the capacity of the survivors (draws,); None if no request succeeds."""
-        case = self.case
-        left = case.system.outages(case, ()) if case.system.losses else ()
-        return [(each, self._capacity(each)) for each in left]
-
-    @cached_property
-    def curves(self) -> dict[Metric, pd.DataFrame]:
-        """The curves computed so far."""
-        return {}
-
-    def curve(self, metric: Metric) -> pd.DataFrame:
-        """Return a latency against the rate; see `WhatIf.curve`."""
-        if metric not in self.curves:
-            self.curves[metric] = self._curve(metric)
-        return self.curves[metric]
-
-    def _curve(self, metric: Metric) -> pd.DataFrame:
-        rates = self.case.uncertainty.of_rate(self.case.solution.capacity).value * np.array(LOADS)
-        draws_ms = self.case.solution.at(rates[:, None]).latency_s(metric.subject, metric.statistic) * 1e3
-        rows = []
-        for rate, draws in zip(rates, draws_ms, strict=True):
-            uncertainty = self.case.at(float(rate)).uncertainty
-            value, low, high = uncertainty.spread_of_times(draws[None], metric.subject, (metric.statistic,))
-            rows.append((float(rate), float(value[0]), float(low[0]), float(high[0])))
-        return pd.DataFrame(rows, columns=["rate_tps", "value_ms", "low_ms", "high_ms"])
-
-    def _capacity(self, left: Remainder) -> FloatArray | None:
-        if left.solved is None:
-            return None
-        few = self.case.representatives
-        solution = left.solved(self.case.values, None if few is None else few.place)
-        whole = self.case.solution.capacity
-        return solution.capacity if left.lowered else np.minimum(solution.capacity, whole)
-
-
-@lru_cache(maxsize=8)  # a new rate or objective asks about the same layout
-def _analysed(scenario: Scenario, fitted: Fitted, draws: int, seed: int) -> Analysed:
+@lru_cache(maxsize=16)  # a new rate or objective asks about the same layout
+def _solved(scenario: Scenario, fitted: Fitted, draws: int | None, seed: int) -> Case[Any]:
+    """Return a layout with what depends neither on the rate nor on the objectives; with all draws for None."""
     case = replace(resolve(scenario, fitted, seed), draws=draws)
     _ = case.solution.capacity, case.uncertainty  # a case keeps its results at a new rate
-    return Analysed(case)
+    return case
+
+
+@lru_cache(maxsize=16)
+def _curve(case: Case[Any], metric: Metric) -> pd.DataFrame:
+    """Return a latency against the rate; see `WhatIf.curve`."""
+    rates = case.uncertainty.of_rate(case.solution.capacity).value * np.array(LOADS)
+    draws_ms = case.solution.at(rates[:, None]).latency_s(metric.subject, metric.statistic) * 1e3
+    rows = []
+    for rate, draws in zip(rates, draws_ms, strict=True):
+        uncertainty = case.at(float(rate)).uncertainty
+        value, low, high = uncertainty.spread_of_times(draws[None], metric.subject, (metric.statistic,))
+        rows.append((float(rate), float(value[0]), float(low[0]), float(high[0])))
+    return pd.DataFrame(rows, columns=["rate_tps", "value_ms", "low_ms", "high_ms"])
 
 
 @lru_cache(maxsize=8)
-def _whole(scenario: Scenario, fitted: Fitted, seed: int) -> Case[Any]:
-    whole = resolve(scenario, fitted, seed)
-    _ = whole.solution.capacity
-    return whole
+def _left(case: Case[Any]) -> list[tuple[Remainder, FloatArray | None]]:
+    """Return what remains after each loss, with the capacity of the survivors (draws,); None if no request succeeds."""
+    left = case.system.outages(case, ()) if case.system.losses else ()
+    return [(each, _capacity(case, each)) for each in left]
+
+
+def _capacity(case: Case[Any], left: Remainder) -> FloatArray | None:
+    if left.solved is None:
+        return None
+    representatives = case.representatives
+    solution = left.solved(case.values, None if representatives is None else representatives.place)
+    return solution.capacity if left.lowered else np.minimum(solution.capacity, case.solution.capacity)
 
 
 @dataclass(frozen=True)
@@ -102,8 +75,8 @@ class WhatIf:
 
     Attributes
     ----------
-    analysed : Analysed
-        The layout.
+    few : Case
+        The layout with its calibration, by a few draws.
     case : Case
         The same with its objectives, at the offered rate.
     metric : Metric
@@ -112,7 +85,7 @@ class WhatIf:
         The case with all draws of the parameters.
     """
 
-    analysed: Analysed
+    few: Case[Any]
     case: Case[Any]
     metric: Metric
     whole: Case[Any]
@@ -149,7 +122,7 @@ class WhatIf:
     @property
     def curve(self) -> pd.DataFrame:
         """The latency against the rate: `rate_tps`, `value_ms`, `low_ms`, `high_ms`."""
-        return self.analysed.curve(self.metric)
+        return _curve(self.few, self.metric)
 
     @cached_property
     def latency(self) -> Band:
@@ -162,7 +135,7 @@ class WhatIf:
     def losses(self) -> pd.DataFrame:
         """What is left after each loss: `lost`, `levels`, `capacity_tps`, `low_tps`, `high_tps`, `risk`."""
         columns = ["lost", "levels", "capacity_tps", "low_tps", "high_tps", "risk"]
-        return pd.DataFrame(list(map(self._loss, self.analysed.losses)), columns=columns)
+        return pd.DataFrame(list(map(self._loss, _left(self.few))), columns=columns)
 
     def _loss(self, loss: tuple[Remainder, FloatArray | None]) -> tuple[str, str, float, float, float, float]:
         left, draws = loss
@@ -212,11 +185,11 @@ def what_if(
     if its.ratios_only:
         raise InputError(f"{its.name} has no rates: its documents have ratios of throughput only")
     layout = changed(scenario, slo=(), **dict.fromkeys(rate_fields(type(scenario))))
-    analysed = _analysed(layout, its.fitted() if fitted is None else fitted, draws, seed)
-    case = analysed.case.asked(scenario)
+    few = _solved(layout, its.fitted() if fitted is None else fitted, draws, seed)
+    case = few.asked(scenario)
     classes = case.system.classes(scenario)
     text = latency or f"{classes[-1]}.p99"
     (metric,) = parse(f"{text}<1s", classes, case.solution.resources).metrics()
-    whole = _whole(layout, case.fitted, seed).asked(scenario)
+    whole = _solved(layout, case.fitted, None, seed).asked(scenario)
     rate = whole.given_per_s or default_rate(whole)
-    return WhatIf(analysed, case.at(rate), metric, whole.at(rate))
+    return WhatIf(few, case.at(rate), metric, whole.at(rate))

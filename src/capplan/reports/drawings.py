@@ -17,7 +17,6 @@ from capplan.models.errors import check_extra
 from capplan.models.number_words import as_given, rate
 from capplan.planner.proposal.proposal import LatencyCurve, Proposal
 from capplan.planner.rule_names import statistic
-from capplan.planner.size.sizing import SizedLayout
 from capplan.reports import figure as look
 from capplan.reports import sizing as words
 from capplan.systems.registry import system
@@ -155,7 +154,7 @@ def _round_trips(proposal: Proposal) -> str:
 
 def _capacity(proposal: Proposal, width: float) -> Figure:
     """Draw one row per situation: the capacity's band and median, and the rate held at the confidence."""
-    its, chosen = system(proposal.sizing.system), _chosen(proposal)
+    its, chosen = system(proposal.sizing.system), proposal.chosen
     figure, (axes,) = _figure(width, 0.95 + 0.36 * len(chosen.safety) + (0.55 if width <= NARROW else 0.1))
     end = 1.08 * max(proposal.sizing.planned_tps, *(each.capacity_tps.high for each in chosen.safety))
     for place, each in enumerate(chosen.safety):
@@ -179,7 +178,7 @@ def _growth(proposal: Proposal, width: float) -> Figure:
     """Draw the offered rate over the years, and the rate that is held in every situation."""
     from matplotlib.ticker import MaxNLocator
 
-    sizing, chosen = proposal.sizing, _chosen(proposal)
+    sizing, chosen = proposal.sizing, proposal.chosen
     last = proposal.growth[-1].year
     figure, (axes,) = _figure(width, 2.6 if width > NARROW else 3.0)
     years = [last * step / 240 for step in range(241)]
@@ -221,7 +220,7 @@ def _latency(proposal: Proposal, width: float) -> Figure:
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
         axes.minorticks_off()
         _rates(axes)
-    of = " of one cell" if _chosen(proposal).cells > 1 else ""
+    of = " of one cell" if proposal.chosen.cells > 1 else ""
     panels[-1].set_xlabel(f"peak rate{of}, requests per second")
     _legend_below(figure, panels[0], width)
     return figure
@@ -267,10 +266,4 @@ def _legend_below(figure: Figure, axes: Axes, width: float) -> None:
 
 def _planned(proposal: Proposal) -> float:
     """Return the planned rate of the layout, or of one of its cells."""
-    return proposal.sizing.planned_tps / _chosen(proposal).cells
-
-
-def _chosen(proposal: Proposal) -> SizedLayout:
-    if proposal.sizing.chosen is None:
-        raise ValueError("a proposal without a layout has no picture")
-    return proposal.sizing.chosen
+    return proposal.sizing.planned_tps / proposal.chosen.cells

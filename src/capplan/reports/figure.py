@@ -136,11 +136,6 @@ def small(text: str) -> str:
     return f"<span style='font-size: {SMALL_SIZE}px'>{text}</span>"
 
 
-def wrapped(*captions: str) -> list[str]:
-    """Return the texts below a title, wrapped to the width of a picture."""
-    return [line for each in captions for line in textwrap.wrap(each, WIDE)]
-
-
 def frame(
     figure: go.Figure,
     name: str,
@@ -170,7 +165,7 @@ def frame(
     **layout
         More of the layout, such as its legend.
     """
-    shown = [] if page else wrapped(*lines)
+    shown = [] if page else [line for each in lines for line in textwrap.wrap(each, WIDE)]
     top = (TOOLBAR_PIXELS if page else 46 + LINE_PIXELS * len(shown)) + above
     height = top + inner + below
     text = "" if page else name + "".join(f"<br>{small(line)}" for line in shown)
@@ -191,13 +186,12 @@ def above(**changed: Any) -> dict[str, Any]:
     return {**look, **({} if "y" in changed else {"yanchor": "bottom", "y": 1}), **changed}
 
 
-def whiskers(bands: Sequence[Band], colour: str, **look: Any) -> dict[str, Any]:
+def whiskers(bands: Sequence[Band], colour: str) -> dict[str, Any]:
     """Return error bars from the low to the high end of a mark's band."""
     return {
         **{"type": "data", "symmetric": False, "color": colour, "thickness": 1.5, "width": 4},
         "array": [each.high - each.value for each in bands],
         "arrayminus": [each.value - each.low for each in bands],
-        **look,
     }
 
 
@@ -208,12 +202,7 @@ def latency_axis(text: str) -> dict[str, Any]:
 
 
 def band(
-    x: Sequence[Any],
-    ends: Sequence[Sequence[Any]],
-    colour: str,
-    opacity: float = BAND_OPACITY,
-    middle: Sequence[Any] = (),
-    **more: Any,
+    x: Sequence[Any], ends: Sequence[Sequence[Any]], colour: str, middle: Sequence[Any] = (), **more: Any
 ) -> Iterator[go.Scatter]:
     """Yield the ends of a band with the area between them shaded, up to the top if the high end is unbounded."""
     low, high = ends
@@ -221,7 +210,7 @@ def band(
         yield go.Scatter(
             x=x,
             y=edge,
-            **{"mode": "lines", "fill": fill, "fillcolor": faint(colour, opacity), "showlegend": False},
+            **{"mode": "lines", "fill": fill, "fillcolor": faint(colour), "showlegend": False},
             **{"line": {"width": 0}, "hoverinfo": "skip", "connectgaps": False, **more},
         )
 
@@ -308,11 +297,6 @@ def legend_entry(name: str, **look: Any) -> go.Scatter:
     return go.Scatter(x=[None], y=[None], name=name, hoverinfo="skip", **look)
 
 
-def is_page(path: Path) -> bool:
-    """Whether a file is an HTML page, which allows hovering and choosing."""
-    return path.suffix.lower() not in PICTURES
-
-
 def check_drawing(path: Path) -> None:
     """Refuse a picture that cannot be drawn on this machine.
 
@@ -344,9 +328,10 @@ def write(path: Path, name: str, draw: Callable[[bool], go.Figure]) -> None:
     InputError
         When the file cannot be written or the picture cannot be drawn.
     """
-    figure = draw(is_page(path))
+    is_page = path.suffix.lower() not in PICTURES  # on which people hover and choose
+    figure = draw(is_page)
     script = SHARED if path.with_name(SHARED).is_file() else True
-    replace_file(path, page(figure, name, script) if is_page(path) else _drawn(figure, path))
+    replace_file(path, page(figure, name, script) if is_page else _drawn(figure, path))
 
 
 def page(figure: go.Figure, title: str, plotly: str | bool = True) -> str:

@@ -32,9 +32,7 @@ def of_documents(fitted: Fitted, file: str) -> Iterator[Block]:
 
 def of_table(system: TableSystem[Any], fitted: Fitted, file: str) -> Iterator[Block]:
     """Yield a calibration to a load-test table, and the next command."""
-    known = fitted.table
-    if known is None:
-        raise ValueError(f"{system.name} is not fitted to a table")
+    known = fitted.its_table
     yield Line(f"{system.name} is fitted to {many(len(known.rows), 'row')}: {file}", "bold")
     if system.metered and (count := without_cpu(rows_of(fitted))):
         said = f"{many(count, 'row')} {'has' if count == 1 else 'have'} a node_cpu_percent of 0 or above 100"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from capplan.models.number_words import rate, share, significant, to_digits
 from capplan.models.results import Band
@@ -67,12 +67,6 @@ def many(count: int, noun: str) -> str:
 def plural(noun: str, count: int) -> str:
     """Return the singular or plural of a noun for a count."""
     return f"{noun}{'s' * (count != 1)}"
-
-
-def listed(words: Sequence[str]) -> str:
-    """Return a list in words: `a, b and c`."""
-    *most, last = words
-    return f"{', '.join(most)} and {last}" if most else last
 
 
 def capital(text: str) -> str:

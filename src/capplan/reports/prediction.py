@@ -33,7 +33,7 @@ from capplan.models.verdict import Answer as VerdictWord
 from capplan.models.verdict import answer as answer_at
 from capplan.planner.predict.prediction import Offered, Prediction, statistics
 from capplan.planner.predict.promises import Promise
-from capplan.planner.sweep import AnalyticPoints, rate_fields
+from capplan.planner.sweep import AnalyticPoints, layout_fields
 from capplan.reports import figure as look
 from capplan.reports.document import Block, Fact, Line, Paragraph, Table, more, table, title, told
 from capplan.reports.figure import go
@@ -694,15 +694,10 @@ def _diamonds(x: Sequence[float], y: Sequence[Any], rows: Sequence[Evidence], co
 
 def _load_tests(case: Case[Any]) -> Iterator[Any]:
     """Yield the load tests of exactly this layout."""
-    asked = _layout(case.scenario)
+    asked = layout_fields(case.scenario)
     for test in case.system.observations.load_tests():
-        if _layout(test.scenario) == asked:
+        if layout_fields(test.scenario) == asked:
             yield test
-
-
-def _layout(scenario: Any) -> dict[str, Any]:
-    others = {*rate_fields(type(scenario)), "slo"}
-    return {name: value for name, value in scenario.given().items() if name not in others}
 
 
 def _rate_of(test: Any) -> float | None:

@@ -15,7 +15,7 @@ from typing import Any
 from capplan.layout.system import System
 from capplan.models.errors import InputError, check_extra
 from capplan.models.language.scenario import Scenario, options_of
-from capplan.models.number_words import as_given, rate, share, signed, significant, tenths_of_percent
+from capplan.models.number_words import as_given, listed, rate, share, signed, significant, tenths_of_percent
 from capplan.models.results import Band, Basis, Latency, Outage
 from capplan.planner.proposal import proposal as contents
 from capplan.planner.proposal.details import Logo
@@ -42,7 +42,7 @@ from capplan.reports.document import (
     texts,
 )
 from capplan.reports.drawings import CAPACITY, GROWTH, LATENCY, LAYOUT, NARROW, WIDE, drawings
-from capplan.reports.numbers import capital, listed, plural
+from capplan.reports.numbers import capital, plural
 from capplan.reports.pages import html, pdf
 from capplan.reports.sizing import MONTHS, sentences
 from capplan.reports.workbook import workbook
@@ -67,13 +67,11 @@ def document(proposal: Proposal) -> Document:
 
 class _Document:
     def __init__(self, proposal: Proposal) -> None:
-        if proposal.sizing.chosen is None:
-            raise ValueError("a proposal without a layout has no document")
         self.proposal, self.sizing = proposal, proposal.sizing
-        self.chosen: SizedLayout = proposal.sizing.chosen
+        self.chosen = proposal.chosen
         self.its: System[Any] = system(proposal.sizing.system)
         capacity = proposal.prediction.capacity
-        self.normal = mark_of(None if capacity is None else capacity.peak_tps.basis)
+        self.normal = _MARK_OF[None if capacity is None else capacity.peak_tps.basis]
 
     def made(self) -> Document:
         details, origin = self.proposal.details, self.proposal.provenance
@@ -404,21 +402,18 @@ class _Document:
         levels = dict.fromkeys((own, ("LOCAL_QUORUM", "LOCAL_QUORUM"), ("LOCAL_QUORUM", "EACH_QUORUM")))
         yield Paragraph(_say("sessions"))
 
-        def missed(gap: float) -> Callable[[tuple[str, str]], Cell]:
-            def cell(pair: tuple[str, str]) -> Cell:
-                each = found[*pair, gap].probability
-                key, never = f"session.{pair[0]}.{pair[1]}.{gap:g}", "never" if each.high == 0 else "< 0.01 %"
-                missed = float(f"{each.value:.2g}") if each.value >= _LEAST_MISSED else 0.0
-                return Cell(f"{100 * missed:.2g} %" if missed else never, missed, "1", key=key)
-
-            return cell
+        def missed(gap: float, pair: tuple[str, str]) -> Cell:
+            each = found[*pair, gap].probability
+            key, never = f"session.{pair[0]}.{pair[1]}.{gap:g}", "never" if each.high == 0 else "< 0.01 %"
+            part = float(f"{each.value:.2g}") if each.value >= _LEAST_MISSED else 0.0
+            return Cell(f"{100 * part:.2g} %" if part else never, part, "1", key=key)
 
         gaps = dict.fromkeys(gap for *_, gap in found)
         yield _table(
             "sessions",
             [pair for pair in levels if all((*pair, gap) in found for gap in gaps)],
             _column("Reads and writes", 5, " and ".join),
-            *(_right(f"After {gap:g} ms", 2, missed(gap)) for gap in gaps),
+            *(_right(f"After {gap:g} ms", 2, partial(missed, gap)) for gap in gaps),
         )
 
     def _safety(self, made: Callable[[Any, str, Mark], Cell], figure: str, each: Safety) -> Cell:
@@ -729,7 +724,7 @@ def _latency_cell(statistic: str, named: tuple[str, Latency]) -> Cell:
     band = getattr(latency, statistic)
     if band is None:
         return Cell(NOTHING)
-    return band_cell("ms", band, f"latency.{name}.{statistic}", mark_of(band.basis))
+    return band_cell("ms", band, f"latency.{name}.{statistic}", _MARK_OF[band.basis])
 
 
 _RUNS_OUT = {contents.RATE: "requests per second", contents.DISKS: "space on the disks"}
@@ -757,11 +752,6 @@ _MARK_OF: Mapping[Basis | None, Mark] = {
     "model only": "extrapolated",
     None: "",
 }
-
-
-def mark_of(basis: Basis | None) -> Mark:
-    """Return the mark of a basis."""
-    return _MARK_OF[basis]
 
 
 def rate_cell(number: float, key: str = "", mark: Mark = "") -> Cell:

@@ -14,7 +14,7 @@ import pandas as pd
 from capplan.layout.system import System
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
-from capplan.models.number_words import as_given, rate, share, tenths_of_percent
+from capplan.models.number_words import as_given, listed, rate, share, tenths_of_percent
 from capplan.models.objective import parse
 from capplan.models.results import Band, Basis
 from capplan.models.verdict import NORMAL, OVERLOAD
@@ -36,7 +36,7 @@ from capplan.reports import figure as look
 from capplan.reports.demand import until
 from capplan.reports.document import Block, Fact, Line, Table, more, stacked, table, title, told
 from capplan.reports.figure import go
-from capplan.reports.numbers import listed, plural
+from capplan.reports.numbers import plural
 from capplan.systems.registry import documented_names, resolve, scenario, system
 
 _ROW, _BOTTOM, _ENTRY = 64, 58, 22  # pixels

@@ -160,9 +160,7 @@ class _Writer:
             sheet.write_formula(row, 2, formula, self.style(num_format="0.0", align="right"), value)
         row += 2
         self.heads(sheet, row, ["Years from now", "Offered per second", "Held per second", "In use", "Enough"])
-        first, chosen = row + 1, self.proposal.sizing.chosen
-        if chosen is None:
-            raise ValueError("a proposal without a layout has no workbook")
+        first, chosen = row + 1, self.proposal.chosen
         for year in range(max(len(self.proposal.growth), 6)):
             row += 1
             rate = sizing.offered_tps * (1 + sizing.growth_per_year) ** year

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from capplan.models.errors import InputError, Notice
+from capplan.models.grouped import grouped
 from capplan.simulator.workers import Workers, run_tasks
 
 Rows = list[dict[str, Any]]
@@ -296,10 +297,7 @@ class _Replicating(Generic[S]):
         progress: Callable[[ExperimentProgress], None] | None,
     ) -> None:
         self._experiment, self._store, self._progress = experiment, store, progress
-        groups: dict[str, _Group[S]] = {}
-        for each in configurations:
-            groups.setdefault(each.key, _Group([])).configurations.append(each)
-        self._groups = list(groups.values())
+        self._groups = [_Group(equal) for equal in grouped(configurations, lambda each: each.key).values()]
         self._ahead = iter(range(len(self._groups)))
         self._tasks: list[tuple[int, int]] = []  # a heap of places in `_groups` and numbers of replications
         self._finished: list[_Group[S]] = []

@@ -305,9 +305,7 @@ def batch_variance(figures: ArrayLike, *, batches_length: int, total_length: int
     return squared * batches_length / left, min(1.5 * left / batches_length, len(there) - 1)
 
 
-def of_parts(
-    variances: ArrayLike, degrees: ArrayLike, shares: ArrayLike, *, value: float, confidence: float = CONFIDENCE
-) -> ConfidenceInterval:
+def of_parts(variances: ArrayLike, degrees: ArrayLike, shares: ArrayLike, *, value: float) -> ConfidenceInterval:
     """Return the interval of a weighted mean of independent runs, from the variance of each.
 
     Parameters
@@ -318,18 +316,11 @@ def of_parts(
         Weight of every run, with sum 1.
     value : float
         The statistic of all runs together.
-    confidence : float
-        Above 0, below 1.
 
     Returns
     -------
     ConfidenceInterval
         The degrees of freedom are those of Welch and Satterthwaite (Satterthwaite 1946).
-
-    Raises
-    ------
-    InputError
-        When `confidence` is out of range.
 
     References
     ----------
@@ -339,9 +330,9 @@ def of_parts(
     parts = float_array(variances, "variances") * float_array(shares, "shares") ** 2
     total = float(parts.sum())
     if not np.isfinite(total):
-        return interval(value, math.nan, 0, confidence)
+        return interval(value, math.nan, 0, CONFIDENCE)
     squares = float((parts**2 / float_array(degrees, "degrees")).sum())
-    return interval(value, total, total**2 / squares if squares else float(np.sum(degrees)), confidence)
+    return interval(value, total, total**2 / squares if squares else float(np.sum(degrees)), CONFIDENCE)
 
 
 def block_maxima_s(run: Run) -> FloatArray:
@@ -408,12 +399,7 @@ class Drift:
 
 
 def backlog_drift(
-    backlogs: ArrayLike,
-    interval_s: float,
-    offered_per_s: float,
-    *,
-    tolerance: float = TOLERANCE,
-    confidence: float = CONFIDENCE,
+    backlogs: ArrayLike, interval_s: float, offered_per_s: float, *, tolerance: float = TOLERANCE
 ) -> Drift:
     """Determine from the growth of a backlog whether a system is overloaded or only fluctuates.
 
@@ -427,8 +413,6 @@ def backlog_drift(
         Offered rate, per second.
     tolerance : float
         Growth that matters, as a share of the offered rate.
-    confidence : float
-        Of the interval of the growth; above 0, below 1.
 
     Returns
     -------
@@ -440,8 +424,7 @@ def backlog_drift(
     Raises
     ------
     InputError
-        When `backlogs` does not have two dimensions, a length, rate or tolerance is not above 0, or `confidence` is out
-        of range.
+        When `backlogs` does not have two dimensions, or a length, rate or tolerance is not above 0.
 
     Notes
     -----
@@ -464,7 +447,7 @@ def backlog_drift(
         if not number > 0:
             raise InputError(f"{number:g} is not a {what}: it must be above 0")
     unit = interval_s * offered_per_s
-    growth = of_replications(_slopes(_pieces(table)) / unit, confidence=confidence)
+    growth = of_replications(_slopes(_pieces(table)) / unit)
     late = float(_slopes(table[:, table.shape[1] // 2 :]).mean()) / unit if growth.half_width is not None else 0.0
     return Drift(_verdict(growth, late, tolerance), growth)
 

@@ -268,8 +268,7 @@ def _compiled(network: Network, seed: int, workers: pools.Workers) -> Callable[[
 
     lowered = _lowered(network)
 
-    def progress(simulated_s: float, requests: int) -> None:
-        del simulated_s, requests
+    def progress(_simulated_s: float, _requests: int) -> None:
         workers.check()
 
     def run(each: DrawRun) -> Run:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capplan.calibration.tables.fit_table import draws_of, fit_table, predict_table
+from capplan.calibration.tables.fit_table import fit_table, predict_table
 from capplan.calibration.tables.identifiability import Judge
 from capplan.calibration.tables.node_cpu import PARAMETERS, cpu_percent, observed
 from capplan.calibration.tables.rows import MEAN, NODE_CPU, THROUGHPUT, without_cpu
@@ -104,7 +104,9 @@ def test_cpu_of_rows_far_below_the_ceiling_narrows_it() -> None:
     for own in (rows, [replace(row, node_cpu_percent=None) for row in rows]):
         fitted = fit_table(SYSTEM, own)
         layout = SYSTEM.read(own)[0].layout
-        found = Analysis(SYSTEM.network(layout, SYSTEM.values_in(layout, draws_of(SYSTEM, fitted)), 1.0)).drift_per_s
+        found = Analysis(
+            SYSTEM.network(layout, SYSTEM.values_in(layout, fitted.values(SYSTEM.parameters)), 1.0)
+        ).drift_per_s
         bands.append(np.quantile(found / ceiling, [0.05, 0.5, 0.95]))
     (low, value, high), (wide_low, _, wide_high) = bands
     assert low < 1 < high
@@ -128,7 +130,9 @@ def test_rate_and_cpu_alone_hold_the_ceiling() -> None:
     rows, ceiling = partly_busy()
     fitted = fit_table(SYSTEM, [replace(row, latency_mean_ms=None) for row in rows])
     layout = SYSTEM.read(rows)[0].layout
-    found = Analysis(SYSTEM.network(layout, SYSTEM.values_in(layout, draws_of(SYSTEM, fitted)), 1.0)).drift_per_s
+    found = Analysis(
+        SYSTEM.network(layout, SYSTEM.values_in(layout, fitted.values(SYSTEM.parameters)), 1.0)
+    ).drift_per_s
     low, high = np.quantile(found / ceiling, [0.05, 0.95])
     assert 0.25 < low < 1 < high < 2
 
@@ -142,6 +146,6 @@ def test_cpu_of_one_layout_does_not_decide_the_limit_of_another() -> None:
     for nodes in (6, 3):
         asked = replace(rows[-1], cass_nodes=nodes, offered_tps=0.08 * nodes * 2 * ceiling)
         (row,) = SYSTEM.read([asked])
-        (solved,) = solved_rows(SYSTEM, [row], draws_of(SYSTEM, fitted), [[]])
+        (solved,) = solved_rows(SYSTEM, [row], fitted.values(SYSTEM.parameters), [[]])
         reasons.append("cassandra may be the limit" in judge.reason(row, solved))
     assert reasons == [False, True]

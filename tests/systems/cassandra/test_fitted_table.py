@@ -12,7 +12,7 @@ import pytest
 from tests.systems.cassandra.made_up_clusters import outcome
 
 from capplan.calibration.tables.errors import name_of
-from capplan.calibration.tables.fit_table import RowPrediction, draws_of, fit_table, predict_table
+from capplan.calibration.tables.fit_table import RowPrediction, fit_table, predict_table
 from capplan.calibration.tables.identifiability import decided
 from capplan.calibration.tables.priors import OVERHEAD
 from capplan.calibration.tables.rows import cells_of
@@ -70,7 +70,7 @@ def asked(fitted: Fitted, **row: Any) -> Sequence[RowPrediction]:
 
 def overhead_s(fitted: Fitted) -> float:
     """Return the median of what the load generator does between two requests."""
-    return float(np.median(np.asarray(draws_of(SYSTEM, fitted)[OVERHEAD])))
+    return float(np.median(np.asarray(fitted.values(SYSTEM.parameters)[OVERHEAD])))
 
 
 def test_unseen_rows_of_a_published_curve_are_close(fitted: Fitted) -> None:

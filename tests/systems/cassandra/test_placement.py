@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from capplan.calibration.tables.backtest import backtest
-from capplan.calibration.tables.fit_table import draws_of, fit_table, predict_table
+from capplan.calibration.tables.fit_table import fit_table, predict_table
 from capplan.calibration.tables.priors import closed
 from capplan.calibration.tables.rows import MEAN, QUANTITIES, THROUGHPUT
 from capplan.calibration.tables.solved_rows import solved_rows
@@ -128,7 +128,7 @@ def test_the_published_table_fits_and_its_answers_take_two_round_trips() -> None
     frame = LOAD_TESTS.read(TABLE).assign(client_share=CLIENTS)
     rows = [each for each in LOAD_TESTS.rows(frame) if each.clients is not None and each.clients <= 256]
     fitted = fit_table(SYSTEM, rows)
-    low, high = np.quantile(np.asarray(draws_of(SYSTEM, fitted)["wan_extra"]), [0.05, 0.95])
+    low, high = np.quantile(np.asarray(fitted.values(SYSTEM.parameters)["wan_extra"]), [0.05, 0.95])
     assert 0.8 < low < high < 1.4
     for each in predict_table(SYSTEM, fitted, rows):
         if each.quantity == THROUGHPUT and each.measured is not None:

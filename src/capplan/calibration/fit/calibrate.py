@@ -29,7 +29,6 @@ from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.layout.fitted_file import DRAWS, Fitted, FittedFigure, Hypothesis, Posterior, rounded
 from capplan.layout.system import System
 from capplan.models.errors import InputError
-from capplan.models.language.units import FloatArray
 
 _PROPOSALS = 2500
 _STEPS = 20
@@ -169,7 +168,4 @@ def _ensemble(stored: Mapping[str, Any]) -> Ensemble:
 
 
 def _arrays(stored: Mapping[str, Any]) -> dict[str, Any]:
-    arrays: dict[str, FloatArray | float] = {
-        name: np.array(value) if isinstance(value, list) else value for name, value in stored.items()
-    }
-    return arrays
+    return {name: np.array(value) if isinstance(value, list) else value for name, value in stored.items()}

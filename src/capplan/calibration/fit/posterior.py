@@ -390,16 +390,7 @@ class Ensemble:
     shift: float = 0.0
 
 
-def resampled(
-    problem: Sampled,
-    best: Maximum,
-    draws: int,
-    proposals: int,
-    seed: int,
-    *,
-    rounds_of: int | None = None,
-    least: int = 0,
-) -> Ensemble:
+def resampled(problem: Sampled, best: Maximum, draws: int, proposals: int, seed: int) -> Ensemble:
     """Draw an ensemble from the posterior by adaptive importance sampling (Cappe et al. 2008).
 
     Each of several rounds proposes points from a multivariate t with the centre and covariance of the round before.
@@ -417,10 +408,6 @@ def resampled(
         Proposals per round.
     seed : int
         Random seed.
-    rounds_of : int, optional
-        Number of rounds.
-    least : int
-        Effective number of proposals below which weights are flattened: wider draws are better than few.
 
     Returns
     -------
@@ -430,15 +417,13 @@ def resampled(
     random = np.random.default_rng(seed)
     centre, covariance = best.log_point, _FIRST * best.covariance
     rounds = []
-    for _ in range(rounds_of or _ROUNDS):
+    for _ in range(_ROUNDS):
         points, weight = _weighted(problem, centre, covariance, proposals, random)
         rounds.append((float(1 / (weight**2).sum()), points, weight))
         tempered = _tempered(weight, 2 * len(centre))
         centre = tempered @ points
         covariance = np.asarray(((points - centre).T * tempered) @ (points - centre), dtype=np.float64)
     size, points, weight = max(rounds, key=lambda each: each[0])
-    if size < least:
-        weight = _tempered(weight, least)
     levels = (np.arange(draws) + random.random()) / draws  # systematic resampling has the least noise
     chosen = np.minimum(np.searchsorted(np.cumsum(weight), levels), proposals - 1)
     return Ensemble(points[chosen], size)

@@ -164,7 +164,7 @@ def backtest(system: TableSystem[Any], frame: pd.DataFrame, train: str, *, table
     split = split_table(frame, train)
     found = list(_predicted(system, split, seed))
     rows = tuple(
-        backtest_row(row, str(row.run_id), each, each.predicted, split.trained)
+        backtest_row(row, str(row.run_id), each, split.trained)
         for row, each in found
         if each.measured is not None and each.measured > 0
     )

@@ -323,7 +323,7 @@ class TableSystem(System[S]):
     def values(self, fitted: Fitted, scenario: S) -> dict[str, Number]:
         """Return all parameter values of a layout, SI."""
         layout = unloaded(scenario)
-        values = with_unknown_layouts(self, fitted, draws_of(self, fitted), [layout])
+        values = with_unknown_layouts(self, fitted, fitted.values(self.parameters), [layout])
         return dict(self.values_in(layout, values))
 
     def median_values(self, fitted: Fitted, scenario: S) -> dict[str, float]:
@@ -333,7 +333,7 @@ class TableSystem(System[S]):
 
     def all_values(self, fitted: Fitted, layout: S) -> dict[str, Number]:
         """Return all values of a calibration, with the factors of a layout."""
-        return with_unknown_layouts(self, fitted, draws_of(self, fitted), [layout])
+        return with_unknown_layouts(self, fitted, fitted.values(self.parameters), [layout])
 
     def promises(self) -> tuple[str, ...]:
         """Return what users cannot rely on in predictions of this system, in sentences."""
@@ -864,12 +864,6 @@ def _learnt(
     )
 
 
-def draws_of(system: TableSystem[Any], fitted: Fitted) -> dict[str, Number]:
-    """Return parameter values by name, arrays (draws,) for those that were fitted."""
-    columns = np.array(fitted.draws).T
-    return {**defaults(system.parameters), **dict(zip(fitted.names, columns, strict=True))}
-
-
 def with_unknown_layouts(
     system: TableSystem[Any], fitted: Fitted, values: Mapping[str, Number], layouts: Iterable[Any]
 ) -> dict[str, Number]:
@@ -902,7 +896,7 @@ def predict_table(system: TableSystem[Any], fitted: Fitted, rows: Sequence[LoadT
         For each row, its columns of `QUANTITIES`, in order; then the CPU of its nodes, if it was fitted and measured.
     """
     read = system.read(rows)
-    values = with_unknown_layouts(system, fitted, draws_of(system, fitted), (row.layout for row in read))
+    values = with_unknown_layouts(system, fitted, fitted.values(system.parameters), (row.layout for row in read))
     wanted = [_wanted(row, fitted) for row in read]
     solved = solved_rows(system, read, values, wanted)
     judge, widening = Judge(system, fitted), Widening(system, fitted)

@@ -32,7 +32,6 @@ from capplan.layout.baselines import (
 )
 from capplan.models.grouped import grouped
 from capplan.models.language.units import FloatArray
-from capplan.models.results import Band
 
 if TYPE_CHECKING:
     from capplan.calibration.tables.fit_table import RowPrediction
@@ -380,9 +379,7 @@ class TableScore:
 Summary = Mapping[str, Mapping[str, TableScore]]
 
 
-def backtest_row(
-    row: LoadTestRow, run_id: str, figure: RowPrediction, band: IntervalEstimate | Band, trained: Sequence[LoadTestRow]
-) -> BacktestRow:
+def backtest_row(row: LoadTestRow, run_id: str, figure: RowPrediction, trained: Sequence[LoadTestRow]) -> BacktestRow:
     """Return one scored figure, with the estimates of simple rules beside it.
 
     Parameters
@@ -393,12 +390,10 @@ def backtest_row(
         Name of the run, or of the line if it has none.
     figure : RowPrediction
         The prediction; it has a measured figure above zero.
-    band : IntervalEstimate or Band
-        Its median and band.
     trained : sequence of LoadTestRow
         The rows that the fit has seen.
     """
-    measured = figure.measured
+    measured, band = figure.measured, figure.predicted
     if measured is None or not measured > 0:
         raise ValueError(f"{figure.quantity} of {run_id} is {measured}: it has nothing to be scored by")
     rules = table_estimates(row, figure.quantity, trained)

@@ -20,9 +20,9 @@ from capplan.models.errors import InputError
 from capplan.models.language.per_dc import is_per_dc
 from capplan.models.language.scenario import Option, S, Scenario, changed, defaults_of, options_of
 from capplan.models.language.units import parse_count
+from capplan.models.number_words import listed
 from capplan.planner.network_question import NetworkQuestion
 from capplan.planner.ranges import ValueType, parse_values
-from capplan.reports.numbers import listed
 from capplan.systems.registry import DEFAULT, every_system, names, system
 
 if TYPE_CHECKING:

@@ -56,8 +56,7 @@ async def _collect(
     async with grpc.aio.insecure_channel(f"{LOOPBACK}:{port}") as channel:
         call = channel.unary_unary(f"/{SERVICE}/{UNARY}")
 
-        async def unary(number: int) -> None:
-            del number
+        async def unary(_: int) -> None:
             await call(_MESSAGE)
 
         smaller: list[tuple[int, dict[str, list[Sample]]]] = []
@@ -67,8 +66,7 @@ async def _collect(
             for _ in range(clients):
                 streams.put_nowait(channel.stream_stream(f"/{SERVICE}/{STREAM}")())
 
-            async def message(number: int, streams: asyncio.Queue[Any] = streams) -> None:
-                del number
+            async def message(_: int, streams: asyncio.Queue[Any] = streams) -> None:
                 stream = await streams.get()
                 await stream.write(_MESSAGE)
                 await stream.read()
@@ -131,13 +129,11 @@ def _rows(operation: str, clients: int, samples: list[Sample], predicted: float 
         yield mean_row(throughput, [each.throughput_per_s for each in samples], component=MEASURED, unit="1/s")
 
 
-async def _unary(request: bytes, context: Any) -> bytes:
-    del context
+async def _unary(request: bytes, _: Any) -> bytes:
     return request
 
 
-async def _stream(requests: AsyncIterator[bytes], context: Any) -> AsyncIterator[bytes]:
-    del context
+async def _stream(requests: AsyncIterator[bytes], _: Any) -> AsyncIterator[bytes]:
     async for each in requests:
         yield each
 

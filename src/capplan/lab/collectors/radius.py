@@ -161,8 +161,7 @@ def _request(client: Any, name: str) -> Request:
 
     room = asyncio.Semaphore(_MOST_UNDER_WAY)
 
-    async def request(number: int) -> None:
-        del number
+    async def request(_: int) -> None:
         async with room:
             packet = client.CreateAuthPacket(User_Name=name)
             packet["User-Password"] = packet.PwCrypt(_PASSWORD)

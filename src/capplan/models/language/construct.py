@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import reprlib
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
@@ -43,9 +43,6 @@ StepName = Annotated[str, AfterValidator(lambda text: checked_name(text) if text
 # Pydantic reports a misspelt key twice, as unknown and as missing; the unknown one is more helpful.
 _UNKNOWN = ("unexpected_keyword_argument", "extra_forbidden")
 _MISSING = ("missing", "missing_argument", "missing_keyword_only_argument")
-# Keywords of earlier versions and their replacements.
-_FORMER_KEYS = {"laws": "distributions"}
-_FORMER_KINDS = {"hold": "acquire", "latch": "countdown_latch"}
 _TOO_DEEP = ("recursion_loop", "recursion_depth_exceeded")
 _WANTED = {
     "tuple_type": "must be a list",
@@ -139,9 +136,7 @@ def _sentence(error: dict[str, Any], type_: Any, location: list[int | str], data
         inside = f" in {place}" if place else ""
         if kind in _MISSING:
             return f"key {location[-1]!r} is missing{inside}"
-        return (
-            f"unknown key {location[-1]!r}{inside}{_suggested(location[-1], node.get('properties', {}), _FORMER_KEYS)}"
-        )
+        return f"unknown key {location[-1]!r}{inside}{nearest(str(location[-1]), node.get('properties', {}))}"
     place, node = _place(_schema(type_), location, data)
     if kind == "value_error":
         return f"{place}: {context['error']}" if place else str(context["error"])
@@ -150,18 +145,12 @@ def _sentence(error: dict[str, Any], type_: Any, location: list[int | str], data
     if kind in ("union_tag_invalid", "union_tag_not_found"):
         key, known = context["discriminator"], node.get("discriminator", {}).get("mapping", {})
         if kind == "union_tag_invalid":
-            suggested = _suggested(context["tag"], known, _FORMER_KINDS)
-            return f"{place} has the unknown {key.strip(chr(39))} {context['tag']!r}{suggested}"
+            close = nearest(str(context["tag"]), known)
+            return f"{place} has the unknown {key.strip(chr(39))} {context['tag']!r}{close}"
         return f"key {key} is missing in {place}; known: {', '.join(sorted(known))}"
     rule = _WANTED[kind].format(**context) if kind in _WANTED else re.sub(r"^\w+ should", "must", error["msg"])
     close = nearest(error["input"], node.get("enum", ())) if isinstance(error["input"], str) else ""
     return f"{place or 'it'} = {_short(error['input'])} {rule}{close}"
-
-
-def _suggested(word: Any, known: Collection[str], former: Mapping[str, str]) -> str:
-    """Name the word that replaced a former one, or the nearest known word."""
-    replacement = former.get(str(word))
-    return f"; it is now called {replacement!r}" if replacement in known else nearest(str(word), known)
 
 
 def _short(value: Any) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -92,7 +92,7 @@ class _Checker:
     def _checked(self, step: Step, scope: _Scope) -> Counter[str]:
         match step:
             case Signal():
-                _known_name("group of a countdown latch", step.group, scope.groups)
+                _known("group of a countdown latch", [step.group], scope.groups)
                 return Counter([step.group])
             case Visit():
                 self._check_reference("station", (step.station, step.member), self.stations, scope)
@@ -100,8 +100,6 @@ class _Checker:
                 self._check_reference("pool", (step.pool, step.member), self.pools, scope)
             case If():
                 self._check_comparison(step, scope)
-            case _:
-                pass
         inside = self._scope_inside(step, scope)
         return _sent(step, [self.check(child, inside) for child in children(step)], scope)
 
@@ -109,7 +107,7 @@ class _Checker:
         self, what: str, reference: tuple[str, str | None], places: Mapping[str, int | None], scope: _Scope
     ) -> None:
         name, member = reference
-        _known_name(what, name, places)
+        _known(what, [name], places)
         count = places[name]
         if member is None:
             if count is not None:
@@ -211,11 +209,6 @@ def _check_opens(latch: CountdownLatch, most: Counter[str]) -> None:
             f"a countdown latch can never open: its group {short[0].name!r} needs {short[0].needed} signals, but the "
             f"step inside sends at most {most[short[0].name]}"
         )
-
-
-def _known_name(what: str, name: str, known: Iterable[str]) -> None:
-    if name not in known:
-        raise InputError(f"{what} {name!r} does not exist{nearest(name, known)}")
 
 
 ALL_TRAFFIC = "*"
@@ -320,26 +313,6 @@ class Network(Construct):
         )
         return replace(self, stations=stations)
 
-    def station(self, name: str) -> Station:
-        """Return a station by its name.
-
-        Parameters
-        ----------
-        name : str
-            Name of the station.
-
-        Returns
-        -------
-        Station
-
-        Raises
-        ------
-        InputError
-            If there is no such station; the message suggests the nearest name.
-        """
-        _known("station", [name], frozenset(station.name for station in self.stations))
-        return next(station for station in self.stations if station.name == name)
-
 
 def _unique(what: str, names: list[str]) -> frozenset[str]:
     twice = [name for name, count in Counter(names).items() if count > 1]
@@ -348,7 +321,7 @@ def _unique(what: str, names: list[str]) -> frozenset[str]:
     return frozenset(names)
 
 
-def _known(what: str, used: Iterable[str], known: frozenset[str]) -> None:
+def _known(what: str, used: Iterable[str], known: Collection[str]) -> None:
     for name in used:
         if name not in known:
             raise InputError(f"{what} {name!r} does not exist{nearest(name, known)}")

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from capplan.models.language.units import FloatArray, Number
+from capplan.models.language.units import FloatArray, Number, plain
 
 Values = Mapping[str, Number]
 ParameterKind = Literal["fitted", "prior", "documented", "guess"]
@@ -75,6 +75,5 @@ def from_log(parameters: tuple[Parameter, ...], log_points: FloatArray) -> dict[
     """
     values = defaults(parameters)
     for column, parameter in enumerate(p for p in parameters if p.free):
-        chosen = np.exp(log_points[..., column])
-        values[parameter.name] = float(chosen) if np.ndim(chosen) == 0 else chosen
+        values[parameter.name] = plain(np.exp(log_points[..., column]))
     return values

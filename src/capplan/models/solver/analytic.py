@@ -268,19 +268,10 @@ class Analysis:
         waited = {} if isinstance(self.traffic, Open) else self._waited_for
         for name, demand in self.demands.items():
             station = self.stations[name]
-            alike = (
-                (demand.mean_s,)
-                if station.discipline == "ps"
-                else (demand.mean_s, demand.visits, demand.second_moment_s2)
-            )
-            alike = (*alike, waited.get(name, _NO_DEMAND).mean_s, self._variability[name], self._room(name))
-            key = (
-                station.servers,
-                station.discipline,
-                station.assignment,
-                _key(station.rate),
-                *(f"{float(np.median(part)):.6e}" for part in alike),
-            )
+            order = () if station.discipline == "ps" else (demand.visits, demand.second_moment_s2)
+            others = (waited.get(name, _NO_DEMAND).mean_s, self._variability[name], self._room(name))
+            alike = _words(demand.mean_s, *order, *others)
+            key = (station.servers, station.discipline, station.assignment, _key(station.rate), *alike)
             groups.setdefault(key, []).append(name)
         ranked = sorted(
             groups.values(), key=lambda names: -float(np.median(self.load(names[0]) / self._room(names[0])))

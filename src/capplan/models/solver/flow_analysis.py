@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, assert_never
 import numpy as np
 
 from capplan.models.errors import RefusedError
+from capplan.models.grouped import K
 from capplan.models.language.distribution import Distribution
 from capplan.models.language.step import (
     Acquire,
@@ -240,13 +241,11 @@ class WaitedDemandReader(DemandReader):
         return _weighted([weight for weight, _ in parts], [visits for _, visits in parts]), awaited
 
 
-def _weighted(
-    weight: Iterable[Number], parts: Iterable[dict[tuple[str, int], Number]]
-) -> dict[tuple[str, int], Number]:
-    total: dict[tuple[str, int], Number] = {}
+def _weighted(weight: Iterable[Number], parts: Iterable[dict[K, Number]]) -> dict[K, Number]:
+    total: dict[K, Number] = {}
     for often, part in zip(weight, parts, strict=True):
-        for visit, times in part.items():
-            total[visit] = total.get(visit, 0.0) + often * times
+        for key, number in part.items():
+            total[key] = total.get(key, 0.0) + often * number
     return total
 
 
@@ -256,11 +255,7 @@ def _signals_sent(step: Step, known: dict[int, dict[str, Number]] | None = None)
     if isinstance(step, Signal):
         return {step.group: 1.0}
     if id(step) not in seen:
-        total: dict[str, Number] = {}
-        for weight, child in zip(weights(step), children(step), strict=True):
-            for group, number in _signals_sent(child, seen).items():
-                total[group] = total.get(group, 0.0) + weight * number
-        seen[id(step)] = total
+        seen[id(step)] = _weighted(weights(step), (_signals_sent(child, seen) for child in children(step)))
     return seen[id(step)]
 
 
@@ -453,10 +448,7 @@ class HoldingTimeReader:
         return self.known[id(step)][1]
 
     def _read(self, step: Step) -> dict[str, Number]:
-        total: dict[str, Number] = {}
-        for weight, child in zip(weights(step), children(step), strict=True):
-            for pool, time in self.of(child).items():
-                total[pool] = total.get(pool, 0.0) + weight * time
+        total = _weighted(weights(step), map(self.of, children(step)))
         if isinstance(step, Acquire):
             total[step.pool] = total.get(step.pool, 0.0) + self.responses.of(step.step).total
         return total

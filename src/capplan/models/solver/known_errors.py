@@ -48,31 +48,26 @@ class KnownError:
 Condition = Callable[[Analysis, float], bool]
 
 
-def _is_loaded(analysis: Analysis, load: float) -> bool:
-    del analysis
+def _is_loaded(_: Analysis, load: float) -> bool:
     return load > _USUAL_LOAD
 
 
-def _has_short_bursts(analysis: Analysis, load: float) -> bool:
-    del load
+def _has_short_bursts(analysis: Analysis, _: float) -> bool:
     arrivals = analysis.arrivals
     response_s = float(np.median(analysis.averaged(analysis.unloaded)))
     return isinstance(arrivals, Bursty) and float(np.median(arrivals.burst_length_s)) < _SHORT * response_s
 
 
-def _varies(analysis: Analysis, load: float) -> bool:
-    del load
+def _varies(analysis: Analysis, _: float) -> bool:
     return _scv(analysis) > _IRREGULAR
 
 
-def _shares_regular_lanes(analysis: Analysis, load: float) -> bool:
-    del load
+def _shares_regular_lanes(analysis: Analysis, _: float) -> bool:
     station = analysis.stations[_main_station(analysis)]
     return station.discipline == "ps" and station.has_lanes and _scv(analysis) < _REGULAR
 
 
-def _has_quorum_of_lanes(analysis: Analysis, load: float) -> bool:
-    del load
+def _has_quorum_of_lanes(analysis: Analysis, _: float) -> bool:
     lanes = analysis.stations[_main_station(analysis)].has_lanes
     return lanes and _scv(analysis) > _EXPONENTIAL and any(map(_waits, analysis.flows.values()))
 
@@ -83,13 +78,11 @@ def _scv(analysis: Analysis) -> float:
     return float(np.median(demand.second_moment_s2 * demand.visits / np.maximum(demand.mean_s, 1e-300) ** 2) - 1)
 
 
-def _has_few_paced(analysis: Analysis, load: float) -> bool:
-    del load
+def _has_few_paced(analysis: Analysis, _: float) -> bool:
     return isinstance(analysis.traffic, Throttled) and analysis.traffic.clients <= _FEW_PACED
 
 
-def _shares_few_servers(analysis: Analysis, load: float) -> bool:
-    del load
+def _shares_few_servers(analysis: Analysis, _: float) -> bool:
     station = analysis.stations[_main_station(analysis)]
     return station.discipline == "ps" and not station.has_lanes and station.servers <= _FEW_SERVERS
 

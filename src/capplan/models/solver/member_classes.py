@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from capplan.models.errors import InputError, RefusedError
+from capplan.models.grouped import grouped
 from capplan.models.language.distribution import scaled
 from capplan.models.language.network import Network
 from capplan.models.language.station import Differs, Pool, RateTable, Station, member_name
@@ -195,10 +196,7 @@ class _References:
 
     def universes(self, groups: Mapping[Group, Station | Pool]) -> list[list[Group]]:
         """Return the groups by universe."""
-        found: dict[Group, list[Group]] = {}
-        for group in groups:
-            found.setdefault(self._root(group), []).append(group)
-        return list(found.values())
+        return list(grouped(groups, self._root).values())
 
     def read(self, step: Step, scope: Scope) -> None:
         """Read a step inside the steps that bind the names of `scope`."""
@@ -222,8 +220,6 @@ class _References:
                 self._join(scope[step.member][0], scope[step.among][0])
             case ReplicaSet(first=str(first)):
                 self._join(scope[first][0], self._by_name[step.among])
-            case _:
-                pass
 
     def _scope_inside(self, step: Step, scope: Scope) -> Scope:
         match step:
@@ -722,8 +718,6 @@ class _Uses:
                     inside = inside - {step.members} | used
                 case FanOut():
                     inside = inside - {step.member} | {step.over}
-                case _:
-                    pass
             self._names[id(step)] = inside
         return self._names[id(step)]
 

@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from capplan.models.errors import InputError, RefusedError
-from capplan.models.language.units import FloatArray, Number
+from capplan.models.grouped import grouped
+from capplan.models.language.units import FloatArray, Number, plain
 from capplan.models.solver.interpolation import evaluated
 from capplan.models.solver.single_station import checked, whole
 
@@ -470,7 +471,7 @@ class RandomTime:
         """Return the quantile at `level`, in seconds."""
         mean, shape = self.gamma()
         level = np.asarray(level)
-        return _plain(np.asarray(self.floor + mean * law_quantile(np.asarray(shape), level, 1 - level), dtype=float))
+        return plain(np.asarray(self.floor + mean * law_quantile(np.asarray(shape), level, 1 - level), dtype=float))
 
     def gamma(self) -> tuple[Number, Number]:
         """Return mean (s) and shape, 1 / SCV, above the floor; the coefficient of variation is at least 0.1 %."""
@@ -587,9 +588,8 @@ def kth_of_those_that_come(times: Sequence[RandomTime], chances: Sequence[Number
     RefusedError
         If the branches that may never be done are of too many kinds.
     """
-    kinds: dict[bytes, list[tuple[RandomTime, Number]]] = {}
-    for time, chance in zip(times, chances, strict=True):
-        kinds.setdefault(time.signature + np.asarray(chance, dtype=float).tobytes(), []).append((time, chance))
+    both = zip(times, chances, strict=True)
+    kinds = grouped(both, lambda each: each[0].signature + np.asarray(each[1], dtype=float).tobytes())
     numbers = [range(len(kind) + 1) if np.any(kind[0][1] != 1.0) else (len(kind),) for kind in kinds.values()]
     if np.prod([len(number) for number in numbers]) > _MOST_MIXED:
         raise RefusedError(
@@ -615,7 +615,7 @@ def _binomial(branches: Sequence[tuple[RandomTime, Number]], number: int) -> Num
 def _kth_of_identical(time: RandomTime, needed: int, branches: int) -> RandomTime:
     scv = np.minimum(time.variance / np.maximum(time.mean, _SMALL) ** 2, 100.0)
     moments = (kth_of_n_mean, kth_of_n_variance, kth_of_n_third)
-    return RandomTime(time.floor, *(_plain(moment(time.mean, scv, needed, branches)) for moment in moments))
+    return RandomTime(time.floor, *(plain(moment(time.mean, scv, needed, branches)) for moment in moments))
 
 
 def _kth_of_different(times: Sequence[RandomTime], needed: int) -> RandomTime:
@@ -630,15 +630,11 @@ def _kth_of_different(times: Sequence[RandomTime], needed: int) -> RandomTime:
     counts = [count[key] for key in kinds]
     total, variance, third = (value.reshape(shape) for value in kth_of_different(floor, mean, alpha, counts, needed))
     lowest = np.sort(np.repeat(floor, counts, axis=0), axis=0)[needed - 1].reshape(shape)
-    return RandomTime(_plain(lowest), _plain(np.maximum(total - lowest, 0.0)), _plain(variance), _plain(third))
+    return RandomTime(plain(lowest), plain(np.maximum(total - lowest, 0.0)), plain(variance), plain(third))
 
 
 def _lowest_floor(times: Sequence[RandomTime]) -> FloatArray:
     return reduce(np.minimum, [np.asarray(time.floor, dtype=float) for time in times])
-
-
-def _plain(value: FloatArray) -> Number:
-    return float(value) if np.ndim(value) == 0 else value
 
 
 _TABLE = 8  # points of the table of the approximate distribution

@@ -42,19 +42,14 @@ class Folder:
         if known is not None and known.get("ended") is not True:
             differing = [name for name, value in key.items() if known.get(name) != value]
             words = f"starts again: {', '.join(differing)} differ from those of an interrupted run"
-        self.delete(keep_lab=True)
+        for name in (*_SHOWN, CALIBRATION, _KEY, _INPUTS, _BEGUN):
+            (self.path / name).unlink(missing_ok=True)
         self._write(_KEY, key)
         return words
 
     def end(self) -> None:
         """Mark the protocol as finished, so that the next run starts from scratch; the files stay."""
         self._write(_KEY, {"ended": True})
-
-    def delete(self, *, keep_lab: bool = False) -> None:
-        """Delete all files of a validation."""
-        lab = () if keep_lab else (_LAB,)
-        for name in (*_SHOWN, CALIBRATION, _KEY, _INPUTS, _BEGUN, *lab):
-            (self.path / name).unlink(missing_ok=True)
 
     def rows(self, name: str) -> list[LoadTestRow]:
         """Return the rows of a table; none if the file does not exist yet."""

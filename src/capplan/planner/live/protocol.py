@@ -140,11 +140,10 @@ def closed(
     )
 
 
-def opened(shares: Sequence[float], levels: Sequence[str] = ("LOCAL_ONE",), row_bytes: int = 100) -> tuple[Asked, ...]:
+def opened(shares: Sequence[float], levels: Sequence[str] = ("LOCAL_ONE",)) -> tuple[Asked, ...]:
     """Return open runs of reads and of writes."""
     return tuple(
-        Asked(operation, level, row_bytes, share=share)
-        for operation, level, share in product(OPERATIONS, levels, shares)
+        Asked(operation, level, share=share) for operation, level, share in product(OPERATIONS, levels, shares)
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from capplan.calibration.tables.fit_table import band_of, draws_of, unloaded, with_unknown_layouts
+from capplan.calibration.tables.fit_table import band_of, unloaded, with_unknown_layouts
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.lab.collectors.cassandra import Operation, RunningCluster
 from capplan.lab.collectors.collector import Progress
@@ -124,7 +124,7 @@ def _predicted(
     trip = measured.get(f"{load.rtt_ms:g}", load.rtt_ms)
     cells = row_of(cluster, replace(load, rtt_ms=trip), FLOW)
     scenario = changed(unloaded(SYSTEM.row_scenario(LoadTestRow(**cells))), client_share=None)
-    drawn = with_unknown_layouts(SYSTEM, fitted, draws_of(SYSTEM, fitted), [scenario])
+    drawn = with_unknown_layouts(SYSTEM, fitted, fitted.values(SYSTEM.parameters), [scenario])
     rate = load.sessions_per_s * len(FLOW)
     values = _at_load(scenario, SYSTEM.values_in(scenario, drawn), load.think_s, rate)
     analysis = Analysis(session_network(scenario, values, load.think_s))

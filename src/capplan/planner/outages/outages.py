@@ -14,7 +14,7 @@ import numpy as np
 
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.situations import DC, Loss, Remainder, losses_of
-from capplan.layout.solution import Solution
+from capplan.layout.solution import LEVELS, Solution
 from capplan.layout.system import Case, System
 from capplan.models.cassandra.consistency import READ_LEVELS
 from capplan.models.cassandra.pauses import NO_PAUSES
@@ -25,7 +25,6 @@ from capplan.models.language.scenario import Scenario, changed, options_of
 from capplan.models.language.step import FanOut, walk
 from capplan.models.language.traffic import Closed, Timeline
 from capplan.models.number_words import significant
-from capplan.models.results import STATISTICS
 from capplan.models.verdict import CONFIDENCE
 from capplan.planner.outages.metastability import Load, RetryQuestion, Trigger, metastability, survival_of
 from capplan.planner.outages.outages_answer import LevelAvailability, Metastability, OutagesAnswer, Transient
@@ -392,11 +391,7 @@ def _load(solution: Solution, peak_per_s: float) -> Load:
 
     def survival(time_s: float, rate_per_s: float) -> float:
         figures = solution.at(rate_per_s)
-        wanted = [STATISTICS.index(name) for name in _LEVELS]
-        each = [np.median(figures.latencies_s(name)[wanted], axis=-1) for name in figures.asked]
-        return max(survival_of(tuple(_LEVELS.values()), times.tolist(), time_s) for times in each)
+        each = [np.median(figures.latencies_s(name)[1:], axis=-1) for name in figures.asked]  # without the mean
+        return max(survival_of(tuple(LEVELS.values()), times.tolist(), time_s) for times in each)
 
     return Load(peak_per_s, capacity, survival)
-
-
-_LEVELS = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}

@@ -198,9 +198,8 @@ def predict(  # noqa: PLR0913  # all but the scenario are named, and have a defa
 
 def predict_case(case: Case[Any], question: Question) -> Prediction:
     """Predict a resolved case; see `predict`."""
-    budget_s = case.system.budget_s if question.budget_s is None else question.budget_s
-    question = replace(question, budget_s=budget_s, lose=tuple(dict.fromkeys(question.lose)))
-    check_budget(question.budget_s or 0.0)
+    question = replace(question, lose=tuple(dict.fromkeys(question.lose)))
+    check_budget(case.system.budget_s if question.budget_s is None else question.budget_s)
     check_confidence(question.confidence)
     if question.growth is not None:
         _check_growth(case, question.growth)
@@ -450,21 +449,19 @@ def capacity_limit(case: Case[Any], question: Question) -> CapacityLimit:
     Where latencies are simulated, they are simulated at the capacity, too, until it stays the same: an objective that
     limits it is then at its limit in the table of a prediction at this rate.
     """
-    capacity = peak_and_mean(case)
-    relations: Relations = {}
-    near = case
+    found = CapacityLimit(peak_and_mean(case), {}, case)
     timed = [each for each in objectives_at_a_rate(case) if any(m.kind == "duration" for m in each.metrics())]
     if not timed or question.engine == "analytic":
-        return CapacityLimit(capacity, relations, near)
+        return found
     for _ in range(_MOST_ROUNDS):
-        before = capacity.peak_tps.value
+        before = found.capacity.peak_tps.value
         rate = max(before, _TRICKLE * float(np.median(case.solution.capacity)))
         near = case.at(rate)
         relations = _simulated(near, near.solution.at(rate), question).relations
-        capacity = peak_and_mean(near, relations)
-        if abs(capacity.peak_tps.value - before) <= _SETTLED * before:
+        found = CapacityLimit(peak_and_mean(near, relations), relations, near)
+        if abs(found.capacity.peak_tps.value - before) <= _SETTLED * before:
             break
-    return CapacityLimit(capacity, relations, near)
+    return found
 
 
 def _based(case: Case[Any], capacity: Capacity) -> Capacity:

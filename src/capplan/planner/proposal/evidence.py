@@ -15,10 +15,9 @@ from typing import Any, cast
 import numpy as np
 
 from capplan.calibration.tables.backtest import CLOSE
-from capplan.calibration.tables.fit_table import RowPrediction, TableSystem, fit_table, predict_table, unloaded
+from capplan.calibration.tables.fit_table import TableSystem, fit_table, predict_table, unloaded
 from capplan.calibration.tables.rows import TableRow, rate_per_s, rows_of, with_mix
 from capplan.calibration.tables.scores import MODEL, BacktestRow, backtest_row, summary
-from capplan.calibration.validation.backtest import IntervalEstimate
 from capplan.calibration.validation.validation import report
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.layout.extrapolation import RATE, Extrapolation
@@ -30,7 +29,7 @@ from capplan.models.grouped import grouped
 from capplan.models.language.parameter import defaults
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.scenario import Scenario, axes_of, fields_of, options_of
-from capplan.models.number_words import rate
+from capplan.models.number_words import listed, rate
 from capplan.models.results import Basis, rounded
 from capplan.planner.next_test import CAPACITY, CandidateTest, NextTest, next_test
 from capplan.planner.predict.prediction import Prediction
@@ -218,15 +217,8 @@ def predicted_unseen(
     unseen = {str(place): replace(completed[place], run_id=str(place)) for place in fold.unseen}
     predicted = predict_table(system, fit_table(system, trained, seed=seed), tuple(unseen.values()))
     return tuple(
-        backtest_row(unseen[str(each.run_id)], str(each.run_id), each, _estimate(each), trained)
-        for each in predicted
-        if each.measured
+        backtest_row(unseen[str(each.run_id)], str(each.run_id), each, trained) for each in predicted if each.measured
     )
-
-
-def _estimate(figure: RowPrediction) -> IntervalEstimate:
-    band = figure.predicted
-    return IntervalEstimate(band.value, band.low, band.high)
 
 
 def unseen_rows(fold: Fold | None, rows: Sequence[BacktestRow]) -> UnseenRows:
@@ -499,16 +491,11 @@ def limits(its: System[Any], sizing: Sizing, prediction: Prediction) -> tuple[st
     if sizing.guesses:
         found.append(f"Guesses without a source: {', '.join(sizing.guesses)}.")
     if prediction.tails_not_modelled:
-        found.append(f"Slow requests by {_listed(prediction.tails_not_modelled)} are not in the percentiles.")
+        found.append(f"Slow requests by {listed(prediction.tails_not_modelled)} are not in the percentiles.")
     if sizing.not_asked:
-        losses = _listed(tuple(its.losses[word] for word in sizing.not_asked))
+        losses = listed([its.losses[word] for word in sizing.not_asked])
         found.append(
             f"The layout was not asked to survive the loss of {losses}; failures and options show what happens."
         )
     found.append("A confidence holds in each situation on its own. How often a situation occurs is not part of it.")
     return tuple(dict.fromkeys(found))
-
-
-def _listed(words: tuple[str, ...]) -> str:
-    *most, last = words
-    return f"{', '.join(most)} and {last}" if most else last

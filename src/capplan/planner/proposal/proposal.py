@@ -15,7 +15,7 @@ from capplan.models.results import Band, Basis
 from capplan.models.verb_answer import UNBOUNDED_BANDS, VerbAnswer
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.proposal.details import Details
-from capplan.planner.size.sizing import Safety, Sizing
+from capplan.planner.size.sizing import Safety, SizedLayout, Sizing
 
 RATE = "rate"
 """What runs out when growth reaches the held rate."""
@@ -670,6 +670,13 @@ class Proposal(VerbAnswer):
         }
         published["required"].append("digest")
         return published
+
+    @property
+    def chosen(self) -> SizedLayout:
+        """The proposed layout."""
+        if self.sizing.chosen is None:
+            raise ValueError("this proposal has no layout")
+        return self.sizing.chosen
 
     @property
     def digest(self) -> str:

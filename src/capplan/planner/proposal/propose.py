@@ -303,8 +303,6 @@ def _curves(case: Case[Any], planned: float) -> Iterator[LatencyCurve]:
         wanted = {"mean", *(statistic for its, statistic in limits if its == name)} | ({"p99"} if not limits else set())
         for statistic in (each for each in STATISTICS if each in wanted):
             column = f"{name}_{statistic}_ms"
-            if column not in points[0]:
-                continue
             yield LatencyCurve(
                 request_class=name,
                 statistic=statistic,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from capplan.layout.solution import kind_of
+from capplan.layout.solution import LEVELS, kind_of
 from capplan.models.errors import InputError, nearest
 from capplan.models.grouped import grouped
 from capplan.models.results import STATISTICS
@@ -562,7 +562,6 @@ def _added(one: ClassReport, other: ClassReport) -> ClassReport:
     return replace(one, **{field: getattr(one, field) + getattr(other, field) for field in _SUMS})
 
 
-QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 FEWEST = 5  # requests (latencies beyond a percentile) in the mean part: with fewer their variance is unknown
 RULE_OF_THREE = 3.0  # nothing in n independent trials: with 95 % confidence the share is at most 3 / n
 
@@ -621,7 +620,7 @@ class SampleEstimates:
         if self.sample.horizon == "finite":
             longest = self.estimate(lambda run: self._report(run, name).latency(clock).max_s * 1e3)
         return LatencyFigures(
-            **{statistic: self.latency(name, statistic, clock) for statistic in ("mean", *QUANTILES)},
+            **{statistic: self.latency(name, statistic, clock) for statistic in STATISTICS},
             max=longest,
             hdr_histogram=latency.encoded(),
         )
@@ -631,8 +630,8 @@ class SampleEstimates:
         if statistic == "mean":
             completed = self._report(self.sample.together, name).completed
             return self.estimate(lambda run: self._report(run, name).latency(clock).mean_s * 1e3, completed)
-        figure = self._quantile_ms(name, QUANTILES[statistic], clock)
-        if not self._tells(name, QUANTILES[statistic]):
+        figure = self._quantile_ms(name, LEVELS[statistic], clock)
+        if not self._tells(name, LEVELS[statistic]):
             value = self.sample.interval(figure).value  # too few beyond it for an interval, not for a look
             return Estimate(value, None)
         found = self.estimate(figure, self._report(self.sample.together, name).completed)

@@ -47,7 +47,7 @@ from capplan.planner.size.search import (
     would_help,
 )
 from capplan.planner.size.sizing import GuessedPauses, SizedLayout, Sizing, Stage, steady
-from capplan.planner.sustained import read_conditions
+from capplan.planner.sustained import not_asked, read_conditions
 from capplan.simulator.workers import Workers, run_all
 from capplan.systems.registry import resolve, system
 
@@ -406,11 +406,9 @@ def _kept(base: Scenario, results: Sequence[FamilyResult]) -> dict[str, Any]:
 
 def _not_asked(target: SizingTarget) -> tuple[str, ...]:
     """Return the losses that the layout need not survive; a data centre only if there may be several."""
-    asked = {kind for each in target.conditions if each.loss is not None for kind in each.loss.counts}
     its = system(target.base.system)
-    if "dcs" not in its.families and getattr(target.base, "dcs", 1) == 1:
-        asked.add(DC)
-    return tuple(kind for kind in its.losses if kind not in asked)
+    several = "dcs" in its.families or getattr(target.base, "dcs", 1) > 1
+    return tuple(kind for kind in not_asked(its, target.conditions) if several or kind != DC)
 
 
 def _guesses(target: SizingTarget) -> tuple[str, ...]:

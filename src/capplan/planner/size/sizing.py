@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from capplan.models.language.scenario import Scenario, changed
-from capplan.models.number_words import rate, share, tenths_of_percent
+from capplan.models.number_words import listed, rate, share, tenths_of_percent
 from capplan.models.results import Band
 from capplan.models.verb_answer import VerbAnswer
 from capplan.models.verdict import Answer
@@ -332,8 +332,7 @@ def _no_layout(sizing: Sizing) -> str:
     nearest = max(sizing.near_misses, key=lambda each: each.held_tps, default=None)
     text = f"{none_holds(sizing)} for {rate(sizing.planned_tps)} TPS"
     if nearest is None:
-        *most, last = dict.fromkeys(each.reason for each in sizing.impossible) or [""]
-        reasons = f"{', '.join(most)} and {last}" if most else last
+        reasons = listed(list(dict.fromkeys(each.reason for each in sizing.impossible)) or [""])
         return f"{text}: {reasons}." if reasons else f"{text}."
     if nearest.held_tps > 0:
         return f"{text}; the nearest, {nearest.layout}, holds {rate(nearest.held_tps)}."

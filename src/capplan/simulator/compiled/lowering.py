@@ -47,7 +47,7 @@ from capplan.simulator.specification.clock import to_ticks
 from capplan.simulator.specification.network_facts import Lane, backoff_ticks, is_fixed_rate, lanes, session_of
 from capplan.simulator.specification.sampling import DistributionKind, FlatDistributions, flatten
 from capplan.simulator.specification.streams import source_key
-from capplan.simulator.specification.timeline import Segment, segments, trace_ticks
+from capplan.simulator.specification.timeline import Segment, bursts, segments, trace_ticks
 
 MOST_WAIT_LISTS = 16
 
@@ -471,15 +471,9 @@ def _open_rates(traffic: Open, length: float) -> Records:
     rates, rate, distribution = np.zeros((), dtype=at.RATES), float(traffic.rate_per_s) / length, traffic.arrivals
     rates["rate"] = rate
     if isinstance(distribution, Bursty):
-        fraction, ratio, length_s = (
-            float(distribution.burst_fraction),
-            float(distribution.burst_ratio),
-            float(distribution.burst_length_s),
-        )
-        rates["fraction"] = fraction
-        rates["burst"], rates["burst_length"] = rate * ratio, length_s
-        rates["quiet"] = rate * max(0.0, (1 - ratio * fraction) / (1 - fraction))
-        rates["quiet_length"] = length_s * (1 - fraction) / fraction
+        rates["fraction"], (burst, burst_s), (quiet, quiet_s) = bursts(distribution)
+        rates["burst"], rates["burst_length"] = rate * burst, burst_s
+        rates["quiet"], rates["quiet_length"] = rate * quiet, quiet_s
     return rates
 
 

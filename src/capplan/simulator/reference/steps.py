@@ -302,7 +302,7 @@ class _Compiler:
         """Return the part of a rank that depends on the step."""
         return step_rank(kind, self.ranks[number])
 
-    def step(self, number: int) -> Runner:
+    def step(self, number: int) -> Runner:  # noqa: C901, PLR0912 - one case per construct of the language
         """Return the function that runs the step with this number."""
         step, inside = self.steps[number], [self.step(child) for child in self.below[number]]
         match step:
@@ -314,24 +314,12 @@ class _Compiler:
                 return _sequence(inside)
             case Signal():
                 return _signal(step.group, self.signalled[number])
-            case Acquire() | CountdownLatch() | Batch():
-                return self._with_one(step, inside[0], number)
-            case Pick() | ReplicaSet() | FanOut() | If():
-                return self._with_members(step, inside, number)
-            case ForkJoin() | Hedge() | Choice() | Route():
-                return self._with_several(step, inside, number)
-
-    def _with_one(self, step: Acquire | CountdownLatch | Batch, inside: Runner, number: int) -> Runner:
-        match step:
             case Acquire():
-                return self._acquire(step, inside, number)
+                return self._acquire(step, inside[0], number)
             case CountdownLatch():
-                return self._latch(step, inside, number)
+                return self._latch(step, inside[0], number)
             case Batch():
-                return self._batch(step, inside, number)
-
-    def _with_members(self, step: Pick | ReplicaSet | FanOut | If, inside: list[Runner], number: int) -> Runner:
-        match step:
+                return self._batch(step, inside[0], number)
             case Pick():
                 return self._pick(step, inside[0], number)
             case ReplicaSet():
@@ -340,9 +328,6 @@ class _Compiler:
                 return self._fan_out(step, inside[0], number)
             case If():
                 return _if(step, *inside)
-
-    def _with_several(self, step: ForkJoin | Hedge | Choice | Route, inside: list[Runner], number: int) -> Runner:
-        match step:
             case ForkJoin():
                 return self._fork_join(inside, step.needed, number)
             case Hedge():

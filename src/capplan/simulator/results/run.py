@@ -195,15 +195,11 @@ class ClassReport:
 
 def _together(reports: Collection[ClassReport]) -> ClassReport:
     """Add the reports of all classes of a run."""
-
-    def total(name: str) -> int:
-        return sum(getattr(report, name) for report in reports)
-
     sums = ("started", "completed", "dropped", "timed_out", "retries", "completions", "response_ticks", "number_ticks")
     return ClassReport(
         name=ALL_CLASSES,
         window_ticks=next(iter(reports)).window_ticks,
-        **{name: total(name) for name in sums},
+        **{name: sum(getattr(report, name) for report in reports) for name in sums},
         intended=reduce(add, (report.intended for report in reports)),
         actual=reduce(add, (report.actual for report in reports)),
     )

@@ -303,7 +303,7 @@ def check_scope(network: Network) -> None:
     RefusedError
         Names the array and its place.
     """
-    for place, draws in _arrays(network, network.name):
+    for place, _, draws in _owned_arrays(network, network.name, None, set()):
         raise RefusedError(f"{place} holds {draws.size} parameter draws: a simulation takes one at a time")
 
 
@@ -346,11 +346,6 @@ def check_run(duration_s: float, warmup_s: float, seed: int, replication: int, m
         raise InputError(f"seed {seed} and replication {replication} must be at least 0")
     if max_requests is not None and max_requests < 1:
         raise InputError(f"max_requests = {max_requests} allows no request: give at least 1, or leave it out")
-
-
-def _arrays(value: Any, place: str) -> Iterator[tuple[str, FloatArray]]:
-    """Yield every array of parameter draws in a construct, with its location."""
-    return ((where, draws) for where, _, draws in _owned_arrays(value, place, None, set()))
 
 
 def _owned_arrays(value: Any, place: str, owner: Any, seen: set[int]) -> Iterator[tuple[str, Any, FloatArray]]:

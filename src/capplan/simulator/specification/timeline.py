@@ -223,6 +223,14 @@ def _stretches(
             yield rate_per_s * factor * part.multiplier, until
 
 
+def bursts(arrivals: Bursty) -> tuple[float, tuple[float, float], tuple[float, float]]:
+    """Return the share of time in bursts, and the rate factor and mean length in seconds of bursts and of the rest."""
+    fraction, ratio = float(arrivals.burst_fraction), float(arrivals.burst_ratio)
+    length_s = float(arrivals.burst_length_s)
+    quiet = (max(0.0, (1 - ratio * fraction) / (1 - fraction)), length_s * (1 - fraction) / fraction)
+    return fraction, (ratio, length_s), quiet
+
+
 def _phases(key: int, distribution: Poisson | Bursty) -> Iterator[tuple[float, int]]:
     """Yield the rate factor and end of each phase: bursts and quiet periods in turn.
 
@@ -231,13 +239,7 @@ def _phases(key: int, distribution: Poisson | Bursty) -> Iterator[tuple[float, i
     if isinstance(distribution, Poisson):
         yield 1.0, FOREVER
         return
-    fraction, ratio, length_s = (
-        float(distribution.burst_fraction),
-        float(distribution.burst_ratio),
-        float(distribution.burst_length_s),
-    )
-    burst = (ratio, length_s)
-    quiet = (max(0.0, (1 - ratio * fraction) / (1 - fraction)), length_s * (1 - fraction) / fraction)
+    fraction, burst, quiet = bursts(distribution)
     bursting = uniform(request_key(key, 0, 1), BURST) < fraction
     tick = 0
     for number in count():
