@@ -1,16 +1,11 @@
 """`capplan demand` and `--demand`: one screen, JSON, exit codes, and one sentence for what contradicts itself."""
 
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-from tests.planner.predictions import prediction
+from tests.cli.commands import predicted_scenarios
 
-from capplan.cli import predict as predict_command
 from capplan.cli.main import main
-from capplan.models.language.scenario import Scenario
-from capplan.planner.predict.prediction import Prediction
 from capplan.systems.registry import scenario
 
 ROOT = Path(__file__).parents[2]
@@ -39,13 +34,7 @@ def small(tmp_path: Path) -> str:
 def test_a_demand_sets_rate_mix_and_reconnects_of_a_prediction(
     small: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[Scenario] = []
-
-    def predicted(chosen: Scenario, **_: Any) -> Prediction:
-        asked.append(chosen)
-        return replace(prediction(), objectives=(), verdict=None)
-
-    monkeypatch.setattr(predict_command, "predict", predicted)
+    asked = predicted_scenarios(monkeypatch)
     assert main(["predict", "--demand", small]) == 0
     assert [line for line in capsys.readouterr().out.splitlines() if line.startswith("Data ")]
     assert main(["predict", "--demand", EXAMPLE, "--encryption", "client", "--json"]) == 0

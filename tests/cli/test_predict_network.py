@@ -4,19 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.cli.commands import answered
+from tests.cli.commands import CLOSED, NETWORK, answered
 
-NETWORK = """
-name = "mine"
-stations = [{ name = "server", servers = 2 }]
-traffic = { kind = "open", rate_per_s = 1000, mix = { read = 1.0 } }
-[[classes]]
-name = "read"
-flow = { kind = "visit", station = "server", demand = { kind = "exponential", mean_s = "1ms" } }
-"""
-CLOSED = NETWORK.replace(
-    'kind = "open", rate_per_s = 1000', 'kind = "closed", clients = 4, think = { kind = "exponential", mean_s = "1ms" }'
-)
 QUICK = ["--budget", "100ms"]
 
 

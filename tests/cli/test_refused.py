@@ -4,23 +4,12 @@ import shlex
 from pathlib import Path
 
 import pytest
-from tests.cli.commands import refused
+from tests.cli.commands import CLOSED, NETWORK, refused
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 LISTED = (HERE / "refused.txt").read_text(encoding="utf-8").splitlines()
 LINES = [line for line in LISTED if line and not line.startswith("#")]
-NETWORK = """
-name = "mine"
-stations = [{ name = "server", servers = 2 }]
-traffic = { kind = "open", rate_per_s = 1000, mix = { read = 1.0 } }
-[[classes]]
-name = "read"
-flow = { kind = "visit", station = "server", demand = { kind = "exponential", mean_s = "1ms" } }
-"""
-CLOSED = NETWORK.replace(
-    'kind = "open", rate_per_s = 1000', 'kind = "closed", clients = 4, think = { kind = "exponential", mean_s = "1ms" }'
-)
 DEMAND = 'subscribers = 900_000\n[busy_hour]\nsessions = 1\nlength_s = "30min"\ninterim_updates = 5\n'
 
 

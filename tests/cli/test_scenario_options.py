@@ -1,17 +1,14 @@
 """The options of a command are the fields of its target's scenario; an option of another system is refused by name."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.planner.predictions import prediction
+from tests.cli.commands import predicted_scenarios
 
-from capplan.cli import predict as predict_command
 from capplan.cli.main import main
 from capplan.cli.shell.scenario_command import described_options, flag, typed, with_options
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, defaults_of, options_of
-from capplan.planner.predict.prediction import Prediction
 from capplan.systems.registry import names, scenario, system
 
 
@@ -136,13 +133,7 @@ TYPED = {
 @pytest.mark.parametrize("name", names())
 def test_every_option_is_read_from_a_command_line(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each one, so that a kind of field that the command line reads wrongly is seen."""
-    asked: list[Scenario] = []
-
-    def predicted(chosen: Scenario, **_: Any) -> Prediction:
-        asked.append(chosen)
-        return replace(prediction(), objectives=(), verdict=None)
-
-    monkeypatch.setattr(predict_command, "predict", predicted)
+    asked = predicted_scenarios(monkeypatch)
     words = TYPED[name].split()
     given = {word.removeprefix("--").removeprefix("no-") for word in words if word.startswith("--")}
     kind: type[Scenario] = system(name).scenario

@@ -17,25 +17,6 @@ from capplan.cli.shell.scenario_command import flag
 from capplan.planner.sweep import ENGINES, column_of, columns_of, layout_options, points_of
 from capplan.systems.registry import system
 
-DYING = """
-import os, signal, sys
-from pathlib import Path
-from capplan.cli.main import main
-from capplan.planner import sweep
-
-real, log, left = sweep.points_of, Path(sys.argv[1]), [None] * int(sys.argv[2])
-
-def dying(task, replication):
-    if not left:
-        os.kill(os.getpid(), signal.SIGKILL)
-    left.pop()
-    with log.open("a") as notes:
-        notes.write(str(task.scenario.dcs))
-    return real(task, replication)
-
-sweep.points_of = dying
-sys.exit(main(sys.argv[3:]))
-"""
 ENDED = """
 import os, sys
 from capplan.cli import process
@@ -180,24 +161,6 @@ def test_a_signal_late_in_a_sweep_leaves_a_whole_table_as_it_was(
     assert ended.returncode == 128 + number
     assert "1 of 2 points" in ended.stderr
     assert out.read_bytes() == before
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
-@pytest.mark.slow
-def test_kill_9_costs_only_what_was_not_finished(tmp_path: Path) -> None:
-    arguments = ["--dcs", "1..5", "--load", "10%..100%:10%", "--processes", "1", "--draws", "5", "--out"]
-
-    def call(out: str, last: int) -> int:
-        """Sweep in a process that notes each layout it computes and kills itself instead of computing more."""
-        program = [sys.executable, "-c", DYING, str(tmp_path / f"{out}.log"), str(last), "sweep", *arguments]
-        return subprocess.run([*program, str(tmp_path / out)], timeout=120, check=False, capture_output=True).returncode
-
-    assert call("whole.csv", 5) == 0
-    assert call("killed.csv", 2) == -signal.SIGKILL
-    assert not (tmp_path / "killed.csv").exists()
-    assert call("killed.csv", 5) == 0
-    assert (tmp_path / "killed.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
-    assert (tmp_path / "killed.csv.log").read_text() == "12345"
 
 
 def test_parquet_has_the_types_of_the_columns(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -23,25 +23,20 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("quick")
 def test_a_report_stands_beside_the_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    main(["validate", "openprovider", "--report", str(tmp_path)])
+    folder = tmp_path / "not" / "yet"
+    main(["validate", "openprovider", "--report", str(folder)])
     out, err = capsys.readouterr()
 
     assert out.startswith("openprovider: ")
-    assert err.startswith(f"capplan: {tmp_path / 'validation.md'} ")
-    assert (tmp_path / "validation.md").read_text(encoding="utf-8").startswith("# ")
-    assert (tmp_path / "validation.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert err.startswith(f"capplan: {folder / 'validation.md'} ")
+    assert (folder / "validation.md").read_text(encoding="utf-8").startswith("# ")
+    assert (folder / "validation.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert sorted(each.name for each in folder.iterdir()) == ["validation.html", "validation.md"]
 
 
 @pytest.mark.usefixtures("quick")
 def test_the_exit_code_is_that_of_the_validation(tmp_path: Path) -> None:
     assert main(["validate", "openprovider", "--report", str(tmp_path)]) == main(["validate", "openprovider"])
-
-
-@pytest.mark.usefixtures("quick")
-def test_the_folder_is_made(tmp_path: Path) -> None:
-    main(["validate", "openprovider", "--report", str(tmp_path / "not" / "yet")])
-
-    assert sorted(each.name for each in (tmp_path / "not" / "yet").iterdir()) == ["validation.html", "validation.md"]
 
 
 @pytest.mark.parametrize("name", ["file", "file/below"])

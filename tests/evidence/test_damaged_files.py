@@ -60,22 +60,6 @@ def test_a_report_without_its_end_is_refused(name: str, tmp_path: Path) -> None:
     assert "cut off" in refusal(path) or "must be" in refusal(path)
 
 
-@pytest.mark.parametrize(
-    ("content", "instead"),
-    [
-        ("CONFIG ════\nSUMMARY STATS ════\n", "JSON report"),
-        ('{"metrics": {"http_req_duration": {"avg": 5.5}}}', "--out json=FILE"),
-        ("RUN\tdemo.Orders\torders\t1601482440000\nREQUEST\t1\t\tread\t10\t15\tOK\n", "js/global_stats.json"),
-    ],
-    ids=["latte", "k6", "Gatling"],
-)
-def test_another_output_of_a_known_tool_names_the_one_to_import(content: str, instead: str, tmp_path: Path) -> None:
-    path = tmp_path / "run.txt"
-    path.write_text(content)
-
-    assert instead in refusal(path)
-
-
 @settings(max_examples=60)
 @given(st.sampled_from(SMALL), st.data())
 def test_any_bytes_in_a_file_are_refused_or_give_rows(sample: Path, data: st.DataObject) -> None:
@@ -93,6 +77,9 @@ def test_any_bytes_in_a_file_are_refused_or_give_rows(sample: Path, data: st.Dat
     [
         ("empty.txt", b"", "is empty"),
         ("empty.json", b"{}", "is of no known tool"),
+        ("run.txt", "CONFIG ════\nSUMMARY STATS ════\n".encode(), "JSON report"),
+        ("run.txt", b'{"metrics": {"http_req_duration": {"avg": 5.5}}}', "--out json=FILE"),
+        ("a.txt", b"RUN\tdemo.Orders\torders\t1601482440000\nREQUEST\t1\t\tread\t10\t15\tOK\n", "js/global_stats.json"),
         ("letter.txt", b"Dear reader,\nthis is no load test.\n", "is of no known tool"),
         ("table.csv", b"rate,latency\n1,2\n", "needs --map"),
         ("photo.png", b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "is binary"),

@@ -19,6 +19,11 @@ from capplan.simulator.experiment import open_store
 QUICK = ["simulate", "fedora4", "--tps", "20", "--duration", "1s", "--warmup", "0s"]
 
 
+def full(*_: object) -> None:
+    """Write nothing, as on a full disk."""
+    raise OSError(errno.ENOSPC, "No space left")
+
+
 def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
@@ -90,9 +95,6 @@ def test_a_special_file_is_not_replaced(kind: str, tmp_path: Path, capsys: pytes
 def test_a_full_disk_under_a_trace_is_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left")
-
     monkeypatch.setattr("pyarrow.parquet.ParquetWriter.write_table", full)
     assert main([*QUICK, "--trace", str(tmp_path / "trace.parquet")]) == 2
     assert "No space left" in capsys.readouterr().err
@@ -102,9 +104,6 @@ def test_a_full_disk_under_a_trace_is_one_sentence(
 def test_a_full_disk_under_stdout_is_one_sentence(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left")
-
     monkeypatch.setattr(sys.stdout, "write", full)
 
     assert main(["systems", "--json"]) == 2

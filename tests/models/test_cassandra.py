@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.models.clusters import LAN_S, WAN_S, cluster
 
 from capplan.models.cassandra.cluster import Cluster, Costs, pools, statement, stations
 from capplan.models.cassandra.consistency import WRITE_LEVELS
@@ -19,14 +20,8 @@ from capplan.models.language.traffic import Closed, Open, RequestClass
 from capplan.models.solver.analytic import Analysis
 from capplan.simulator.reference.engine import simulate
 
-LAN_S, WAN_S = 0.001, 0.020
 TINY = Costs(1e-12, 1e-12, 1e-12, 0.0, 1e-12)  # below one tick: all that is left is the way
 COUNTED = Costs(coordinator=1.0, read=1.0, mutation=1.0, unseen=0.0, storage=1.0)
-
-
-def cluster(*nodes: int, rf: int = 3, down: tuple[int, ...] = (), wan_s: float = WAN_S) -> Cluster:
-    way = tuple(tuple(0.0 if a == b else wan_s for b in range(len(nodes))) for a in range(len(nodes)))
-    return Cluster(nodes, (rf,) * len(nodes), 8, LAN_S, way, down)
 
 
 def system(where: Cluster, flow: Step, traffic: Open | Closed) -> Network:
@@ -106,6 +101,7 @@ def test_each_write_reaches_each_replica_exactly_once() -> None:
 
 
 def test_a_read_at_each_quorum_reads_a_quorum_in_every_data_centre_and_waits_for_all() -> None:
+    """CASSANDRA-9602: reads at EACH_QUORUM since Cassandra 3.0."""
     found = work(cluster(5, 4, 3), "EACH_QUORUM", "read")
     assert found == pytest.approx({"dc1": 2 / 5, "dc2": 2 / 4, "dc3": 2 / 3})
     where, traffic = cluster(5, 4), Closed(1, Deterministic(1.0), {"ask": 1.0})

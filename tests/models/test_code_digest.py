@@ -61,22 +61,13 @@ def test_code_counts(other: str) -> None:
         ('x = """a \nb"""', 'x = """a\nb"""'),
         ('x = f"""{y}\n\nb"""', 'x = f"""{y}\nb"""'),
         ('f("""a\n# b""")', 'f("""a\n# c""")'),
-    ],
-)
-def test_texts_that_are_used_count(one: str, other: str) -> None:
-    assert uncommented(one) != uncommented(other)
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
         ('def f(): "doc"; return 1', 'def f(): "doc"; return 2'),
         ('x = 1; "remark"', 'x = 2; "remark"'),
         ('"remark"; x = 1', '"remark"; x = 2'),
         ('if y: "é"; x = 1', 'if y: "é"; x = 2'),
     ],
 )
-def test_code_on_the_line_of_a_docstring_counts(one: str, other: str) -> None:
+def test_texts_that_are_used_and_code_beside_a_docstring_count(one: str, other: str) -> None:
     assert uncommented(one) != uncommented(other)
 
 

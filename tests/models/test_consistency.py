@@ -80,11 +80,6 @@ def test_levels_that_are_not_modelled_are_refused_by_name(level: str, why: str) 
         check_level(level, "write")
 
 
-def test_reads_have_the_levels_of_writes() -> None:
-    """CASSANDRA-9602: reads at EACH_QUORUM since Cassandra 3.0."""
-    assert check_level("each_quorum", "read") == "EACH_QUORUM"
-
-
 @pytest.mark.parametrize(
     ("level", "operation", "suggested"),
     [("QUORAM", "write", "QUORUM"), ("EACH_QUORM", "write", "EACH_QUORUM"), ("LOCAL_QUORM", "read", "LOCAL_QUORUM")],

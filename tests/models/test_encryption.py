@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.models.clusters import cluster
 
 from capplan.models.cassandra.cluster import Cluster, Costs, pools, statement, stations
 from capplan.models.cassandra.encryption import (
@@ -34,7 +35,6 @@ from capplan.systems.rhino_shcm.priors import PARAMETERS as RHINO_PARAMETERS
 from capplan.systems.rhino_shcm.scenario import RhinoShcmScenario
 from capplan.systems.vcider.scenario import VciderScenario
 
-WAN_S = 0.01
 PLAIN = Costs(coordinator=1.0, read=2.0, mutation=3.0, unseen=0.5, storage=1.0)
 COSTS = {CLIENT_S: 1.2e-3, INTERNODE_S: 2e-4}
 LAYOUTS: list[Scenario] = [
@@ -54,11 +54,6 @@ def layout(scenario: Scenario) -> str:
     return (
         " ".join(f"{name}={value}" for name, value in scenario.given().items() if value != usual.get(name)) or "usual"
     )
-
-
-def cluster(*nodes: int, rf: int) -> Cluster:
-    way = tuple(tuple(0.0 if a == b else WAN_S for b in range(len(nodes))) for a in range(len(nodes)))
-    return Cluster(nodes, (rf,) * len(nodes), 8, 0.001, way)
 
 
 def added(where: Cluster, level: str, operation: str, links: Exchanges) -> dict[str, float]:

@@ -257,11 +257,6 @@ def test_a_network_that_names_no_station_is_refused() -> None:
         outages_of_network(pair(), OutagesQuestion(lose=("serve",)), "pair.toml")
 
 
-def test_a_surge_without_a_length_is_refused() -> None:
-    with pytest.raises(InputError, match="add --trigger"):
-        outages_of_network(pair(), OutagesQuestion(surge=3.0), "pair.toml")
-
-
 def test_quorums_over_data_centres_go_on_with_other_replicas_once_a_loss_is_noticed() -> None:
     """Reads at QUORUM of two data centres: where one local replica is gone, coordinators ask one more elsewhere.
 

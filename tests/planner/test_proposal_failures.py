@@ -1,7 +1,6 @@
 """What a proposal promises of failures follows from consistency levels, from the demand and from simulated losses."""
 
 import pytest
-from tests.planner.proposals import small
 
 from capplan.models.language.scenario import changed
 from capplan.planner.demand.demand import BusyHour, Demand
@@ -56,13 +55,3 @@ def test_subscribers_that_return_ask_as_much_as_the_demand_says() -> None:
     assert slower is not None
     assert slower.served_after_s is None or slower.served_after_s > found.served_after_s
     assert mass_return(None, 3000.0) is None
-
-
-@pytest.mark.slow
-def test_the_acceptance_test_has_a_run_for_each_situation_and_its_risk() -> None:
-    proposal = small()
-    assert proposal.sizing.chosen is not None
-    expected = [(each.conditions, 1 - each.risk) for each in proposal.sizing.chosen.safety]
-    assert [(each.conditions, each.chance) for each in proposal.acceptance.runs] == expected
-    assert {each.offered_tps for each in proposal.acceptance.runs} == {proposal.sizing.planned_tps}
-    assert set(proposal.acceptance.repeats_within) == {"read.p95"}

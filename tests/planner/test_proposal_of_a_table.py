@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import jsonschema
 import pytest
 from tests.planner.proposals import of_a_table
 from tests.systems.prior_draws import prior_draws
@@ -16,7 +18,7 @@ from capplan.layout.fitted_file import Fitted
 from capplan.models.language.scenario import changed
 from capplan.planner.next_test import next_test
 from capplan.planner.proposal.evidence import fold_of, next_load_test, predicted_unseen, unseen_rows
-from capplan.planner.proposal.proposal import UnseenRows
+from capplan.planner.proposal.proposal import Proposal, UnseenRows
 from capplan.systems.cassandra import SYSTEM
 from capplan.systems.registry import resolve
 
@@ -73,7 +75,11 @@ def test_a_refit_sees_none_of_the_rows_that_it_predicts(monkeypatch: pytest.Monk
 
 @pytest.mark.slow
 def test_figures_that_the_other_rows_do_not_decide_are_counted_and_not_scored() -> None:
-    scores = of_a_table().evidence.unseen
+    """In a proposal whose JSON follows the schema."""
+    proposal = of_a_table()
+    jsonschema.validate(proposal.to_json(), Proposal.json_schema())
+    json.dumps(proposal.to_json(), allow_nan=False)
+    scores = proposal.evidence.unseen
     assert isinstance(scores, UnseenRows)
     assert scores.undecided + sum(each.figures for each in scores.figures) == 4
     assert bool(scores.why_undecided) == bool(scores.undecided)

@@ -5,22 +5,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.planner.sizings import sized
 
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import changed
 from capplan.planner.size.machines import Shape, combinations, fields_of, read_shapes
-from capplan.planner.size.size import SizingQuestion, size
-from capplan.planner.size.sizing import Sizing
-from capplan.simulator.workers import in_process
+from capplan.planner.size.size import SizingQuestion
 from capplan.systems.registry import resolve, scenario, system
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "shapes.toml"
-
-
-def sized(name: str, question: SizingQuestion, **fields: Any) -> Sizing:
-    """Return the answer of `size` in this process, by the solver."""
-    with in_process() as workers:
-        return size(changed(scenario(name), **fields), question, workers)
 
 
 @pytest.mark.parametrize(("cores", "vcpus", "counted"), [(8, 16, 16), (8, None, 16), (8, 8, 12), (16, 16, 25)])

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.planner.sizings import sized
 
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import changed
@@ -33,12 +34,6 @@ def target(name: str, survive: str, rate: float, confidence: float = 0.9, **fiel
     fitted = its.fitted()
     base = changed(scenario(name), tps=rate, **fields)
     return SizingTarget(base, fitted, read_conditions([survive], its, fitted), rate, confidence)
-
-
-def sized(name: str, question: SizingQuestion, **fields: Any) -> Sizing:
-    """Return the answer of `size` in this process."""
-    with in_process() as workers:
-        return size(changed(scenario(name), **fields), question, workers)
 
 
 @pytest.mark.parametrize(

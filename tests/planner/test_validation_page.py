@@ -9,7 +9,6 @@ from tests.calibration.documented_reports import every, reported
 
 from capplan.calibration.validation.backtest import IntervalEstimate
 from capplan.calibration.validation.validation import Score, Validation
-from capplan.models.number_words import banded, with_unit
 from capplan.reports.validation import (
     BEYOND,
     MISSED,
@@ -40,18 +39,6 @@ def tables_of(text: str) -> list[list[list[str]]]:
 
 def rows_under(text: str, head: str) -> list[list[str]]:
     return [row for block in tables_of(text) if head in block[0] for row in block[2:]]
-
-
-@pytest.mark.parametrize(
-    ("value", "unit", "text"),
-    [(0.004, "s", "4.00 ms"), (1.21, "s", "1,210 ms"), (7061.1, "1/s", "7,060/s"), (0.95851, "1", "0.959")],
-)
-def test_figures_have_three_digits_and_the_unit_that_people_read(value: float, unit: str, text: str) -> None:
-    assert with_unit(value, unit) == text
-
-
-def test_a_band_is_read_in_one_unit() -> None:
-    assert banded(0.00298, 0.00126, 0.00706, "s") == "2.98 (1.26 to 7.06)"
 
 
 def saying(found: Validation, *estimate: float) -> Validation:

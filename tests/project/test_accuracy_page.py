@@ -2,7 +2,6 @@
 
 import json
 import math
-import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -13,15 +12,10 @@ from capplan.planner.simulate.simulate import Design, of_network, summed_up
 from capplan.simulator.replications import ReplicationPlan
 
 ROOT = Path(__file__).parents[2]
-GENERATE, REFERENCE = ROOT / "docs" / "generate", ROOT / "docs" / "reference"
+REFERENCE = ROOT / "docs" / "reference"
 TRIALS: list[dict[str, Any]] = json.loads((REFERENCE / "coverage.json").read_text(encoding="utf-8"))["trials"]
+pytestmark = pytest.mark.usefixtures("generators")
 PROCEDURES = ("replications", "short replications", "one run", "precision")
-
-
-@pytest.fixture(autouse=True)
-def scripts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the scripts import one another, as they do where they are run."""
-    monkeypatch.setattr(sys, "path", [str(GENERATE), *sys.path])
 
 
 def trials_of(procedure: str) -> list[dict[str, Any]]:

@@ -89,7 +89,8 @@ def test_what_if_simulates_when_it_is_asked() -> None:
 
 
 @pytest.mark.slow
-def test_a_sizing_follows_its_subscribers_and_prices() -> None:
+def test_a_sizing_follows_its_subscribers_and_prices_and_becomes_a_proposal() -> None:
+    """The layout that is proposed is small, so that the analytic solver's word is enough."""
     few, many = (
         ran("sizing_proposal", asked={**SUBSCRIBERS, **changed}, wanted=False)
         for changed in ({}, {"subscribers": 2.0, "node": 18_000})
@@ -98,12 +99,7 @@ def test_a_sizing_follows_its_subscribers_and_prices() -> None:
     assert few["sizing"].chosen.cost < many["sizing"].chosen.cost
     assert capplan.sentences(few["sizing"]) != capplan.sentences(many["sizing"])
     assert (few["layouts"]["regret"] == "proposed").sum() == 1
-
-
-@pytest.mark.slow
-def test_a_sizing_becomes_a_proposal() -> None:
-    """The layout is small, so that the analytic solver's word is enough."""
-    whole = ran("sizing_proposal", asked=SUBSCRIBERS, wanted=False)["whole"]
+    whole = few["whole"]
     solved = replace(whole, sizing=replace(whole.sizing, engine="analytic"))
     found = ran("sizing_proposal", asked=SUBSCRIBERS, wanted=True, whole=solved)
     assert found["proposal"].sizing.chosen == found["sizing"].chosen

@@ -143,7 +143,3 @@ def test_the_installed_kernel_runs(installed: Path, tmp_path: Path) -> None:
     )
 
     assert compiled == plain
-
-
-def test_installed_command_helps(installed: Path, tmp_path: Path) -> None:
-    assert "predict" in run_installed([installed / "capplan", "--help"], tmp_path)

@@ -1,17 +1,15 @@
 """The view of a prediction: 80 columns wide, without colour if the output is not a terminal."""
 
-import io
 import re
 from typing import Any
 
 import pytest
 from tests.planner.predictions import UNBOUNDED, outage, predicted, prediction
+from tests.reports.screens import on_screen
 
-from capplan.cli.shell.terminal import Screen
 from capplan.models.results import Band, Latency, SessionNotFound
 from capplan.planner.predict.prediction import EvidenceSummary, Prediction
 from capplan.reports.prediction import MORE, describe, sessions
-from capplan.reports.screen import show
 from capplan.systems.registry import documented_names
 
 MOST_LINES = 24
@@ -22,10 +20,7 @@ def shown(width: int = 80, more: tuple[str, ...] = (), **changed: Any) -> str:
 
 
 def of(made: Prediction, width: int = 80, more: tuple[str, ...] = ()) -> str:
-    screen = Screen(file=io.StringIO(), width=width)
-    show(describe(made, more), screen)
-    assert isinstance(screen.file, io.StringIO)
-    return screen.file.getvalue()
+    return on_screen(*describe(made, more), width=width)
 
 
 def words(text: str) -> str:
@@ -54,13 +49,11 @@ def test_no_width_loses_a_value(name: str, width: int) -> None:
     assert set(NUMBER.findall(of(made, 80))) <= set(NUMBER.findall(of(made, width)))
 
 
-@pytest.mark.parametrize("name", documented_names())
-def test_the_default_answer_of_every_system_is_one_screen(name: str) -> None:
-    assert len(of(predicted(name)).splitlines()) <= MOST_LINES
-
-
-def test_the_default_question_is_one_screen() -> None:
-    assert len(of(predicted(cass_nodes=6)).splitlines()) <= MOST_LINES
+@pytest.mark.parametrize(
+    ("name", "fields"), [*((name, {}) for name in documented_names()), ("openprovider", {"cass_nodes": 6})]
+)
+def test_the_default_answer_of_every_system_is_one_screen(name: str, fields: dict[str, Any]) -> None:
+    assert len(of(predicted(name, **fields)).splitlines()) <= MOST_LINES
 
 
 def test_an_unbounded_latency_has_no_number() -> None:
@@ -80,16 +73,10 @@ def test_texts_are_data_not_markup() -> None:
     assert "[red]x" in out
 
 
-def sessions_shown(*rows: SessionNotFound) -> list[str]:
-    screen = Screen(file=io.StringIO(), width=80)
-    show(sessions(rows), screen)
-    assert isinstance(screen.file, io.StringIO)
-    return screen.file.getvalue().splitlines()
-
-
 def test_it_fits_with_the_widest_figures() -> None:
     gaps, levels = (0.0, 0.5, 5.0, 50.0, 123.4), (("LOCAL_QUORUM", "LOCAL_QUORUM"), ("LOCAL_QUORUM", "EACH_QUORUM"))
     wide = Band(0.00123, 0.00012, 0.00987)
-    out = sessions_shown(*(SessionNotFound(*each, 123.4, gap, wide) for each in levels for gap in gaps))
+    rows = [SessionNotFound(*each, 123.4, gap, wide) for each in levels for gap in gaps]
+    out = on_screen(*sessions(rows)).splitlines()
     assert max(map(len, out)) <= 80
     assert not any("…" in line for line in out)

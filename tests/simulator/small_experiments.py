@@ -12,6 +12,8 @@ from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 
+from tests.simulator.small_tasks import end_worker
+
 from capplan.simulator.experiment import Configuration, Experiment, Rows, open_store, perform
 from capplan.simulator.workers import Workers, dask, in_process, processes, threads
 
@@ -34,10 +36,6 @@ class Subject:
     name: str
     log: str = ""
     accident: str = ""
-
-
-def end_worker() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def end_parent() -> None:

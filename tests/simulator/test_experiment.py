@@ -20,7 +20,6 @@ from tests.simulator.small_experiments import (
     CONFIGURATIONS,
     EXPERIMENT,
     FIRST,
-    ROOT,
     Subject,
     configurations,
     in_another_process,
@@ -34,14 +33,9 @@ from capplan.simulator import workers as pools
 from capplan.simulator.experiment import Configuration, ExperimentProgress, Rows, open_store, perform
 from capplan.simulator.workers import Workers, in_process, processes, threads
 
+pytestmark = pytest.mark.usefixtures("workers_find_tests")
 PLAIN = plain_results()
 PLACES = [(key, number) for key, seen in PLAIN.items() for number in range(len(seen))]
-
-
-@pytest.fixture(autouse=True)
-def _workers_find_this(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker process imports tasks by name; it searches where its parent does."""
-    monkeypatch.syspath_prepend(ROOT)
 
 
 def performed(workers: Workers, **options: Any) -> dict[str, list[Rows]]:

@@ -32,18 +32,6 @@ def shared(*flows: Step, servers: int = 1) -> Run:
     return once(Route("round_robin", flows), clients=len(flows), servers=servers, discipline="ps")
 
 
-def test_two_that_overlap() -> None:
-    # From 1 to 3 ms alone (2 of 4 done), from 3 to 7 half speed each (done: 4 and 2), from 7 to 9 alone again.
-    assert ends_ms(shared(visit(4), seq(wait(2), visit(4)))) == [7, 9]
-
-
-def test_three_on_two_servers() -> None:
-    # Two thirds of a server each: 4 are done after 6 ms. What is left of the third, 2 ms, has a server of its own.
-    assert ends_ms(shared(visit(4), visit(6), visit(4), servers=2)) == [7, 9, 7]
-    # Two from 1 to 2 ms, three until 5 (3 of 3 done by the first two, 2 by the third), which goes on alone.
-    assert ends_ms(shared(visit(3), visit(3), seq(wait(1), visit(3)), servers=2)) == [5, 5, 6]
-
-
 def test_ties_go_by_request_not_by_what_was_attained() -> None:
     """All in ticks: request 1 lacks nothing 10 ticks after its start, request 0 a third of a tick later."""
     server = [Visit("server", Deterministic(ticks / 1e9)) for ticks in (9, 10, 1, 1)]

@@ -2,25 +2,19 @@
 
 import multiprocessing
 import os
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from functools import partial
 
 import pytest
-from tests.simulator.small_experiments import ROOT, WORKERS
+from tests.simulator.small_experiments import WORKERS
 from tests.simulator.small_tasks import end_worker, half, process, wait_for_ever
 
 from capplan.models.errors import InputError
 from capplan.simulator.workers import Workers, dask, processes, run_all, run_tasks, threads
 
-
-@pytest.fixture(autouse=True)
-def _workers_find_this(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker process imports tasks by name; it searches where its parent does."""
-    monkeypatch.syspath_prepend(ROOT)
+pytestmark = pytest.mark.usefixtures("workers_find_tests")
 
 
 @pytest.mark.parametrize("name", ["in process", "threads", "processes"])
@@ -55,13 +49,6 @@ def test_processes_left_in_the_middle_of_a_task_are_gone(error: type[KeyboardInt
             raise error
 
     assert {*threading.enumerate(), *multiprocessing.active_children()} <= before
-
-
-def test_what_is_not_used_is_not_imported() -> None:
-    script = "import sys; from capplan.simulator import experiment, replications, workers\nprint(*sys.modules)"
-    modules = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
-
-    assert {"dask", "distributed", "multiprocessing"} & set(modules.split()) == set()
 
 
 @pytest.mark.parametrize("start", [threads, processes, partial(dask, "local")])

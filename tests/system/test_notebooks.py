@@ -1,7 +1,6 @@
 """Notebooks as web apps in a real browser: they render, follow their controls, and load nothing from elsewhere."""
 
 import os
-import re
 import socket
 import subprocess
 import sys
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
+from tests.system.pages import listened_to
 
 pytestmark = pytest.mark.system
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
@@ -54,8 +54,7 @@ def address(notebook: str) -> Iterator[str]:
 @pytest.mark.parametrize("notebook", ["calibrate_your_own"], indirect=True)
 def test_a_dropped_table_is_audited_and_fitted(address: str, browser: Browser, tmp_path: Path) -> None:
     page = browser.new_page(viewport={"width": 1280, "height": 900})
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    heard = listened_to(page)
     page.goto(address)
     plots = page.locator(".js-plotly-plot")
     expect(plots).to_have_count(2, timeout=WAIT_MS)
@@ -71,7 +70,7 @@ def test_a_dropped_table_is_audited_and_fitted(address: str, browser: Browser, t
     table.write_text("\n".join([header, *rows, ""]))
     page.locator("input[type=file]").set_input_files(table)
     expect(page.get_by_text("1 must not be believed")).to_be_visible(timeout=WAIT_MS)
-    assert not [url for url in asked if not re.match(r"(https?|wss?)://127\.0\.0\.1|data:|blob:", url)]
+    assert heard.elsewhere == []
     page.close()
 
 
@@ -79,10 +78,7 @@ def test_an_app_renders_follows_its_controls_and_loads_nothing_from_elsewhere(
     notebook: str, address: str, browser: Browser
 ) -> None:
     page = browser.new_page(viewport={"width": 1280, "height": 900})
-    asked: list[str] = []
-    errors: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    heard = listened_to(page)
     page.goto(address)
     page.wait_for_selector(".js-plotly-plot", timeout=WAIT_MS)
     shown = page.locator("[class*=stat], .js-plotly-plot").first
@@ -99,6 +95,6 @@ def test_an_app_renders_follows_its_controls_and_loads_nothing_from_elsewhere(
         if os.environ.get("SHOTS"):
             page.screenshot(path=f"{os.environ['SHOTS']}/{notebook}-{width}.png", full_page=True)
         page.wait_for_function("document.documentElement.scrollWidth <= innerWidth", timeout=WAIT_MS)
-    assert not [url for url in asked if not re.match(r"(https?|wss?)://127\.0\.0\.1|data:|blob:", url)]
-    assert errors == []
+    assert heard.elsewhere == []
+    assert heard.errors == []
     page.close()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
+from tests.system.pages import listened_to
 
 pytestmark = pytest.mark.system
 TOKEN = "a-token-of-this-test"
@@ -46,16 +47,12 @@ def test_a_page_renders_and_loads_nothing_from_elsewhere(
     page.goto(f"{address}/docs")
     page.fill("input[name=token]", TOKEN)
     page.click("button")
-    asked: list[str] = []
-    errors: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: errors.append(str(error)))
+    heard = listened_to(page)
     page.goto(f"{address}{path}")
     expect(page.locator(shown).first).to_be_visible(timeout=WAIT_MS)
     if os.environ.get("SHOTS"):
         page.screenshot(path=f"{os.environ['SHOTS']}/serve{path.replace('/', '-')}-{width}.png", full_page=True)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert not [url for url in asked if not re.match(r"(https?|wss?)://127\.0\.0\.1|data:|blob:", url)]
-    assert errors == []
+    assert heard.elsewhere == []
+    assert heard.errors == []
     page.close()

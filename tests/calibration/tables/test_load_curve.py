@@ -1,7 +1,6 @@
 """Load curves: lanes are found again, published curves are met, and contention is fitted only where rows show it."""
 
 import runpy
-import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 from capplan.models.errors import InputError
 from capplan.models.language.units import FloatArray
 
+pytestmark = pytest.mark.usefixtures("generators")
 GENERATE = Path(__file__).parents[3] / "docs" / "generate"
 SCRIPT: dict[str, Any] = runpy.run_path(str(GENERATE / "fitted_load_curve.py"))
 LoadCurve, fit_load_curve = SCRIPT["LoadCurve"], SCRIPT["fit_load_curve"]
@@ -22,12 +22,6 @@ SOME = {
     "Cassandra v4 read LOCAL_QUORUM LCS (r2)",
     "TiDB v2.0.6 point_select (idc)",
 }
-
-
-@pytest.fixture(autouse=True)
-def scripts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the generator of the page be imported."""
-    monkeypatch.setattr(sys, "path", [str(GENERATE), *sys.path])
 
 
 def mean_value_analysis(clients: list[int], lanes: int, lane_s: float, delay_s: float) -> FloatArray:

@@ -157,24 +157,9 @@ def test_a_flow_waits_until_its_time() -> None:
     assert min(ended) >= 0
 
 
-def test_refused_requests_are_counted_and_clients_go_on() -> None:
-    turn = iter([WRITTEN, REFUSED, WRITTEN, REFUSED])
-    with node(lambda _: next(turn)) as (port, _), closing(Connection("127.0.0.1", port)) as connection:
-        flow = asking(connection, Statement([connection], "INSERT", "ONE", b""))
-        found = Loop([connection]).run(closed(flow, 1, 5.0, 4), 5.0)
-    assert (found.completed, found.errors) == (2, 2)
-
-
-def test_a_read_whose_row_is_missing_has_failed() -> None:
-    turn = iter([rows(1), rows(0)])
-    with node(lambda _: next(turn)) as (port, _), closing(Connection("127.0.0.1", port)) as connection:
-        flow = asking(connection, Statement([connection], "SELECT", "ONE"))
-        found = Loop([connection]).run(paced(flow, np.zeros(2)), 0.1, paced=True)
-    assert (found.completed, found.errors) == (1, 1)
-
-
-def test_clients_go_on_after_a_missing_row() -> None:
-    turn = iter([rows(0), rows(1), rows(0)])
+@pytest.mark.parametrize("answers", [[REFUSED, WRITTEN, REFUSED], [rows(0), rows(1), rows(0)]])
+def test_refused_requests_and_missing_rows_are_counted_and_clients_go_on(answers: list[Answer]) -> None:
+    turn = iter(answers)
     with node(lambda _: next(turn)) as (port, _), closing(Connection("127.0.0.1", port)) as connection:
         flow = asking(connection, Statement([connection], "SELECT", "ONE"))
         found = Loop([connection]).run(closed(flow, 1, 5.0, 3), 5.0)

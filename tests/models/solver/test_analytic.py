@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tests.oracles.single_station import mg1_mean_wait_s, mmck
 
-from capplan.models.errors import InputError, RefusedError
+from capplan.models.errors import RefusedError
 from capplan.models.language.distribution import Deterministic, Distribution, Erlang, Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.station import Host, Pauses, Pool, Station
@@ -247,11 +247,6 @@ def test_hosts_are_refused_by_name() -> None:
     )
     with pytest.raises(RefusedError, match="host"):
         Analysis(hosted)
-
-
-def test_an_empty_mix_is_an_error() -> None:
-    with pytest.raises(InputError, match="mix"):
-        Open(1.0, {})
 
 
 def test_a_choice_weighs_the_work() -> None:

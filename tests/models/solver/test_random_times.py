@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from itertools import combinations, pairwise, product
-from math import comb, exp, factorial, prod
+from math import comb, factorial, prod
 
 import numpy as np
 import pytest
@@ -327,14 +327,6 @@ def test_draws_broadcast() -> None:
     means, spreads = np.array([[1.0], [2.0]]), np.array([0.0, 0.5, 1.0])
     assert kth_of_n_mean(means, spreads, 2, 3).shape == (2, 3)
     assert kth_of_n_mean(means, spreads, 2, 3)[1, 2] == pytest.approx(5 / 3, rel=1e-9)
-
-
-def test_cdf_and_mean_agree_for_unlike_exponentials() -> None:
-    """Slower of two exponentials with rates 1 and 3: 1 + 1/3 - 1/4."""
-    time = np.linspace(0.0, 40.0, 400_001)
-    done = kth_of_n_cdf(np.stack([1 - np.exp(-time), 1 - np.exp(-3 * time)], axis=-1), 2)
-    assert np.trapezoid(1 - done, time) == pytest.approx(1 + 1 / 3 - 1 / 4, rel=1e-7)
-    assert float(kth_of_n_cdf([1 - exp(-1), 1 - exp(-3)], 1)) == pytest.approx(1 - exp(-4), rel=1e-12)
 
 
 @pytest.mark.parametrize(

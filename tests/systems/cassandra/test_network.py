@@ -10,8 +10,6 @@ from scipy.stats import binom, gamma
 
 from capplan.calibration.tables.rows import Load, TableRow
 from capplan.calibration.tables.solved_rows import solved_rows
-from capplan.models.cassandra.consistency import check_level
-from capplan.models.errors import RefusedError
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.scenario import changed
@@ -208,10 +206,3 @@ def test_closed_clients_are_solved_as_they_are_simulated(token_aware: bool) -> N
     solved = float(solve_clients(Analysis(closed)).rate_per_s[0, 0])
     run = simulate(closed, 30_000 / solved, warmup_s=500 / solved, seed=1)
     assert solved == pytest.approx(run.throughput_per_s(), rel=0.05)  # of which the solver's own error is 3 %
-
-
-@pytest.mark.parametrize("level", ["SERIAL", "LOCAL_SERIAL"])
-def test_lightweight_transactions_are_refused_by_name(level: str) -> None:
-    """They take four round trips."""
-    with pytest.raises(RefusedError, match="lightweight transactions"):
-        check_level(level, "write")

@@ -26,7 +26,6 @@ from capplan.systems.vcider.network import (
     native,
     network,
     ratio,
-    ratios,
     remote_replicas,
     user_space,
     virtual,
@@ -71,19 +70,6 @@ def test_ratios_by_hand(rf: int, encryption: str, virtual_encrypts: str, by_hand
 
     assert COLUMNS * layout.column_bytes == 1000
     assert ratio(layout, ROUND, encryption) == pytest.approx(by_hand, rel=1e-12)
-
-
-def test_the_reference_that_was_asked_about_comes_first() -> None:
-    layout = VciderScenario(encryption="internode")
-    found = ratios(layout, ROUND)
-
-    assert list(found) == [
-        "native, internode encryption",
-        "native, client+internode encryption",
-        "native, no encryption",
-    ]
-    for encryption, said in zip(("internode", "client+internode", "none"), found.values(), strict=True):
-        assert said == ratio(VciderScenario(encryption=encryption), ROUND, encryption)
 
 
 @given(SCENARIOS, VALUES)

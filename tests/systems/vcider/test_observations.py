@@ -8,10 +8,8 @@ import pytest
 
 from capplan.calibration.fit.posterior import maximum, problem
 from capplan.evidence.table import by_id
-from capplan.models.errors import InputError
 from capplan.models.language.parameter import Values, defaults, from_log
 from capplan.planner.predict.predict import predict
-from capplan.planner.simulate.simulate import of_scenario
 from capplan.systems.registry import resolve, scenario, system
 from capplan.systems.vcider.network import ratio
 from capplan.systems.vcider.observations import REPEATABILITY, WIDTHS
@@ -140,8 +138,3 @@ def test_how_well_readings_of_the_document_fit_stands_beside_encrypted_reference
             for fitted in (FITTED, worse)
         )
         assert (now != then) is differ
-
-
-def test_there_is_no_rate_to_simulate_it_at() -> None:
-    with pytest.raises(InputError):
-        of_scenario(scenario("vcider"))
