@@ -149,6 +149,22 @@ def test_survivors_answer_later_and_are_busier_at_the_same_levels() -> None:
             assert capacity(row) <= float(np.median(made.solution.capacity))
 
 
+@pytest.mark.parametrize(
+    ("fields", "reasons"),
+    [
+        ({"consistency_write": "QUORUM"}, {"lower levels", "fewer replicas"}),
+        ({"consistency_write": "LOCAL_QUORUM"}, set()),  # the same levels on fewer machines: nothing gets better
+        (
+            {"consistency_write": "ALL", "rtt": "dc1-dc2=1ms,dc1-dc3=30ms,dc2-dc3=30ms"},
+            {"lower levels", "fewer replicas", "nearer replicas"},
+        ),
+    ],
+)
+def test_why_survivors_do_better_than_the_whole(fields: dict[str, Any], reasons: set[str]) -> None:
+    """With two of three data centres lost: writes reach a third of the replicas, and none 30 ms away."""
+    assert set(after(**fields)[-1].eased) == reasons
+
+
 def test_one_replica_has_nothing_left_for_a_lost_node() -> None:
     """With RF 1 some tokens have no living replica in any data centre: no level helps."""
     rows = after(rf=1, cass_nodes=3, consistency_read="LOCAL_ONE", consistency_write="ONE")
