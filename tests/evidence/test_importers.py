@@ -158,6 +158,18 @@ def test_an_interval_log_agrees_with_the_report_of_the_same_run() -> None:
         assert getattr(merged, column) == pytest.approx(getattr(report, column), rel=2e-3), column
 
 
+def test_a_queue_that_grows_while_latte_runs_is_noticed_in_whole_intervals(tmp_path: Path) -> None:
+    report = json.loads((SAMPLES / "latte-mixed-r3000.json").read_text())
+    for place, each in enumerate(report["result"]["log"]):
+        each["mean_queue_len"] = 60.0 + 20 * place
+    each.update(duration_s=0.3, mean_queue_len=1.0)  # the last interval is partial
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps(report))
+    (imported,) = import_files([path]).files
+
+    assert "the queue grew from 80 to 200 requests during the run" in imported.remarks
+
+
 def test_classes_of_latte_come_from_its_histograms() -> None:
     report = json.loads((SAMPLES / "latte-mixed-r3000.json").read_text())
     found = alone("latte-mixed-r3000.json")

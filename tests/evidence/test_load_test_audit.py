@@ -157,6 +157,7 @@ def test_a_rule_fires_on_its_fault_and_no_other_does(rule: str) -> None:
         [OPEN, READ, altered(READ, request_class="write", latency_mean_ms=5.4)],  # equal, which is no average
         runs(*(louder(OPEN, factor) for factor in (0.5, 1.0, 2.0))),
         runs(CLOSED, altered(CLOSED, throughput_tps=1700.0, latency_mean_ms=4.7)),
+        [altered(TOGETHER, latency_mean_ms=None), READ, WRITE],
         [LoadTestRow(load_kind="open")],
         [LoadTestRow(load_kind="closed", throughput_tps=10.0)],
     ],

@@ -132,8 +132,9 @@ def test_predict_and_size_say_what_is_left() -> None:
 
     def nodes(scenario: CassandraScenario, *survive: str) -> int | None:
         question = SizingQuestion(survive=survive, sized={"cass_nodes": (4, 9)}, engine="analytic")
-        chosen = size(scenario, question, fitted=FITTED).chosen
-        return None if chosen is None else sum(chosen.machines.values())
+        found = size(scenario, question, fitted=FITTED)
+        assert found.not_asked == (() if survive else ("node",))  # a lone data centre cannot be lost
+        return None if found.chosen is None else sum(found.chosen.machines.values())
 
     alone, survived = nodes(asked), nodes(asked, "node")
     assert alone is not None
