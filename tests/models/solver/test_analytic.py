@@ -15,7 +15,7 @@ from capplan.models.language.step import Acquire, Choice, Delay, ForkJoin, Hedge
 from capplan.models.language.traffic import Arrivals, Bursty, Open, Poisson, RequestClass, Session
 from capplan.models.language.units import Number
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.operating_point import capacity_per_s, drop_rate, peak_ratio, solve
+from capplan.models.solver.operating_point import capacity_per_s, peak_ratio, solve
 from capplan.models.solver.single_station import mmc
 
 
@@ -113,7 +113,7 @@ def test_capacity_loses_exactly_what_the_criterion_allows() -> None:
     for criterion in (1e-3, 0.02):
         analysis = pooled(4, 10, 3)
         rate = capacity_per_s(analysis, criterion)
-        assert float(drop_rate(analysis, rate)[0]) == pytest.approx(criterion, rel=1e-3)
+        assert float(solve(analysis, rate).drop_rate[0]) == pytest.approx(criterion, rel=1e-3)
         assert float(solve(analysis, rate).drop_rate[0]) == pytest.approx(criterion, rel=1e-3)
         assert float(mmck(float(rate[0]), 1.0, 4, 13).blocking_probability) == pytest.approx(criterion, rel=1e-3)
 

@@ -13,7 +13,7 @@ from capplan.models.language.step import Acquire, CountdownLatch, ForkJoin, Grou
 from capplan.models.language.traffic import Open, RequestClass, Session
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.failing_sessions import Chain, chains, sent, stations_held
-from capplan.models.solver.operating_point import OperatingPoint, drop_rate, solve
+from capplan.models.solver.operating_point import OperatingPoint, solve
 from capplan.simulator.engine import simulate
 from capplan.simulator.results.run import Run
 
@@ -120,18 +120,38 @@ def test_requests_outside_sessions_are_chains_of_one() -> None:
 @pytest.mark.parametrize("rate_per_s", [120.0, 200.0, 400.0])
 def test_beyond_capacity_the_drop_rate_is_that_of_the_requests_that_are_still_sent(rate_per_s: float) -> None:
     """With so few workers the requests of a session are dropped less often than those that arrive at random."""
-    found = float(drop_rate(Analysis(in_sessions(SERVED)), np.array([rate_per_s]))[0])
+    found = float(solve(Analysis(in_sessions(SERVED)), rate_per_s).drop_rate[0])
     run = simulate(in_sessions(SERVED, rate_per_s=rate_per_s), 2000.0, seed=1, warmup_s=10.0)
     assert found == pytest.approx(run.drop_rate(), abs=0.03)
 
 
+@pytest.mark.parametrize("rate_per_s", [120.0, 300.0])
+def test_sessions_that_share_nothing_fail_as_each_alone(rate_per_s: float) -> None:
+    """Pools of 60 % and 40 % of the requests, each before processors of its own: the first drops more of its own."""
+    alone = in_sessions(SERVED)
+    both = Network(
+        name="both",
+        stations=tuple(replace(alone.stations[0], name=f"cpu {k}") for k in "ab"),
+        pools=tuple(replace(alone.pools[0], name=f"workers {k}") for k in "ab"),
+        classes=tuple(RequestClass(k, Acquire(f"workers {k}", replace(SERVED, station=f"cpu {k}"))) for k in "ab"),
+        sessions=tuple(replace(alone.sessions[0], name=f"talk {k}", classes=(k,) * 4) for k in "ab"),
+        traffic=Open(rate_per_s, {"talk a": 0.6, "talk b": 0.4}),
+    )
+    found, parts = solve(Analysis(both), rate_per_s), [solve(Analysis(alone), rate_per_s * k) for k in (0.6, 0.4)]
+
+    total = sum(each.rate_per_s for each in parts)
+    assert found.rate_per_s == pytest.approx(total)
+    assert found.drop_rate == pytest.approx(sum(each.rate_per_s * each.drop_rate for each in parts) / total)
+    for name, each in zip("ab", parts, strict=True):
+        assert found.response_s(name) == pytest.approx(each.response_s("ask"))
+
+
 def test_sessions_of_one_request_are_as_requests_alone() -> None:
-    rate = np.array([150.0])
     single, alone = (
         in_sessions(SERVED, 1),
         replace(in_sessions(SERVED), sessions=(), traffic=Open(1.0, {"ask": 1.0})),
     )
-    assert drop_rate(Analysis(single), rate) == drop_rate(Analysis(alone), rate)
+    assert solve(Analysis(single), 150.0).drop_rate == solve(Analysis(alone), 150.0).drop_rate
 
 
 def test_a_visit_in_a_detached_branch_holds_no_unit() -> None:

@@ -14,7 +14,7 @@ from capplan.models.language.station import Pool, Station
 from capplan.models.language.step import Acquire, Choice, Delay, Route, Sequence, Step, Visit
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.operating_point import capacity_per_s, drop_rate, solve
+from capplan.models.solver.operating_point import capacity_per_s, solve
 from capplan.simulator.compiled.engine import simulate
 from capplan.systems.openprovider.network import network as openprovider
 from capplan.systems.openprovider.priors import PARAMETERS
@@ -44,7 +44,7 @@ def test_independent_queues_behind_a_choice_are_exact(shares: tuple[float, float
     dropped = shares[0] * lost[0] + shares[1] * lost[1]
     point = solve(analysis, rate_per_s)
     assert point.drop_rate[0] == pytest.approx(dropped, rel=2e-3)
-    assert drop_rate(analysis, np.array([rate_per_s]))[0] == pytest.approx(dropped, rel=2e-3)
+    assert solve(analysis, rate_per_s).drop_rate[0] == pytest.approx(dropped, rel=2e-3)
     inside = float(small.mean_number) + float(large.mean_number)
     assert point.response_s("job")[0] == pytest.approx(inside / rate_per_s / (1 - dropped), rel=2e-3)
     assert point.busy_units[0] == pytest.approx(inside, rel=2e-3)

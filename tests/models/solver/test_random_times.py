@@ -418,7 +418,13 @@ def test_parts_that_take_no_time_or_for_ever() -> None:
     at_once = GammaMixture(half, np.array([[0.0, 1.0]]), np.array([[0.0, 1.0]]), np.array([[0.0, 2.0]]))
     never = GammaMixture(half, np.full((1, 2), np.inf), np.array([[1.0, 1.0]]), none)
 
+    some = GammaMixture(half, np.array([[1.0, np.inf]]), np.array([[1.0, 1.0]]), np.array([[2.0, 1.0]]))
+    two = (np.array([[1.0, 4.0, np.inf]]), np.array([[1.0, 16.0, 1.0]]), np.array([[2.0, 128.0, 1.0]]))
+    time = GammaMixture(np.full((1, 3), 1 / 3), *two).quantiles_s((0.4,))[0, 0]
+
     assert at_once.quantiles_s((0.75,))[0, 0] == pytest.approx(np.log(2), rel=1e-6)
+    assert some.quantiles_s((0.25, 0.4, 0.6))[:, 0] == pytest.approx([np.log(2), np.log(5), np.inf], rel=1e-6)
+    assert (2 - np.exp(-time) - np.exp(-time / 4)) / 3 == pytest.approx(0.4, rel=1e-6)
     assert never.quantiles_s((0.5,))[0, 0] == np.inf
 
 

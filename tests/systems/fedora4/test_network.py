@@ -9,7 +9,7 @@ from scipy import special
 from capplan.models.errors import InputError
 from capplan.models.language.parameter import Values, defaults
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.operating_point import capacity_per_s, drop_rate, solve
+from capplan.models.solver.operating_point import capacity_per_s, solve
 from capplan.simulator.compiled.engine import simulate
 from capplan.systems.fedora4.network import REPORTED, THREADS, WAITING, network
 from capplan.systems.fedora4.priors import PARAMETERS
@@ -128,7 +128,7 @@ def test_the_capacity_of_a_single_node_is_that_of_two_servers_with_300_places() 
     chance = np.exp(log_weight - special.logsumexp(log_weight))
 
     assert chance[-1] == pytest.approx(MAX_DROP_RATE, rel=1e-3)
-    assert float(drop_rate(analysis, np.array([rate]))[0]) == pytest.approx(MAX_DROP_RATE, rel=1e-3)
+    assert float(solve(analysis, rate).drop_rate[0]) == pytest.approx(MAX_DROP_RATE, rel=1e-3)
 
 
 @pytest.mark.parametrize("nodes", [1, 2, 4, 16])

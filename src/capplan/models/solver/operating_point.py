@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import starmap
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from capplan.models.solver.analytic import Analysis, Inside
 from capplan.models.solver.backpressure import Blocked, blocked
 from capplan.models.solver.failing_sessions import Chain, sent
 from capplan.models.solver.pauses import RareDelay
-from capplan.models.solver.pools import FlowEquivalent, PoolGroup
+from capplan.models.solver.pools import FlowEquivalent
 from capplan.models.solver.random_times import GammaMixture, quantiles_of_groups_s
 
 Parts = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
@@ -220,13 +221,14 @@ def solve(analysis: Analysis, rate_per_s: FloatArray | float) -> OperatingPoint:
     given = np.asarray(rate_per_s, dtype=float)
     rate = np.broadcast_to(given, np.broadcast_shapes(given.shape, (analysis.draws,)))
     parts = phases(analysis)
-    rates, durations = [_sent_per_s(analysis, rate * ratio) for _, ratio in parts], tuple(time for time, _ in parts)
+    sent_in_phases, durations = [_sent_per_s(analysis, rate * ratio) for _, ratio in parts], tuple(t for t, _ in parts)
+    rates = [each for each, _ in sent_in_phases]
     total = sum((time * each for time, each in zip(durations, rates, strict=True)), np.zeros(1))
     shares = tuple(
         np.where(total > 0, time * each / np.maximum(total, 1e-300), time * ratio)
         for (time, ratio), each in zip(parts, rates, strict=True)
     )
-    states = tuple(_state(analysis, each) for each in rates)
+    states = tuple(starmap(partial(_state, analysis), sent_in_phases))
     return _pushed_back(analysis, OperatingPoint(total, shares, durations, states, analysis.share), rate)
 
 
@@ -286,18 +288,21 @@ def _with_lasting(state: SteadyState, slow: NDArray[np.bool_], dropped: FloatArr
     )
 
 
-def _sent_per_s(analysis: Analysis, rate: FloatArray) -> FloatArray:
-    """Return the rate at which requests are sent (..., draws), because sessions end at a failure.
+def _sent_per_s(analysis: Analysis, rate: FloatArray) -> tuple[FloatArray, list[Number]]:
+    """Return the rate at which requests are sent (..., draws), and in it the share of each group of alike pools.
 
-    With pools that are not alike, those of each group are taken as sessions of their own.
+    Sessions end at a failure. With pools that are not alike, those of each group are taken as sessions of their own.
     """
+    shares = [group.share for group in analysis.groups]
     if analysis.pool is None or all(len(part.classes) == 1 for part in analysis.chains):
-        return rate
-    if len(analysis.groups) < 2:
-        return _sent_to_part(analysis, rate)
-    rows = rate.reshape(-1, analysis.draws)
-    parts = [[_sent_to_part(part, row * group.share) for group, part in _parts(analysis, row)] for row in rows]
-    return np.asarray(np.sum(np.swapaxes(parts, 0, 1), axis=0)).reshape(rate.shape)
+        return rate, shares
+    if len(shares) < 2:
+        return _sent_to_part(analysis, rate), shares
+    rows = [[row * share for share in shares] for row in rate.reshape(-1, analysis.draws)]
+    parts = [[_sent_to_part(part, own) for part, own in zip(_parts(analysis, row), row, strict=True)] for row in rows]
+    each = np.swapaxes(parts, 0, 1).reshape(-1, *rate.shape)
+    total = np.asarray(np.sum(each, axis=0))
+    return total, list(each / np.maximum(total, 1e-300))
 
 
 def _sent_to_part(analysis: Analysis, rate: FloatArray) -> FloatArray:
@@ -437,29 +442,6 @@ def _capacity(
     return rate
 
 
-def drop_rate(analysis: Analysis, rate_per_s: FloatArray) -> FloatArray:
-    """Return the share of dropped requests at a mean offered rate.
-
-    Parameters
-    ----------
-    analysis : Analysis
-        The analysed network.
-    rate_per_s : array (draws,)
-        Mean offered rate, in requests per second.
-
-    Returns
-    -------
-    array (draws,)
-    """
-    every, total = np.arange(analysis.draws), np.zeros(analysis.draws)
-    for group, part in _parts(analysis, rate_per_s):
-        if part.server is not None:
-            rate = rate_per_s * group.share
-            dropped, _ = _DropRates(part.server, part.chains, phases(analysis))(rate, every)
-            total = total + group.share * np.exp(dropped)
-    return total
-
-
 class _DropRates:
     """Logarithms of drop rates at a rate, and their slopes over the logarithm of the rate, for some draws.
 
@@ -511,25 +493,23 @@ def phases(analysis: Analysis) -> list[tuple[float, FloatArray]]:
     return [(1 - burst, np.maximum(1 - burst * ratio, 0.0) / (1 - burst)), (burst, ratio)]
 
 
-def _state(analysis: Analysis, rate: FloatArray) -> SteadyState:
-    if len(analysis.groups) < 2:
+def _state(analysis: Analysis, rate: FloatArray, shares: Sequence[Number]) -> SteadyState:
+    if len(shares) < 2:
         return _state_of_part(analysis, rate)
-    rows = rate.reshape(-1, analysis.draws)
-    states = [
-        _together(
-            [(group.share, part, _state_of_part(part, row * group.share)) for group, part in _parts(analysis, row)]
-        )
-        for row in rows
-    ]
+    of_group = [np.broadcast_to(share, rate.shape).reshape(-1, analysis.draws) for share in shares]
+    states = []
+    for row, *each in zip(rate.reshape(-1, analysis.draws), *of_group, strict=True):
+        own = [row * share for share in each]
+        parts = _parts(analysis, own)
+        states.append(_together(list(zip(each, parts, map(_state_of_part, parts, own), strict=True))))
     return stacked(states, rate.shape[:-1])
 
 
-def _parts(analysis: Analysis, rate: FloatArray) -> list[tuple[PoolGroup, Analysis]]:
-    """Return the network's parts at a rate (draws,), each next to the requests of other parts that are not dropped."""
-    groups = analysis.groups
-    if len(groups) < 2:
-        return [(groups[0], analysis)]
-    rates = [rate * group.share for group in groups]
+def _parts(analysis: Analysis, rates: Sequence[FloatArray]) -> tuple[Analysis, ...]:
+    """Return the parts of a network with several groups of pools, at rates of each (draws,).
+
+    Each part is next to the requests of other parts that are not dropped.
+    """
     parts = analysis.parts(rates)
     every = np.arange(analysis.draws)
     lost = [
@@ -537,8 +517,8 @@ def _parts(analysis: Analysis, rate: FloatArray) -> list[tuple[PoolGroup, Analys
         for part, each in zip(parts, rates, strict=True)
     ]
     if np.max(np.concatenate(lost)) > _RELIEF:
-        parts = analysis.parts([each * (1 - dropped) for each, dropped in zip(rates, lost, strict=True)])
-    return list(zip(groups, parts, strict=True))
+        return analysis.parts([each * (1 - dropped) for each, dropped in zip(rates, lost, strict=True)])
+    return parts
 
 
 def stacked(states: Sequence[SteadyState], shape: tuple[int, ...]) -> SteadyState:

@@ -716,16 +716,17 @@ class GammaMixture:
         return found
 
     def _bisected_s(self, row: int, level: float) -> float:
-        """Return a quantile of one mixture by bisection between the quantiles of its parts: slow but safe."""
+        """Return a quantile of one mixture by bisection between the quantiles of its finite parts: slow but safe."""
         finite = np.isfinite(self.mean_s[row])
-        if self.weight[row, finite].sum() < level * (1 - 1e-12):  # the quantile is among the infinite parts
+        level_of_finite = level / max(self.weight[row, finite].sum(), 1e-300)
+        if level_of_finite >= 1:  # the quantile is among the infinite parts
             return np.inf
         one = np.array([row])[:, None]
         places = np.flatnonzero(finite)[None]
         laws = _laws(
             GammaMixture(*(each[one, places] for each in (self.weight, self.mean_s, self.variance_s2, self.third_s3)))
         )
-        parts = laws.start + special.gammaincinv(laws.shape, level) * laws.scale
+        parts = laws.start + special.gammaincinv(laws.shape, level_of_finite) * laws.scale
         low, high = float(parts.min()), float(parts.max())
         for _ in range(_QUANTILE_HALVINGS):
             middle = (low + high) / 2
