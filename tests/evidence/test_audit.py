@@ -168,6 +168,7 @@ def test_intervals_are_printed_for_people() -> None:
     assert shown(Interval(0.004, 0.00375, 0.00425), "s") == "4 ms [3.75, 4.25]"
     assert shown(Interval(7000, 6900, 7100), "1/s") == "7000/s [6900, 7100]"
     assert shown(Interval(0.9, 0.9, float("inf")), "s") == "at least 900 ms"
+    assert shown(Interval(1.0, 1.0, float("inf")), "s") == "at least 1000 ms"
     assert shown(Interval(0.9, float("-inf"), 0.9), "s") == "at most 900 ms"
     assert shown(Interval.exactly(1.875)) == "1.875"
     assert shown(Interval(9e9, 8.5e9, 10.2e9), "B") == "9 GB [8.5, 10.2]"

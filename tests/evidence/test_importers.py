@@ -200,6 +200,7 @@ def test_ycsb() -> None:
     assert found["all"].latency_max_ms == 1655.807
     assert found["all"].latency_p99_ms is None  # cannot be had from percentiles of the classes
     assert (found["all"].clients, found["all"].load_kind, found["all"].offered_tps) == (50, "throttled", 25000)
+    assert found["all"].row_bytes == 10 * 50
 
 
 def test_an_overflowed_rate_of_ycsb_is_computed_again() -> None:
@@ -260,6 +261,7 @@ def test_what_a_server_counts_is_no_load_test(folder: Import) -> None:
     facts = figures[figures["run_id"] == "nodetool-info"].set_index("quantity")["value"]
     assert (facts["data"], facts["uptime"]) == (pytest.approx(106.24 * 2**20), 431)
     pauses = figures[figures["run_id"] == "nodetool-gcstats"].set_index("statistic")["value"]
+    assert (figures[figures["run_id"] == "nodetool-gcstats"]["conditions"] == "in 422.471 s").all()
     assert pauses["maximum"] == 0.430
     assert pauses["mean"] == pytest.approx(6.714 / 151)
 
