@@ -349,8 +349,12 @@ def test_a_single_layout_is_predicted_without_factors_and_others_differ_by_two(f
     assert float(np.log(factors).std()) == pytest.approx(math.sqrt(2) * SYSTEM.effects["work"], rel=0.01)
 
 
-@pytest.mark.parametrize("same", [{"row_bytes": 4096.0}, {"encryption": "client"}, {"native_threads": 128}])
-def test_rows_tls_and_limits_leave_the_factors_of_a_layout(fitted: Fitted, same: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "same", [{"row_bytes": 4096.0}, {"encryption": "client"}, {"native_threads": 128}, {"rtt": "7ms"}]
+)
+def test_rows_tls_limits_and_a_way_to_nowhere_leave_the_factors_of_a_layout(
+    fitted: Fitted, same: dict[str, Any]
+) -> None:
     own = SYSTEM.usual_scenario(fitted)
     assert SYSTEM.alike(changed(own, **same)) == SYSTEM.alike(own)
     assert SYSTEM.alike(changed(own, cass_nodes=60)) != SYSTEM.alike(own)

@@ -184,8 +184,9 @@ class Cassandra(TableSystem[CassandraScenario]):
 
 @lru_cache(maxsize=1024)
 def _of_same_nodes(layout: CassandraScenario) -> CassandraScenario:
-    """Return a layout without fields that do not distinguish its nodes: rows, data, TLS and limits."""
-    return changed(layout, row_bytes=USUAL_ROW_BYTES, **dict.fromkeys(_NOT_OF_NODES))
+    """Return a layout without what does not distinguish its nodes: rows, data, TLS, limits, the round trip of one DC."""
+    rtt = CassandraScenario.rtt if layout.dcs == 1 else layout.rtt
+    return changed(layout, row_bytes=USUAL_ROW_BYTES, rtt=rtt, **dict.fromkeys(_NOT_OF_NODES))
 
 
 SYSTEM = Cassandra()
