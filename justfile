@@ -35,7 +35,7 @@ trust: && faults
     CAPPLAN_TRUST_NETWORKS=2000 uv run pytest tests/simulator/test_same_path.py
     CAPPLAN_TRUST_NETWORKS=2000 uv run pytest -m slow tests/simulator/test_memory_safety.py
     CAPPLAN_TRUST_QUESTIONS=500 uv run pytest -m "slow or not slow" tests/planner/test_random_questions.py
-    CAPPLAN_TRUST_QUESTIONS=10000 uv run python tests/planner/questions_campaign.py dist/valid-questions.jsonl
+    CAPPLAN_TRUST_QUESTIONS=10000 uv run python tests/planner/questions_campaign.py dist/valid-questions.jsonl docs/reference/questions.json
     CAPPLAN_TRUST_SIZINGS=50 uv run pytest tests/planner/test_random_sizings.py
     CAPPLAN_TRUST_GRIDS=200 uv run pytest tests/planner/test_sizing_grids.py
     uv run pytest -m trust

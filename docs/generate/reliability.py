@@ -1,4 +1,4 @@
-"""Write docs/reference/reliability.md from the results of `just faults`, `just mutants` and `just endurance`."""
+"""Write docs/reference/reliability.md from what `just faults`, `mutants`, `endurance` and `trust` have counted."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from scipy.stats import binomtest
 
 DOCS = Path(__file__).resolve().parents[1]
 REFERENCE = DOCS / "reference"
-PAGE, INPUTS, GUIDED, FAULTS, MUTANTS, ENDURANCE = (
+PAGE, INPUTS, GUIDED, QUESTIONS, FAULTS, MUTANTS, ENDURANCE = (
     REFERENCE / name
     for name in (
         "reliability.md",
         "inputs.json",
         "guided-inputs.json",
+        "questions.json",
         "faults.json",
         "mutants.jsonl",
         "endurance.json",
@@ -29,7 +30,8 @@ GOAL = 0.85
 TEXT = """# Reliability
 
 What capplan does when an input is hostile, a disk is full or a process is killed, how many faults of the code the tests
-notice, and what happens in long runs. `just faults`, `just mutants` and `just endurance` measure the figures.
+notice, and what happens in long runs. `just faults`, `just mutants`, `just endurance` and the random questions of
+`just trust` measure the figures.
 
 ## Rules
 
@@ -61,6 +63,13 @@ repeated, bytes changed. One in a hundred is a command line, a third are files, 
 It must be read, or refused in one sentence, within ten seconds of computing and a gigabyte,
 and without touching a file outside its folder.
 
+## Valid questions
+
+{questions} random valid questions were put to every verb that answers, about every kind of layout and network, with
+options drawn from what each declares. {contradicted} broke an invariant: an end without a traceback, one sentence where
+there is no answer, bands and percentiles in order, one rule for every verdict, no loss that is an advantage, Little's
+law, the same figures from every verb, more machines that carry no less, latencies that rise with the load.
+
 ## Faults while verbs write
 
 {faults}
@@ -89,10 +98,13 @@ half to notice. {mutants}
 
 def generated() -> str:
     """Return the page."""
-    inputs, guided, faults = (json.loads(path.read_text(encoding="utf-8")) for path in (INPUTS, GUIDED, FAULTS))
+    read = (INPUTS, GUIDED, QUESTIONS, FAULTS)
+    inputs, guided, questions, faults = (json.loads(path.read_text(encoding="utf-8")) for path in read)
     return TEXT.format(
         inputs=_inputs(inputs),
         guided=_guided(guided),
+        questions=f"{questions['questions']:,}",
+        contradicted=questions["broken"] or "None",
         faults=_table(faults["kinds"]),
         note=_note(faults.get("note", "")),
         verbs=_listed(faults["verbs"]),

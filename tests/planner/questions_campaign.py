@@ -1,13 +1,14 @@
-"""Ask many valid questions in several processes, and count what breaks: `python questions_campaign.py RESULTS`.
+"""Ask many valid questions in several processes, and count what breaks: `python questions_campaign.py RESULTS FILE`.
 
 The environment variable CAPPLAN_TRUST_QUESTIONS says how many, 10,000 by default. The results have a line for each
-question; a campaign that was interrupted goes on with the questions that they lack.
+question; a campaign that was interrupted goes on with the questions that they lack. FILE gets the counts.
 """
 
 from __future__ import annotations
 
 import argparse
 import faulthandler
+import json
 import multiprocessing
 import os
 import sys
@@ -22,6 +23,8 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests.journal import append, entries
 from tests.planner.answered_questions import LONGEST_S, violations
 from tests.planner.valid_questions import asked
+
+from capplan.models.files import replace_file
 
 LINES = 3  # of a question at most
 AT_ONCE = 20  # questions of a process
@@ -89,15 +92,19 @@ def main() -> int:
     """Run a campaign, and print its counts."""
     parser = argparse.ArgumentParser()
     parser.add_argument("results", type=Path)
+    parser.add_argument("out", type=Path, nargs="?")
     parser.add_argument("--count", type=int, default=int(os.environ.get("CAPPLAN_TRUST_QUESTIONS", "10000")))
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     given = parser.parse_args()
     given.results.parent.mkdir(parents=True, exist_ok=True)
     found = campaign(given.count, given.results, given.processes)
     rows = read(given.results)
-    print(f"{len(rows)} questions, {sum(bool(row['broken']) for row in rows.values())} break an invariant")
+    told = {"questions": len(rows), "broken": sum(bool(row["broken"]) for row in rows.values())}
+    print("{questions} questions, {broken} break an invariant".format(**told))
     for (invariant, kind), count in sorted(found.items()):
         print(f"{count:6}  {invariant}: {kind}")
+    if given.out is not None:
+        replace_file(given.out, json.dumps(told, indent=1) + "\n")
     return bool(found)
 
 
