@@ -66,9 +66,10 @@ and without touching a file outside its folder.
 ## Valid questions
 
 {questions} random valid questions were put to every verb that answers, about every kind of layout and network, with
-options drawn from what each declares. {contradicted} broke an invariant: an end without a traceback, one sentence where
-there is no answer, bands and percentiles in order, one rule for every verdict, no loss that is an advantage, Little's
-law, the same figures from every verb, more machines that carry no less, latencies that rise with the load.
+options drawn from what each declares. Each must end within three minutes of computing and without a traceback, with one
+sentence where there is no answer. Bands and percentiles are in order, every verdict follows one rule, no loss is an
+advantage, Little's law holds, all verbs give the same figures, more machines carry no less, and latencies rise with the
+load. {contradicted} of the questions broke one of these rules.
 
 ## Faults while verbs write
 
