@@ -88,11 +88,11 @@ def _simulated(seconds: int, seed: int) -> dict[str, Any]:
     process = subprocess.Popen([CAPPLAN, "simulate", *question, *options], stdout=subprocess.PIPE, text=True)
     memory = Memory(process.pid)
     answer = json.loads(process.communicate()[0])
-    classes = {each["request_class"]: each for each in answer["classes"]}
+    classes = answer["classes"]
     return {
         "requests": sum(each["completed"] for each in classes.values()),
         "seconds": round(time.monotonic() - begin, 1),
-        "mean_ms": classes["acct"]["mean_ms"],
+        "mean_ms": classes["acct"]["latency_ms"]["intended"]["mean"]["value"],
         **memory.end(),
     }
 

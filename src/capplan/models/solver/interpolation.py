@@ -61,9 +61,9 @@ def evaluated(function: Callable[[FloatArray], FloatArray], points: FloatArray) 
         terms = space.terms(-np.log(ACCURACY) * factor, most)
         if terms is None:
             break
-        nodes, inverse = _nodes(terms.tobytes(), terms.shape)
-        values = function(np.concatenate([space.arguments(nodes), points[:, checks]], axis=1))
-        found = _sums(space.places, terms, inverse @ values[:, :-_CHECKS].T)
+        grid = _grid(terms.tobytes(), terms.shape)
+        values = function(np.concatenate([space.arguments(grid.nodes), points[:, checks]], axis=1))
+        found = _sums(space.places, terms, grid.coefficients(values[:, :-_CHECKS].T))
         exact = values[:, -_CHECKS:]
         if np.all(np.abs(found[:, checks] - exact) <= ACCURACY * np.abs(exact)):
             return found
@@ -171,12 +171,58 @@ class _Space:
         return degrees if degrees.shape[1] <= most else None
 
 
+@dataclass(frozen=True)
+class _Grid:
+    """A sparse grid of Leja points.
+
+    Attributes
+    ----------
+    terms : array of int (dimensions, terms)
+        Degrees of the terms along each axis: with a term, all terms of lower degrees.
+    nodes : array (dimensions, terms)
+        A point for each term.
+    lines : array of int (dimensions, terms)
+        For each axis, the number of the line along it on which the point of a term lies.
+    """
+
+    terms: NDArray[np.intp]
+    nodes: FloatArray
+    lines: NDArray[np.intp]
+
+    def coefficients(self, values: FloatArray) -> FloatArray:
+        """Return the coefficients (terms, results) of the polynomial with given values at the nodes (terms, results).
+
+        On a grid that has all lower terms, the triangular factors of the matrix are applied axis by axis.
+        """
+        for factor in _inverse_factors(int(self.terms.max(initial=0)) + 1):
+            for degrees, lines in zip(self.terms, self.lines, strict=True):
+                table = np.zeros((int(lines.max()) + 1, len(factor), values.shape[1]))
+                table[lines, degrees] = values
+                values = (factor @ table)[lines, degrees]
+        return values
+
+
 @lru_cache(maxsize=256)  # few sets of terms occur, and each often
-def _nodes(terms: bytes, shape: tuple[int, int]) -> tuple[FloatArray, FloatArray]:
-    """Return nodes for some terms (dimensions, terms), and the matrix from values there to coefficients."""
+def _grid(terms: bytes, shape: tuple[int, int]) -> _Grid:
     degrees = np.frombuffer(terms, dtype=np.intp).reshape(shape)
+    lines = [
+        np.unique(np.delete(degrees, axis, axis=0), axis=1, return_inverse=True)[1].ravel() for axis in range(shape[0])
+    ]
     nodes = _leja(int(degrees.max(initial=0)) + 1)[degrees]
-    return nodes, np.asarray(np.linalg.inv(_basis(nodes, degrees)), dtype=float)
+    return _Grid(degrees, nodes, np.array(lines, dtype=np.intp).reshape(shape))
+
+
+@lru_cache
+def _inverse_factors(count: int) -> tuple[FloatArray, FloatArray]:
+    """Return the inverses of the triangular factors of the matrix from coefficients to values at Leja points.
+
+    Leja points are in an order that needs no pivots.
+    """
+    upper, lower = chebyshev.chebvander(_leja(count), count - 1), np.eye(count)
+    for place in range(count):
+        lower[place + 1 :, place] = upper[place + 1 :, place] / upper[place, place]
+        upper[place + 1 :] -= np.outer(lower[place + 1 :, place], upper[place])
+    return np.linalg.inv(lower), np.linalg.inv(upper)
 
 
 def _leja(count: int) -> FloatArray:
