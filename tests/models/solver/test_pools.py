@@ -12,9 +12,10 @@ from capplan.models.language.network import Network
 from capplan.models.language.parameter import defaults
 from capplan.models.language.station import Pool, Station
 from capplan.models.language.step import Acquire, Choice, Delay, Route, Sequence, Step, Visit
-from capplan.models.language.traffic import Open, RequestClass
+from capplan.models.language.traffic import Bursty, Open, RequestClass
+from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.operating_point import capacity_per_s, solve
+from capplan.models.solver.operating_point import OperatingPoint, capacity_per_s, solve
 from capplan.simulator.compiled.engine import simulate
 from capplan.systems.openprovider.network import network as openprovider
 from capplan.systems.openprovider.priors import PARAMETERS
@@ -56,6 +57,31 @@ def test_the_first_queue_that_drops_limits_the_capacity(shares: tuple[float, flo
     small, large = mmck(shares[0] * rate, 1.0, 3, 5), mmck(shares[1] * rate, 0.5, 4, 10)
     most = max(float(each.blocking_probability) for each in (small, large))
     assert most == pytest.approx(1e-3, rel=5e-3)
+
+
+def test_rates_of_one_draw_are_those_of_as_many_draws() -> None:
+    """Two pools whose requests share cores, from no queue to an overload in bursts."""
+    rates = np.array([0.5, 4.0, 7.0, 9.0])
+
+    def solved(mean_s: Number, at: FloatArray) -> OperatingPoint:
+        work = Visit("cores", Exponential(mean_s))
+        flow = Choice((0.3, 0.7), (Acquire("small", work), Acquire("large", Sequence((work, Delay(Exponential(0.2)))))))
+        traffic = Open(1.0, {"job": 1.0}, Bursty(1.3, 0.3, 60.0))
+        pools = (Pool("small", 5, 0), Pool("large", 10, 3))
+        return solve(
+            Analysis(Network("pools", (Station("cores", 4, "ps"),), (RequestClass("job", flow),), traffic, pools)), at
+        )
+
+    together, draws = solved(0.5, rates[:, None]), solved(np.full(4, 0.5), rates)
+    assert draws.drop_rate[0] < 1e-6
+    assert draws.drop_rate[-1] > 0.01
+    for one, other in (
+        (together.drop_rate, draws.drop_rate),
+        (together.busy_units, draws.busy_units),
+        (together.response_s("job"), draws.response_s("job")),
+        (together.quantiles_s((0.5, 0.99), "job"), draws.quantiles_s((0.5, 0.99), "job")),
+    ):
+        np.testing.assert_allclose(one[..., 0], other, rtol=1e-9)
 
 
 def test_alike_pools_are_one() -> None:

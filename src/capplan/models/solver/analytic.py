@@ -67,6 +67,8 @@ _NEARLY = 0.999  # most of a station that others may take from those who have th
 _SLOW, _AVOIDED = 1000.0, 0.05  # stretch of a slow station; share of its time below which requests do without it
 _SURELY = 0.5  # of the stretched time of a station in the response, from which requests wait for it
 _OF_ALL_PARTS = ("network", "traffic", "stations", "members", "_pools", "pool_members", "races", "draws")
+_OF_A_GROUP = ("flows", "demands", "share", "_whole", "_arrival_scv", "_room_beside", "_avoided", "_known_times_s")
+_WITHOUT_QUEUEING = ("unloaded", "_held_s", "outer_pools", "pool")
 _BESIDE_DETACHED = ("flows", "share", "clusters", "unloaded", "outside_s")
 _NO_DEMAND = ServiceDemand()
 _ROUNDING = 1e-9  # of a sum of demands or times
@@ -211,6 +213,7 @@ class Analysis:
         self._whole: Analysis | None = None
         self._arrival_scv: Number | None = None
         self._like: Analysis | None = None
+        self._alone: Analysis = self
         self._others: Mapping[str, ServiceDemand] = {}  # work of other parts of the traffic, per second
         self._avoided: list[tuple[str, ...]] = []  # clusters that would saturate first, and that quorums do without
         self._room_beside: FloatArray | None = None  # share of the first station to saturate that left work leaves
@@ -309,7 +312,6 @@ class Analysis:
     @cached_property
     def path_times_s(self) -> dict[tuple[str, ...], FloatArray]:
         """Mean time on the response path at each cluster without queueing, in seconds; 0 if all visits are detached."""
-        unloaded = self.averaged(self.unloaded)
         found: dict[tuple[str, ...], FloatArray] = {}
         most = np.zeros(self.draws)  # load of the busiest one so far that requests wait for
         for names in self.clusters:
@@ -317,7 +319,7 @@ class Analysis:
             slight = (load < _SLIGHT * most) & (names[0] not in self._others)
             if not np.all(slight):
                 if names not in self._known_times_s:
-                    self._known_times_s[names] = self._path_time_s(names, unloaded, not np.any(most > 0))
+                    self._known_times_s[names] = self._alone._path_time_s(names, not np.any(most > 0))
                 found[names] = np.where(slight, 0.0, self._known_times_s[names])
                 most = np.maximum(most, np.where(found[names] > 0, load, 0.0))
         if not np.all(most > 0):
@@ -327,11 +329,12 @@ class Analysis:
             )
         return found
 
-    def _path_time_s(self, names: tuple[str, ...], unloaded_s: FloatArray, first: bool) -> FloatArray:
+    def _path_time_s(self, names: tuple[str, ...], first: bool) -> FloatArray:
         """Return the mean time on the response path at a cluster without queueing, in seconds (draws,).
 
         Where requests are counted, it is 0 if quorums do without the cluster, `first` to saturate, when it is slow.
         """
+        unloaded_s = self.averaged(self.unloaded)
         time = self._slowed(names, 2.0) - unloaded_s
         time = np.where(time > _ROUNDING * np.maximum(unloaded_s, self.demands[names[0]].mean_s), time, 0.0)
         counted = self._whole is not None or (first and not isinstance(self.traffic, Open))
@@ -479,22 +482,23 @@ class Analysis:
     def parts(self, rates_per_s: Sequence[FloatArray], like: Sequence[Analysis] | None = None) -> tuple[Analysis, ...]:
         """Return the network as each group of requests sees it, at given rates of all groups, each (draws,).
 
-        Parts at nearby rates, if given, spare the integrals over quorums: their effect on queueing hardly changes.
+        Rates (n,) of a network with one draw make parts of n draws. Parts at nearby rates, if given, spare the
+        integrals over quorums: their effect on queueing hardly changes.
         """
-        own = [self._demands_of(group) for group in self.groups]
-        parts = []
-        for place, group in enumerate(self.groups):
+        draws, parts = max(self.draws, *map(np.size, rates_per_s)), []
+        for place, (group, alone) in enumerate(zip(self.groups, self._alone_parts, strict=True)):
             others: dict[str, ServiceDemand] = {}
-            for other, (rate, demands) in enumerate(zip(rates_per_s, own, strict=True)):
-                for name, demand in demands.items() if other != place else ():
+            for other, (rate, part) in enumerate(zip(rates_per_s, self._alone_parts, strict=True)):
+                for name, demand in part.demands.items() if other != place else ():
                     others[name] = others.get(name, ServiceDemand()).plus(rate, demand)
-            parts.append(self._part(group, own[place], others))
+            parts.append(alone._beside(draws, self._left_by(group, alone.demands, others)))
             parts[-1]._like = None if like is None else like[place]
         return tuple(parts)
 
     @cached_property
-    def _times_of_parts_s(self) -> dict[frozenset[str], dict[tuple[str, ...], FloatArray]]:
-        return {}
+    def _alone_parts(self) -> list[Analysis]:
+        """The network as each group of requests sees it without the others."""
+        return [self._part(group) for group in self.groups]
 
     def _signature(self, group: PoolGroup) -> tuple[object, ...]:
         """Return a key that is equal for groups of requests whose pools are alike."""
@@ -517,17 +521,32 @@ class Analysis:
             *loads,
         )
 
-    def _part(self, group: PoolGroup, own: dict[str, ServiceDemand], others: Mapping[str, ServiceDemand]) -> Analysis:
+    def _part(self, group: PoolGroup) -> Analysis:
         part = object.__new__(Analysis)
         vars(part).update({name: vars(self)[name] for name in _OF_ALL_PARTS})
-        part.flows, part.demands, part.share = group.flows, own, _within(group)
+        part.flows, part.demands, part.share = group.flows, self._demands_of(group), _within(group)
         part._whole, part._arrival_scv, part._room_beside, part._avoided = self, group.arrival_scv, None, []
-        part._known_times_s = self._times_of_parts_s.setdefault(group.pools, {})
-        part._others = {
-            name: ServiceDemand().plus(self._left_to_others(name, group.share, own[name], others[name]), others[name])
-            for name in own.keys() & others.keys()
-        }
+        part._known_times_s, part._others, part._like, part._alone = {}, {}, None, part
         return part
+
+    def _beside(self, draws: int, others: Mapping[str, ServiceDemand]) -> Analysis:
+        """Return a part of the traffic next to work of others, with as many draws as there are rates of that."""
+        part = object.__new__(Analysis)
+        shared = (*_OF_ALL_PARTS, *_OF_A_GROUP, *_WITHOUT_QUEUEING)
+        vars(part).update({name: getattr(self, name) for name in shared})
+        part.draws, part._others, part._alone = draws, others, self
+        return part
+
+    def _left_by(
+        self, group: PoolGroup, own: Mapping[str, ServiceDemand], others: Mapping[str, ServiceDemand]
+    ) -> dict[str, ServiceDemand]:
+        """Return the work of others that completes beside a group: in an overload, all get their share of servers."""
+        found = {}
+        for name in own.keys() & others.keys():
+            most = (1 - group.share * own[name].mean_s / self.demands[name].mean_s) * endless_speed(self.stations[name])
+            completes = np.minimum(1.0, _NEARLY * most / np.maximum(others[name].mean_s, 1e-300))
+            found[name] = ServiceDemand().plus(completes, others[name])
+        return found
 
     @cached_property
     def _waited_for(self) -> dict[str, ServiceDemand]:
@@ -562,11 +581,6 @@ class Analysis:
         rooms = np.stack([self._full(part._room(names[0])) for names in part.path_times_s])
         part._room_beside = np.take_along_axis(rooms, part._path_loads_s.argmax(axis=0)[None], axis=0)[0]
         return part
-
-    def _left_to_others(self, name: str, share: Number, own: ServiceDemand, others: ServiceDemand) -> FloatArray:
-        """Return the share of the others' work that completes: in an overload, all get their share of the servers."""
-        most = (1 - share * own.mean_s / self.demands[name].mean_s) * endless_speed(self.stations[name])
-        return np.asarray(np.minimum(1.0, _NEARLY * most / np.maximum(others.mean_s, 1e-300)))
 
     def _demands_of(self, group: PoolGroup) -> dict[str, ServiceDemand]:
         """Return the demands of an average request of a group, at one member of each class."""

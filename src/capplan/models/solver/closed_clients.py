@@ -127,9 +127,8 @@ def solve_clients(
         for chain, count in zip(chains, numbers, strict=True)
     ]
     rate = np.stack([each for each, _ in rows])
-    return OperatingPoint(
-        rate, (np.ones(analysis.draws),), (1.0,), (stacked([state for _, state in rows], (len(rows),)),), analysis.share
-    )
+    states = stacked([state for _, state in rows], rate.shape)
+    return OperatingPoint(rate, (np.ones(analysis.draws),), (1.0,), (states,), analysis.share)
 
 
 def _refuse_unlike_pools(analysis: Analysis, most: int) -> None:

@@ -222,7 +222,7 @@ def _inverse_factors(count: int) -> tuple[FloatArray, FloatArray]:
     for place in range(count):
         lower[place + 1 :, place] = upper[place + 1 :, place] / upper[place, place]
         upper[place + 1 :] -= np.outer(lower[place + 1 :, place], upper[place])
-    return np.linalg.inv(lower), np.linalg.inv(upper)
+    return np.asarray(np.linalg.inv(lower), dtype=float), np.asarray(np.linalg.inv(upper), dtype=float)
 
 
 def _leja(count: int) -> FloatArray:

@@ -7,9 +7,9 @@ steady state. This is accurate if bursts last longer than the queues need to set
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache, partial
-from itertools import starmap
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -221,14 +221,15 @@ def solve(analysis: Analysis, rate_per_s: FloatArray | float) -> OperatingPoint:
     given = np.asarray(rate_per_s, dtype=float)
     rate = np.broadcast_to(given, np.broadcast_shapes(given.shape, (analysis.draws,)))
     parts = phases(analysis)
-    sent_in_phases, durations = [_sent_per_s(analysis, rate * ratio) for _, ratio in parts], tuple(t for t, _ in parts)
-    rates = [each for each, _ in sent_in_phases]
+    durations = tuple(time for time, _ in parts)
+    rates, of_groups = _sent_per_s(analysis, np.stack([rate * ratio for _, ratio in parts]))
     total = sum((time * each for time, each in zip(durations, rates, strict=True)), np.zeros(1))
     shares = tuple(
         np.where(total > 0, time * each / np.maximum(total, 1e-300), time * ratio)
         for (time, ratio), each in zip(parts, rates, strict=True)
     )
-    states = tuple(starmap(partial(_state, analysis), sent_in_phases))
+    every = _state(analysis, rates, of_groups)
+    states = tuple(_by_array(partial(_of_phase, place), [every]) for place in range(len(parts)))
     return _pushed_back(analysis, OperatingPoint(total, shares, durations, states, analysis.share), rate)
 
 
@@ -298,7 +299,7 @@ def _sent_per_s(analysis: Analysis, rate: FloatArray) -> tuple[FloatArray, list[
         return rate, shares
     if len(shares) < 2:
         return _sent_to_part(analysis, rate), shares
-    rows = [[row * share for share in shares] for row in rate.reshape(-1, analysis.draws)]
+    rows = [[row * share for share in shares] for row in _rows_of(analysis, rate)]
     parts = [[_sent_to_part(part, own) for part, own in zip(_parts(analysis, row), row, strict=True)] for row in rows]
     each = np.swapaxes(parts, 0, 1).reshape(-1, *rate.shape)
     total = np.asarray(np.sum(each, axis=0))
@@ -496,24 +497,29 @@ def phases(analysis: Analysis) -> list[tuple[float, FloatArray]]:
 def _state(analysis: Analysis, rate: FloatArray, shares: Sequence[Number]) -> SteadyState:
     if len(shares) < 2:
         return _state_of_part(analysis, rate)
-    of_group = [np.broadcast_to(share, rate.shape).reshape(-1, analysis.draws) for share in shares]
+    of_group = [_rows_of(analysis, np.broadcast_to(share, rate.shape)) for share in shares]
     states = []
-    for row, *each in zip(rate.reshape(-1, analysis.draws), *of_group, strict=True):
+    for row, *each in zip(_rows_of(analysis, rate), *of_group, strict=True):
         own = [row * share for share in each]
         parts = _parts(analysis, own)
         states.append(_together(list(zip(each, parts, map(_state_of_part, parts, own), strict=True))))
-    return stacked(states, rate.shape[:-1])
+    return stacked(states, rate.shape)
+
+
+def _rows_of(analysis: Analysis, rate: FloatArray) -> FloatArray:
+    """Return the rows of rates (..., draws) that are solved together; rates of one draw stand for as many draws."""
+    return rate.reshape(1, -1) if analysis.draws == 1 else rate.reshape(-1, analysis.draws)
 
 
 def _parts(analysis: Analysis, rates: Sequence[FloatArray]) -> tuple[Analysis, ...]:
-    """Return the parts of a network with several groups of pools, at rates of each (draws,).
+    """Return the parts of a network with several groups of pools, at rates of each (draws,), or (n,) of one draw.
 
     Each part is next to the requests of other parts that are not dropped.
     """
     parts = analysis.parts(rates)
-    every = np.arange(analysis.draws)
+    every = np.arange(parts[0].draws)
     lost = [
-        np.zeros(1) if part.server is None else np.exp(part.server.blocking(each, every)[0])
+        np.zeros(len(every)) if part.server is None else np.exp(part.server.blocking(each, every)[0])
         for part, each in zip(parts, rates, strict=True)
     ]
     if np.max(np.concatenate(lost)) > _RELIEF:
@@ -522,23 +528,23 @@ def _parts(analysis: Analysis, rates: Sequence[FloatArray]) -> tuple[Analysis, .
 
 
 def stacked(states: Sequence[SteadyState], shape: tuple[int, ...]) -> SteadyState:
-    """Stack steady states, each (draws,), into one with leading axes of a given shape."""
+    """Stack steady states, each of a row of rates, into one for rates of a given shape (..., draws)."""
+    return _by_array(lambda values: np.stack(values).reshape(*shape, *values[0].shape[1:]), states)
 
-    def by_class(attribute: str) -> dict[str, FloatArray]:
-        return {name: joined([getattr(state, attribute)[name] for state in states]) for name in states[0].response_s}
 
-    def joined(values: list[FloatArray]) -> FloatArray:
-        return np.stack(values).reshape(*shape, *values[0].shape)
+def _of_phase(place: int, values: Sequence[FloatArray]) -> FloatArray:
+    return np.asarray(values[0][place])
 
-    return SteadyState(
-        joined([state.drop_rate for state in states]),
-        joined([state.busy_units for state in states]),
-        by_class("response_s"),
-        by_class("weight"),
-        by_class("mean_s"),
-        by_class("variance_s2"),
-        by_class("third_s3"),
-    )
+
+def _by_array(function: Callable[[list[FloatArray]], FloatArray], states: Sequence[SteadyState]) -> SteadyState:
+    """Return a steady state with a function of the others' arrays in place of each array."""
+
+    def of(values: list[Any]) -> Any:
+        if isinstance(values[0], dict):
+            return {name: function([each[name] for each in values]) for name in values[0]}
+        return function(values)
+
+    return SteadyState(*(of([getattr(state, each.name) for state in states]) for each in fields(SteadyState)))
 
 
 def _state_of_part(analysis: Analysis, rate: FloatArray) -> SteadyState:
@@ -564,7 +570,8 @@ def _together(parts: Sequence[tuple[Number, Analysis, SteadyState]]) -> SteadySt
         variance[name] = np.concatenate([each.variance_s2[name] for _, each in done], axis=-1)
         third[name] = np.concatenate([each.third_s3[name] for _, each in done], axis=-1)
     dropped = np.asarray(sum((share * each.drop_rate for share, _, each in parts), np.zeros(1)))
-    busy = np.asarray(sum((each.busy_units for _, part, each in parts if part.server is not None), np.zeros(1)))
+    held = (each.busy_units for _, part, each in parts if part.server is not None)
+    busy = np.asarray(sum(held, np.zeros_like(dropped)))
     return SteadyState(dropped, busy, response, weight, mean, variance, third)
 
 
