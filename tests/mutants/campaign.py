@@ -16,7 +16,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, fields
 from difflib import unified_diff
 from functools import partial
@@ -119,8 +119,8 @@ def campaign(count: int, out: Path, tests: Tests, processes: int) -> None:
             folders.put(folder)
 
     with ThreadPoolExecutor(processes) as pool:
-        for found in pool.map(one, waiting):
-            append(out, found)
+        for found in as_completed([pool.submit(one, mutant) for mutant in waiting]):
+            append(out, found.result())
 
 
 def tried(mutant: Mutant, names: Sequence[str], folder: Path) -> dict[str, object]:

@@ -11,6 +11,7 @@ import jsonschema
 import numpy as np
 import pytest
 
+from capplan.calibration.fit.stages import refit_code
 from capplan.layout.solution import kind_of
 from capplan.layout.system import System
 from capplan.models.errors import InputError
@@ -41,6 +42,11 @@ ASKED: Mapping[str, dict[str, Any]] = {
 def test_the_five_documented_systems_are_found() -> None:
     assert names()[0] == "openprovider"  # the default
     assert {"openprovider", "rhino-shcm", "fedora4", "vcider", "arion"} <= set(names())
+
+
+@EVERY
+def test_the_packaged_calibration_is_of_the_code_of_today(its: System[Any]) -> None:
+    assert its.fitted().code == refit_code(its)
 
 
 @EVERY

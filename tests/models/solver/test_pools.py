@@ -1,5 +1,7 @@
 """Pools that are not alike, and pools inside pools: exact cases, laws of splitting traffic, and the compiled engine."""
 
+import gc
+import weakref
 from collections.abc import Sequence as Many
 from math import comb
 
@@ -13,9 +15,9 @@ from capplan.models.language.parameter import defaults
 from capplan.models.language.station import Pool, Station
 from capplan.models.language.step import Acquire, Choice, Delay, Route, Sequence, Step, Visit
 from capplan.models.language.traffic import Bursty, Open, RequestClass
-from capplan.models.language.units import FloatArray, Number
+from capplan.models.language.units import FloatArray
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.operating_point import OperatingPoint, capacity_per_s, solve
+from capplan.models.solver.operating_point import capacity_per_s, solve
 from capplan.simulator.compiled.engine import simulate
 from capplan.systems.openprovider.network import network as openprovider
 from capplan.systems.openprovider.priors import PARAMETERS
@@ -59,29 +61,60 @@ def test_the_first_queue_that_drops_limits_the_capacity(shares: tuple[float, flo
     assert most == pytest.approx(1e-3, rel=5e-3)
 
 
-def test_rates_of_one_draw_are_those_of_as_many_draws() -> None:
-    """Two pools whose requests share cores, from no queue to an overload in bursts."""
-    rates = np.array([0.5, 4.0, 7.0, 9.0])
+def shared_cores(traffic: Open) -> Analysis:
+    """Return two pools whose requests share four cores; one part of them also waits elsewhere."""
+    work = Visit("cores", Exponential(0.5))
+    more = Sequence((work, Visit("disks", Exponential(0.2))))
+    flow = Choice((0.3, 0.7), (Acquire("small", work), Acquire("large", more)))
+    stations, pools = (
+        (Station("cores", 4, "ps"), Station("disks", 3, "fcfs")),
+        (Pool("small", 5, 0), Pool("large", 10, 3)),
+    )
+    return Analysis(Network("pools", stations, (RequestClass("job", flow),), traffic, pools))
 
-    def solved(mean_s: Number, at: FloatArray) -> OperatingPoint:
-        work = Visit("cores", Exponential(mean_s))
-        flow = Choice((0.3, 0.7), (Acquire("small", work), Acquire("large", Sequence((work, Delay(Exponential(0.2)))))))
-        traffic = Open(1.0, {"job": 1.0}, Bursty(1.3, 0.3, 60.0))
-        pools = (Pool("small", 5, 0), Pool("large", 10, 3))
-        return solve(
-            Analysis(Network("pools", (Station("cores", 4, "ps"),), (RequestClass("job", flow),), traffic, pools)), at
+
+def test_many_rates_beside_each_other_are_as_each_alone() -> None:
+    """From nothing to an overload in bursts: what is dropped at one rate relieves nobody at another."""
+    rates = (0.0, 0.5, 4.0, 6.5, 9.0)
+    analysis = shared_cores(Open(1.0, {"job": 1.0}, Bursty(1.3, 0.3, 60.0)))
+    together = solve(analysis, np.array(rates)[:, None])
+    quantiles = together.quantiles_s((0.5, 0.99), "job")
+    for place, rate in enumerate(rates):
+        alone = solve(analysis, rate)
+        assert together.drop_rate[place] == pytest.approx(alone.drop_rate, rel=1e-9)
+        assert together.busy_units[place] == pytest.approx(alone.busy_units, rel=1e-9)
+        assert together.response_s("job")[place] == pytest.approx(alone.response_s("job"), rel=1e-9)
+        assert quantiles[:, place] == pytest.approx(alone.quantiles_s((0.5, 0.99), "job"), rel=1e-9)
+    assert together.drop_rate[1] < 1e-6
+    assert together.drop_rate[-1] > 0.01
+
+
+def test_the_order_of_visits_does_not_matter() -> None:
+    """One group visits two stations with the same demand, of which the other group visits only one: product form."""
+
+    def capacity(*order: str) -> FloatArray:
+        flow = Sequence(tuple(Visit(name, Exponential(0.5)) for name in order))
+        steps = (Acquire("first", flow), Acquire("second", Visit("shared", Exponential(0.5))))
+        stations, pools = (
+            (Station("shared", 4, "ps"), Station("own", 4, "ps")),
+            (Pool("first", 12, 3), Pool("second", 10, 3)),
         )
+        return capacity_per_s(Analysis(network(Choice((0.3, 0.7), steps), 1.0, stations, pools)), 1e-3)
 
-    together, draws = solved(0.5, rates[:, None]), solved(np.full(4, 0.5), rates)
-    assert draws.drop_rate[0] < 1e-6
-    assert draws.drop_rate[-1] > 0.01
-    for one, other in (
-        (together.drop_rate, draws.drop_rate),
-        (together.busy_units, draws.busy_units),
-        (together.response_s("job"), draws.response_s("job")),
-        (together.quantiles_s((0.5, 0.99), "job"), draws.quantiles_s((0.5, 0.99), "job")),
-    ):
-        np.testing.assert_allclose(one[..., 0], other, rtol=1e-9)
+    assert capacity("shared", "own") == pytest.approx(capacity("own", "shared"), rel=1e-9)
+
+
+def test_an_analysis_is_freed_with_its_last_use() -> None:
+    """Many layouts are analysed one after the other: none may wait for the collector of cycles."""
+    analysis = shared_cores(Open(1.0, {"job": 1.0}))
+    assert solve(analysis, 4.0).drop_rate > 0
+    seen = weakref.ref(analysis)
+    gc.disable()
+    try:
+        del analysis
+        assert seen() is None
+    finally:
+        gc.enable()
 
 
 def test_alike_pools_are_one() -> None:

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,8 +68,7 @@ _NEARLY = 0.999  # most of a station that others may take from those who have th
 _SLOW, _AVOIDED = 1000.0, 0.05  # stretch of a slow station; share of its time below which requests do without it
 _SURELY = 0.5  # of the stretched time of a station in the response, from which requests wait for it
 _OF_ALL_PARTS = ("network", "traffic", "stations", "members", "_pools", "pool_members", "races", "draws")
-_OF_A_GROUP = ("flows", "demands", "share", "_whole", "_arrival_scv", "_room_beside", "_avoided", "_known_times_s")
-_WITHOUT_QUEUEING = ("unloaded", "_held_s", "outer_pools", "pool")
+_OF_A_GROUP = ("demands", "unloaded", "_held_s", "outer_pools", "pool", "_known_times_s")
 _BESIDE_DETACHED = ("flows", "share", "clusters", "unloaded", "outside_s")
 _NO_DEMAND = ServiceDemand()
 _ROUNDING = 1e-9  # of a sum of demands or times
@@ -213,7 +213,6 @@ class Analysis:
         self._whole: Analysis | None = None
         self._arrival_scv: Number | None = None
         self._like: Analysis | None = None
-        self._alone: Analysis = self
         self._others: Mapping[str, ServiceDemand] = {}  # work of other parts of the traffic, per second
         self._avoided: list[tuple[str, ...]] = []  # clusters that would saturate first, and that quorums do without
         self._room_beside: FloatArray | None = None  # share of the first station to saturate that left work leaves
@@ -272,7 +271,7 @@ class Analysis:
         for name, demand in self.demands.items():
             station = self.stations[name]
             order = () if station.discipline == "ps" else (demand.visits, demand.second_moment_s2)
-            others = (waited.get(name, _NO_DEMAND).mean_s, self._variability[name], self._room(name))
+            others = (waited.get(name, _NO_DEMAND).mean_s, self._variability[name], np.min(self._room(name)))
             alike = _words(demand.mean_s, *order, *others)
             key = (station.servers, station.discipline, station.assignment, _key(station.rate), *alike)
             groups.setdefault(key, []).append(name)
@@ -312,6 +311,7 @@ class Analysis:
     @cached_property
     def path_times_s(self) -> dict[tuple[str, ...], FloatArray]:
         """Mean time on the response path at each cluster without queueing, in seconds; 0 if all visits are detached."""
+        unloaded = self.averaged(self.unloaded)
         found: dict[tuple[str, ...], FloatArray] = {}
         most = np.zeros(self.draws)  # load of the busiest one so far that requests wait for
         for names in self.clusters:
@@ -319,7 +319,8 @@ class Analysis:
             slight = (load < _SLIGHT * most) & (names[0] not in self._others)
             if not np.all(slight):
                 if names not in self._known_times_s:
-                    self._known_times_s[names] = self._alone._path_time_s(names, not np.any(most > 0))
+                    time = self._path_time_s(names, unloaded, not np.any(most > 0))
+                    self._known_times_s[names] = time[: (self._whole or self).draws]  # at all rates of one draw alike
                 found[names] = np.where(slight, 0.0, self._known_times_s[names])
                 most = np.maximum(most, np.where(found[names] > 0, load, 0.0))
         if not np.all(most > 0):
@@ -329,12 +330,11 @@ class Analysis:
             )
         return found
 
-    def _path_time_s(self, names: tuple[str, ...], first: bool) -> FloatArray:
+    def _path_time_s(self, names: tuple[str, ...], unloaded_s: FloatArray, first: bool) -> FloatArray:
         """Return the mean time on the response path at a cluster without queueing, in seconds (draws,).
 
         Where requests are counted, it is 0 if quorums do without the cluster, `first` to saturate, when it is slow.
         """
-        unloaded_s = self.averaged(self.unloaded)
         time = self._slowed(names, 2.0) - unloaded_s
         time = np.where(time > _ROUNDING * np.maximum(unloaded_s, self.demands[names[0]].mean_s), time, 0.0)
         counted = self._whole is not None or (first and not isinstance(self.traffic, Open))
@@ -486,19 +486,25 @@ class Analysis:
         integrals over quorums: their effect on queueing hardly changes.
         """
         draws, parts = max(self.draws, *map(np.size, rates_per_s)), []
-        for place, (group, alone) in enumerate(zip(self.groups, self._alone_parts, strict=True)):
+        for place, (group, own) in enumerate(zip(self.groups, self._of_groups, strict=True)):
             others: dict[str, ServiceDemand] = {}
-            for other, (rate, part) in enumerate(zip(rates_per_s, self._alone_parts, strict=True)):
-                for name, demand in part.demands.items() if other != place else ():
+            for other, (rate, its) in enumerate(zip(rates_per_s, self._of_groups, strict=True)):
+                for name, demand in its["demands"].items() if other != place else ():
                     others[name] = others.get(name, ServiceDemand()).plus(rate, demand)
-            parts.append(alone._beside(draws, self._left_by(group, alone.demands, others)))
-            parts[-1]._like = None if like is None else like[place]
+            left = self._left_by(group.share, own["demands"], others)
+            near = None if like is None else like[place]
+            parts.append(self._part(group, {**own, "draws": draws, "_others": left, "_like": near}))
         return tuple(parts)
 
     @cached_property
-    def _alone_parts(self) -> list[Analysis]:
-        """The network as each group of requests sees it without the others."""
-        return [self._part(group) for group in self.groups]
+    def _of_groups(self) -> list[dict[str, Any]]:
+        """Attributes of the part of each group that do not depend on the rates of the others."""
+        found = []
+        for group in self.groups:
+            own = {"demands": self._demands_of(group), "_others": {}, "_like": None, "_known_times_s": {}}
+            alone = self._part(group, own)
+            found.append({name: getattr(alone, name) for name in _OF_A_GROUP})
+        return found
 
     def _signature(self, group: PoolGroup) -> tuple[object, ...]:
         """Return a key that is equal for groups of requests whose pools are alike."""
@@ -521,29 +527,20 @@ class Analysis:
             *loads,
         )
 
-    def _part(self, group: PoolGroup) -> Analysis:
+    def _part(self, group: PoolGroup, known: Mapping[str, Any]) -> Analysis:
         part = object.__new__(Analysis)
-        vars(part).update({name: vars(self)[name] for name in _OF_ALL_PARTS})
-        part.flows, part.demands, part.share = group.flows, self._demands_of(group), _within(group)
-        part._whole, part._arrival_scv, part._room_beside, part._avoided = self, group.arrival_scv, None, []
-        part._known_times_s, part._others, part._like, part._alone = {}, {}, None, part
-        return part
-
-    def _beside(self, draws: int, others: Mapping[str, ServiceDemand]) -> Analysis:
-        """Return a part of the traffic next to work of others, with as many draws as there are rates of that."""
-        part = object.__new__(Analysis)
-        shared = (*_OF_ALL_PARTS, *_OF_A_GROUP, *_WITHOUT_QUEUEING)
-        vars(part).update({name: getattr(self, name) for name in shared})
-        part.draws, part._others, part._alone = draws, others, self
+        vars(part).update({name: vars(self)[name] for name in _OF_ALL_PARTS}, **known)
+        part.flows, part.share, part._arrival_scv = group.flows, _within(group), group.arrival_scv
+        part._whole, part._room_beside, part._avoided = self, None, []
         return part
 
     def _left_by(
-        self, group: PoolGroup, own: Mapping[str, ServiceDemand], others: Mapping[str, ServiceDemand]
+        self, share: Number, own: Mapping[str, ServiceDemand], others: Mapping[str, ServiceDemand]
     ) -> dict[str, ServiceDemand]:
         """Return the work of others that completes beside a group: in an overload, all get their share of servers."""
         found = {}
         for name in own.keys() & others.keys():
-            most = (1 - group.share * own[name].mean_s / self.demands[name].mean_s) * endless_speed(self.stations[name])
+            most = (1 - share * own[name].mean_s / self.demands[name].mean_s) * endless_speed(self.stations[name])
             completes = np.minimum(1.0, _NEARLY * most / np.maximum(others[name].mean_s, 1e-300))
             found[name] = ServiceDemand().plus(completes, others[name])
         return found

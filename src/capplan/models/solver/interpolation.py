@@ -178,7 +178,7 @@ class _Grid:
     Attributes
     ----------
     terms : array of int (dimensions, terms)
-        Degrees of the terms along each axis: with a term, all terms of lower degrees.
+        Degrees of the terms along each axis: a lower set, which has all terms below each of its terms.
     nodes : array (dimensions, terms)
         A point for each term.
     lines : array of int (dimensions, terms)
@@ -192,13 +192,14 @@ class _Grid:
     def coefficients(self, values: FloatArray) -> FloatArray:
         """Return the coefficients (terms, results) of the polynomial with given values at the nodes (terms, results).
 
-        On a grid that has all lower terms, the triangular factors of the matrix are applied axis by axis.
+        On a lower set, the inverse triangular factors can be applied axis by axis.
         """
         for factor in _inverse_factors(int(self.terms.max(initial=0)) + 1):
             for degrees, lines in zip(self.terms, self.lines, strict=True):
-                table = np.zeros((int(lines.max()) + 1, len(factor), values.shape[1]))
+                count = int(degrees.max()) + 1
+                table = np.zeros((int(lines.max()) + 1, count, values.shape[1]))
                 table[lines, degrees] = values
-                values = (factor @ table)[lines, degrees]
+                values = (factor[:count, :count] @ table)[lines, degrees]
         return values
 
 
@@ -214,10 +215,7 @@ def _grid(terms: bytes, shape: tuple[int, int]) -> _Grid:
 
 @lru_cache
 def _inverse_factors(count: int) -> tuple[FloatArray, FloatArray]:
-    """Return the inverses of the triangular factors of the matrix from coefficients to values at Leja points.
-
-    Leja points are in an order that needs no pivots.
-    """
+    """Return the inverses of the LU factors of a Chebyshev-Vandermonde matrix; Leja points need no pivots."""
     upper, lower = chebyshev.chebvander(_leja(count), count - 1), np.eye(count)
     for place in range(count):
         lower[place + 1 :, place] = upper[place + 1 :, place] / upper[place, place]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache, partial
+from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -228,8 +229,8 @@ def solve(analysis: Analysis, rate_per_s: FloatArray | float) -> OperatingPoint:
         np.where(total > 0, time * each / np.maximum(total, 1e-300), time * ratio)
         for (time, ratio), each in zip(parts, rates, strict=True)
     )
-    every = _state(analysis, rates, of_groups)
-    states = tuple(_by_array(partial(_of_phase, place), [every]) for place in range(len(parts)))
+    state = _state(analysis, rates, of_groups)
+    states = tuple(_by_array(itemgetter(place), state) for place in range(len(parts)))
     return _pushed_back(analysis, OperatingPoint(total, shares, durations, states, analysis.share), rate)
 
 
@@ -299,7 +300,7 @@ def _sent_per_s(analysis: Analysis, rate: FloatArray) -> tuple[FloatArray, list[
         return rate, shares
     if len(shares) < 2:
         return _sent_to_part(analysis, rate), shares
-    rows = [[row * share for share in shares] for row in _rows_of(analysis, rate)]
+    rows = [[row * share for share in shares] for row in _batches(analysis, rate)]
     parts = [[_sent_to_part(part, own) for part, own in zip(_parts(analysis, row), row, strict=True)] for row in rows]
     each = np.swapaxes(parts, 0, 1).reshape(-1, *rate.shape)
     total = np.asarray(np.sum(each, axis=0))
@@ -497,17 +498,17 @@ def phases(analysis: Analysis) -> list[tuple[float, FloatArray]]:
 def _state(analysis: Analysis, rate: FloatArray, shares: Sequence[Number]) -> SteadyState:
     if len(shares) < 2:
         return _state_of_part(analysis, rate)
-    of_group = [_rows_of(analysis, np.broadcast_to(share, rate.shape)) for share in shares]
+    of_group = [_batches(analysis, np.broadcast_to(share, rate.shape)) for share in shares]
     states = []
-    for row, *each in zip(_rows_of(analysis, rate), *of_group, strict=True):
+    for row, *each in zip(_batches(analysis, rate), *of_group, strict=True):
         own = [row * share for share in each]
         parts = _parts(analysis, own)
         states.append(_together(list(zip(each, parts, map(_state_of_part, parts, own), strict=True))))
     return stacked(states, rate.shape)
 
 
-def _rows_of(analysis: Analysis, rate: FloatArray) -> FloatArray:
-    """Return the rows of rates (..., draws) that are solved together; rates of one draw stand for as many draws."""
+def _batches(analysis: Analysis, rate: FloatArray) -> FloatArray:
+    """Return rates (..., draws) as rows, each solved at once: all rates together if there is one draw."""
     return rate.reshape(1, -1) if analysis.draws == 1 else rate.reshape(-1, analysis.draws)
 
 
@@ -522,29 +523,27 @@ def _parts(analysis: Analysis, rates: Sequence[FloatArray]) -> tuple[Analysis, .
         np.zeros(len(every)) if part.server is None else np.exp(part.server.blocking(each, every)[0])
         for part, each in zip(parts, rates, strict=True)
     ]
-    if np.max(np.concatenate(lost)) > _RELIEF:
-        return analysis.parts([each * (1 - dropped) for each, dropped in zip(rates, lost, strict=True)])
-    return parts
+    relieved = np.max(lost, axis=0) > _RELIEF
+    if not np.any(relieved):
+        return parts
+    left = [each * np.where(relieved, 1 - dropped, 1.0) for each, dropped in zip(rates, lost, strict=True)]
+    return analysis.parts(left)
 
 
 def stacked(states: Sequence[SteadyState], shape: tuple[int, ...]) -> SteadyState:
     """Stack steady states, each of a row of rates, into one for rates of a given shape (..., draws)."""
-    return _by_array(lambda values: np.stack(values).reshape(*shape, *values[0].shape[1:]), states)
+    return _by_array(lambda *values: np.stack(values).reshape(*shape, *values[0].shape[1:]), *states)
 
 
-def _of_phase(place: int, values: Sequence[FloatArray]) -> FloatArray:
-    return np.asarray(values[0][place])
+def _by_array(function: Callable[..., FloatArray], *states: SteadyState) -> SteadyState:
+    """Return a steady state with a function of the arrays of others in place of each array."""
 
-
-def _by_array(function: Callable[[list[FloatArray]], FloatArray], states: Sequence[SteadyState]) -> SteadyState:
-    """Return a steady state with a function of the others' arrays in place of each array."""
-
-    def of(values: list[Any]) -> Any:
+    def of(*values: Any) -> Any:
         if isinstance(values[0], dict):
-            return {name: function([each[name] for each in values]) for name in values[0]}
-        return function(values)
+            return {name: function(*(each[name] for each in values)) for name in values[0]}
+        return function(*values)
 
-    return SteadyState(*(of([getattr(state, each.name) for state in states]) for each in fields(SteadyState)))
+    return SteadyState(*(of(*(getattr(state, each.name) for state in states)) for each in fields(SteadyState)))
 
 
 def _state_of_part(analysis: Analysis, rate: FloatArray) -> SteadyState:
