@@ -164,7 +164,13 @@ def _endurance(known: Mapping[str, Any]) -> str:
                 f"{each['late_mib']:.0f}",
             )
             rows.append((name, *figures, f"{100 * drift:+.2g} %"))
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    if "week" not in known:
+        return table
+    return (
+        f"{table}\n\nAn hour of the same simulation ends with {known['week']['hour_late_mib']:.0f} MiB: a run of any length "
+        "has 120 intervals,\nand the memory for their histograms is used one after the other."
+    )
 
 
 def _note(text: str) -> str:
