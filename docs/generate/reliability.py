@@ -168,8 +168,8 @@ def _endurance(known: Mapping[str, Any]) -> str:
     if "week" not in known:
         return table
     return (
-        f"{table}\n\nAn hour of the same simulation ends with {known['week']['hour_late_mib']:.0f} MiB: a run of any length "
-        "has 120 intervals,\nand the memory for their histograms is used one after the other."
+        f"{table}\n\nAn hour of the same simulation ends with {known['week']['hour_late_mib']:.0f} MiB: a run of any "
+        "length has 120 intervals,\nand the memory for their histograms is used one after the other."
     )
 
 
