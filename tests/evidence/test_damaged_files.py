@@ -96,6 +96,7 @@ def test_any_bytes_in_a_file_are_refused_or_give_rows(sample: Path, data: st.Dat
         ("a.jtl", b"timeStamp,elapsed,label\n1,5,a\n", "column 'success' is missing"),
         ("a.jtl", b"timeStamp,elapsed,label,success\n", "has no samples"),
         ("metrics.txt", b"# TYPE a histogram\na_bucket{le=\"1\"} many\n", "line 2: 'many' must be a number"),
+        ("metrics.txt", b"# TYPE a histogram\na_bucket 7\n", "line 2: '' must be a number: the bound of a bucket"),
         ("metrics.txt", b"# TYPE a counter\na 1\n", "has no histogram or summary"),
     ],
 )  # fmt: skip

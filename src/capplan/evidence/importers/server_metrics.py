@@ -134,10 +134,10 @@ def _take_sample(found: dict[_Key, Histogram], types: Mapping[str, str], match: 
     if types.get(base) not in ("histogram", "summary"):
         return
     labels = dict(_METRICS_LABEL.findall(match["labels"] or ""))
-    bound, quantile = labels.pop("le", None), labels.pop("quantile", None)
+    bound, quantile = labels.pop("le", ""), labels.pop("quantile", None)
     histogram = found.setdefault((base, tuple(sorted(labels.items()))), Histogram())
-    if bound is not None and name.endswith("_bucket"):
-        histogram.buckets[number(bound, where, "the bound of a bucket")] = value
+    if name.endswith("_bucket"):
+        histogram.buckets[number(bound, where, "the bound of a bucket, its label le,")] = value
     elif quantile is not None:
         histogram.quantiles[number(quantile, where, "a quantile")] = value
     elif name.endswith("_sum"):
