@@ -47,7 +47,7 @@ OPEN = LoadTestRow(
 CLOSED = altered(
     OPEN, load_kind="closed", offered_tps=None, clients=8, throughput_tps=1000 * 8 / 4.5, latency_mean_ms=4.5
 )
-SLOWER = altered(CLOSED, throughput_tps=1350.0, latency_mean_ms=5.9)
+SLOWER = altered(CLOSED, throughput_tps=1350.0, latency_mean_ms=5.7)
 READ = altered(OPEN, request_class="read", offered_tps=500.0, throughput_tps=499.0, latency_mean_ms=3.6)
 WRITE = altered(
     OPEN,
