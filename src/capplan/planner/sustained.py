@@ -60,9 +60,6 @@ class Conditions:
         return any(each.guessed for each in self.situations)
 
 
-_NORMAL = Conditions(NORMAL)
-
-
 def read_conditions(texts: Iterable[str], system: System[Any], fitted: Fitted) -> tuple[Conditions, ...]:
     """Read what to survive; normal conditions always come first.
 
@@ -80,7 +77,7 @@ def read_conditions(texts: Iterable[str], system: System[Any], fitted: Fitted) -
     InputError
         If a word is unknown.
     """
-    return (_NORMAL, *(_conditions(word, system, fitted) for word in words_of(texts)))
+    return (Conditions(NORMAL), *(_conditions(word, system, fitted) for word in words_of(texts)))
 
 
 def words_of(texts: Iterable[str]) -> tuple[str, ...]:

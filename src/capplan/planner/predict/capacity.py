@@ -209,9 +209,8 @@ def _at_shares(solution: Solution) -> Figures:
 
 def _value(figures: Figures, metric: Metric, relation: Relation | None) -> FloatArray:
     """Return a figure with pauses (..., draws). A relation corrects its part without them, which is simulated."""
-    if relation is None:
-        return np.asarray(np.clip(figures.value(metric), _TINY, _HUGE))
-    found = figures.corrected_s(metric.subject, metric.statistic, relation.at)
+    of = metric.subject, metric.statistic
+    found = figures.value(metric) if relation is None else figures.corrected_s(*of, relation.at)
     return np.asarray(np.clip(found, _TINY, _HUGE))
 
 

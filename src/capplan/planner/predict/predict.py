@@ -468,7 +468,7 @@ def _based(case: Case[Any], capacity: Capacity) -> Capacity:
     """Return a capacity with the basis of each figure."""
     plain, peak = case.basis.of_capacity(), capacity.peak_tps.value
     limited = _basis_of_objectives(case, peak) if peak < capacity.overload_tps.value else plain
-    mean: Basis = _weakest(limited, "model only") if capacity.burst_ratio.value > 1 else limited
+    mean: Basis = "model only" if capacity.burst_ratio.value > 1 else limited
     varied = capacity.burst_ratio.high > capacity.burst_ratio.low
     return replace(
         capacity,
@@ -482,17 +482,13 @@ def _based(case: Case[Any], capacity: Capacity) -> Capacity:
 _WEAKER: tuple[Basis, ...] = ("measured", "interpolated", "extrapolated", "model only")
 
 
-def _weakest(*bases: Basis) -> Basis:
-    return max(bases, key=_WEAKER.index)
-
-
 def _basis_of_objectives(case: Case[Any], capacity: float) -> Basis:
     """Return the basis of a capacity that objectives limit: the weakest basis of the capacity and their figures."""
     rate = max(capacity, 1.0)
     metrics = (metric for objective in case.objectives for metric in objective.metrics())
     times = (metric for metric in metrics if metric.kind == "duration")
     found = (case.basis.of_latency(metric.subject, metric.statistic, rate) for metric in times)
-    return _weakest(case.basis.of_capacity(), *found)
+    return max((case.basis.of_capacity(), *found), key=_WEAKER.index)
 
 
 class AtRate(NamedTuple):

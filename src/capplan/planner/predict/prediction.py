@@ -353,15 +353,12 @@ def latencies_with_basis(
     latency_ms: Mapping[str, Latency], basis: FigureBasis, rate_per_s: float
 ) -> dict[str, Latency]:
     """Return latencies at a peak rate with the basis of each statistic."""
-    return {
-        name: Latency(**{each: _based(latency, name, each, basis, rate_per_s) for each in STATISTICS})
-        for name, latency in latency_ms.items()
-    }
 
+    def based(name: str, latency: Latency) -> Latency:
+        bands = statistics(latency)
+        return Latency(**{each: with_basis(band, basis.of_latency(name, each, rate_per_s)) for each, band in bands})
 
-def _based(latency: Latency, name: str, statistic: str, basis: FigureBasis, rate_per_s: float) -> Band | None:
-    band: Band | None = getattr(latency, statistic)
-    return None if band is None else with_basis(band, basis.of_latency(name, statistic, rate_per_s))
+    return {name: based(name, latency) for name, latency in latency_ms.items()}
 
 
 def judged_by_bands(

@@ -277,13 +277,12 @@ def in_order(latency: Latency) -> Latency:
 
 def solved_latency(figures: Figures, uncertainty: Uncertainty) -> dict[str, Latency]:
     """Return the latencies by reported class, in ms, with the bands of the parameters and the discrepancy."""
-    return {name: _of_class(figures, uncertainty, name) for name in figures.asked}
-
-
-def _of_class(figures: Figures, uncertainty: Uncertainty, name: str) -> Latency:
-    latencies = zip(STATISTICS, figures.latencies_s(name), strict=True)
-    bands = {statistic: uncertainty.of_time(each * 1e3, name, statistic) for statistic, each in latencies}
-    return in_order(Latency(**bands))
+    found: dict[str, Latency] = {}
+    for name in figures.asked:
+        latencies = zip(STATISTICS, figures.latencies_s(name), strict=True)
+        bands = {statistic: uncertainty.of_time(each * 1e3, name, statistic) for statistic, each in latencies}
+        found[name] = in_order(Latency(**bands))
+    return found
 
 
 Seen = dict[str, Histogram]  # latencies by reported class
