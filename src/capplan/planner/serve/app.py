@@ -459,25 +459,14 @@ def _add_answers(app: FastAPI, files: FittedFiles) -> None:
         ]
         return Response(json.dumps(found, ensure_ascii=False), media_type="application/json")
 
-    @app.post(
-        "/predict",
-        summary="Capacity, latency, utilisation and outages of a layout or a network",
-        **operation("Prediction", "PredictRequest"),
-    )
-    async def predict(request: Request) -> Response:
-        return await _answered(app, "predict", request)
+    def add(verb: str, summary: str, answer: str) -> None:
+        @app.post(f"/{verb}", name=verb, summary=summary, **operation(answer, f"{verb.capitalize()}Request"))
+        async def answered(request: Request) -> Response:
+            return await _answered(app, verb, request)
 
-    @app.post(
-        "/simulate",
-        summary="Simulate a layout or a network request by request",
-        **operation("Simulation", "SimulateRequest"),
-    )
-    async def simulate(request: Request) -> Response:
-        return await _answered(app, "simulate", request)
-
-    @app.post("/size", summary="The cheapest layout that meets its objectives", **operation("Sizing", "SizeRequest"))
-    async def size(request: Request) -> Response:
-        return await _answered(app, "size", request)
+    add("predict", "Capacity, latency, utilisation and outages of a layout or a network", "Prediction")
+    add("simulate", "Simulate a layout or a network request by request", "Simulation")
+    add("size", "The cheapest layout that meets its objectives", "Sizing")
 
 
 def _refuse_other_methods(app: FastAPI) -> None:
