@@ -247,15 +247,14 @@ def _scored(quantity: str, rows: Sequence[BacktestRow]) -> UnseenFigures:
 def _better_rules(rows: Sequence[BacktestRow]) -> Iterator[BetterRule]:
     """Yield the best simple rule for each quantity where it beats the model."""
     for quantity, scores in summary(rows).items():
-        better = {
-            name: (each.median_abs_error, each.capplan_median_abs_error)
-            for name, each in scores.items()
-            if name != MODEL and each.median_abs_error is not None and each.capplan_median_abs_error is not None
-        }
-        better = {name: (rule, own) for name, (rule, own) in better.items() if rule + CLOSE < own}
+        errors = [(name, each.median_abs_error, each.capplan_median_abs_error) for name, each in scores.items()]
+        better = [
+            (name, rule, own)
+            for name, rule, own in errors
+            if name != MODEL and rule is not None and own is not None and rule + CLOSE < own
+        ]
         if better:
-            name = min(better, key=lambda each: better[each][0])
-            rule, own = better[name]
+            name, rule, own = min(better, key=lambda each: each[1])
             yield BetterRule(quantity, name, steady(rule), steady(own))
 
 
@@ -421,11 +420,8 @@ def _tested(value: Any, measured: Sequence[Any], ranged: bool) -> tuple[str, Bas
 
 
 def _numbers(value: Any) -> list[float]:
-    if isinstance(value, bool):
-        return []
-    if isinstance(value, tuple):
-        return [float(each) for each in value if isinstance(each, int | float)]
-    return [float(value)] if isinstance(value, int | float) else []
+    every = value if isinstance(value, tuple) else (value,)
+    return [float(each) for each in every if isinstance(each, int | float) and not isinstance(value, bool)]
 
 
 def _text(value: Any) -> str:

@@ -128,7 +128,7 @@ def compared(content: Mapping[str, Any], again: Mapping[str, Any]) -> Verificati
         intact=intact,
         origins=origins,
         changes=changes,
-        figures=sum(1 for _ in _leaves(computed)),
+        figures=_figures(computed),
     )
 
 
@@ -190,12 +190,7 @@ def _same(stored: Any, computed: Any) -> bool:
     return bool(stored == computed)
 
 
-def _leaves(value: Any) -> Iterator[Any]:
-    if isinstance(value, Mapping):
-        for each in value.values():
-            yield from _leaves(each)
-    elif isinstance(value, list):
-        for each in value:
-            yield from _leaves(each)
-    else:
-        yield value
+def _figures(value: Any) -> int:
+    """Return how many values of JSON are neither an object nor a list."""
+    parts = value.values() if isinstance(value, Mapping) else value
+    return sum(map(_figures, parts)) if isinstance(value, Mapping | list) else 1
