@@ -55,9 +55,8 @@ class Interval:
 
 
 def _quantiles(draws: FloatArray, levels: Sequence[float]) -> list[float]:
-    if np.all(np.isfinite(draws)):
-        return list(map(float, np.quantile(draws, levels)))
-    return list(map(float, np.quantile(draws, levels, method="inverted_cdf")))  # nothing lies between infinities
+    finite = np.all(np.isfinite(draws))  # nothing lies between infinities
+    return list(map(float, np.quantile(draws, levels, method="linear" if finite else "inverted_cdf")))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,7 +233,8 @@ def _check(cases: Sequence[Case[Any]]) -> None:
         raise InputError(
             f"{one} and {other} are different systems, whose evidence differs, too: compare two layouts of one"
         )
-    clients = next((each.scenario.clients for each in cases if _closed(each)), None)
+    closed = (getattr(each.scenario, "clients", None) for each in cases if each.system.from_tables)
+    clients = next((each for each in closed if each is not None), None)
     if clients is not None:
         raise InputError(
             f"clients = {clients} have no rate in common with another layout, and layouts are compared at one rate: "
@@ -244,11 +244,6 @@ def _check(cases: Sequence[Case[Any]]) -> None:
         raise InputError(
             f"{one} cannot be compared: its documents have ratios of throughput only; run `capplan predict {one}`"
         )
-
-
-def _closed(case: Case[Any]) -> bool:
-    """Whether closed clients determine the rate of a layout."""
-    return case.system.from_tables and getattr(case.scenario, "clients", None) is not None
 
 
 def _layout(case: Case[Any]) -> str:

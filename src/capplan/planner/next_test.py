@@ -115,9 +115,8 @@ def _of_table(system: TableSystem[Any], fitted: Fitted, scenario: Scenario) -> M
         for short, column in _COLUMNS.items():
             if column in each.figures:
                 draws[f"{name}.{short}" if name else short] = each.figures[column]
-    only = classes[0] if len(classes) == 1 else None
-    if only is not None:
-        draws.update({f"{only}.{name}": draws[name] for name in STATISTICS if name in draws})
+    if len(classes) == 1:
+        draws.update({f"{classes[0]}.{name}": draws[name] for name in STATISTICS if name in draws})
     scatter = {name: known.get(_COLUMNS.get(_statistic(name), QUANTITIES[0]), 0.05) for name in draws}
     if metered:
         scatter[NODE_CPU] = known[NODE_CPU]

@@ -16,7 +16,6 @@ RULES = {
 }
 """The rules in words, in the order of tables."""
 _STATISTICS = {
-    "mean": "mean",
     "p50": "median",
     "p90": "90th percentile",
     "p95": "95th percentile",
