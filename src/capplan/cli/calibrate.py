@@ -12,7 +12,7 @@ from capplan.calibration.fit.calibrate import calibrate, stages_of
 from capplan.calibration.tables.fit_table import TableSystem, fit_table
 from capplan.cli.shell.progress import stages
 from capplan.cli.shell.target import read_target
-from capplan.cli.shell.terminal import Json, Screen, check_output, write_json
+from capplan.cli.shell.terminal import TABLE_ENDINGS, Json, Screen, check_output, write_json
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.row_choice import chosen_rows
@@ -24,8 +24,6 @@ from capplan.reports.fit import of_documents, of_table
 from capplan.reports.screen import show
 from capplan.systems.registry import DEFAULT
 from capplan.systems.registry import system as find_system
-
-_TABLES = (".csv", ".parquet")
 
 
 def calibrate_(
@@ -84,7 +82,7 @@ def _rows(
     """Return the rows to fit, and what their importer said."""
     if evidence is None:
         raise _needs_table(system)
-    frame, remarks = (LOAD_TESTS.read(evidence), []) if evidence.suffix in _TABLES else _imported(evidence)
+    frame, remarks = (LOAD_TESTS.read(evidence), []) if evidence.suffix in TABLE_ENDINGS else _imported(evidence)
     if train is not None:
         kept = chosen_rows(frame, train)
         if not kept.any():

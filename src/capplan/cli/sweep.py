@@ -61,6 +61,7 @@ from capplan.planner.sweep import (
 )
 from capplan.reports.screen import show
 from capplan.reports.sweep import describe, write_plot
+from capplan.simulator.experiment import open_store, perform
 from capplan.systems.registry import system
 
 INTERRUPTED = 130
@@ -199,15 +200,9 @@ def _performed(sweep: Sweep, where: tuple[int | None, str | None], out: Path | N
 def _perform(
     sweep: Sweep, where: tuple[int | None, str | None], out: Path | None, found: dict[str, list[SweepPoint]]
 ) -> None:
-    from capplan.simulator.experiment import perform
-
     tasks = sweep.configurations()
     with ExitStack() as stack:
-        store = None
-        if out is not None:
-            from capplan.simulator.experiment import open_store
-
-            store = stack.enter_context(open_store(out.with_name(f"{out.name}.runs")))
+        store = None if out is None else stack.enter_context(open_store(out.with_name(f"{out.name}.runs")))
         tell = stack.enter_context(counting("sweeping layouts"))
         workers = stack.enter_context(workers_for(len(tasks), *where, few=FEW_TASKS[sweep.engine]))
         for task, (points,) in perform(

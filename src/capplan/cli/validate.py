@@ -149,23 +149,18 @@ def run_live(*, quick: bool, mechanism: str | None, hosts: Path | None, report: 
 
     check_installed()
     asked = protocol.protocol(mechanism, quick=quick)
-    if hosts is None:
-        folder = Folder(user_cache() / "live" / asked.name)
-        clusters: Clusters = Labs(folder)
-        where = "a lab"
-    else:
-        its = read_hosts(hosts)
+    its = None if hosts is None else read_hosts(hosts)
+    if its is not None:
         asked = protocol.for_hosts(its.levels(), its.rtt_ms, quick=quick, tls=its.certificate is not None)
-        folder = Folder(user_cache() / "live" / asked.name)
-        clusters, where = Existing(its), ", ".join(its.cluster().addresses)
+    folder = Folder(user_cache() / "live" / asked.name)
+    clusters: Clusters = Labs(folder) if its is None else Existing(its)
+    where = "a lab" if its is None else ", ".join(its.cluster().addresses)
     with working() as progress:
         found = run.validate_live(asked, clusters, folder, progress, where)
+    from capplan.reports.live import validation, write_page
+
     if report is not None:
-        from capplan.reports.live import write_page
-
         write_page(found, folder, report)
-    from capplan.reports.live import validation
-
     print_answer(found, lambda: validation(found), as_json)
     folder.end()
     exit_unless(found.answer)

@@ -11,6 +11,7 @@ from capplan.cli.shell.messages import say
 from capplan.cli.shell.progress import stages
 from capplan.cli.shell.terminal import Json, exit_unless, print_answer
 from capplan.cli.shell.workers import workers_for
+from capplan.cli.size import Processes
 from capplan.planner.proposal.propose import STAGES, TASKS, NoLayoutError
 from capplan.planner.proposal.verify import question_of, read_proposal, verify
 from capplan.planner.size.size import families
@@ -23,9 +24,7 @@ def verify_(
     fitted: Annotated[
         Path | None, typer.Option(help="The fitted file (.json) it was made with; the system's own by default.")
     ] = None,
-    processes: Annotated[
-        int | None, typer.Option(min=1, help="Layout families to search in parallel (default: one per CPU).")
-    ] = None,
+    processes: Processes = None,
     as_json: Json = False,
 ) -> None:
     """Compute a proposal again, and name the figures that differ.
