@@ -664,26 +664,13 @@ def _backtest(its: contents.UnseenRows) -> Iterator[Block]:
 
 def _next_test(its: contents.NextLoadTest) -> str:
     """Return a sentence on which load test to run next, and what it would show."""
-    (low, high), (low_after, high_after) = (
-        (rate_cell(each).text if its.unit == "1/s" else significant(each) for each in ends)
-        for ends in ((its.low, its.high), (its.low_after, its.high_after))
-    )
+    form, unit = (rate, "requests per second") if its.unit == "1/s" else (significant, "ms")
+    ends = {name: form(getattr(its, name)) for name in ("low", "high", "low_after", "high_after")}
     where = ", a layout that was not tested" if its.new_layout else ""
-    unit = "requests per second" if its.unit == "1/s" else "ms"
     change = ""
     if its.chance_of_change is not None and its.chance_of_change >= _WORTH_SAYING:
         change = f" With a probability of {share(its.chance_of_change)}, it changes whether the objective is met."
-    ends = {"low": low, "high": high, "low_after": low_after, "high_after": high_after}
-    return _say(
-        "next_test",
-        what=its.what,
-        where=where,
-        hours=f"{its.hours:.3g}",
-        figure=its.figure,
-        unit=unit,
-        change=change,
-        **ends,
-    )
+    return _say("next_test", **{**vars(its), **ends, "unit": unit}, where=where, change=change)
 
 
 def _fields(fields: Mapping[str, Any]) -> list[str]:
