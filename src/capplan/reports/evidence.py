@@ -8,7 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from capplan.evidence.audit.audit import Audit, Missing, RowVerdict, audit_load_tests
 from capplan.evidence.audit.finding import Finding
@@ -22,9 +24,6 @@ from capplan.reports import figure as look
 from capplan.reports.document import Block, Cell, Column, Line, Paragraph, Table, grid, heading, ruled, table
 from capplan.reports.figure import go
 from capplan.reports.numbers import many
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 STATISTICS = {name.removeprefix("latency_").removesuffix("_ms"): name for name in LATENCIES}
 """Columns of latencies by the names of their statistics."""

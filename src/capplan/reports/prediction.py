@@ -493,7 +493,7 @@ class Answer:
     offered_tps : float
         The asked peak rate, requests per second.
     capacity : Band
-        The highest peak rate, with its look.band.
+        The highest peak rate, with its band.
     latency_ms : mapping of Latency
         Latencies at the asked rate, by request class.
     outages : sequence of Outage
