@@ -101,7 +101,6 @@ def _layout(proposal: Proposal, width: float) -> Figure:
     columns = min(len(places), 4 if width > NARROW else 1)
     rows = math.ceil(len(places) / columns)
     box = min((width - 0.1 - 0.2 * (columns - 1)) / columns, 2.6)
-    height = _box_height(places[0].machines, box)
     deep = max(_box_height(each.machines, box) for each in places)
     step, gap = deep + 0.42, 0.2
     figure, (axes,) = _figure(width, rows * step + (0.25 if len(places) > 1 else 0))

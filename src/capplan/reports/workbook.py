@@ -32,6 +32,7 @@ _MADE = datetime(2000, 1, 1, tzinfo=UTC).replace(tzinfo=None)  # the same bytes 
 _SHOWN = {"1": "0.0%", "1/s": "#,##0", "ms": "#,##0.###", "months": "0.0"}
 _NARROWEST, _WIDEST = 12.0, 58.0  # of a column, characters
 _LETTERS, _LINE = 1.1, 13.5  # letters in the width of a digit, and points of a line
+_BELOW_TITLE = 2  # row of a sheet
 _BAND = 3  # columns of a figure with its band
 
 
@@ -65,7 +66,8 @@ class _Writer:
             self.styles[key] = self.book.add_format(dict(key))
         return self.styles[key]
 
-    def sheet(self, name: str, widths: list[float]) -> Worksheet:
+    def sheet(self, name: str, widths: list[float], title: str) -> Worksheet:
+        """Return a new sheet with its title; two rows below it are free."""
         sheet = self.book.add_worksheet(name.replace(":", "")[:31])
         for place, width in enumerate(widths):
             sheet.set_column(place, place, width)
@@ -75,17 +77,19 @@ class _Writer:
             sheet.set_landscape()
         sheet.fit_to_pages(1, 0)
         sheet.set_footer(f"&L{self.made.footer}&R&P / &N")
+        sheet.write_string(0, 0, title, self.style(bold=True, font_size=14, font_color="#0072B2"))
         return sheet
 
-    def title(self, sheet: Worksheet, row: int, text: str) -> int:
-        sheet.write_string(row, 0, text, self.style(bold=True, font_size=14, font_color="#0072B2"))
-        return row + 2
+    def inputs(self, name: str, widths: list[float], title: str) -> tuple[Worksheet, int]:
+        """Return a new sheet whose inputs may be changed, and its next row."""
+        sheet = self.sheet(name, widths, title)
+        sheet.write_string(_BELOW_TITLE, 0, _CHANGE, self.style(font_color="#5A6270"))
+        return sheet, _BELOW_TITLE + 2
 
     def first(self, logo: Logo | None) -> None:
         """Write the sheet with the answer."""
         widths = [44.0, 34.0, 16.0, 18.0, 18.0]
-        sheet = self.sheet(FIRST, widths)
-        row = self.title(sheet, 0, f"{self.made.title}: {self.made.customer}")
+        sheet, row = self.sheet(FIRST, widths, f"{self.made.title}: {self.made.customer}"), _BELOW_TITLE
         for name, text in self.made.facts:
             sheet.write_string(row, 0, name, self.style(font_color="#5A6270"))
             sheet.write_string(row, 1, text, self.style())
@@ -108,10 +112,7 @@ class _Writer:
     def prices(self) -> None:
         """Write the bill: prices are inputs, and all sums of the workbook follow them."""
         currency = self.proposal.sizing.currency
-        sheet = self.sheet(PRICES, [34, 14, 18, 18])
-        row = self.title(sheet, 0, "Price of the layout")
-        sheet.write_string(row, 0, _CHANGE, self.style(font_color="#5A6270"))
-        row += 2
+        sheet, row = self.inputs(PRICES, [34, 14, 18, 18], "Price of the layout")
         prices = (
             ["Counts as", "Machines"] if currency == MACHINES else [f"Price of one, {currency}", f"Price, {currency}"]
         )
@@ -136,10 +137,7 @@ class _Writer:
     def growth(self) -> None:
         """Write growth: rate, growth and held rates are inputs; years and remaining time are formulas."""
         sizing, its = self.proposal.sizing, system(self.proposal.sizing.system)
-        sheet = self.sheet(GROWTH, [44, 20, 20, 14, 12])
-        row = self.title(sheet, 0, "Growth of the offered rate")
-        sheet.write_string(row, 0, _CHANGE, self.style(font_color="#5A6270"))
-        row += 2
+        sheet, row = self.inputs(GROWTH, [44, 20, 20, 14, 12], "Growth of the offered rate")
         sheet.write_string(row, 0, "Offered peak rate today, requests per second", self.style())
         sheet.write_number(row, 1, sizing.offered_tps, self.given("#,##0"))
         sheet.write_string(row + 1, 0, "Growth a year", self.style())
@@ -190,8 +188,7 @@ class _Writer:
         """Write the paragraphs and tables of a section."""
         tables = [_without_marks(each) for each in blocks if isinstance(each, Table)]
         widths = _widths(tables)
-        sheet = self.sheet(name, widths)
-        row = self.title(sheet, 0, name)
+        sheet, row = self.sheet(name, widths, name), _BELOW_TITLE
         for block in blocks:
             row = self.block(sheet, row, block, widths)
 
