@@ -13,7 +13,7 @@ from capplan.cli.shell.terminal import Json, exit_unless, print_answer
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, options_of
 from capplan.planner.demand.demand import read_demand
-from capplan.planner.demand.forecast import forecast
+from capplan.planner.demand.forecast import forecast, layout_of
 from capplan.reports.demand import describe
 
 
@@ -40,8 +40,6 @@ def demand_(
     texts = {name: text for name, text in options.items() if text is not None}
     met = None
     if layout is not None or texts:
-        from capplan.planner.demand.forecast import layout_of  # needs a solver
-
         chosen = read_target(layout or DEFAULT_TARGET)
         met = layout_of(asked, _scenario(chosen.scenario, texts), chosen.fitted)
     found = forecast(asked, met)

@@ -43,15 +43,13 @@ def serve_(
     A request may name one of the fitted files. Prometheus reads /metrics. Only this machine can ask by default.
     """
     check_extra("serve", *_NEEDED)
-    from capplan.planner.serve.app import check_token
+    from capplan.planner.serve.app import Connection, check_token, create_app, notebook
     from capplan.planner.serve.requests import Limits
 
     check_token(host, token)
     served = _fitted_files(files or ())
     limits = Limits(processes, queue, _time_s(time_limit), _bytes(body_limit))
     import uvicorn
-
-    from capplan.planner.serve.app import Connection, create_app, notebook
 
     app = create_app(limits, token, files=served)
     listening = _listen(host, port)

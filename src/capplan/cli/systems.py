@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from capplan.cli.shell.scenario_command import described_options
@@ -38,12 +38,8 @@ def systems_(as_json: Json = False, as_csv: Csv = False) -> None:
 
 def _show(system: System[Any], screen: Screen) -> None:
     screen.print(Text(system.name, style="bold"))
-    facts = Table.grid(padding=(0, 2))
-    facts.add_column(style="cyan", no_wrap=True)
-    facts.add_column()
-    options = Table.grid(padding=(0, 2))
-    options.add_column(style="green", no_wrap=True)
-    options.add_column()
+    facts = Table.grid(Column(style="cyan", no_wrap=True), Column(), padding=(0, 2))
+    options = Table.grid(Column(style="green", no_wrap=True), Column(), padding=(0, 2))
     for option, meaning in described_options(system.scenario).items():
         options.add_row(option, meaning)
     facts.add_row("  models", system.summary)
