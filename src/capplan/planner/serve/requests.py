@@ -531,26 +531,23 @@ class Processes:
             When the time is over, or the process ends before its request.
         """
         async with self._free:
-            return await self._answered(verb, body)
-
-    async def _answered(self, verb: str, body: Any) -> str:
-        future = self._pool.schedule(answer, args=(verb, body, self._files), timeout=self._limits.time_s)
-        try:
-            return await asyncio.wrap_future(future)
-        except asyncio.CancelledError:
-            while wait([future], 0).not_done:  # its process is not free yet
-                await asyncio.sleep(_TICK_S)
-            raise
-        except TimeoutError:
-            raise RefusedRequestError(
-                504,
-                f"the answer takes longer than {self._limits.time_s:g} s, the limit of this server: ask for less, such "
-                'as "engine": "analytic", a smaller range or a shorter duration',
-            ) from None
-        except (ProcessExpired, MemoryError):
-            raise RefusedRequestError(
-                503, "the process that worked on the answer ended, probably for want of memory: ask for less"
-            ) from None
+            future = self._pool.schedule(answer, args=(verb, body, self._files), timeout=self._limits.time_s)
+            try:
+                return await asyncio.wrap_future(future)
+            except asyncio.CancelledError:
+                while wait([future], 0).not_done:  # its process is not free yet
+                    await asyncio.sleep(_TICK_S)
+                raise
+            except TimeoutError:
+                raise RefusedRequestError(
+                    504,
+                    f"the answer takes longer than {self._limits.time_s:g} s, the limit of this server: ask for less, "
+                    'such as "engine": "analytic", a smaller range or a shorter duration',
+                ) from None
+            except (ProcessExpired, MemoryError):
+                raise RefusedRequestError(
+                    503, "the process that worked on the answer ended, probably for want of memory: ask for less"
+                ) from None
 
     def close(self) -> None:
         """Stop the processes, even in the middle of a request."""

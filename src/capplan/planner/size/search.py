@@ -427,11 +427,10 @@ class Search:
 
     def _cheaper(self, low: Numbers, high: Numbers, cost: float) -> Numbers:
         """Return the largest numbers of each kind in a box with which a layout may still cost less."""
-        found = list(high)
-        for kind, number in enumerate(low):
-            costs = partial(self._cost_with, low, kind)
-            found[kind] = number + bisect_left(range(number + 1, high[kind] + 1), cost, key=costs)
-        return tuple(found)
+        return tuple(
+            number + bisect_left(range(number + 1, most + 1), cost, key=partial(self._cost_with, low, kind))
+            for kind, (number, most) in enumerate(zip(low, high, strict=True))
+        )
 
     def _cost_with(self, numbers: Numbers, kind: int, number: int) -> float:
         return self._cost(_with(numbers, kind, number))
@@ -663,8 +662,7 @@ def confirmed(search: Search, best: Candidate | None, engine: SizingEngine) -> t
 
 def simulated(target: SizingTarget, scenario: Scenario) -> Simulated:
     """Return a layout's simulated-to-analytic latency relations at the target's rate, by word of the conditions."""
-    every = target.strains(scenario)
-    return {word: strain.simulated(target.seed) for word, strain in every.items()}
+    return {word: strain.simulated(target.seed) for word, strain in target.strains(scenario).items()}
 
 
 def sized(target: SizingTarget, family: Family, numbers: Numbers, relations: Simulated) -> SizedLayout | None:
