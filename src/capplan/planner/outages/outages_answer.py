@@ -349,16 +349,16 @@ class OutagesAnswer(VerbAnswer):
     system: str
     layout: str
     scenario: Mapping[str, Any]
-    verdict: Verdict | None
+    verdict: Verdict | None = None
     recovers: bool
     offered_tps: float | None
     offered_source: Literal["given", "default", "network"]
     mean_tps: float | None
-    outages: tuple[Outage, ...]
-    levels: tuple[LevelAvailability, ...]
+    outages: tuple[Outage, ...] = ()
+    levels: tuple[LevelAvailability, ...] = ()
     clients: Clients
     transients: tuple[Transient, ...]
     metastability: Metastability | None
-    not_modelled: tuple[str, ...]
+    not_modelled: tuple[str, ...] = ()
     seed: int
     version: str

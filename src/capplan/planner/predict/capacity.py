@@ -410,12 +410,10 @@ def predict_closed(case: Case[Any], lose: Sequence[str] = (), confidence: float 
             criterion=f"throughput of the {clients:,} closed clients, which has no rate to raise",
         ),
         limits=tuple(Limit(name, system.resource_name(scenario, name), False, band) for name, band in busy.items()),
-        offered=None,
         latency_ms=latency,
         tails_guessed=() if getattr(scenario, "gc", None) is not None else ("GC pauses",),
         tails_not_modelled=system.tails_left_out(scenario),
         utilisation=busy,
-        busy_workers={},
         evidence=EvidenceSummary(
             system.citations(),
             case.extrapolation.basis,

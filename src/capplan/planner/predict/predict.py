@@ -231,11 +231,6 @@ def predicted_ratio(case: Case[Any]) -> Prediction:
         system=case.system.name,
         layout=case.system.layout(case.scenario, case.values),
         scenario=case.scenario.given(),
-        capacity=None,
-        offered=None,
-        latency_ms={},
-        utilisation={},
-        busy_workers={},
         throughput_ratios={
             reference: with_basis(case.uncertainty.of_rate(each), basis) for reference, each in draws.items()
         },

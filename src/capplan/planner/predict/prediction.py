@@ -210,18 +210,18 @@ class Prediction(VerbAnswer):
     layout: str
     scenario: Mapping[str, Any]
     verdict: Verdict | None = None
-    capacity: Capacity | None
+    capacity: Capacity | None = None
     limits: tuple[Limit, ...] = ()
     one_more: tuple[OneMore, ...] = ()
-    offered: Offered | None
+    offered: Offered | None = None
     lasts_months: Band | None = None
-    latency_ms: Mapping[str, Latency]
+    latency_ms: Mapping[str, Latency] = field(default_factory=dict)
     promises: tuple[Promise, ...] = ()
     tails_guessed: tuple[str, ...] = ()
     tails_not_modelled: tuple[str, ...] = ()
     solver_errors: tuple[KnownError, ...] = ()
-    utilisation: Mapping[str, Band]
-    busy_workers: Mapping[str, Band]
+    utilisation: Mapping[str, Band] = field(default_factory=dict)
+    busy_workers: Mapping[str, Band] = field(default_factory=dict)
     throughput_ratios: Mapping[str, Band] = field(default_factory=dict)
     outages: tuple[Outage, ...] = ()
     session_not_found: tuple[SessionNotFound, ...] = ()

@@ -83,18 +83,11 @@ def _of_table(case: Case[Any], table: FittedTable) -> EvidenceUsed:
         rows=len(table.rows),
         fitted_rows=len(table.rows),
         load_tests=len(case.system.observations.load_tests()),
-        scenarios=0,
         sources=tuple(dict.fromkeys(str(row["source"]).split(", line ")[0] for row in table.rows if row.get("source"))),
-        defects=(),
         basis=case.basis.of_capacity(),
         why=case.extrapolation.why,
         half_width=_half_width(case, case.system.extrapolation(case.scenario, _capacity(case))),
         narrower=tuple(_never_measured(case)),
-        left_out_figures=0,
-        left_out_error=None,
-        left_out_held=0,
-        left_out_banded=0,
-        verdict="",
     )
 
 

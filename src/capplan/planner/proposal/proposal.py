@@ -404,7 +404,7 @@ class NextLoadTest:
     chance_of_change: float | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class EvidenceUsed:
     """The evidence behind the answer, and how well it predicts left-out figures.
 
@@ -447,18 +447,18 @@ class EvidenceUsed:
     rows: int
     fitted_rows: int
     load_tests: int
-    scenarios: int
+    scenarios: int = 0
     sources: tuple[str, ...]
-    defects: tuple[str, ...]
+    defects: tuple[str, ...] = ()
     basis: Basis
     why: str
     half_width: float
     narrower: tuple[Narrower, ...]
-    left_out_figures: int
-    left_out_error: float | None
-    left_out_held: int
-    left_out_banded: int
-    verdict: str
+    left_out_figures: int = 0
+    left_out_error: float | None = None
+    left_out_held: int = 0
+    left_out_banded: int = 0
+    verdict: str = ""
     unseen: UnseenRows | None = None
     next_test: NextLoadTest | None = None
 
