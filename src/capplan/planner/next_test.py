@@ -17,7 +17,6 @@ from capplan.calibration.tables.fit_table import TableSystem
 from capplan.calibration.tables.rows import NODE_CPU, QUANTITIES, Load, TableRow, rows_of
 from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.solution import LEVELS
 from capplan.layout.system import Case
 from capplan.layout.uncertainty import Uncertainty
 from capplan.models.errors import InputError, nearest
@@ -143,9 +142,8 @@ def _of_case(case: Case[Any]) -> Measured:
     at = case.at(0.8 * float(np.median(capacity)) if given is None else given)
     figures = at.solution.at(float(at.offered_per_s or 0.0))
     names = case.system.classes(case.scenario)
-    draws = {CAPACITY: capacity}
-    for name in names:
-        draws.update({f"{name}.{each}": 1e3 * figures.latency_s(name, each) for each in ("mean", *LEVELS)})
+    draws = {f"{name}.{each}": 1e3 * figures.latency_s(name, each) for name in names for each in STATISTICS}
+    draws = {CAPACITY: capacity, **draws}
     return Measured(draws, {name: _scatter(at.uncertainty, name) for name in draws})
 
 
@@ -483,10 +481,9 @@ def _candidate(fields: Mapping[str, Any], test: Measured, asked: _Asked, new: bo
 
 
 def _chance(objective: Comparison, now: Normal, lost: float, scatter: float) -> float:
-    limit = _limit(objective)
-    if objective.relation.startswith("<"):  # a figure that must be small is a negative logarithm that must be large
-        return chance_of_change(Normal(-now.mean, now.sd), -limit, lost, scatter, CONFIDENCE)
-    return chance_of_change(now, limit, lost, scatter, CONFIDENCE)
+    # A figure that must be small is a negative logarithm that must be large.
+    sign = -1.0 if objective.relation.startswith("<") else 1.0
+    return chance_of_change(Normal(sign * now.mean, now.sd), sign * _limit(objective), lost, scatter, CONFIDENCE)
 
 
 def _limit(objective: Comparison) -> float:

@@ -267,12 +267,9 @@ def _clients(request: RequestClass, asked: ClientOptions, usual: Clients) -> Cli
     retry = request.retry
     own = usual
     if request.timeout_s is not None or retry is not None:
-        own = Clients(
-            None if request.timeout_s is None else float(np.max(request.timeout_s)),
-            1 if retry is None else int(retry.attempts),
-            0.0 if retry is None else float(np.max(retry.backoff_s)),
-            1.0 if retry is None else float(np.max(retry.factor)),
-        )
+        own = Clients(None if request.timeout_s is None else float(np.max(request.timeout_s)), attempts=1)
+    if retry is not None:
+        own = Clients(own.timeout_s, int(retry.attempts), float(np.max(retry.backoff_s)), float(np.max(retry.factor)))
     found = replace(own, **{name: value for name, value in vars(asked).items() if value is not None})
     if found.attempts < 1:
         raise InputError(f"{found.attempts} attempts: there is at least the first, so give 1 or more")

@@ -630,7 +630,10 @@ class SampleEstimates:
         if statistic == "mean":
             completed = self._report(self.sample.together, name).completed
             return self.estimate(lambda run: self._report(run, name).latency(clock).mean_s * 1e3, completed)
-        figure = self._quantile_ms(name, LEVELS[statistic], clock)
+
+        def figure(run: Run) -> float:
+            return self._report(run, name).latency(clock).quantile_s(LEVELS[statistic]) * 1e3
+
         if not self._tells(name, LEVELS[statistic]):
             value = self.sample.interval(figure).value  # too few beyond it for an interval, not for a look
             return Estimate(value, None)
@@ -638,10 +641,6 @@ class SampleEstimates:
         if found.half_width is None:
             return found
         return replace(found, half_width=max(found.half_width, found.value * FINEST))  # runs may share a bin
-
-    def _quantile_ms(self, name: str, probability: float, clock: Clock) -> Statistic:
-        """Return a percentile as a statistic of a run."""
-        return lambda run: self._report(run, name).latency(clock).quantile_s(probability) * 1e3
 
     def _tells(self, name: str, probability: float) -> bool:
         """Return whether enough latencies lie above a percentile, on average over the parts.
