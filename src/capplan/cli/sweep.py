@@ -122,7 +122,8 @@ def sweep_(
         raise InputError(f"all {len(points):,} points are refused; the first: {refused[0]}")
     say_what_has_no_effect(each.scenario for each in sweep.layouts if each.scenario is not None)
     if plot is not None:
-        write_plot(points, system(sweep.system), target, plot, _objectives(sweep))
+        slo = next((layout.scenario.slo for layout in sweep.layouts if layout.scenario is not None), ())
+        write_plot(points, system(sweep.system), target, plot, slo)
     _show(points, sweep, out, as_json, as_csv)
     _check_precision(points, sweep)
 
@@ -152,10 +153,6 @@ def _sweep(
     sweep = Sweep(its.name, layouts, rates, chosen.fitted, draws, engine, seed, aim)
     check_objectives(base, chosen.fitted)
     return sweep
-
-
-def _objectives(sweep: Sweep) -> tuple[str, ...]:
-    return next((layout.scenario.slo for layout in sweep.layouts if layout.scenario is not None), ())
 
 
 def _rates(texts: Mapping[str, Any], load: str | None, base: Scenario) -> OfferedRates:

@@ -297,12 +297,9 @@ def drift(answer: SavedAnswer, measured: pd.DataFrame) -> Drift:
 
 
 def _same_layout(row: LoadTestRow, scenario: Mapping[str, Any]) -> bool:
-    def same(name: str) -> bool:
-        known, asked = getattr(row, name), scenario.get(name)
-        asked = tuple(asked) if isinstance(asked, list) else asked
-        return known is None or asked is None or known == asked
-
-    return all(same(name) for name in _LAYOUT)
+    known = {name: scenario[name] for name in _LAYOUT if scenario.get(name) is not None}
+    asked = {name: tuple(each) if isinstance(each, list) else each for name, each in known.items()}
+    return all(getattr(row, name) in (None, each) for name, each in asked.items())
 
 
 def _runs(rows: Sequence[tuple[RowVerdict, LoadTestRow]]) -> Iterator[_Run]:

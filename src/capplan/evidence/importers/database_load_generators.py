@@ -371,10 +371,10 @@ def _read_latte_report(file: TextFile) -> Imported:
         **_latte_latencies(at(result, file, "cycle_latency"), percentiles, file),
     )
     classes = at(result, file, "cycle_latency_by_fn")
-    rows = [] if len(classes) == 1 else [whole]
+    alone = len(classes) == 1
+    rows = [] if alone else [whole]
     for name, latency in classes.items():
         count = decode(at(latency, file, "histogram"), f"{file.path}: {name}").get_total_count()
-        alone = len(classes) == 1
         rows.append(
             LoadTestRow(
                 **shared,
