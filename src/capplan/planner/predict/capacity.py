@@ -142,11 +142,16 @@ def held_at_rate(
 
     def repeated(metric: Metric) -> FloatArray:
         found = _value(figures, metric, relations.get((metric.subject, metric.statistic)))
-        if metric.kind != "duration":
-            return found
-        return uncertainty.repeated_time(found * 1e3, metric.subject, metric.statistic) / 1e3
+        return _repeated(found, metric, uncertainty)
 
     return np.asarray((share <= 1) & np.all([each.holds(repeated) for each in objectives], axis=0))
+
+
+def _repeated(found: FloatArray, metric: Metric, uncertainty: Uncertainty) -> FloatArray:
+    """Return what simulated repeats of a load test measure of a figure, SI (..., draws)."""
+    if metric.kind != "duration":
+        return found
+    return uncertainty.repeated_time(found * 1e3, metric.subject, metric.statistic) / 1e3
 
 
 class _Curves:
@@ -176,10 +181,7 @@ class _Curves:
 
     def repeated(self, metric: Metric, share: FloatArray) -> FloatArray:
         """Return simulated repeats of a figure at shares of the capacity (draws,)."""
-        found = self.predicted(metric, share)
-        if metric.kind != "duration":
-            return found
-        return self.uncertainty.repeated_time(found * 1e3, metric.subject, metric.statistic) / 1e3
+        return _repeated(self.predicted(metric, share), metric, self.uncertainty)
 
     def highest_share(self, value: Callable[[Metric, FloatArray], FloatArray]) -> FloatArray:
         """Return the highest share of the capacity at which each draw meets the objectives; 0 if it never does."""
