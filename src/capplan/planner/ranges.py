@@ -106,7 +106,10 @@ def _item(item: str, its: ValueType) -> Iterator[Any]:
     if not its.example:
         raise InputError(f"{item!r} is a range of words: list them with commas")
     ends, colon, by = item.partition(":")
-    first, last = (its.read(end.strip()) for end in _ends(item, ends, its))
+    low, _, high = (end.strip() for end in ends.partition(".."))
+    if not low or not high or ".." in high:
+        raise InputError(f"{item!r} is not a range: write its two ends, such as {its.example!r}")
+    first, last = its.read(low), its.read(high)
     step = its.read(by.strip()) if colon else its.step
     if step is None:
         raise InputError(f"{item!r} has no step: write one, such as {its.example!r}")
@@ -118,13 +121,6 @@ def _item(item: str, its: ValueType) -> Iterator[Any]:
         raise InputError(f"{item!r} has more than {MAX_POINTS:,} values: take a larger step")
     for number in range(int((last - first) / step) + 1):
         yield first + number * step
-
-
-def _ends(item: str, ends: str, its: ValueType) -> tuple[str, str]:
-    first, _, last = ends.partition("..")
-    if not first.strip() or not last.strip() or ".." in last:
-        raise InputError(f"{item!r} is not a range: write its two ends, such as {its.example!r}")
-    return first, last
 
 
 def _exact(parse: Callable[[str], float]) -> Callable[[str], Fraction]:
