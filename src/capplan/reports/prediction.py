@@ -124,8 +124,9 @@ def _facts(prediction: Prediction, data: str) -> Iterator[Block]:
         yield from _lasts(prediction.lasts_months, verdict is not None and len(verdict.situations) > 1)
     if data:
         yield Fact("Data", data)
-    if capacity is not None:
-        yield from _objectives(prediction)
+    risk = 0.0 if offered is None else offered.overload_risk
+    for number, each in enumerate(() if capacity is None else prediction.objectives):
+        yield Fact("" if number else "Objectives", _verdict(each, risk))
 
 
 def _rests_on(prediction: Prediction) -> Fact:
@@ -159,12 +160,6 @@ def _limits(prediction: Prediction, capacity: Capacity) -> str:
         at = f" ({share(busy.value)} at capacity)" if busy is not None else ""
         words += f", then {others[0].name}{at}"
     return words
-
-
-def _objectives(prediction: Prediction) -> Iterator[Fact]:
-    risk = 0.0 if prediction.offered is None else prediction.offered.overload_risk
-    for number, each in enumerate(prediction.objectives):
-        yield Fact("" if number else "Objectives", _verdict(each, risk))
 
 
 def _offered(offered: Offered, capacity: Capacity | None) -> str:
@@ -236,12 +231,8 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
 
 def _slowest(prediction: Prediction) -> str:
     """Return the request class with the highest 99th percentile."""
-
-    def p99(name: str) -> float:
-        found = prediction.latency_ms[name].p99
-        return -1.0 if found is None else found.value
-
-    return max(prediction.latency_ms, key=p99)
+    p99 = {name: -1.0 if each.p99 is None else each.p99.value for name, each in prediction.latency_ms.items()}
+    return max(p99, key=lambda name: p99[name])
 
 
 def _latency(prediction: Prediction) -> Iterator[Block]:
@@ -570,9 +561,8 @@ class _Drawn:
             answered = getattr(self.answer.latency_ms[name], statistic)
             if answered is not None and np.isfinite([answered.low, answered.high]).all():
                 self._add(_answered(self.answer.offered_tps, answered, style), row)
-            for measured in _measured(self.answer.case, name, statistic, style.colour):
-                self._add(measured, row)
-                self._add(look.legend_entry("measured", mode="markers", marker=_diamond(look.NEUTRAL)), row)
+            for trace in _measured(self.answer.case, name, statistic, style.colour):
+                self._add(trace, row)
         for limit in limits:
             for bound in limit.bounds:
                 self.figure.add_shape(look.objective_line(bound * 1e3), row=row, col=1)
@@ -608,9 +598,8 @@ class _Drawn:
             those = [each for each in self.rows if each.verdict == verdict]
             if those:
                 self._add(_capacities(verdict, symbol, those), row)
-        for measured in _measured_rates(self.answer.case):
-            self._add(measured, row)
-            self._add(look.legend_entry("measured", mode="markers", marker=_diamond(look.NEUTRAL)), row)
+        for trace in _measured_rates(self.answer.case):
+            self._add(trace, row)
         for each in self.rows:
             at = {"x": 0, "y": each.place, "xanchor": "left", "yanchor": "bottom", "yshift": 4, "align": "left"}
             shown = {"text": each.label, "showarrow": False, "xref": "x domain", "name": ROW_LABEL}
@@ -668,28 +657,30 @@ def _measured(case: Case[Any], name: str, statistic: str, colour: str) -> Iterat
     ]
     if found:
         rates, rows = [offered for offered, _ in found], [row for _, row in found]
-        yield _diamonds(rates, [row.value * 1e3 for row in rows], rows, colour)
+        yield from _diamonds(rates, [row.value * 1e3 for row in rows], rows, colour)
 
 
 def _measured_rates(case: Case[Any]) -> Iterator[go.Scatter]:
     """Yield the highest rates that load tests of this layout measured, in the intact layout's row."""
     rows = [row for test in _load_tests(case) for row in test.rows if row.unit == "1/s"]
     if rows:
-        yield _diamonds([row.value for row in rows], [0] * len(rows), rows, look.COLOURS[0])
+        yield from _diamonds([row.value for row in rows], [0] * len(rows), rows, look.COLOURS[0])
 
 
 def _diamond(colour: str) -> dict[str, Any]:
     return {"color": colour, "size": 12, "symbol": "diamond-open", "line": {"width": 2}}
 
 
-def _diamonds(x: Sequence[float], y: Sequence[Any], rows: Sequence[Evidence], colour: str) -> go.Scatter:
-    return go.Scatter(
+def _diamonds(x: Sequence[float], y: Sequence[Any], rows: Sequence[Evidence], colour: str) -> Iterator[go.Scatter]:
+    """Yield marks of measured figures, and their entry in the legend."""
+    yield go.Scatter(
         x=x,
         y=y,
         **{"mode": "markers", "showlegend": False, "marker": _diamond(colour)},
         customdata=[[f"{row.id}: {row.statistic}, {row.written}"] for row in rows],
         hovertemplate="%{customdata[0]}<extra></extra>",
     )
+    yield look.legend_entry("measured", mode="markers", marker=_diamond(look.NEUTRAL))
 
 
 def _load_tests(case: Case[Any]) -> Iterator[Any]:

@@ -50,6 +50,7 @@ from capplan.systems.registry import system
 
 ENDINGS = (".html", ".json", ".pdf", ".xlsx")
 TITLE, NOTHING, BLANK = "Sizing proposal", "-", "________"
+_DC = "data centre"
 _LEAST_MISSED = 1e-4  # of sessions: below it, causes that are not modelled dominate
 _WRITES = {None: NOTHING, True: "kept: each has another replica", False: "may be lost if not yet copied elsewhere"}
 
@@ -514,13 +515,13 @@ class _Document:
     def _differs(self, layout: SizedLayout) -> str:
         """Return the differences of a layout other than numbers of machines."""
         cells = [f"{layout.cells} cells"] if layout.cells > 1 else []
-        return listed([*cells, *_fields(words.own_fields(layout, self.its))] or ["numbers of machines"])
+        return listed([*cells, *words.each_field(words.own_fields(layout, self.its), _DC)] or ["numbers of machines"])
 
     def _ruled_out(self, refusal: Refusal) -> str:
         named = {name: value for name, value in refusal.fields.items() if name not in self.its.sized}
         where = f"{words.situation(refusal.conditions, self.its)}: " if refusal.conditions else ""
         why = words.inside_sentence(f"{where}{refusal.reason}")
-        return f"Ruled out: {listed(_fields(named) or ['every layout'])}; {why}."
+        return f"Ruled out: {listed(words.each_field(named, _DC) or ['every layout'])}; {why}."
 
     @property
     def _price(self) -> str:
@@ -671,13 +672,6 @@ def _next_test(its: contents.NextLoadTest) -> str:
     if its.chance_of_change is not None and its.chance_of_change >= _WORTH_SAYING:
         change = f" With a probability of {share(its.chance_of_change)}, it changes whether the objective is met."
     return _say("next_test", **{**vars(its), **ends, "unit": unit}, where=where, change=change)
-
-
-def _fields(fields: Mapping[str, Any]) -> list[str]:
-    """Return fields in words, such as `3 data centres`."""
-    return [
-        plural(f"{value} data centre", value) if name == "dcs" else f"{name} {value}" for name, value in fields.items()
-    ]
 
 
 _Column = tuple[Column, Callable[[Any], Cell | str]]

@@ -66,7 +66,7 @@ def in_words(layout: SizedLayout, its: System[Any]) -> str:
     its : System
         Its system.
     """
-    fixed = fields_in_words(own_fields(layout, its))
+    fixed = ", ".join(each_field(own_fields(layout, its)))
     fixed = " of ".join([f"{layout.cells} cells"] * (layout.cells > 1) + [fixed] * bool(fixed))
     machines = ", ".join(
         f"{count} {layout.shapes.get(kind) or plural(its.machines[kind].name, count)}"
@@ -82,10 +82,9 @@ def own_fields(layout: SizedLayout, its: System[Any]) -> dict[str, Any]:
     return {name: value for name, value in layout.fields.items() if name not in hidden}
 
 
-def fields_in_words(fields: Mapping[str, Any]) -> str:
-    """Return fields in words, such as `3 DCs, consistency_write LOCAL_QUORUM`."""
-    words = [f"{value} {plural('DC', value)}" if name == "dcs" else f"{name} {value}" for name, value in fields.items()]
-    return ", ".join(words)
+def each_field(fields: Mapping[str, Any], dc: str = "DC") -> list[str]:
+    """Return each field in words, such as `3 DCs` and `consistency_write LOCAL_QUORUM`."""
+    return [f"{value} {plural(dc, value)}" if name == "dcs" else f"{name} {value}" for name, value in fields.items()]
 
 
 def situation(word: str, its: System[Any]) -> str:
@@ -491,7 +490,7 @@ def _excuse(each: SizedLayout, sizing: Sizing, its: System[Any]) -> str:
 
 def _remarks(sizing: Sizing, its: System[Any]) -> Iterator[Block]:
     for number, each in enumerate(sizing.impossible):
-        words = fields_in_words(each.fields) or "every layout"
+        words = ", ".join(each_field(each.fields)) or "every layout"
         why = f"{_short(each.conditions, its)}: {each.reason}" if each.conditions else each.reason
         yield Fact("" if number else "Ruled out", f"{words}: {why}")
     if sizing.not_asked:
