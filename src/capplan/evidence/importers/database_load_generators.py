@@ -27,6 +27,7 @@ from capplan.evidence.importers.importer import (
     Imported,
     Importer,
     at,
+    json_with,
     number,
     of_histogram,
     percentile_columns,
@@ -336,10 +337,6 @@ _LATTE_GREW = 2.0  # times more waiting at the end than at the start
 _AGREES = 0.01
 
 
-def _is_latte_report(file: TextFile) -> bool:
-    return file.head.lstrip().startswith("{") and '"conf"' in file.head and '"cass_version"' in file.head
-
-
 def _read_latte_report(file: TextFile) -> Imported:
     report = read_json(file)
     configured, result = at(report, file, "conf"), at(report, file, "result")
@@ -416,7 +413,7 @@ def _latte_remarks(
             yield f"the queue grew from {first:.3g} to {last:.3g} requests during the run"
 
 
-LATTE_REPORT = Importer("latte report", _is_latte_report, _read_latte_report, exactness=3)
+LATTE_REPORT = Importer("latte report", json_with("conf", "cass_version"), _read_latte_report, exactness=3)
 
 
 # ---- YCSB: what it prints at the end of a run. Written from a published run of YCSB 0.17.

@@ -61,6 +61,11 @@ class Importer:
     exactness: int = 1
 
 
+def json_with(*keys: str) -> Callable[[TextFile], bool]:
+    """Return a function that recognises JSON by keys near its start."""
+    return lambda file: file.head.lstrip().startswith("{") and all(f'"{key}"' in file.head for key in keys)
+
+
 def run_id(file: TextFile) -> str:
     """Return the name of a file's run: the file name without its ending, which files of one run share."""
     return file.path.stem

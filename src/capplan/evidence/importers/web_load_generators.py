@@ -19,6 +19,7 @@ from capplan.evidence.importers.importer import (
     Imported,
     Importer,
     at,
+    json_with,
     number,
     of_samples,
     percentile_columns,
@@ -116,10 +117,6 @@ _NS_PER_MS = 1e6
 _GHZ_DETAIL = {"timestamp", "latency", "error", "status"}
 
 
-def _is_ghz(file: TextFile) -> bool:
-    return file.head.lstrip().startswith("{") and '"endReason"' in file.head and '"rps"' in file.head
-
-
 def _ghz_object(pairs: list[tuple[str, Any]]) -> Any:
     """Return an object of a report, or None for a single request: a report may list millions of these."""
     found = dict(pairs)
@@ -153,7 +150,7 @@ def _read_ghz(file: TextFile) -> Imported:
     return Imported((row,))
 
 
-GHZ = Importer("ghz", _is_ghz, _read_ghz)
+GHZ = Importer("ghz", json_with("endReason", "rps"), _read_ghz)
 
 
 # ---- k6: its points (`--out json=FILE`). Written from real output.
@@ -250,10 +247,6 @@ _GATLING_COLUMNS = {
 }
 
 
-def _is_gatling_report(file: TextFile) -> bool:
-    return file.head.lstrip().startswith("{") and '"meanNumberOfRequestsPerSecond"' in file.head
-
-
 def _read_gatling_report(file: TextFile) -> Imported:
     report = read_json(file)
     contents = report.get("contents", {})  # groups contain kinds of requests and are left out
@@ -283,7 +276,7 @@ def _gatling_row(name: str, stats: Mapping[str, Any], file: TextFile) -> LoadTes
     )
 
 
-GATLING_REPORT = Importer("Gatling", _is_gatling_report, _read_gatling_report)
+GATLING_REPORT = Importer("Gatling", json_with("meanNumberOfRequestsPerSecond"), _read_gatling_report)
 
 
 # ---- JMeter: its results as CSV (JTL), one line per sample. Written from real output of JMeter 5.4.
