@@ -121,21 +121,18 @@ class Connection:
         self.open = True
         try:
             self.socket = socket.create_connection((address, port), _PATIENCE_S)
+            try:
+                for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+                    self.socket.setsockopt(socket.SOL_SOCKET, option, _BUFFER)
+                self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                if certificate is not None:
+                    self.socket = tls_context(certificate).wrap_socket(self.socket)
+                self._begin(login)
+            except (OSError, InputError):
+                self.close()
+                raise
         except OSError as error:
             raise InputError(f"no connection to {address}, port {port}: {error}") from None
-        try:
-            for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
-                self.socket.setsockopt(socket.SOL_SOCKET, option, _BUFFER)
-            self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if certificate is not None:
-                self.socket = tls_context(certificate).wrap_socket(self.socket)
-            self._begin(login)
-        except OSError as error:
-            self.close()
-            raise InputError(f"no connection to {address}, port {port}: {error}") from None
-        except InputError:
-            self.close()
-            raise
 
     def _begin(self, login: tuple[str, str] | None) -> None:
         code, body = self._ask(STARTUP, _SHORT.pack(1) + _text("CQL_VERSION") + _text("3.0.0"))

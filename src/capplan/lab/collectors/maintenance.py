@@ -95,8 +95,7 @@ class _Lab:
         """Warm up, and return the throughput of the most clients."""
         asked = self.settings
         self.progress("warming up until the speed is steady", 0, 1)
-        warm = await self.target.warmed_up(max(asked.clients), asked.requests, asked.warm_up_s)
-        self.warm.append(warm.sentence)
+        self.warm.append((await self.target.warmed_up(max(asked.clients), asked.requests, asked.warm_up_s)).sentence)
         most = await self.target.sampled(max(asked.clients), None, asked.duration_s, asked.requests, 0)
         return most.throughput_per_s
 

@@ -23,7 +23,7 @@ from capplan.evidence.text_file import TextFile
 from capplan.lab.collectors import cql
 from capplan.lab.collectors.cassandra import Client, Load, RunningCluster
 from capplan.lab.collectors.collector import Progress
-from capplan.lab.collectors.load import Run, Sample
+from capplan.lab.collectors.load import Run
 from capplan.lab.collectors.runs_in_turn import ROWS, create_tables, table_of
 from capplan.lab.processes import generator_core
 from capplan.models.errors import InputError
@@ -78,7 +78,8 @@ def side_by_side(cluster: RunningCluster, progress: Progress) -> list[LoadTestRo
             for number, each in enumerate(loads):
                 progress(f"both generators, {each.name}", number, len(loads))
                 sample = client.loop.run(_flows(flow, each), _DURATION_S, paced=each.clients is None)
-                found.append(_ours(cluster, each, sample, repeat))
+                run = Run(f"{OURS}-{each.name}", each.clients, each.rate_per_s, repeat, sample)
+                found.append(run.row({**cluster.row(each), "source": OURS}, []))
                 found.append(replace(_latte(program, cluster, each), repeat=repeat))
     return found
 
@@ -88,11 +89,6 @@ def _flows(flow: cql.FlowOf, load: Load) -> Iterator[tuple[float, cql.Flow]]:
         return cql.closed(flow, load.clients, _DURATION_S, 10**9)
     ticks = np.arange(0.0, _DURATION_S, _TICK_S)
     return cql.paced(flow, np.repeat(ticks, round((load.rate_per_s or 0.0) * _TICK_S)))
-
-
-def _ours(cluster: RunningCluster, load: Load, sample: Sample, repeat: int) -> LoadTestRow:
-    run = Run(f"{OURS}-{load.name}", load.clients, load.rate_per_s, repeat, sample)
-    return run.row({**cluster.row(load), "source": OURS}, [])
 
 
 def _latte(program: str, cluster: RunningCluster, load: Load) -> LoadTestRow:
