@@ -60,7 +60,7 @@ def collect_(
     Load tests go to the table, figures of parts to a table beside it (.microbench), and all latencies to an
     HdrHistogram log (.hlog). Most collectors need a lab: 'capplan lab up'.
     """
-    from capplan.lab.collectors.collector import find_collector
+    from capplan.lab.collectors.collector import Collection, Files, find_collector
     from capplan.lab.packages import check_installed
 
     if not name:
@@ -83,7 +83,6 @@ def collect_(
 
     with working() as progress:
         found = collector.collect(settings, progress, server_forecast)
-    from capplan.lab.collectors.collector import Collection, Files
     from capplan.reports.live import collected
 
     written = _write(found, out)

@@ -48,7 +48,9 @@ def serve_(
 
     check_token(host, token)
     served = _fitted_files(files or ())
-    limits = Limits(processes, queue, _time_s(time_limit), _bytes(body_limit))
+    with naming("--time-limit"):
+        time_s = parse_duration_s(time_limit)
+    limits = Limits(processes, queue, time_s, _bytes(body_limit))
     import uvicorn
 
     app = create_app(limits, token, files=served)
@@ -82,11 +84,6 @@ def _listen(host: str, port: int) -> socket.socket:
         raise InputError(
             f"host {host} and port {port} cannot be used: {error.strerror or error}; choose another --port or --host"
         ) from None
-
-
-def _time_s(text: str) -> float:
-    with naming("--time-limit"):
-        return parse_duration_s(text)
 
 
 def _bytes(text: str) -> int:

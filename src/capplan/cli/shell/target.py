@@ -55,7 +55,7 @@ def read_target(text: str) -> Target:
     InputError
         When it is neither a known system nor a file that can be read.
     """
-    if text.endswith(".toml") and is_network(text):
+    if is_network(text):
         raise InputError(f"{text} is a network, not a scenario: run `capplan simulate {text}`")
     if text.endswith(".toml"):
         return Target(read_scenario(text))
