@@ -8,11 +8,10 @@ import pytest
 from capplan.layout.system import Case
 from capplan.models.language.scenario import changed
 from capplan.models.results import Band
-from capplan.models.verdict import NORMAL
 from capplan.planner.predict.capacity import capacity_of
 from capplan.planner.predict.predict import predict
 from capplan.planner.predict.simulated_latency import solved_latency
-from capplan.planner.sustained import Conditions, Judged
+from capplan.planner.size.size import SizingQuestion, size
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 from capplan.systems.registry import resolve, scenario
 
@@ -86,8 +85,13 @@ def test_the_band_of_the_capacity_has_the_error_of_the_latency() -> None:
 
 @pytest.mark.parametrize("confidence", [0.6, 0.9, 0.95, 0.99])
 def test_an_objective_never_raises_the_sustained_rate(confidence: float) -> None:
-    def sustained_per_s(*slo: str) -> float:
-        asked = resolve(changed(scenario("fedora4"), tps=300.0, slo=slo))
-        return Judged(asked, (Conditions(NORMAL),), 300.0).normal.sustained_per_s(confidence)
+    def held_tps(*slo: str) -> float:
+        asked = changed(scenario("fedora4"), tps=300.0, slo=slo)
+        question = SizingQuestion(
+            confidence=confidence, survive=(), sized={"nodes": (asked.nodes,) * 2}, engine="analytic"
+        )
+        chosen = size(asked, question).chosen
+        assert chosen is not None
+        return chosen.held_tps
 
-    assert 0.99 * sustained_per_s() < sustained_per_s("read.p99<10s") <= sustained_per_s()
+    assert 0.99 * held_tps() < held_tps("read.p99<10s") <= held_tps()

@@ -726,7 +726,7 @@ class _Sizes:
         return Safety(
             conditions=strain.conditions.word,
             risk=strain.risk(relations),
-            held_tps=steady(at_confidence(rates, confidence)),
+            held_tps=steady(self.family.cells * strain.sustained_per_s(confidence, relations)),
             capacity_tps=band_of_rates(rates),
             reached_ms={
                 name: None if value is None else steady(value)
