@@ -165,12 +165,12 @@ def _endurance(known: Mapping[str, Any]) -> str:
             )
             rows.append((name, *figures, f"{100 * drift:+.2g} %"))
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    if "week" not in known:
-        return table
-    return (
-        f"{table}\n\nAn hour of the same simulation ends with {known['week']['hour_late_mib']:.0f} MiB: a run of any "
-        "length has 120 intervals,\nand the memory for their histograms is used one after the other."
-    )
+    if "week" in known:
+        table += (
+            f"\n\nAn hour of the week's simulation ends with {known['week']['hour_late_mib']:.0f} MiB: a run of any "
+            "length has 120\nintervals, and the memory for their histograms is used one after the other."
+        )
+    return "\n\n".join([table, *(each["note"] for each in known.values() if "note" in each)])
 
 
 def _note(text: str) -> str:
