@@ -63,15 +63,15 @@ class Tests:
         """
         contexts = self._contexts(mutant)
         files = {_file(name) for name in contexts}
-        ranked = sorted(contexts, key=self._duration)
-        ranked += sorted((name for name in self._seconds if _file(name) in files), key=self._duration)
+        ranked = sorted(contexts, key=self.duration_s)
+        ranked += sorted((name for name in self._seconds if _file(name) in files), key=self.duration_s)
         by_file: dict[str, list[str]] = defaultdict(list)
         total = 0.0
         for name in dict.fromkeys(ranked):
-            if total + self._duration(name) <= MOST_TESTS_S:
-                total += self._duration(name)
+            if total + self.duration_s(name) <= MOST_TESTS_S:
+                total += self.duration_s(name)
                 by_file[_file(name)].append(name)
-        order = sorted(by_file.values(), key=lambda names: sum(map(self._duration, names)))
+        order = sorted(by_file.values(), key=lambda names: sum(map(self.duration_s, names)))
         return [name for names in order for name in names]
 
     def _contexts(self, mutant: Mutant) -> set[str]:
@@ -89,7 +89,8 @@ class Tests:
         found = of_line or of_file or {known for known in self._seconds if known.startswith(folder)}
         return {context.partition("|")[0] for context in found}
 
-    def _duration(self, name: str) -> float:
+    def duration_s(self, name: str) -> float:
+        """Return how long a test took without any change, with coverage; infinite if it failed."""
         return self._seconds[name]
 
 
@@ -114,7 +115,9 @@ def campaign(count: int, out: Path, tests: Tests, processes: int) -> None:
     def one(mutant: Mutant) -> dict[str, object]:
         folder = folders.get()
         try:
-            return {"name": mutant.name, **asdict(mutant), **tried(mutant, tests.of(mutant), folder)}
+            names = tests.of(mutant)
+            limit_s = 60 + 3 * sum(map(tests.duration_s, names))  # a change may make an endless loop
+            return {"name": mutant.name, **asdict(mutant), **tried(mutant, names, folder, limit_s)}
         finally:
             folders.put(folder)
 
@@ -123,7 +126,7 @@ def campaign(count: int, out: Path, tests: Tests, processes: int) -> None:
             append(out, found.result())
 
 
-def tried(mutant: Mutant, names: Sequence[str], folder: Path) -> dict[str, object]:
+def tried(mutant: Mutant, names: Sequence[str], folder: Path, limit_s: float) -> dict[str, object]:
     """Run the tests of a mutant in a copy of the tree; return whether one noticed it, and the change."""
     path = folder / PACKAGE / mutant.file
     before, after = path.read_text("utf-8"), mutant.code(folder)
@@ -140,7 +143,7 @@ def tried(mutant: Mutant, names: Sequence[str], folder: Path) -> dict[str, objec
         "OPENBLAS_NUM_THREADS": "1",
     }
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--no-header"]
-    run = partial(subprocess.run, cwd=folder, env=around, capture_output=True, text=True, check=False, timeout=600)
+    run = partial(subprocess.run, cwd=folder, env=around, capture_output=True, text=True, check=False, timeout=limit_s)
     try:
         ended = run([*command, *names])
         if ended.returncode in _NOT_FOUND:  # the change renames a case of a test
