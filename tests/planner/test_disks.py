@@ -10,11 +10,11 @@ import pytest
 from capplan.models.language.scenario import changed
 from capplan.planner.demand.demand import Demand, read_demand
 from capplan.planner.demand.forecast import disk_gib_per_node, volume
-from capplan.planner.size.search import DATA, disks_of
+from capplan.planner.size.search import DATA, Family, SizingTarget, disks_of
 from capplan.planner.size.size import SizingQuestion, size
 from capplan.planner.size.sizing import Sizing
 from capplan.simulator.workers import in_process
-from capplan.systems.registry import scenario
+from capplan.systems.registry import scenario, system
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "demand.toml"
 
@@ -72,6 +72,15 @@ def test_without_disks_any_data_fit_and_are_told(demand: Demand) -> None:
     assert endless.chosen.disk_gib_per_node is not None
     assert endless.chosen.months_of_data is None
     assert plain.chosen.disk_gib_per_node is None
+
+
+def test_the_disk_of_a_shape_counts_instead_of_that_of_the_demand(demand: Demand) -> None:
+    base, fitted = scenario("openprovider"), system("openprovider").fitted()
+    target = SizingTarget(base, fitted, (), 2000.0, 0.9, disks=disks_of(demand, 1))
+    own, large = (Family({}, {}, disk_gib=each).disks_of(target) for each in (None, 5000.0))
+    assert own is not None
+    assert large is not None
+    assert (own.disk_gib, large.disk_gib) == (200.0, 5000.0)
 
 
 def test_growth_of_a_demand_says_for_how_long_the_rate_fits(demand: Demand) -> None:
