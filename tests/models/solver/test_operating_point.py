@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import gamma
 
 from capplan.models.language.distribution import Deterministic, Erlang, Exponential
 from capplan.models.language.network import Network
@@ -10,6 +11,7 @@ from capplan.models.language.step import Acquire, Delay, ForkJoin, Sequence, Vis
 from capplan.models.language.traffic import Bursty, Open, RequestClass
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import solve
+from capplan.models.solver.pauses import RareDelay
 from capplan.models.solver.single_station import erlang_c
 
 LEVELS = (0.5, 0.99)
@@ -69,3 +71,12 @@ def test_classes_outside_a_full_pool_share_cores_with_what_it_lets_in(rate_per_s
 
     busy = rate_per_s / 2 * MEAN_S * (1 + 0.1 * (1 - 2 * found.drop_rate))
     assert found.response_s("free") == pytest.approx(MEAN_S * (1 + erlang_c(4, busy) / (4 - busy)), rel=1e-6)
+
+
+def test_a_delay_has_the_percentiles_of_its_gamma_law() -> None:
+    """All requests are delayed by 200 ms in the mean, beside which nothing else takes time."""
+    quick = Visit("a", Exponential(1e-6))
+    network = Network("quick", (Station("a", 4, "ps"),), (RequestClass("all", quick),), Open(1.0, {"all": 1.0}))
+    delays = {"all": [RareDelay(np.ones(1), np.full(1, 0.2), np.full(1, 0.01))]}
+    found = solve(Analysis(network), 1.0).quantiles_s((0.1, 0.5, 0.9, 0.999), "all", delays=delays)
+    assert found.ravel() == pytest.approx(gamma(4, scale=0.05).ppf([0.1, 0.5, 0.9, 0.999]), rel=1e-3)
