@@ -195,6 +195,7 @@ def test_a_table_without_a_fault_has_no_finding(rows: list[LoadTestRow]) -> None
         ("few-requests", runs(*(altered(row, duration_s=0.5) for row in (CLOSED, SLOWER)))),
         ("impossible-value", [altered(OPEN, read_fraction=50.0)]),
         ("overflowed-counter", [altered(OPEN, errors=2**31 - 1)]),
+        ("overflowed-counter", [altered(OPEN, errors=-(2**31))]),
     ],
 )  # fmt: skip
 def test_other_signs_of_a_fault(rule: str, rows: list[LoadTestRow]) -> None:

@@ -69,6 +69,23 @@ def test_levels_that_share_a_replica_always_find_the_row(read: str, write: str, 
     assert not asked(cluster(nodes=nodes), read, write).any()
 
 
+def test_a_scattered_round_trip_counts_by_its_mean() -> None:
+    scattered, longer = replace(cluster(wan_s=2e-3), wan_extra=0.5), cluster(wan_s=3e-3)
+    found = asked(scattered, "LOCAL_ONE", "LOCAL_QUORUM", GAPS_S)
+    assert found == pytest.approx(asked(longer, "LOCAL_ONE", "LOCAL_QUORUM", GAPS_S), rel=1e-9)
+    assert found[-1].mean() > 0.1
+
+
+def test_nobody_reads_where_they_wrote() -> None:
+    """Data centres that are a second apart never have the row at once; the third has no clients."""
+    load, question = (
+        Load(np.ones((1, 1)), np.full((1, 1), 0.5)),
+        Question("LOCAL_QUORUM", "LOCAL_ONE", CLIENT_S, (0.4, 0.6, 0.0)),
+    )
+    found = chances_not_found(cluster(wan_s=1.0), COSTS, load, question, 0.0, Sampling(1, 600, 1))
+    assert found == pytest.approx(np.ones((1, 1, 600)))
+
+
 @pytest.mark.parametrize(
     ("read", "write"),
     [("LOCAL_QUORUM", "QUORUM"), ("LOCAL_QUORUM", "LOCAL_QUORUM"), ("TWO", "TWO"), ("LOCAL_ONE", "EACH_QUORUM")],
