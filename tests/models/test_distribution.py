@@ -143,6 +143,11 @@ def test_a_mixture_of_atoms_has_exact_quantiles() -> None:
     assert np.asarray(ATOMS.cdf(np.array([0.999, 1, 2.5, 3]))).tolist() == [0, 0.25, 0.5, 1]
 
 
+def test_a_mixture_ends_where_its_last_part_does() -> None:
+    """Not where its CDF is 1 but for rounding."""
+    assert Mixture((0.4, 0.6), (Deterministic(1), Exponential(1))).quantile(1.0) == np.inf
+
+
 def test_a_mixture_quantile_is_the_smallest_double_that_reaches_it() -> None:
     law = Hyperexponential((0.95, 0.05), (0.001, 0.02))
     probability = np.linspace(0.01, 0.99, 99)
