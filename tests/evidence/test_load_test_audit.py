@@ -191,7 +191,7 @@ def test_a_table_without_a_fault_has_no_finding(rows: list[LoadTestRow]) -> None
         ("cold-and-warm", runs(altered(CLOSED, throughput_tps=1000 * 8 / 8.0, latency_mean_ms=8.0, latency_p50_ms=7.0,
                                        latency_p75_ms=8.0, latency_p90_ms=9.0), CLOSED,
                                altered(CLOSED, throughput_tps=1790.0, latency_p50_ms=4.1))),
-        # 700 requests: rates that are 24 % apart are no scatter beside a noise of 23 %
+        # rates that are 24 % apart are no scatter where counts of 700 requests vary by 23 %
         ("few-requests", runs(*(altered(row, duration_s=0.5) for row in (CLOSED, SLOWER)))),
         ("impossible-value", [altered(OPEN, read_fraction=50.0)]),
         ("overflowed-counter", [altered(OPEN, errors=2**31 - 1)]),

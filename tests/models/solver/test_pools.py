@@ -62,7 +62,7 @@ def test_the_first_queue_that_drops_limits_the_capacity(shares: tuple[float, flo
 
 
 def shared_cores(traffic: Open) -> Analysis:
-    """Return two pools whose requests share four cores; one part of them also waits elsewhere."""
+    """Return two pools whose requests share four cores; those of the second pool also visit disks."""
     work = Visit("cores", Exponential(0.5))
     more = Sequence((work, Visit("disks", Exponential(0.2))))
     flow = Choice((0.3, 0.7), (Acquire("small", work), Acquire("large", more)))

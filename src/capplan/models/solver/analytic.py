@@ -320,7 +320,7 @@ class Analysis:
             if not np.all(slight):
                 if names not in self._known_times_s:
                     time = self._path_time_s(names, unloaded, not np.any(most > 0))
-                    self._known_times_s[names] = time[: (self._whole or self).draws]  # at all rates of one draw alike
+                    self._known_times_s[names] = time[: (self._whole or self).draws]  # the same at all rates
                 found[names] = np.where(slight, 0.0, self._known_times_s[names])
                 most = np.maximum(most, np.where(found[names] > 0, load, 0.0))
         if not np.all(most > 0):

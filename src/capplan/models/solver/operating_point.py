@@ -536,7 +536,7 @@ def stacked(states: Sequence[SteadyState], shape: tuple[int, ...]) -> SteadyStat
 
 
 def _by_array(function: Callable[..., FloatArray], *states: SteadyState) -> SteadyState:
-    """Return a steady state with a function of the arrays of others in place of each array."""
+    """Apply a function to each array of some steady states; return the steady state of the results."""
 
     def of(*values: Any) -> Any:
         if isinstance(values[0], dict):
