@@ -93,3 +93,16 @@ def test_rows_are_interpolated_linearly_and_extrapolated() -> None:
     values = np.array([[0.0, 10.0, 30.0], [1.0, 3.0, 8.0]])
     found = rows_interpolated(np.array([0.5, 2.0, 4.0]), np.array([0.0, 1.0, 3.0]), values)
     np.testing.assert_allclose(found, [[5.0, 20.0, 40.0], [2.0, 5.5, 10.5]])
+
+
+@pytest.mark.parametrize("late", [3e-8, 3e-7, 3e-6])
+def test_a_response_that_is_finite_until_saturation_lowers_no_throughput(late: float) -> None:
+    """Quorums that do without a station until it is nearly saturated: the number inside rises at the last moment."""
+    logit, population = rate_logits(np.array([50.0]), 4000), np.arange(1.0, 301)
+    share = special.expit(logit)[:, None]
+    response = 1 + 0.5 * share**8 + late / (1 - share) ** 1.2
+    found = throughput_per_s(population, logit, np.array([50.0]), response, np.array([1.0]))[0]
+
+    assert np.all(np.diff(found) >= 0)
+    assert found[0] == 1.0
+    assert found[-1] == 50.0

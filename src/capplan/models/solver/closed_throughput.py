@@ -105,8 +105,9 @@ def throughput_per_s(
     found = _rows_hermite(np.log(population), log_number.T, slowed.T, slopes.T)
     found[:, population == 1.0] = 0.0
     result = population / alone_s[:, None] * np.exp(np.minimum(-found, _MOST_FASTER))
-    beyond = population > number[-3][:, None] + 0.5
-    return np.where(beyond, np.minimum(result, saturation_per_s[:, None]), result)
+    # One request more inside never lowers the throughput. The saddle point does near a response that stays finite up to
+    # saturation, as where quorums do not wait for the station that saturates.
+    return np.maximum.accumulate(np.minimum(result, saturation_per_s[:, None]), axis=1)
 
 
 def _derivative(values: FloatArray) -> FloatArray:
