@@ -30,6 +30,7 @@ from capplan.planner.next_test import NextTest
 from capplan.planner.outages.outages_answer import OutagesAnswer
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.proposal.proposal import Proposal
+from capplan.planner.proposal.verify import Verification
 from capplan.planner.simulate.simulation import Simulation
 from capplan.planner.size.sizing import Sizing
 from capplan.systems.registry import every_system
@@ -40,6 +41,7 @@ ANSWERS: tuple[type[VerbAnswer], ...] = (
     Prediction,
     Simulation,
     Proposal,
+    Verification,
     Sizing,
     Audit,
     ImportReport,

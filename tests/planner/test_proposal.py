@@ -22,7 +22,7 @@ from capplan.planner.demand.demand import read_demand
 from capplan.planner.proposal.details import Details, Logo, checked, read_details, read_logo
 from capplan.planner.proposal.proposal import DISKS, RATE, Proposal
 from capplan.planner.proposal.propose import NoLayoutError, asked, propose
-from capplan.planner.proposal.verify import compared, question_of, read_proposal
+from capplan.planner.proposal.verify import Verification, compared, question_of, read_proposal
 from capplan.reports.document import Cell, Document, Table, Tiles
 from capplan.reports.proposal import document, render_proposal
 from capplan.simulator.workers import in_process
@@ -240,6 +240,7 @@ def test_what_was_edited_is_named(proposal: Proposal) -> None:
     assert not found.intact
     assert [each.figure for each in found.changes] == ["sizing.chosen.cost"]
     assert [each.figure for each in found.origins] == ["evidence"]
+    jsonschema.validate(found.to_json(), Verification.json_schema())
 
 
 def test_a_question_survives_the_json(proposal: Proposal) -> None:
