@@ -905,20 +905,19 @@ class Case(Generic[S]):
     @property
     def uncertainty(self) -> Uncertainty:
         """Uncertainty of the figures: rates as at the capacity, times as at the offered rate."""
-        return self.uncertainty_with(self._offset)
+        return replace(self._widened, offset=self._offset)
 
-    def uncertainty_with(self, offset: Offset) -> Uncertainty:
-        """Return the uncertainty with another offset, the part of latencies exempt from the model error of times."""
-        return replace(self._widened, offset=offset)
+    @property
+    def uncertainty_as_tested(self) -> Uncertainty:
+        """Uncertainty of the figures if the layout were a tested one."""
+        return replace(self.system.uncertainty(self.fitted, self.scenario, self.seed), offset=self._offset)
 
     def uncertainty_beside(self, other: Case[S]) -> Uncertainty:
         """Return the uncertainty, with the correlation between the model errors of this layout and another one."""
         common = {name: self._factor(self.extrapolation, name, other.extrapolation) for name in self.system.reported}
         common[RATE] = self._factor(self._at_capacity, RATE, other._at_capacity)
         factors = {name: self._factor(self.extrapolation, name) for name in self.system.reported}
-        measured = self.system.uncertainty(self.fitted, self.scenario, self.seed)
-        found = measured.widened(self._factor(self._at_capacity, RATE), factors, common)
-        return replace(found, offset=self._offset)
+        return self.uncertainty_as_tested.widened(self._factor(self._at_capacity, RATE), factors, common)
 
     @cached_property
     def _widened(self) -> Uncertainty:
