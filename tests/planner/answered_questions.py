@@ -174,6 +174,8 @@ def _bands(found: Any) -> Iterator[Violation]:
             ends = _ends(tree)
             if path.endswith(signed) and tree["low"] is None:
                 ends[0] = -math.inf  # of a time that one layout may not have at all
+                if tree["value"] is None and tree["high"] is not None:
+                    ends[1] = -math.inf
             if ends != sorted(ends):
                 yield Violation("bands are ordered", f"{path} {ends}")
             if ends[0] < 0 and not path.endswith(signed):

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 from capplan.calibration.fit.posterior import maximum, problem, resampled
 from capplan.calibration.fit.refits import PROPOSALS
+from capplan.cli.main import main
 from capplan.evidence.table import Evidence
 from capplan.layout.extrapolation import RATE, Extrapolation, Responses
 from capplan.layout.fitted_file import DRAWS
@@ -164,6 +166,19 @@ def test_the_rate_is_that_of_either_or_80_percent_of_the_lower_capacity() -> Non
     assert rate(None, 300.0) == 300
     lower = by_name(compare(SIX, EIGHT, engine="analytic"))[CAPACITY].first.value
     assert rate(None, None) == pytest.approx(0.8 * lower, rel=0.05)
+
+
+def test_a_time_that_only_the_first_layout_does_not_bound_differs_without_bound(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fields = 'system = "arion"\nservers = 1\nclients = 1000\nrps_per_client = 795\n'
+    streams, single = tmp_path / "streams.toml", tmp_path / "single.toml"
+    streams.write_text(f"{fields}stream_messages = 45\n", encoding="utf-8")
+    single.write_text(fields, encoding="utf-8")
+
+    assert main(["compare", str(streams), str(single), "--engine", "analytic"]) == 0
+    (row,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("read.mean"))
+    assert row.split()[1:] == ["unbounded", "25.2", "ms", "-unbounded", "(-unbounded", "to", "+25)"]
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def _number(value: float, unit: str) -> str:
 
 def _gap(each: Difference) -> str:
     """Return a signed difference with its interval; `none` if it is too small to matter."""
-    gap, base = each.difference, abs(each.first.value)
+    gap, base = each.difference, abs(each.first.value) if math.isfinite(each.first.value) else 0.0
     if not any(math.isfinite(value) for value in (gap.value, gap.low, gap.high)):
         return "unbounded"
     if max(abs(gap.low), abs(gap.high)) <= _NONE * base:

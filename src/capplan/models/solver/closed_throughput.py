@@ -61,7 +61,13 @@ def rate_logits(saturated_number: FloatArray, most: int) -> FloatArray:
 
 
 def throughput_per_s(
-    population: FloatArray, logit: FloatArray, saturation_per_s: FloatArray, response_s: FloatArray, alone_s: FloatArray
+    population: FloatArray,
+    logit: FloatArray,
+    saturation_per_s: FloatArray,
+    response_s: FloatArray,
+    alone_s: FloatArray,
+    *,
+    falls: bool = False,
 ) -> FloatArray:
     """Return the throughput of the network with a constant number of requests inside.
 
@@ -77,6 +83,9 @@ def throughput_per_s(
         Mean response of the open network at these rates, in seconds.
     alone_s : array (draws,)
         Mean response of a single request, in seconds.
+    falls : bool
+        Whether a station gets slower with more requests. Otherwise one request more inside never lowers the throughput,
+        which is at most that of saturation.
 
     Returns
     -------
@@ -105,8 +114,11 @@ def throughput_per_s(
     found = _rows_hermite(np.log(population), log_number.T, slowed.T, slopes.T)
     found[:, population == 1.0] = 0.0
     result = population / alone_s[:, None] * np.exp(np.minimum(-found, _MOST_FASTER))
-    # One request more inside never lowers the throughput. The saddle point does near a response that stays finite up to
-    # saturation, as where quorums do not wait for the station that saturates.
+    if falls:
+        beyond = population > number[-3][:, None] + 0.5
+        return np.where(beyond, np.minimum(result, saturation_per_s[:, None]), result)
+    # The saddle point fails near a response that stays finite up to saturation, as where quorums do without the station
+    # that saturates.
     return np.maximum.accumulate(np.minimum(result, saturation_per_s[:, None]), axis=1)
 
 
