@@ -11,6 +11,9 @@ from capplan.lab.processes import Process
 from capplan.lab.state import State
 from capplan.models.errors import InputError
 
+WHOLE = '{"version": %s, "layout": {}, "rtt_s": 0, "boot": "", "processes": {"dc1-1": {"pid": %s, "started": 1}}}'
+"""A state, of a version and of a process."""
+
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -34,13 +37,20 @@ def test_without_a_lab_nothing_is_there() -> None:
         cluster.status()
 
 
-@pytest.mark.parametrize("text", ["", "{", "{}", '{"version": 0}', '{"version": 1}', "[]"])
+@pytest.mark.parametrize("text", ["", "{", "{}", "0", "[]", '{"version": 1}', WHOLE % (2, 1), WHOLE % (1, '"../1"')])
 def test_a_damaged_state_is_refused(text: str) -> None:
     state.running().mkdir(parents=True)
     (state.running() / "state.json").write_text(text, encoding="utf-8")
 
     with pytest.raises(InputError, match=r"state\.json"):
         state.read()
+
+
+def test_a_state_is_read_as_it_stands() -> None:
+    state.running().mkdir(parents=True)
+    (state.running() / "state.json").write_text(WHOLE % (1, 1), encoding="utf-8")
+
+    assert state.read() == State(Layout(), 0.0, "", processes={"dc1-1": Process(1, 1)})
 
 
 def test_a_lab_that_crashed_is_cleaned() -> None:

@@ -11,14 +11,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
 from capplan.lab.layout import Layout
 from capplan.lab.processes import Process
 from capplan.models.errors import InputError
 from capplan.models.files import locked as locked_file
 from capplan.models.files import replace_file, user_cache
+from capplan.models.language.construct import adapter
 
-_VERSION = 1
 PROXY = "delay"
 """Name of the proxy among the processes; the others are nodes."""
 NO_LAB = "no lab is running: start one with 'capplan lab up'"
@@ -40,6 +41,8 @@ class State:
         Whether all nodes have been up together.
     processes : mapping of str to Process
         Those that were started and not stopped, by the names of nodes, and the proxy.
+    version : int
+        The version of the file.
     """
 
     layout: Layout
@@ -47,6 +50,7 @@ class State:
     boot: str
     ready: bool = False
     processes: Mapping[str, Process] = field(default_factory=dict)
+    version: Literal[1] = 1
 
     @property
     def alive(self) -> dict[str, Process]:
@@ -92,18 +96,15 @@ def read() -> State | None:
     """
     path = _state_file()
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if found.pop("version") != _VERSION:
-            raise ValueError(_VERSION)
-        processes = {name: Process(**each) for name, each in found.pop("processes").items()}
-        return State(layout=Layout(**found.pop("layout")), processes=processes, **found)
+        found: State = adapter(State).validate_json(path.read_bytes(), strict=True)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, TypeError, KeyError):
+    except (OSError, ValueError):
         raise InputError(
             f"{path} is not the state of a lab of this version of capplan: "
             "stop its processes with the version that started it, then delete its folder"
         ) from None
+    return found
 
 
 def needed() -> State:
@@ -123,7 +124,7 @@ def needed() -> State:
 def write(state: State) -> None:
     """Replace the state."""
     running().mkdir(parents=True, exist_ok=True)
-    replace_file(_state_file(), json.dumps({"version": _VERSION, **asdict(state)}, indent=1))
+    replace_file(_state_file(), json.dumps(asdict(state), indent=1))
 
 
 def delete() -> None:
