@@ -136,7 +136,7 @@ def _repeated(  # two of each
     factors = (far.factor(its.widening, figure, responses, each) for each in (None, near))
     error = its.model_errors(its.fitted()).of(observations, row).times(*factors)
     number = observations.load_tests().index(own)
-    return Uncertainty(error, error, 1, layout=number).repeated_capacity(draws[row.id])
+    return Uncertainty(error, error, 1, layout=number).repeated_rate(draws[row.id])
 
 
 @cache

@@ -21,7 +21,7 @@ from capplan.models.results import STATISTICS, Band, Latency
 from capplan.planner.predict.predict import predict
 from capplan.planner.predict.prediction import Prediction
 from capplan.systems.openprovider.scenario import OpenproviderScenario
-from capplan.systems.registry import resolve, system
+from capplan.systems.registry import resolve, scenario, system
 
 CLASSES = ("auth", "acct")
 FRESH = OpenproviderScenario(data_factor=1.0)
@@ -315,6 +315,16 @@ def test_the_overload_risk_is_read_off_the_band_of_the_capacity() -> None:
     assert overload_risk(tps=found.low) == pytest.approx(0.05, abs=0.01)
     assert overload_risk(tps=found.value) == pytest.approx(0.5, abs=0.05)
     assert overload_risk(tps=found.high) == pytest.approx(0.95, abs=0.01)
+
+
+def test_an_objective_raises_no_end_of_the_capacity() -> None:
+    """Both capacities are of the same repeats, with the same model errors."""
+    asked = changed(scenario("arion"), rps_per_client=58.07, stream_messages=37, slo=("read.p90<47.2ms",))
+    found = predict(asked, engine="analytic").capacity
+
+    assert found is not None
+    for end in ("low", "value", "high"):
+        assert getattr(found.peak_tps, end) <= getattr(found.overload_tps, end)
 
 
 @pytest.mark.parametrize("ratio", [1.0, 1.5])

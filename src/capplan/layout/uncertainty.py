@@ -252,7 +252,7 @@ class Uncertainty:
         draws : array (draws,)
             The figure by parameter draw.
         """
-        return self._band(draws, self.rate)
+        return _band(draws, self.repeated_rate(draws), self.rate)
 
     def chance_of_less(self, draws: FloatArray, level: float) -> float:
         """Return the probability that a repeat of the load test measures a rate below `level`.
@@ -264,11 +264,7 @@ class Uncertainty:
         level : float
             The level, in the unit of `draws`.
         """
-        return float(np.mean(self.repeated_capacity(draws) < level))
-
-    def repeated_capacity(self, draws: FloatArray) -> FloatArray:
-        """Return simulated repeats of a rate that only overload limits (draws,)."""
-        return draws * self._noise(draws, self.rate)
+        return float(np.mean(self.repeated_rate(draws) < level))
 
     def of_time(self, draws: FloatArray, name: str = "", statistic: str = "mean") -> Band:
         """Return the band of a latency.
@@ -315,7 +311,7 @@ class Uncertainty:
         repeated = np.stack([self.repeated_time(row, name, each) for row, each in zip(draws, statistics, strict=True)])
         bounded = np.isfinite(draws).all(axis=-1)
         bands = np.empty((3, len(draws)))
-        bands[:, bounded] = _ends(draws[bounded], repeated[bounded])
+        bands[:, bounded] = ends(draws[bounded], repeated[bounded])
         if not bounded.all():
             value = np.quantile(draws[~bounded], 0.5, axis=-1, method="inverted_cdf")
             low, high = np.quantile(repeated[~bounded], [LOW, HIGH], axis=-1, method="inverted_cdf")
@@ -334,14 +330,11 @@ class Uncertainty:
         """
         offset = self._offset_ms(draws, name, statistic)
         rest = (draws - offset) * self._noise(draws, self.by_class.get(name, self.time))
-        return rest + offset * self._noise(draws, self.offset.model_error, 1)
+        return rest + offset * self._noise(draws, self.offset.model_error, _OF_OFFSETS)
 
     def repeated_rate(self, draws: FloatArray) -> FloatArray:
-        """Return simulated repeats of a rate that latencies limit, by parameter draw.
-
-        The model errors of the rate and of the latencies are independent.
-        """
-        return draws * self._noise(draws, self.rate, 2)
+        """Return simulated repeats of a rate, by parameter draw; its model error is independent of that of times."""
+        return draws * self._noise(draws, self.rate, _OF_RATES)
 
     def _offset_ms(self, draws: FloatArray, name: str, statistic: str) -> FloatArray:
         """Return the offset of a latency, capped at the latency."""
@@ -350,16 +343,15 @@ class Uncertainty:
 
     def of_share(self, draws: FloatArray) -> Band:
         """Return the band of a utilisation (draws,): model error of rates, capped at 1."""
-        return _at_most(self._band(draws, self.rate), 1.0)
+        return _at_most(_band(draws, self.repeated_rate(draws), self.rate), 1.0)
 
     def of_busy(self, draws: FloatArray, servers: float) -> Band:
         """Return the band of a mean number of busy servers (draws,): model error of times, capped at `servers`."""
-        return _at_most(self._band(draws, self.time), servers)
+        return _at_most(_band(draws, self.repeated_number(draws), self.time), servers)
 
-    def _band(self, draws: FloatArray, model_error: ModelError) -> Band:
-        value, low, high = (float(x) for x in self.spread(draws, model_error))
-        parts = Parts(parameter=_half_width(draws), model_error=model_error.half_width * value)
-        return Band(value, low, high, parts)
+    def repeated_number(self, draws: FloatArray) -> FloatArray:
+        """Return simulated repeats of a mean number of busy servers or requests, by parameter draw."""
+        return draws * self._noise(draws, self.time)
 
     def _noise(self, draws: FloatArray, model_error: ModelError, stream: int = 0) -> FloatArray:
         """Return one model-error factor per draw; each stream has its own order."""
@@ -369,22 +361,8 @@ class Uncertainty:
             levels = _correlated(levels, _levels(count, [self.seed, stream, self.layout]), model_error.correlation)
         return np.exp(model_error.quantile(levels))
 
-    def spread(self, draws: FloatArray, model_error: ModelError) -> FloatArray:
-        """Return the bands of many figures.
 
-        Parameters
-        ----------
-        draws : array (..., draws)
-            The figures by parameter draw.
-        model_error : ModelError
-            Their model error, such as `rate` or `time`.
-
-        Returns
-        -------
-        array (3, ...)
-            Value, low end and high end.
-        """
-        return _ends(draws, draws * self._noise(draws, model_error))
+_OF_OFFSETS, _OF_RATES = 1, 2  # streams beside that of times
 
 
 def _levels(count: int, seed: int | Sequence[int]) -> FloatArray:
@@ -400,7 +378,12 @@ def _correlated(common: FloatArray, own: FloatArray, correlation: float) -> Floa
     return np.asarray((np.argsort(np.argsort(mixed)) + 0.5) / len(mixed))
 
 
-def _ends(draws: FloatArray, repeated: FloatArray) -> FloatArray:
+def _band(draws: FloatArray, repeated: FloatArray, model_error: ModelError) -> Band:
+    value, low, high = (float(x) for x in ends(draws, repeated))
+    return Band(value, low, high, Parts(parameter=_half_width(draws), model_error=model_error.half_width * value))
+
+
+def ends(draws: FloatArray, repeated: FloatArray) -> FloatArray:
     """Return the medians of figures and the ends of their bands from simulated repeats of the load test (3, ...)."""
     value = np.median(draws, axis=-1)
     low, high = np.quantile(repeated, [LOW, HIGH], axis=-1)

@@ -159,7 +159,7 @@ def _figures_of(
                 yield f"{name}.{statistic}", _Figure("ms", shown, draws * 1e3, repeated)
     for resource, busy in utilisation(found.case, figures, float(np.max(figures.peak_rate))).items():
         draws = figures.utilisation(resource)
-        repeated = np.minimum(uncertainty.repeated_capacity(draws), 1.0)
+        repeated = np.minimum(uncertainty.repeated_rate(draws), 1.0)
         yield f"{resource}.utilisation", _Figure("1", busy, draws, repeated)
 
 

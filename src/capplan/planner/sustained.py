@@ -217,8 +217,7 @@ class Strained:
         """
         if self.why:
             return 1.0
-        both = ((), self.objectives)  # their errors are paired separately
-        return max(self._missed(relations, each, errors) for each in both)
+        return self._missed(relations, self.objectives, errors)
 
     def risks(self, relations: Relations = NONE) -> dict[str, float]:
         """Return the probability of overload, and of missing each objective in a repeat, by objective."""
@@ -240,7 +239,7 @@ class Strained:
 
     def sustained_per_s(self, confidence: float, relations: Relations = NONE) -> float:
         """Return the highest normal peak rate, requests per second, that meets the objectives at a confidence."""
-        return min(at_confidence(each, confidence) for each in (self.sustained_rates(relations), self._carried_rates))
+        return at_confidence(self.sustained_rates(relations), confidence)
 
     def sustained_rates(self, relations: Relations = NONE) -> FloatArray:
         """Return the normal peak rates that repeats of the load test sustain, requests per second (draws,)."""
@@ -252,11 +251,6 @@ class Strained:
         held = self._held(relations, self.objectives)
         offered = self.offered_per_s  # rates are interpolated, but each draw is solved at this one
         return np.where(held, np.maximum(found, offered), np.minimum(found, np.nextafter(offered, 0.0)))
-
-    @property
-    def _carried_rates(self) -> FloatArray:
-        """The normal peak rates that repeats carry without objectives (draws,); their errors are paired separately."""
-        return np.full(1, np.inf) if self.why or not self.objectives else self._repeated((), NONE)
 
     def limit(self, confidence: float, relations: Relations = NONE) -> str:
         """Return what limits that rate: `overload`, an objective, or the reason for no service."""
@@ -317,7 +311,7 @@ class Strained:
         if bound is None:
             return np.inf
         other = replace(self, case=bound)
-        return np.inf if other.why else other.uncertainty.repeated_capacity(other.solution.capacity)
+        return np.inf if other.why else other.uncertainty.repeated_rate(other.solution.capacity)
 
 
 def at_confidence(rates: FloatArray, confidence: float) -> float:

@@ -19,7 +19,7 @@ from capplan.layout.ensemble import evenly_along
 from capplan.layout.fitted_file import DRAWS, Fitted
 from capplan.layout.solution import Figures
 from capplan.layout.system import Case, System
-from capplan.layout.uncertainty import HIGH, LOW
+from capplan.layout.uncertainty import HIGH, LOW, ends
 from capplan.models.code_digest import code_digest
 from capplan.models.errors import InputError
 from capplan.models.files import replace_file
@@ -261,11 +261,13 @@ class AnalyticPoints:
         """Return the band (3, rates) of the bottleneck's utilisation: a kind of station, or the workers."""
         case, uncertainty = self.case, self.case.uncertainty
         if case.solution.bottleneck in case.solution.resources:
-            return np.minimum(uncertainty.spread(figures.utilisation(case.solution.bottleneck), uncertainty.rate), 1.0)
+            busy = figures.utilisation(case.solution.bottleneck)
+            return np.minimum(ends(busy, uncertainty.repeated_rate(busy)), 1.0)
         units = next(iter(case.system.workers(case.scenario).values()), None)
         if case.solution.bottleneck != "workers" or units is None:
             return np.full((3, len(figures.peak_rate)), np.nan)  # threads of a pool inside: not modelled
-        return np.minimum(uncertainty.spread(figures.busy_workers() / np.max(units), uncertainty.time), 1.0)
+        busy = figures.busy_workers() / np.max(units)
+        return np.minimum(ends(busy, uncertainty.repeated_number(busy)), 1.0)
 
 
 def verdict_cells(case: Case[Any], rate: float, relations: Relations = NONE) -> SweepPoint:

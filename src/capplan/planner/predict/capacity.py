@@ -86,7 +86,7 @@ def sustained_rate(
     """
     plain = solution.capacity
     if not objectives:
-        return SustainedRate(plain, uncertainty.repeated_capacity(plain))
+        return SustainedRate(plain, uncertainty.repeated_rate(plain))
     curves = _Curves(along or solution, uncertainty, objectives, relations or {})
     repeated = uncertainty.repeated_rate(plain * curves.highest_share(curves.repeated))
     return SustainedRate(plain * curves.highest_share(curves.predicted), repeated)
@@ -136,7 +136,7 @@ def held_at_rate(
     """
     plain = solution.capacity
     if not objectives:
-        return np.asarray(uncertainty.repeated_capacity(plain) >= rate_per_s)
+        return np.asarray(uncertainty.repeated_rate(plain) >= rate_per_s)
     share = rate_per_s / np.maximum(uncertainty.repeated_rate(plain), _TINY)
     figures = solution.at(np.minimum(share, 1.0) * plain)
 
