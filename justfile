@@ -67,10 +67,10 @@ upgrade date:
     .ci/run
 
 # Try 300,000 hostile inputs and put some 300 faults in the way of every verb that writes, for the page on reliability
-# (four hours on two cores; as root, disks are really full and folders really read-only). Hostile inputs resume if
-# interrupted: remove dist/hostile-inputs.jsonl and dist/guided to begin again
+# (hours; as root, disks are really full and folders really read-only). Inputs resume if interrupted, and
+# go on to new ones with higher numbers; remove the files to begin again
 faults:
-    uv run python tests/fuzz/campaign.py 300000 docs/reference/inputs.json
+    uv run python tests/fuzz/campaign.py 300000 docs/reference/inputs.jsonl
     uv run --group fuzz python tests/fuzz/guided.py 410 docs/reference/guided-inputs.json
     uv run python tests/faults/campaign.py docs/reference/faults.json
     uv run python docs/generate/reliability.py

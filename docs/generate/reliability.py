@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ PAGE, INPUTS, GUIDED, QUESTIONS, FAULTS, MUTANTS, ENDURANCE = (
     REFERENCE / name
     for name in (
         "reliability.md",
-        "inputs.json",
+        "inputs.jsonl",
         "guided-inputs.json",
         "questions.json",
         "faults.json",
@@ -69,7 +70,7 @@ and without touching a file outside its folder.
 options drawn from what each declares. Each must end within three minutes of computing and without a traceback, with one
 sentence where there is no answer. Bands and percentiles are in order, every verdict follows one rule, no loss is an
 advantage, Little's law holds, all verbs give the same figures, more machines carry no less, and latencies rise with the
-load. {contradicted} of the questions broke one of these rules.
+load. {contradicted}
 
 ## Faults while verbs write
 
@@ -99,22 +100,24 @@ half to notice. {mutants}
 
 def generated() -> str:
     """Return the page."""
-    read = (INPUTS, GUIDED, QUESTIONS, FAULTS)
-    inputs, guided, questions, faults = (json.loads(path.read_text(encoding="utf-8")) for path in read)
+    read = (GUIDED, QUESTIONS, FAULTS)
+    guided, questions, faults = (json.loads(path.read_text(encoding="utf-8")) for path in read)
     return TEXT.format(
-        inputs=_inputs(inputs),
+        inputs=_inputs(_journal(INPUTS)),
         guided=_guided(guided),
         questions=f"{questions['questions']:,}",
-        contradicted=questions["broken"] or "None",
+        contradicted=_contradicted(questions["broken"]),
         faults=_table(faults["kinds"]),
         note=_note(faults.get("note", "")),
         verbs=_listed(faults["verbs"]),
-        mutants=_mutants(
-            [json.loads(line) for line in MUTANTS.read_text(encoding="utf-8").splitlines() if line],
-            json.loads(EQUIVALENT.read_text(encoding="utf-8")),
-        ),
+        mutants=_mutants(_journal(MUTANTS), json.loads(EQUIVALENT.read_text(encoding="utf-8"))),
         endurance=_endurance(json.loads(ENDURANCE.read_text(encoding="utf-8"))),
     )
+
+
+def _journal(path: Path) -> list[dict[str, Any]]:
+    """Return the entries of a campaign."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
 
 
 def equivalent(mutant: Mapping[str, Any], reasons: Sequence[Mapping[str, Any]]) -> bool:
@@ -178,16 +181,27 @@ def _note(text: str) -> str:
     return f"\n{text}\n" if text else ""
 
 
-def _inputs(counts: Mapping[str, int]) -> str:
-    broken = {rule: count for rule, count in counts.items() if rule != "inputs"}
-    found = f"Of {counts['inputs']:,} inputs, {sum(broken.values()):,} broke a rule"
-    return f"{found}{': ' if broken else '.'}{', '.join(f'{count} {rule}' for rule, count in broken.items())}"
+def _contradicted(rules: Mapping[str, int]) -> str:
+    if not rules:
+        return "None of the questions broke one of these rules."
+    each = ", ".join(f"{name} ({count})" for name, count in rules.items())
+    return f"Rules that questions broke, and how many did: {each}."
 
 
-def _guided(counts: Mapping[str, int]) -> str:
+def _inputs(pieces: Sequence[Mapping[str, Any]]) -> str:
+    rules = Counter(
+        broken["rule"].partition(":")[0].partition(" /")[0] for piece in pieces for broken in piece["broken"]
+    )
+    found = f"Of {sum(each['inputs'] for each in pieces):,} inputs, {rules.total():,} broke a rule"
+    return f"{found}{': ' if rules else '.'}{', '.join(f'{count} {rule}' for rule, count in rules.items())}"
+
+
+def _guided(readers: Mapping[str, Mapping[str, Any]]) -> str:
+    inputs, seconds = (sum(each[key] for each in readers.values()) for key in ("inputs", "seconds"))
+    broken = sum(bool(each["broken"]) for each in readers.values())
     return (
-        f"Beside them, atheris tried {counts['inputs']:,} inputs that coverage led it to, at {counts['readers']} "
-        f"readers of files and options; {counts['broken']} of the readers broke a rule."
+        f"Beside them, atheris tried {inputs:,} inputs that coverage led it to in {seconds / 3600:.1f} hours of "
+        f"computing, at {len(readers)} readers of files and options; {broken or 'none'} of the readers broke a rule."
     )
 
 

@@ -1,7 +1,7 @@
 """Try many inputs in several processes, and count: `python tests/fuzz/campaign.py 300000 FILE`.
 
-`dist/hostile-inputs.jsonl` has a line for every 2,500 inputs that were tried; a campaign that was interrupted goes on
-with those that it lacks. Remove it to begin again.
+FILE has a line for every 2,500 inputs that were tried; a campaign that was interrupted goes on with those that it
+lacks. Remove it to begin again.
 """
 
 import argparse
@@ -23,10 +23,7 @@ from tests.fuzz.inputs import Failure, prepared, tried
 from tests.fuzz.rules import LONGEST_S, LONGEST_WAIT_S, Watch, limit_memory
 from tests.journal import append, entries
 
-from capplan.models.files import replace_file
-
 PIECE = 2500
-DONE = Path(__file__).parents[2] / "dist" / "hostile-inputs.jsonl"
 
 
 def piece(numbers: range) -> tuple[int, list[Failure]]:
@@ -70,21 +67,17 @@ def counts(done: Path) -> Counter[str]:
 
 
 def main() -> int:
-    """Run or continue a campaign, print its counts as JSON, and write them."""
+    """Run or continue a campaign, and print its counts as JSON."""
     parser = argparse.ArgumentParser()
     parser.add_argument("count", type=int)
-    parser.add_argument("out", type=Path, nargs="?")
-    parser.add_argument("--done", type=Path, default=DONE)
+    parser.add_argument("done", metavar="FILE", type=Path)
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     asked = parser.parse_args()
-    asked.done.parent.mkdir(parents=True, exist_ok=True)
     campaign(asked.count, asked.processes, asked.done)
     found = counts(asked.done)
     for each in entries(asked.done):
         print(*each["broken"], sep="\n", end="\n" if each["broken"] else "", file=sys.stderr)
     print(json.dumps(found, indent=1))
-    if asked.out is not None:
-        replace_file(asked.out, json.dumps(found, indent=1) + "\n")
     return len(found) > 1
 
 

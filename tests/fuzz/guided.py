@@ -1,143 +1,174 @@
 """Try inputs that atheris derives from coverage, reader by reader: `guided.py SECONDS FILE`, in the group `fuzz`.
 
 The campaign beside this file damages valid inputs at random; here an input that reaches new code is damaged further.
-Each reader gets SECONDS on a core. What it has used, and the inputs that reached new code, are kept in `dist/guided`:
-a campaign goes on where it was interrupted.
+Each reader gets SECONDS of computing. FILE says what each has had and what broke it, and `guided.tar.xz` keeps the
+inputs that reached new code: a campaign goes on where the last one stopped, on another machine too.
 """
 
 import argparse
 import json
 import os
 import re
+import resource
+import shlex
+import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from capplan.models.files import replace_file
 
+CORPUS = Path(__file__).with_name("guided.tar.xz")
 KEPT = Path(__file__).parents[2] / "dist" / "guided"
-_PIECE_S = 120
+_PIECE_S = 600
 _MOST_BYTES = 4096
-TEXT = "text: "
 
 
-def fuzz(name: str, seconds: int, inputs: Path, folder: Path) -> None:
-    """Fuzz one reader in this process, which ends with it: with 0, or otherwise at the first broken rule."""
+def fuzz(name: str, arguments: list[str], again: str) -> None:
+    """Fuzz one reader in this process and its folder. It ends with 0, or otherwise at the first broken rule.
+
+    The arguments are those of libFuzzer, and `again` is the command line that starts this process without them: it does
+    so where it merges inputs.
+    """
     import atheris  # type: ignore[import-untyped]  # in the group `fuzz` only
 
     with atheris.instrument_imports(include=["capplan"]):
-        from tests.fuzz.rules import Watch, broken_by_reader
-        from tests.fuzz.targets import FILES, TEXTS
+        from tests.fuzz.rules import Watch, broken_by_reader, limit_memory
+        from tests.fuzz.targets import readers
 
-    watch = Watch(folder)
-    if name.startswith(TEXT):
-        text = TEXTS[name.removeprefix(TEXT)]
-        contents = [each.encode() for each in text.seeds]
-
-        def broken(data: bytes) -> str | None:
-            return broken_by_reader(text.read, data.decode("utf-8", "replace"), watch)
-
-    else:
-        file = FILES[name]
-        contents = [path.read_bytes()[:_MOST_BYTES] for path in file.seeds]
-        path = folder / f"input{file.seeds[0].suffix}"
-
-        def broken(data: bytes) -> str | None:
-            path.write_bytes(data)
-            return broken_by_reader(file.read, path, watch)
-
-    for number, content in enumerate(contents):
-        (inputs / f"seed-{number}").write_bytes(content)
+    folder = Path.cwd()
+    os.environ["CAPPLAN_CACHE_DIR"] = str(folder / "cache")
+    read, watch = readers(folder)[name].read, Watch(folder)
 
     def one(data: bytes) -> None:
-        if rule := broken(data):
+        if rule := broken_by_reader(read, data, watch):
             raise AssertionError(f"{name}: {rule} ({data[:200]!r})")
 
+    limit_memory()
+    resource.setrlimit(resource.RLIMIT_CPU, (3 * _PIECE_S, 3 * _PIECE_S))  # for code that no signal interrupts
     # The rules have a time limit of their own, whose signals libFuzzer must not take.
-    limits = [f"-max_len={_MOST_BYTES}", "-timeout=0", f"-max_total_time={seconds}"]
-    quiet = ["-verbosity=0", "-print_final_stats=1", f"-artifact_prefix={folder}/"]
-    atheris.Setup([sys.argv[0], *limits, *quiet, str(inputs)], one)
+    atheris.Setup([again, f"-max_len={_MOST_BYTES}", "-timeout=0", "-verbosity=0", *arguments], one)
     atheris.Fuzz()
 
 
-def names() -> list[str]:
-    """Return the readers."""
-    from tests.fuzz.targets import FILES, TEXTS
+@dataclass
+class Campaign:
+    """What every reader has had so far, as the file says."""
 
-    return [*(f"{TEXT}{name}" for name in TEXTS), *FILES]
+    file: Path
+    known: dict[str, dict[str, Any]] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def __post_init__(self) -> None:
+        """Read what is known, and lay out the inputs."""
+        from tests.fuzz.targets import readers
+
+        before = json.loads(self.file.read_text("utf-8")) if self.file.exists() else {}
+        for name, target in readers(KEPT).items():
+            self.known[name] = before.get(name, {"seconds": 0, "inputs": 0, "broken": ""})
+            inputs = _folder(name, "inputs")
+            for number, seed in enumerate(target.seeds):
+                (inputs / f"seed-{number}").write_bytes(seed[:_MOST_BYTES])
+        if CORPUS.exists():
+            with tarfile.open(CORPUS) as corpus:
+                corpus.extractall(KEPT / "corpus", filter="data")
+
+    def run(self, name: str, seconds: int) -> None:
+        """Fuzz a reader until it has had so many seconds, and keep those inputs that reach all the code.
+
+        What breaks a rule is kept, too: it is the first to be tried the next time.
+        """
+        inputs, corpus = _folder(name, "inputs"), _folder(name, "corpus")
+        while (left := seconds - int(self.known[name]["seconds"])) > 0 or self.known[name]["broken"]:
+            piece = min(max(left, 1), _PIECE_S)
+            limits = (f"-max_total_time={piece}", "-print_final_stats=1", f"-artifact_prefix={corpus}/")
+            self._note(name, *_run(name, *limits, str(inputs), str(corpus)))
+            if self.known[name]["broken"]:
+                break
+        with tempfile.TemporaryDirectory(dir=KEPT) as place:
+            whole = not self.known[name]["broken"]
+            code, _, error = _run(name, "-merge=1", place, str(inputs), str(corpus)) if whole else (0, 0.0, "")
+            if code:
+                raise RuntimeError(f"the inputs of {name} are not merged: {error}")
+            with self._lock:
+                if whole:
+                    shutil.rmtree(corpus)
+                    shutil.copytree(place, corpus)
+                _pack()
+
+    def _note(self, name: str, code: int, used_s: float, error: str) -> None:
+        """Note what a process did."""
+        known, tried = self.known[name], re.findall(r"stat::number_of_executed_units:\s*(\d+)", error)
+        with self._lock:
+            known["seconds"] = round(known["seconds"] + used_s, 1)
+            known["inputs"] += int(tried[-1]) if tried else 0
+            known["broken"] = error if code else ""
+            replace_file(self.file, json.dumps(self.known, indent=1) + "\n")
 
 
-def campaign(seconds: int, processes: int) -> None:
-    """Fuzz every reader for so many seconds, less what it had before."""
-    with ThreadPoolExecutor(processes) as pool:
-        list(pool.map(partial(_one, seconds=seconds), names()))
+def _run(name: str, *arguments: str) -> tuple[int, float, str]:
+    """Fuzz a reader in a process; return its exit code, its seconds of computing, and the end of what it wrote."""
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as output:
+        command = [sys.executable, __file__, "--reader", name, *arguments]
+        process = subprocess.Popen(command, cwd=folder, stdout=output, stderr=output, start_new_session=True)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        text = output.read().decode("utf-8", "replace")
+    return process.returncode, used.ru_utime + used.ru_stime, text[-2000:]
 
 
-def _one(name: str, seconds: int) -> None:
-    """Fuzz a reader for what is left of its time, in pieces that are noted as they end."""
-    inputs = _folder(name) / "inputs"
-    inputs.mkdir(parents=True, exist_ok=True)
-    while (left := min(seconds - state(name)["seconds"], _PIECE_S)) > 0 and not state(name)["broken"]:
-        with tempfile.TemporaryDirectory() as folder:
-            places = ("--inputs", str(inputs), "--folder", folder)
-            command = [sys.executable, __file__, str(left), "--reader", name, *places]
-            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-        _note(name, done, left)
+def _pack() -> None:
+    """Write the corpus: the same bytes for the same inputs."""
+
+    def plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
+        member.uid, member.gid, member.uname, member.gname, member.mtime, member.mode = 0, 0, "", "", 0, 0o644
+        return member
+
+    new = CORPUS.with_suffix(".new")
+    with tarfile.open(new, "w:xz") as corpus:
+        for path in sorted((KEPT / "corpus").glob("*/*")):
+            corpus.add(path, str(path.relative_to(KEPT / "corpus")), filter=plain)
+    new.replace(CORPUS)
 
 
-def _note(name: str, done: subprocess.CompletedProcess[str], seconds: int) -> None:
-    """Add what a process did to what is known of the reader."""
-    known = state(name)
-    tried = re.findall(r"stat::number_of_executed_units:\s*(\d+)", done.stderr)
-    known["seconds"] += seconds
-    known["inputs"] += int(tried[-1]) if tried else 0
-    if done.returncode:
-        known["broken"] = done.stderr[-2000:]
-        print(f"{name}: {known['broken']}", file=sys.stderr, flush=True)
-    replace_file(_folder(name) / "state.json", json.dumps(known))
+def _folder(name: str, kind: str) -> Path:
+    """Return, and make, the folder of a reader's inputs, or of the inputs kept."""
+    path = KEPT / kind / as_path(name)
+    path.mkdir(parents=True, exist_ok=True)
+    return path
 
 
-def state(name: str) -> dict[str, Any]:
-    """Return what is known of a reader: seconds and inputs so far, and what broke a rule."""
-    path = _folder(name) / "state.json"
-    return json.loads(path.read_text("utf-8")) if path.exists() else {"seconds": 0, "inputs": 0, "broken": ""}
-
-
-def _folder(name: str) -> Path:
-    return KEPT / name.replace(" ", "-")
+def as_path(name: str) -> str:
+    """Return what a reader's folder is called."""
+    return re.sub(r"\W+", "-", name)
 
 
 def main() -> int:
-    """Run a campaign, or one reader of it."""
+    """Run a campaign, or one reader of it: libFuzzer's own arguments follow its name."""
+    if sys.argv[1] == "--reader":
+        name, arguments = sys.argv[2], sys.argv[3:]
+        fuzz(name, arguments, shlex.join([sys.executable, *sys.argv[:3]]))
     parser = argparse.ArgumentParser()
     parser.add_argument("seconds", type=int)
-    parser.add_argument("out", type=Path, nargs="?")
+    parser.add_argument("file", type=Path)
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--reader")
-    parser.add_argument("--inputs", type=Path)
-    parser.add_argument("--folder", type=Path)
     asked = parser.parse_args()
-    if asked.reader is not None:
-        fuzz(asked.reader, asked.seconds, asked.inputs, asked.folder)
-        return 0
-    campaign(asked.seconds, asked.processes)
-    states = [state(name) for name in names()]
-    counts = {
-        "readers": len(states),
-        "inputs": sum(each["inputs"] for each in states),
-        "seconds": sum(each["seconds"] for each in states),
-        "broken": sum(bool(each["broken"]) for each in states),
-    }
-    print(json.dumps(counts, indent=1))
-    if asked.out is not None:
-        replace_file(asked.out, json.dumps(counts, indent=1) + "\n")
-    return int(counts["broken"] > 0)
+    campaign = Campaign(asked.file)
+    with ThreadPoolExecutor(asked.processes) as pool:
+        list(pool.map(partial(campaign.run, seconds=asked.seconds), campaign.known))
+    broken = [f"{name}: {each['broken']}" for name, each in campaign.known.items() if each["broken"]]
+    print(*broken, sep="\n\n")
+    return bool(broken)
 
 
 if __name__ == "__main__":

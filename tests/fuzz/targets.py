@@ -76,6 +76,14 @@ class TextTarget:
     seeds: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class BytesTarget:
+    """A reader of either kind, of bytes: what it does with them, and valid bytes."""
+
+    read: Callable[[bytes], Any]
+    seeds: tuple[bytes, ...]
+
+
 def _examples(*patterns: str) -> tuple[Path, ...]:
     found = sorted({path for pattern in patterns for path in EXAMPLES.glob(pattern)})
     return tuple(found) + tuple(path for pattern in patterns for path in sorted(CORPUS.glob(pattern)))
@@ -221,3 +229,25 @@ TEXTS = {
         }.items()
     },
 }
+
+OF_TEXT = "text: "
+
+
+def readers(folder: Path) -> dict[str, BytesTarget]:
+    """Return every reader by name, as one of bytes; what is read as a file is written to the folder first."""
+    texts = {f"{OF_TEXT}{name}": _of_text(text) for name, text in TEXTS.items()}
+    return texts | {name: _of_file(file, folder) for name, file in FILES.items()}
+
+
+def _of_text(text: TextTarget) -> BytesTarget:
+    return BytesTarget(lambda data: text.read(data.decode("utf-8", "replace")), tuple(map(str.encode, text.seeds)))
+
+
+def _of_file(file: FileTarget, folder: Path) -> BytesTarget:
+    path = folder / f"input{file.seeds[0].suffix}"
+
+    def read(data: bytes) -> None:
+        path.write_bytes(data)
+        file.read(path)
+
+    return BytesTarget(read, tuple(seed.read_bytes() for seed in file.seeds))

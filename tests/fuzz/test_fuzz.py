@@ -1,6 +1,7 @@
 """A sample of hostile inputs: each is read, or refused in one sentence; `just faults` tries 300,000."""
 
 import os
+import tarfile
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -8,9 +9,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.fuzz.guided import CORPUS, as_path
 from tests.fuzz.inputs import EACH_COMMAND, prepared, tried
 from tests.fuzz.rules import Watch, broken_by_reader
-from tests.fuzz.targets import TEXTS
+from tests.fuzz.targets import TEXTS, readers
 
 from capplan.models.errors import InputError
 
@@ -38,6 +40,25 @@ def test_inputs_are_read_or_refused(tmp_path: Path, watch: Watch, monkeypatch: p
 def test_texts_are_read_or_refused(name: str, text: str) -> None:
     with suppress(InputError):
         TEXTS[name].read(text)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", readers(Path()))
+def test_inputs_that_reached_new_code_are_read_or_refused(
+    name: str, tmp_path: Path, watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CAPPLAN_CACHE_DIR", str(tmp_path / "cache"))
+    target = readers(tmp_path)[name]
+    with tarfile.open(CORPUS) as corpus:
+        found = [each for each in corpus if Path(each.name).parts[0] == as_path(name)]
+        inputs = [file.read() for each in found if (file := corpus.extractfile(each))]
+
+    assert len(inputs) > 1
+    assert [each for data in inputs if (each := broken_by_reader(target.read, data, watch))] == []
+
+
+def test_the_corpus_is_small() -> None:
+    assert CORPUS.stat().st_size < 2 * 10**6
 
 
 def test_the_rules_find_what_breaks_them(tmp_path: Path, watch: Watch) -> None:

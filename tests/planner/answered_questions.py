@@ -198,8 +198,7 @@ def _offered(found: Any) -> Iterator[Violation]:
     capacity, offered = found["capacity"], found["offered"]
     risk, rate = offered["overload_risk"], offered["peak_tps"]
     peak, overload = _ends(capacity["peak_tps"]), _ends(capacity["overload_tps"])
-    chance = 0.03 * math.log(max(overload[2], 1.0) / max(overload[0], 1.0))  # each band has repeats of its own
-    if any(a > b * (1 + SOLVED + chance) for a, b in zip(peak, overload, strict=True)):
+    if any(a > b * (1 + SOLVED) for a, b in zip(peak, overload, strict=True)):
         yield Violation("objectives raise no capacity", f"{peak} {overload}")
     if risk is None:
         return

@@ -99,8 +99,11 @@ def main() -> int:
     given.results.parent.mkdir(parents=True, exist_ok=True)
     found = campaign(given.count, given.results, given.processes)
     rows = read(given.results)
-    told = {"questions": len(rows), "broken": sum(bool(row["broken"]) for row in rows.values())}
-    print("{questions} questions, {broken} break an invariant".format(**told))
+    broken = Counter[str]()
+    for (invariant, _), count in found.items():
+        broken[invariant] += count
+    told = {"questions": len(rows), "broken": dict(sorted(broken.items()))}
+    print(f"{len(rows)} questions, {broken.total()} broken invariants")
     for (invariant, kind), count in sorted(found.items()):
         print(f"{count:6}  {invariant}: {kind}")
     if given.out is not None:
