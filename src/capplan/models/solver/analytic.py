@@ -639,9 +639,7 @@ class Analysis:
                 "the analytic solver does not support stations that are this much faster with several requests, if "
                 "the requests inside are counted, as with clients or pools: simulate the network"
             )
-        tables = [station.rate.speeds for station in self.stations.values() if station.rate is not None]
-        falls = any(np.any(np.asarray(speed) > speeds[-1]) for speeds in tables for speed in speeds)
-        found = throughput_per_s(population, logit, saturation, response, alone, falls=falls)
+        found = throughput_per_s(population, logit, saturation, response, alone)
         for names, here in self._first_to_saturate:
             if self._is_single(names):
                 found[here] *= self._correction(population, logit, names[0], here)

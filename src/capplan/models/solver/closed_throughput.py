@@ -61,13 +61,7 @@ def rate_logits(saturated_number: FloatArray, most: int) -> FloatArray:
 
 
 def throughput_per_s(
-    population: FloatArray,
-    logit: FloatArray,
-    saturation_per_s: FloatArray,
-    response_s: FloatArray,
-    alone_s: FloatArray,
-    *,
-    falls: bool = False,
+    population: FloatArray, logit: FloatArray, saturation_per_s: FloatArray, response_s: FloatArray, alone_s: FloatArray
 ) -> FloatArray:
     """Return the throughput of the network with a constant number of requests inside.
 
@@ -83,9 +77,6 @@ def throughput_per_s(
         Mean response of the open network at these rates, in seconds.
     alone_s : array (draws,)
         Mean response of a single request, in seconds.
-    falls : bool
-        Whether a station gets slower with more requests. Otherwise one request more inside never lowers the throughput,
-        which is at most that of saturation.
 
     Returns
     -------
@@ -108,18 +99,17 @@ def throughput_per_s(
     correction = fourth / second**2 / 8 - 5 / 24 * third**2 / second**3 + 1 / (12 * number)
     least = _LEAST_RISE * number * idle  # as for the rise
     slope = _derivative(correction - 0.5 * np.log(rise)) / np.maximum(_derivative(number), least)
-    slowed = slope - np.log(rate * alone_s / number)
+    # At most of the order of the number's relative spread. More of it is an error: derivatives jump where a response
+    # stays finite nearly up to saturation, as where quorums do without the station that saturates.
+    most = 1 / np.sqrt(number)
+    slowed = np.clip(slope, -most, most) - np.log(rate * alone_s / number)
     log_number = np.log(number + 0.5)
     slopes = _derivative(slowed) / np.maximum(_derivative(log_number), least / (number + 0.5))
     found = _rows_hermite(np.log(population), log_number.T, slowed.T, slopes.T)
     found[:, population == 1.0] = 0.0
     result = population / alone_s[:, None] * np.exp(np.minimum(-found, _MOST_FASTER))
-    if falls:
-        beyond = population > number[-3][:, None] + 0.5
-        return np.where(beyond, np.minimum(result, saturation_per_s[:, None]), result)
-    # The saddle point fails near a response that stays finite up to saturation, as where quorums do without the station
-    # that saturates.
-    return np.maximum.accumulate(np.minimum(result, saturation_per_s[:, None]), axis=1)
+    beyond = population > number[-3][:, None] + 0.5
+    return np.where(beyond, np.minimum(result, saturation_per_s[:, None]), result)
 
 
 def _derivative(values: FloatArray) -> FloatArray:
