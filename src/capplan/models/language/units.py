@@ -213,11 +213,12 @@ def parse_share(text: str) -> float:
     InputError
         If the text is neither a percentage nor a number, or is above 100 %.
     """
-    if len(text) > _LONGEST or not re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*%?", text):
+    found = re.fullmatch(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(%?)", text[: _LONGEST + 1])
+    if found is None or len(text) > _LONGEST:
         raise InputError(f"{text!r} is not a share: write a percentage, such as '80%', or a number from 0 to 1")
-    share = float(text.rstrip("% ")) / (100 if text.endswith("%") else 1)
+    share = float(found[1]) / (100 if found[2] else 1)
     if share > 1:
-        near = f"; did you mean '{text}%'?" if share <= 100 and not text.endswith("%") else ""
+        near = f"; did you mean '{found[1]}%'?" if share <= 100 and not found[2] else ""
         raise InputError(f"{text!r} is not a share: it must be at most 100%{near}")
     return share
 
