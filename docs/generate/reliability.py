@@ -197,11 +197,12 @@ def _inputs(pieces: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _guided(readers: Mapping[str, Mapping[str, Any]]) -> str:
-    inputs, seconds = (sum(each[key] for each in readers.values()) for key in ("inputs", "seconds"))
-    broken = sum(bool(each["broken"]) for each in readers.values())
+    tried = [each for each in readers.values() if each["inputs"]]
+    inputs, seconds = (sum(each[key] for each in tried) for key in ("inputs", "seconds"))
+    broken = sum(bool(each["broken"]) for each in tried)
     return (
-        f"Beside them, atheris tried {inputs:,} inputs that coverage led it to in {seconds / 3600:.1f} hours of "
-        f"computing, at {len(readers)} readers of files and options; {broken or 'none'} of the readers broke a rule."
+        f"Beside them, atheris tried {inputs:,} inputs that coverage led it to in {seconds / 60:.0f} minutes of "
+        f"computing, at {len(tried)} readers of files and options; {broken or 'none'} of the readers broke a rule."
     )
 
 

@@ -114,6 +114,13 @@ def test_numbers_of_thousands_of_digits_are_refused(read: object, text: str) -> 
         read(text)
 
 
+@pytest.mark.parametrize("blank", [" ", "\r", "\x1d", "\x85", "\xa0"])
+def test_a_share_may_have_any_blank_before_its_sign(blank: str) -> None:
+    assert parse_share(f"5{blank}%") == 0.05
+    with pytest.raises(InputError, match="did you mean '5%'"):
+        parse_share(f"5{blank}")
+
+
 def test_numbers_of_thousands_of_digits_in_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(f"dcs = {DIGITS}\n", encoding="utf-8")

@@ -10,8 +10,6 @@ import json
 import os
 import re
 import resource
-import shlex
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -33,11 +31,10 @@ _PIECE_S = 600
 _MOST_BYTES = 4096
 
 
-def fuzz(name: str, arguments: list[str], again: str) -> None:
-    """Fuzz one reader in this process and its folder. It ends with 0, or otherwise at the first broken rule.
+def fuzz(name: str, arguments: list[str]) -> None:
+    """Fuzz one reader in this process and its folder, with arguments of libFuzzer.
 
-    The arguments are those of libFuzzer, and `again` is the command line that starts this process without them: it does
-    so where it merges inputs.
+    The process ends with 0, or otherwise at the first broken rule.
     """
     import atheris  # type: ignore[import-untyped]  # in the group `fuzz` only
 
@@ -56,7 +53,7 @@ def fuzz(name: str, arguments: list[str], again: str) -> None:
     limit_memory()
     resource.setrlimit(resource.RLIMIT_CPU, (3 * _PIECE_S, 3 * _PIECE_S))  # for code that no signal interrupts
     # The rules have a time limit of their own, whose signals libFuzzer must not take.
-    atheris.Setup([again, f"-max_len={_MOST_BYTES}", "-timeout=0", "-verbosity=0", *arguments], one)
+    atheris.Setup([sys.argv[0], f"-max_len={_MOST_BYTES}", "-timeout=0", "-verbosity=0", *arguments], one)
     atheris.Fuzz()
 
 
@@ -75,35 +72,24 @@ class Campaign:
         before = json.loads(self.file.read_text("utf-8")) if self.file.exists() else {}
         for name, target in readers(KEPT).items():
             self.known[name] = before.get(name, {"seconds": 0, "inputs": 0, "broken": ""})
-            inputs = _folder(name, "inputs")
+            _folder(name).mkdir(parents=True, exist_ok=True)
             for number, seed in enumerate(target.seeds):
-                (inputs / f"seed-{number}").write_bytes(seed[:_MOST_BYTES])
+                (_folder(name) / f"seed-{number}").write_bytes(seed[:_MOST_BYTES])
         if CORPUS.exists():
             with tarfile.open(CORPUS) as corpus:
-                corpus.extractall(KEPT / "corpus", filter="data")
+                corpus.extractall(KEPT, filter="data")
 
     def run(self, name: str, seconds: int) -> None:
-        """Fuzz a reader until it has had so many seconds, and keep those inputs that reach all the code.
+        """Fuzz a reader until it has had so many seconds, and keep the inputs that reached new code.
 
-        What breaks a rule is kept, too: it is the first to be tried the next time.
+        What breaks a rule is kept, too: it is tried again first.
         """
-        inputs, corpus = _folder(name, "inputs"), _folder(name, "corpus")
+        inputs = _folder(name)
         while (left := seconds - int(self.known[name]["seconds"])) > 0 or self.known[name]["broken"]:
-            piece = min(max(left, 1), _PIECE_S)
-            limits = (f"-max_total_time={piece}", "-print_final_stats=1", f"-artifact_prefix={corpus}/")
-            self._note(name, *_run(name, *limits, str(inputs), str(corpus)))
+            piece = f"-max_total_time={min(max(left, 1), _PIECE_S)}"
+            self._note(name, *_run(name, piece, "-print_final_stats=1", f"-artifact_prefix={inputs}/", str(inputs)))
             if self.known[name]["broken"]:
                 break
-        with tempfile.TemporaryDirectory(dir=KEPT) as place:
-            whole = not self.known[name]["broken"]
-            code, _, error = _run(name, "-merge=1", place, str(inputs), str(corpus)) if whole else (0, 0.0, "")
-            if code:
-                raise RuntimeError(f"the inputs of {name} are not merged: {error}")
-            with self._lock:
-                if whole:
-                    shutil.rmtree(corpus)
-                    shutil.copytree(place, corpus)
-                _pack()
 
     def _note(self, name: str, code: int, used_s: float, error: str) -> None:
         """Note what a process did."""
@@ -113,6 +99,7 @@ class Campaign:
             known["inputs"] += int(tried[-1]) if tried else 0
             known["broken"] = error if code else ""
             replace_file(self.file, json.dumps(self.known, indent=1) + "\n")
+            _pack()
 
 
 def _run(name: str, *arguments: str) -> tuple[int, float, str]:
@@ -136,16 +123,15 @@ def _pack() -> None:
 
     new = CORPUS.with_suffix(".new")
     with tarfile.open(new, "w:xz") as corpus:
-        for path in sorted((KEPT / "corpus").glob("*/*")):
-            corpus.add(path, str(path.relative_to(KEPT / "corpus")), filter=plain)
+        for path in sorted(KEPT.glob("*/*")):
+            if not path.name.startswith("seed-"):
+                corpus.add(path, str(path.relative_to(KEPT)), filter=plain)
     new.replace(CORPUS)
 
 
-def _folder(name: str, kind: str) -> Path:
-    """Return, and make, the folder of a reader's inputs, or of the inputs kept."""
-    path = KEPT / kind / as_path(name)
-    path.mkdir(parents=True, exist_ok=True)
-    return path
+def _folder(name: str) -> Path:
+    """Return the folder of a reader's inputs."""
+    return KEPT / as_path(name)
 
 
 def as_path(name: str) -> str:
@@ -156,8 +142,7 @@ def as_path(name: str) -> str:
 def main() -> int:
     """Run a campaign, or one reader of it: libFuzzer's own arguments follow its name."""
     if sys.argv[1] == "--reader":
-        name, arguments = sys.argv[2], sys.argv[3:]
-        fuzz(name, arguments, shlex.join([sys.executable, *sys.argv[:3]]))
+        fuzz(sys.argv[2], sys.argv[3:])
     parser = argparse.ArgumentParser()
     parser.add_argument("seconds", type=int)
     parser.add_argument("file", type=Path)
