@@ -66,19 +66,6 @@ def test_the_search_finds_what_an_exhaustive_search_finds(wanted: SizingTarget, 
     assert len(search.evaluated) < len(every)
 
 
-@pytest.mark.parametrize("confidence", [0.55, 0.9])
-def test_no_layout_that_is_surely_unsafe_is_safe(confidence: float) -> None:
-    wanted = target("openprovider", "dc", 15_000.0, confidence, data_factor=1.0, slo=("auth.p95<70ms",))
-    family = Family({"dcs": 3, "front_nodes": 4}, {"cass_nodes": (3, 9)})
-    search = Search(wanted, family)
-    surely = [search.surely_unsafe((number,)) for number in range(3, 10)]
-    safe = [search.safe(search.at((number,))) for number in range(3, 10)]
-
-    assert any(surely)
-    assert not all(surely)
-    assert not any(one and other for one, other in zip(surely, safe, strict=True))
-
-
 def test_the_answer_holds_what_it_promises_and_the_next_smaller_layout_does_not() -> None:
     question = SizingQuestion(survive=("node", "node+cold"), growth_per_year=0.3, years=3.0)
     answer = sized("fedora4", question, tps=200.0)

@@ -265,17 +265,6 @@ class Search:
         """Return whether a layout is safe enough."""
         return isinstance(found, Candidate) and found.risk <= self.target.accepted_risk
 
-    def surely_unsafe(self, numbers: Numbers) -> bool:
-        """Return whether a layout is unsafe however far from the tests it is, which takes long to find out.
-
-        Wider errors leave at least half of the misses: one that is as likely to help as to harm turns a miss into a
-        hit at most every other time.
-        """
-        layout = self.strains(numbers)
-        if isinstance(layout, str) or _unavailable(layout[1]):
-            return True
-        return self._risk(numbers, layout, lambda each: each.uncertainty_as_tested) > 2 * self.target.accepted_risk
-
     def cheapest(self) -> Candidate | None:
         """Return the cheapest layout that is safe enough; None if there is none."""
         low, high = self._ends()
@@ -645,7 +634,7 @@ def would_help(target: SizingTarget, results: Sequence[FamilyResult]) -> dict[st
 def _is_safe(target: SizingTarget, base: Scenario, **fields: Any) -> bool:
     """Return whether a layout is safe enough; False if it is invalid."""
     search = Search(replace(target, base=base), Family(fields, {}))
-    return not search.surely_unsafe(()) and search.safe(search.at(()))
+    return search.safe(search.at(()))
 
 
 def search_of(target: SizingTarget, family: Family) -> Search:
