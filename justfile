@@ -67,8 +67,8 @@ upgrade date:
     .ci/run
 
 # Try 300,000 hostile inputs and put some 300 faults in the way of every verb that writes, for the page on reliability
-# (hours; as root, disks are really full and folders really read-only). Inputs resume if interrupted, and
-# go on to new ones with higher numbers; remove the files to begin again
+# (hours; as root, disks are really full and folders really read-only). Inputs resume if interrupted; the
+# files say what was tried: remove them to begin again
 faults:
     uv run python tests/fuzz/campaign.py 300000 docs/reference/inputs.jsonl
     uv run --group fuzz python tests/fuzz/guided.py 410 docs/reference/guided-inputs.json

@@ -230,12 +230,10 @@ TEXTS = {
     },
 }
 
-OF_TEXT = "text: "
-
 
 def readers(folder: Path) -> dict[str, BytesTarget]:
     """Return every reader by name, as one of bytes; what is read as a file is written to the folder first."""
-    texts = {f"{OF_TEXT}{name}": _of_text(text) for name, text in TEXTS.items()}
+    texts = {f"text: {name}": _of_text(text) for name, text in TEXTS.items()}
     return texts | {name: _of_file(file, folder) for name, file in FILES.items()}
 
 
