@@ -201,7 +201,7 @@ TEXTS = {
     "range of times": TextTarget(lambda text: parse_values(text, quantities("ms")), ("1ms..9ms:2ms", "3ms,5ms")),
     "values per data centre": TextTarget(lambda text: parse_values(text, WHOLE_PER_DC), ("3,6", "3..9:3")),
     "yes or no": TextTarget(lambda text: parse_values(text, YES_OR_NO), ("yes,no",)),
-    "round trips": TextTarget(lambda text: parse_pairs(text, 3, "rtt"), ("dc1-dc2=3ms,dc1-dc3=5ms,dc2-dc3=4ms",)),
+    "round trips": TextTarget(lambda text: parse_pairs(text, 3), ("dc1-dc2=3ms,dc1-dc3=5ms,dc2-dc3=4ms",)),
     "mix": TextTarget(lambda text: parse_mix(text, ["auth", "acct"]), ("auth=3,acct=7", "acct:auth=2:1", "1:2")),
     "precision": TextTarget(lambda text: read_precision_target(text, ["auth"], ["auth"]), ("p99<2%", "auth.mean<1%")),
     "loss times": TextTarget(read_times, ("1s..60s", "1s,3s,10s")),

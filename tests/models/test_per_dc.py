@@ -122,14 +122,14 @@ def test_lists_imply_the_number_of_data_centres(fields: dict[str, Any], dcs: int
 def test_pairs_make_a_symmetric_matrix_in_any_order() -> None:
     expected = (("0ms", "3ms", "20ms"), ("3ms", "0ms", "12ms"), ("20ms", "12ms", "0ms"))
 
-    assert parse_pairs("dc1-dc2=3ms,dc1-dc3=20ms,dc2-dc3=12ms", 3, "rtt") == expected
-    assert parse_pairs(pairs_text(expected), 3, "rtt") == expected
-    assert parse_pairs(" DC3-dc2 = 12ms, dc3-dc1=20ms , dc2-dc1=3ms", 3, "rtt") == expected
+    assert parse_pairs("dc1-dc2=3ms,dc1-dc3=20ms,dc2-dc3=12ms", 3) == expected
+    assert parse_pairs(pairs_text(expected), 3) == expected
+    assert parse_pairs(" DC3-dc2 = 12ms, dc3-dc1=20ms , dc2-dc1=3ms", 3) == expected
 
 
 def test_a_pair_that_is_left_out_takes_the_shortest_way_through_the_others() -> None:
-    assert parse_pairs("dc1-dc2=3ms,dc1-dc3=20ms", 3, "rtt")[1][2] == "23ms"
-    assert parse_pairs("dc1-dc2=0,dc2-dc3=1s,dc3-dc4=2.5ms,dc1-dc3=1.1s", 4, "rtt")[0][3] == "1002.5ms"
+    assert parse_pairs("dc1-dc2=3ms,dc1-dc3=20ms", 3)[1][2] == "23ms"
+    assert parse_pairs("dc1-dc2=0,dc2-dc3=1s,dc3-dc4=2.5ms,dc1-dc3=1.1s", 4)[0][3] == "1002.5ms"
 
 
 @pytest.mark.parametrize(
@@ -142,11 +142,13 @@ def test_a_pair_that_is_left_out_takes_the_shortest_way_through_the_others() -> 
         ("dc1=3ms", "'dc1=3ms' in rtt is not a pair"),
         ("dc1-dc2=3ms,", "'' in rtt is not a pair"),
         ("dc0-dc2=3ms", "'dc0-dc2=3ms' in rtt is not a pair"),
+        ("dc1-dc2=-3s,dc1-dc3=3ms", "'-3s' is not a round trip.*0 to 10s"),
+        ("dc1-dc2=3ms,dc1-dc3=nan", "'nan' is not a round trip.*0 to 10s"),
     ],
 )
 def test_bad_pairs_are_refused_by_name(text: str, said: str) -> None:
     with pytest.raises(InputError, match=said) as caught:
-        parse_pairs(text, 3, "rtt")
+        parse_pairs(text, 3)
     assert "\n" not in str(caught.value)
 
 

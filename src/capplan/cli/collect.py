@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -111,7 +110,7 @@ def read_settings(given: dict[str, Any]) -> Settings:
         "requests": ("requests", parse_count),
         "warm_up": ("warm_up_s", lambda text: _time_s(text, 0.0)),
         "level": ("level", str.upper),
-        "row_bytes": ("row_bytes", lambda text: int(_between(_size(text), 1, _MOST_ROW_BYTES))),
+        "row_bytes": ("row_bytes", lambda text: int(_between(parse_size_bytes(text), 1, _MOST_ROW_BYTES))),
         "clients": ("clients", _clients),
         "rates": ("shares", _shares),
         "repeats": ("repeats", lambda count: int(_between(count, 1, _MOST_REPEATS))),
@@ -136,10 +135,6 @@ def _time_s(text: str, least_s: float) -> float:
     if not least_s <= found <= _LONGEST_S:
         raise InputError(f"{text} is out of range: give {least_s:g}s to {_LONGEST_S:g}s")
     return found
-
-
-def _size(text: str) -> float:
-    return float(text) if re.fullmatch(r"\d+", text.strip()) else parse_size_bytes(text)
 
 
 def _clients(text: str) -> tuple[int, ...]:

@@ -201,7 +201,7 @@ def names_pairs(text: str) -> bool:
     return "=" in text
 
 
-def parse_pairs(text: str, dcs: int, name: str, itself: str = "0ms") -> tuple[tuple[str, ...], ...]:
+def parse_pairs(text: str, dcs: int) -> tuple[tuple[str, ...], ...]:
     """Parse round trips between data centres, such as `dc1-dc2=3ms,dc1-dc3=20ms`.
 
     A pair that is left out takes the shortest way through the pairs given: 23 ms for `dc2-dc3` here.
@@ -212,15 +212,11 @@ def parse_pairs(text: str, dcs: int, name: str, itself: str = "0ms") -> tuple[tu
         The pairs in any order, each once.
     dcs : int
         Number of data centres.
-    name : str
-        Name of the field, for messages.
-    itself : str
-        The value from a data centre to itself.
 
     Returns
     -------
     tuple of tuples of str (dcs, dcs)
-        A symmetric matrix of the values as they were written.
+        A symmetric matrix of the values as they were written; 0ms from a data centre to itself.
 
     Raises
     ------
@@ -230,31 +226,42 @@ def parse_pairs(text: str, dcs: int, name: str, itself: str = "0ms") -> tuple[tu
     """
     found: dict[tuple[int, int], str] = {}
     for item in text.split(","):
-        one, other, value = _read_pair(item, dcs, name)
+        one, other, value = _read_pair(item, dcs)
         if (one, other) in found:
-            raise InputError(f"{name} has dc{one + 1}-dc{other + 1} twice: give each pair of data centres once")
+            raise InputError(f"rtt has dc{one + 1}-dc{other + 1} twice: give each pair of data centres once")
         found[one, other] = value
     if len(found) < dcs * (dcs - 1) // 2:
-        _complete(found, dcs, name)
-    return tuple(tuple(itself if a == b else found[min(a, b), max(a, b)] for b in range(dcs)) for a in range(dcs))
+        _complete(found, dcs)
+    return tuple(tuple("0ms" if a == b else found[min(a, b), max(a, b)] for b in range(dcs)) for a in range(dcs))
 
 
-def _complete(found: dict[tuple[int, int], str], dcs: int, name: str) -> None:
+def _complete(found: dict[tuple[int, int], str], dcs: int) -> None:
     """Add the missing pairs: the shortest path through the given ones."""
     from scipy.sparse.csgraph import csgraph_from_dense, shortest_path  # rarely needed, and slow to import
 
     given = np.full((dcs, dcs), np.inf)
     for pair, value in found.items():
-        given[pair] = parse_duration_s(value, "ms")
+        given[pair] = round_trip_s(value)
     ways = shortest_path(csgraph_from_dense(given, null_value=np.inf), directed=False)
     missing = [pair for pair in combinations(range(dcs), 2) if pair not in found]
     apart = [f"dc{one + 1}-dc{other + 1}" for one, other in missing if not np.isfinite(ways[one, other])]
     if apart:
         raise InputError(
-            f"{name} leaves out {_enumerated(apart)}, and no way leads there through the pairs given: add "
+            f"rtt leaves out {_enumerated(apart)}, and no way leads there through the pairs given: add "
             f"{apart[0]}={next(iter(found.values()))}"
         )
     found |= {pair: f"{1e3 * ways[pair]:.10g}ms" for pair in missing}
+
+
+def round_trip_s(text: str) -> float:
+    """Parse a round trip between data centres, such as `3ms`, to seconds; refuse what is not from 0 to 10 s."""
+    try:
+        seconds = parse_duration_s(text, "ms")
+    except InputError as error:
+        raise InputError(f"rtt: {error}") from None
+    if not 0 <= seconds <= 10:
+        raise InputError(f"rtt {text!r} is not a round trip between data centres: give 0 to 10s")
+    return seconds
 
 
 def pairs_text(matrix: Sequence[Sequence[str]]) -> str:
@@ -264,13 +271,13 @@ def pairs_text(matrix: Sequence[Sequence[str]]) -> str:
     )
 
 
-def _read_pair(item: str, dcs: int, name: str) -> tuple[int, int, str]:
+def _read_pair(item: str, dcs: int) -> tuple[int, int, str]:
     match = _PAIR.fullmatch(item)
     if match is None or match[1] == match[2]:
-        raise InputError(f"{item.strip()!r} in {name} is not a pair of data centres: write 'dc1-dc2=3ms'")
+        raise InputError(f"{item.strip()!r} in rtt is not a pair of data centres: write 'dc1-dc2=3ms'")
     one, other = sorted((int(match[1]) - 1, int(match[2]) - 1))
     if other >= dcs:
-        raise InputError(f"{name} names dc{other + 1} and there are {dcs} data centres: give pairs of those only")
+        raise InputError(f"rtt names dc{other + 1} and there are {dcs} data centres: give pairs of those only")
     return one, other, match[3]
 
 

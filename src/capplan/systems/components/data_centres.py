@@ -19,10 +19,11 @@ from capplan.models.language.per_dc import (
     names_pairs,
     parse_pairs,
     per_dc_text,
+    round_trip_s,
     same_or_each,
 )
 from capplan.models.language.scenario import Option, Scenario
-from capplan.models.language.units import AtLeastOne, parse_duration_s, parse_size_bytes
+from capplan.models.language.units import AtLeastOne, parse_size_bytes
 
 _LEAST_HEAP = 256 * 2**20
 _MANY_CORES = 1024  # where their number is not known, they do not limit the young generation
@@ -135,7 +136,7 @@ class ClusterScenario(Scenario):
             for dc in range(self.dcs):
                 need(level, self.rf_by_dc(), dc)
         if isinstance(self.rtt, str) and names_pairs(self.rtt):
-            self._set(rtt=parse_pairs(self.rtt, self.dcs, "rtt"))
+            self._set(rtt=parse_pairs(self.rtt, self.dcs))
         self.given_rtt_s()
 
     def _check_pauses(self) -> None:
@@ -210,7 +211,7 @@ class ClusterScenario(Scenario):
         if self.rtt is None:
             return None
         if isinstance(self.rtt, str):
-            seconds = _round_trip_s(self.rtt)
+            seconds = round_trip_s(self.rtt)
             return tuple(tuple(0.0 if a == b else seconds for b in range(self.dcs)) for a in range(self.dcs))
         if len(self.rtt) != self.dcs:
             raise InputError(f"rtt needs {self.dcs} rows, one for each data centre, and has {len(self.rtt)}")
@@ -220,17 +221,7 @@ class ClusterScenario(Scenario):
                     f"row {number} of rtt has {len(row)} round trips and there are {self.dcs} data centres: "
                     "give one for each, 0 for the data centre itself"
                 )
-        matrix = tuple(tuple(_round_trip_s(cell) for cell in row) for row in self.rtt)
+        matrix = tuple(tuple(round_trip_s(cell) for cell in row) for row in self.rtt)
         if any(abs(matrix[a][b] - matrix[b][a]) > 1e-12 for a in range(self.dcs) for b in range(self.dcs)):
             raise InputError("rtt must be the same in both directions: a round trip has no direction")
         return matrix
-
-
-def _round_trip_s(text: str) -> float:
-    try:
-        seconds = parse_duration_s(text, "ms")
-    except InputError as error:
-        raise InputError(f"rtt: {error}") from None
-    if not 0 <= seconds <= 10:
-        raise InputError(f"rtt {text!r} is not a round trip between data centres: give 0 to 10s")
-    return seconds
