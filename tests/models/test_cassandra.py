@@ -8,7 +8,7 @@ import pytest
 from tests.models.clusters import LAN_S, WAN_S, cluster
 
 from capplan.models.cassandra.cluster import Cluster, Costs, pools, statement, stations
-from capplan.models.cassandra.consistency import WRITE_LEVELS
+from capplan.models.cassandra.consistency import CONSISTENCY_LEVELS
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.network import Network
@@ -83,7 +83,7 @@ def test_the_nearest_data_centre_is_asked_first() -> None:
     assert by_dc(where, "QUORUM", "read") == {"dc1": 3, "dc3": 2}
 
 
-@pytest.mark.parametrize("level", WRITE_LEVELS)
+@pytest.mark.parametrize("level", CONSISTENCY_LEVELS)
 @pytest.mark.parametrize("nodes", [3, 5])
 def test_a_write_goes_once_to_every_replica_whatever_its_level(level: str, nodes: int) -> None:
     found = work(cluster(nodes, nodes, nodes), level, "write")

@@ -24,7 +24,7 @@ from capplan.cli.shell.target import Target, read_target
 from capplan.evidence.load_test_row import LATENCIES, LoadTestRow
 from capplan.evidence.row_validation import columns_of
 from capplan.layout.fitted_file import DRAWS
-from capplan.models.cassandra.consistency import READ_LEVELS
+from capplan.models.cassandra.consistency import CONSISTENCY_LEVELS
 from capplan.models.errors import InputError
 from capplan.models.language.per_dc import is_per_dc
 from capplan.models.language.scenario import Scenario, options_of
@@ -90,7 +90,7 @@ def _rtt(random: Random, dcs: int) -> str:
 
 def _level(random: Random, dcs: int) -> str:
     del dcs
-    return str(_one(random, READ_LEVELS))
+    return str(_one(random, CONSISTENCY_LEVELS))
 
 
 def _of(*values: str) -> Callable[[Random, int], str]:

@@ -9,6 +9,7 @@ import typer
 
 from capplan.cli.shell.progress import working
 from capplan.cli.shell.terminal import TABLE_ENDINGS, Json, Screen, check_output, naming, print_answer, write_json
+from capplan.models.cassandra.consistency import check_level
 from capplan.models.errors import InputError
 from capplan.models.language.units import parse_count, parse_duration_s, parse_share, parse_size_bytes
 
@@ -109,7 +110,7 @@ def read_settings(given: dict[str, Any]) -> Settings:
         "duration": ("duration_s", lambda text: _time_s(text, _SHORTEST_S)),
         "requests": ("requests", parse_count),
         "warm_up": ("warm_up_s", lambda text: _time_s(text, 0.0)),
-        "level": ("level", str.upper),
+        "level": ("level", check_level),
         "row_bytes": ("row_bytes", lambda text: int(_between(parse_size_bytes(text), 1, _MOST_ROW_BYTES))),
         "clients": ("clients", _clients),
         "rates": ("shares", _shares),

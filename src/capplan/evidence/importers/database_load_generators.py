@@ -38,7 +38,7 @@ from capplan.evidence.importers.importer import (
 )
 from capplan.evidence.load_test_row import ALL, LoadTestRow
 from capplan.evidence.text_file import TextFile
-from capplan.models.cassandra.consistency import READ_LEVELS
+from capplan.models.cassandra.consistency import CONSISTENCY_LEVELS
 from capplan.models.errors import InputError
 
 _INTERVAL = re.compile(
@@ -312,8 +312,8 @@ def _stress_layout(settings: dict[str, str]) -> dict[str, Any]:
     columns = re.findall(r"\w+", settings.get("Column Names", ""))
     size = re.search(r"Fixed:\s+key=(\d+)", settings.get("Size Distribution", ""))
     return {
-        "consistency_read": level if level in READ_LEVELS and reads > 0 else None,
-        "consistency_write": level if level in READ_LEVELS and reads < 1 else None,
+        "consistency_read": level if level in CONSISTENCY_LEVELS and reads > 0 else None,
+        "consistency_write": level if level in CONSISTENCY_LEVELS and reads < 1 else None,
         "read_fraction": reads if shares or kind else None,
         "rf": int(replicas[1]) if replicas else None,
         "row_bytes": float(size[1]) * len(columns) if size and columns else None,
@@ -388,7 +388,7 @@ def _read_latte_report(file: TextFile) -> Imported:
 
 def _latte_levels(level: str) -> dict[str, Any]:
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", level).upper()
-    return dict.fromkeys(("consistency_read", "consistency_write"), name if name in READ_LEVELS else None)
+    return dict.fromkeys(("consistency_read", "consistency_write"), name if name in CONSISTENCY_LEVELS else None)
 
 
 def _latte_latencies(latency: Mapping[str, Any], percentiles: Sequence[float], file: TextFile) -> dict[str, Any]:
@@ -557,7 +557,7 @@ def _ycsb_row_bytes(options: Mapping[str, str]) -> float | None:
 
 def _ycsb_level(options: Mapping[str, str], name: str) -> Any:
     level = options.get(name, "").upper()
-    return level if level in READ_LEVELS else None
+    return level if level in CONSISTENCY_LEVELS else None
 
 
 YCSB = Importer("YCSB", _is_ycsb, _read_ycsb)

@@ -63,9 +63,8 @@ from capplan.lab.layout import NATIVE_PORT, Layout, Node, gc_log
 from capplan.lab.processes import cores, machine, node_cores
 from capplan.lab.state import PROXY, State
 from capplan.models.cassandra.cluster import NATIVE_TRANSPORT_THREADS
-from capplan.models.cassandra.consistency import READ_LEVELS, WRITE_LEVELS
 from capplan.models.cassandra.pauses import recorded
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import InputError
 
 ROWS = 20_000
 """Rows of a collector's table, which are written over and over, so that the data does not grow."""
@@ -447,9 +446,8 @@ def collect_load(operation: Operation, settings: Settings, progress: Progress, n
     Raises
     ------
     InputError
-        If no lab runs, or the level is none of the operation.
+        If no lab runs.
     """
-    check_level(settings.level, operation)
     lab = running_lab()
     progress("preparing", 0, 1)
     return load.run(_collect(About(name or f"cassandra-{operation}", operation, lab, settings), progress))
@@ -457,19 +455,6 @@ def collect_load(operation: Operation, settings: Settings, progress: Progress, n
 
 collect_writes = partial(collect_load, "write")
 collect_reads = partial(collect_load, "read")
-
-
-def check_level(level: str, operation: str) -> None:
-    """Check a consistency level.
-
-    Raises
-    ------
-    InputError
-        If there is none of that name for the operation.
-    """
-    known = READ_LEVELS if operation == "read" else WRITE_LEVELS
-    if level not in known:
-        raise InputError(f"--level {level!r} is not a consistency level of a {operation}{nearest(level, known)}")
 
 
 async def _collect(about: About, progress: Progress) -> Collected:

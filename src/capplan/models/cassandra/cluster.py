@@ -243,7 +243,7 @@ def statement(cluster: Cluster, costs: Costs, dc: int, level: str, operation: st
     """
     if operation not in ("read", "write"):
         raise RefusedError(f"operation {operation!r} is refused: only reads and writes of one row are modelled")
-    wanted = cluster.need(check_level(level, operation), dc)
+    wanted = cluster.need(check_level(level), dc)
     _check_living(cluster, wanted, dc, level)
     links = costs.links.get(operation, Exchanges())
     builder = _Statement(cluster, costs, dc, wanted, links.internode)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from capplan.models.errors import InputError, RefusedError, nearest
 
-READ_LEVELS = WRITE_LEVELS = ("ONE", "LOCAL_ONE", "TWO", "THREE", "LOCAL_QUORUM", "EACH_QUORUM", "QUORUM", "ALL")
-"""Levels of reads and of writes. Cassandra reads at EACH_QUORUM since version 3.0 (CASSANDRA-9602)."""
+CONSISTENCY_LEVELS = ("ONE", "LOCAL_ONE", "TWO", "THREE", "LOCAL_QUORUM", "EACH_QUORUM", "QUORUM", "ALL")
+"""Levels of reads and of writes alike: Cassandra reads at EACH_QUORUM since version 3.0 (CASSANDRA-9602)."""
 _REFUSED = {
     "ANY": "a hint would count as an answer, and hints are not modelled",
     "SERIAL": "lightweight transactions (four round trips) are not modelled",
@@ -32,15 +32,13 @@ class Need:
     by_dc: Mapping[int, int]
 
 
-def check_level(level: str, operation: str) -> str:
+def check_level(level: str) -> str:
     """Check a consistency level.
 
     Parameters
     ----------
     level : str
         The level, in upper or lower case.
-    operation : {"read", "write"}
-        What the level is for.
 
     Returns
     -------
@@ -52,14 +50,15 @@ def check_level(level: str, operation: str) -> str:
     RefusedError
         If the level is not modelled.
     InputError
-        If the operation has no such level; the message suggests the nearest one.
+        If there is no such level; the message suggests the nearest one.
     """
     name = level.upper()
-    known = READ_LEVELS if operation == "read" else WRITE_LEVELS
     if name in _REFUSED:
-        raise RefusedError(f"consistency level {name!r} is refused: {_REFUSED[name]}; use one of {', '.join(known)}")
-    if name not in known:
-        raise InputError(f"{level!r} is not a consistency level of a {operation}{nearest(name, known)}")
+        raise RefusedError(
+            f"consistency level {name!r} is refused: {_REFUSED[name]}; use one of {', '.join(CONSISTENCY_LEVELS)}"
+        )
+    if name not in CONSISTENCY_LEVELS:
+        raise InputError(f"{level!r} is not a consistency level{nearest(name, CONSISTENCY_LEVELS)}")
     return name
 
 
@@ -74,7 +73,7 @@ def need(level: str, replicas: Sequence[int], local: int) -> Need:
     Parameters
     ----------
     level : str
-        A level of `WRITE_LEVELS` or `READ_LEVELS`.
+        One of `CONSISTENCY_LEVELS`.
     replicas : sequence of int
         Replication factor of each data centre.
     local : int

@@ -16,7 +16,7 @@ from capplan.layout.fitted_file import Fitted
 from capplan.layout.situations import DC, Loss, Remainder, losses_of
 from capplan.layout.solution import LEVELS, Solution
 from capplan.layout.system import Case, System
-from capplan.models.cassandra.consistency import READ_LEVELS
+from capplan.models.cassandra.consistency import CONSISTENCY_LEVELS
 from capplan.models.cassandra.pauses import NO_PAUSES
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.network import Network
@@ -81,7 +81,7 @@ def loss_of(left: Remainder) -> Loss:
 def _levels(case: Case[Any], loss: Loss, operation: str) -> dict[str, bool]:
     """Return whether an operation succeeds at each level; the other operation uses the lowest level."""
     found = {}
-    for level in READ_LEVELS:
+    for level in CONSISTENCY_LEVELS:
         fields = {**dict.fromkeys(FIELDS.values(), LOWEST), FIELDS[operation]: level}
         try:
             asked = replace(case, scenario=changed(case.scenario, **fields))

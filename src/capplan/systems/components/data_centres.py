@@ -128,8 +128,8 @@ class ClusterScenario(Scenario):
             self._set(client_share=shares if isinstance(shares, tuple) else None)
         self._check_counts()
         self._set(
-            consistency_read=check_level(self.consistency_read, "read"),
-            consistency_write=check_level(self.consistency_write, "write"),
+            consistency_read=check_level(self.consistency_read),
+            consistency_write=check_level(self.consistency_write),
         )
         self._check_pauses()
         for level in self.levels().values():
