@@ -15,6 +15,7 @@ import sys
 import tarfile
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -43,6 +44,7 @@ def fuzz(name: str, arguments: list[str]) -> None:
         from tests.fuzz.targets import readers
 
     folder = Path.cwd()
+    sys.dont_write_bytecode = True  # an import is no write of the reader
     os.environ["CAPPLAN_CACHE_DIR"] = str(folder / "cache")
     read, watch = readers(folder)[name].read, Watch(folder)
 
@@ -125,7 +127,8 @@ def _pack() -> None:
     with tarfile.open(new, "w:xz") as corpus:
         for path in sorted(KEPT.glob("*/*")):
             if not path.name.startswith("seed-"):
-                corpus.add(path, str(path.relative_to(KEPT)), filter=plain)
+                with suppress(FileNotFoundError):  # a running reader replaces inputs by shorter ones
+                    corpus.add(path, str(path.relative_to(KEPT)), filter=plain)
     new.replace(CORPUS)
 
 
