@@ -70,6 +70,14 @@ def test_a_capacity_of_zero_is_zero() -> None:
     assert (band.low, band.value, band.high) == (0, 0, 0)
 
 
+def test_another_layout_has_the_same_errors_in_another_order() -> None:
+    error = ModelError(0.1, correlation=0.5)
+    one, other = (Uncertainty(error, error, seed=1, layout=each).repeated_rate(np.ones(50)) for each in (None, 7))
+
+    assert sorted(one) == pytest.approx(sorted(other))
+    assert 0.2 < stats.spearmanr(one, other).statistic < 0.8
+
+
 def test_the_seed_pairs_draws_with_model_errors() -> None:
     draws = lognormal_draws(0.03, 200)
     first, again, other = (Uncertainty(ModelError(0.04), ModelError(0.1), seed).of_rate(draws) for seed in (1, 1, 2))

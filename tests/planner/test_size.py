@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.planner.sizings import sized
 
+from capplan.layout.situations import Factor, Situation
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import changed
 from capplan.planner.demand.demand import read_demand
@@ -19,7 +20,7 @@ from capplan.planner.size.machines import read_prices
 from capplan.planner.size.search import Candidate, Family, Search, SizingTarget
 from capplan.planner.size.size import SizingQuestion, size
 from capplan.planner.size.sizing import Sizing
-from capplan.planner.sustained import at_confidence, read_conditions
+from capplan.planner.sustained import Conditions, Strained, at_confidence, read_conditions
 from capplan.reports.sizing import sentences
 from capplan.simulator.workers import in_process, processes
 from capplan.systems.openprovider.scenario import OpenproviderScenario
@@ -231,6 +232,16 @@ def test_a_layout_is_safe_exactly_if_it_sustains_the_rate_with_the_confidence() 
     wanted = target("openprovider", "node,retries", 12_000.0)
     for strain in wanted.strains(wanted.base).values():
         assert (strain.risk() <= 0.1) == (strain.sustained_per_s(0.9) >= 12_000)
+
+
+def test_half_as_many_requests_again_are_the_risk_of_that_rate() -> None:
+    wanted = target("openprovider", "", 3000.0)
+    case = wanted.case(wanted.base)
+    surge = Situation(name="surge", meaning="Half as many requests again.", rate=Factor(1.5, 0.0))
+    risk = Strained(case, Conditions("surge", situations=(surge,)), 3000.0).risk()
+
+    assert risk == Strained(case, Conditions("normal"), 4500.0).risk()
+    assert 0 < risk < 1
 
 
 @given(st.lists(st.floats(1.0, 1e5), min_size=1, max_size=60), st.floats(0.01, 0.99), st.floats(1.0, 1e5))
