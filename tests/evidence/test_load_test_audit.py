@@ -202,6 +202,12 @@ def test_other_signs_of_a_fault(rule: str, rows: list[LoadTestRow]) -> None:
     assert found(rows) == {rule}
 
 
+def test_a_percentile_is_said_to_rest_on_the_requests_beyond_it() -> None:
+    (finding,) = audited([altered(OPEN, duration_s=6.0)]).findings
+
+    assert "latency_p999_ms rests on 6 of 5,988 requests" in finding.sentence  # 998 per second
+
+
 def test_a_generator_that_is_not_busy_limits_nothing() -> None:
     """All nodes of a lab share a machine: none of them is busy when the machine is."""
     known = {"node_cpu_percent": 30.0, "client_cpu_percent": 40.0}

@@ -76,6 +76,8 @@ def test_another_layout_has_the_same_errors_in_another_order() -> None:
 
     assert sorted(one) == pytest.approx(sorted(other))
     assert 0.2 < stats.spearmanr(one, other).statistic < 0.8
+    same = ModelError(0.1, correlation=1.0)
+    assert list(Uncertainty(same, same, seed=1, layout=7).repeated_rate(np.ones(50))) == pytest.approx(one)
 
 
 def test_the_seed_pairs_draws_with_model_errors() -> None:
