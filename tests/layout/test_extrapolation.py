@@ -233,6 +233,19 @@ def test_an_excess_that_leaves_the_layout_as_it_is_moves_nothing() -> None:
     assert found == {ways[0]: {RATE: 0.0, "auth": 0.0, "acct": 0.0}}
 
 
+def test_times_count_by_themselves_where_loads_do_not_change_enough() -> None:
+    """Twice the nodes halve the loads: waits for nodes become shorter by more, which counts for a far layout only."""
+    asked, inside = changed(OpenproviderScenario(data_factor=1.0), cass_nodes=6), OpenproviderScenario(data_factor=1.0)
+    near, far = Excess(1.0, "near", inside), Excess(30.0, "far", inside)
+    both = Extrapolation((near, far), (), "extrapolated", "Made up.")
+    found = OPENPROVIDER.responses(OPENPROVIDER.fitted(), asked, both)
+
+    assert found[near] == pytest.approx({RATE: 1.0, "auth": 1.0, "acct": 1.0}, rel=0.01)
+    assert found[far][RATE] == found[near][RATE]
+    assert found[far]["auth"] > 1.5
+    assert found[far]["acct"] > 1.5
+
+
 def test_responses_do_not_depend_on_the_offered_rate() -> None:
     asked = case(cass_nodes=6)
 
