@@ -58,7 +58,7 @@ def campaign(count: int, results: Path, processes: int) -> Counter[tuple[str, st
 
     A process that ends before its questions do has met one that never ends: the next one of its questions.
     """
-    waiting = [number for number in range(count) if number not in read(results)]
+    waiting = sorted(set(range(count)) - set(read(results)))
     pieces = [waiting[start : start + AT_ONCE] for start in range(0, len(waiting), AT_ONCE)]
     running: list[tuple[multiprocessing.Process, list[int]]] = []
     while pieces or running:
