@@ -109,6 +109,23 @@ def test_refused_rows_and_other_layouts_test_nothing() -> None:
     assert (found.answer, found.rows_refused, found.rows_of_other_layouts) == (True, 1, 1)
 
 
+@pytest.mark.parametrize(
+    ("scenario", "cells", "others"),
+    [
+        ({"dcs": 2, "cass_nodes": 3}, {"dcs": 2, "cass_nodes": (3, 3)}, 0),
+        ({"dcs": 2, "cass_nodes": [3, 4]}, {"dcs": 2, "cass_nodes": (3, 4)}, 0),
+        ({"dcs": 2, "cass_nodes": [3, 4]}, {"dcs": 2, "cass_nodes": 3}, 1),
+        ({"store_nodes": 3}, {"cass_nodes": 9}, 1),
+        ({"store_nodes": 3}, {"cass_nodes": 3}, 0),
+    ],
+)
+def test_a_number_of_each_data_centre_may_stand_once(
+    scenario: dict[str, Any], cells: dict[str, Any], others: int
+) -> None:
+    rows = [measured(), measured(run_id="b", **cells)]
+    assert drift(predicted({**ANSWER, "scenario": scenario}), LOAD_TESTS.frame(rows)).rows_of_other_layouts == others
+
+
 def test_nothing_tested_is_no_answer() -> None:
     with pytest.raises(InputError, match="no run tests a claim"):
         drift(predicted(ANSWER), LOAD_TESTS.frame([measured(throughput_tps=5.0, offered_tps=5.0)]))

@@ -16,6 +16,7 @@ from capplan.evidence.load_test_row import ALL, LATENCIES, LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.models.errors import InputError
 from capplan.models.grouped import grouped
+from capplan.models.language.per_dc import by_dc
 from capplan.models.number_words import rate, significant
 from capplan.models.objective import Comparison, parse
 from capplan.models.results import STATISTICS, Band
@@ -169,7 +170,13 @@ def _limits(objective: str) -> Iterator[tuple[tuple[str, str], Band]]:
 
 
 NEAR = 0.1  # share of the offered rate; a run this close tests its latencies
-_LAYOUT = ("dcs", "cass_nodes", "rf", "front_nodes", "clients")
+_LAYOUT: Mapping[str, tuple[str, ...]] = {  # columns of a table, and what scenarios call them
+    "dcs": ("dcs",),
+    "cass_nodes": ("cass_nodes", "store_nodes", "nodes"),
+    "rf": ("rf",),
+    "front_nodes": ("front_nodes",),
+    "clients": ("clients",),
+}
 _COLUMNS = {name.removeprefix("latency_").removesuffix("_ms"): name for name in LATENCIES}
 Status = Literal["held", "worse", "better", "untested"]
 
@@ -285,7 +292,9 @@ def drift(answer: SavedAnswer, measured: pd.DataFrame) -> Drift:
     claims = (*_capacity(answer, runs), *_latencies(answer, runs))
     if all(each.status == "untested" for each in claims):
         why = claims[-1].sentence if claims else "it has neither a capacity nor latencies at a rate"
-        raise InputError(f"no run tests a claim of the answer about {answer.system}: {why}")
+        others = len(believed) - len(alike)
+        left = f"; {others} row{'s' * (others > 1)} of other layouts left out" if others else ""
+        raise InputError(f"no run tests a claim of the answer about {answer.system}: {why}{left}")
     return Drift(
         answer.system,
         answer.layout,
@@ -297,9 +306,16 @@ def drift(answer: SavedAnswer, measured: pd.DataFrame) -> Drift:
 
 
 def _same_layout(row: LoadTestRow, scenario: Mapping[str, Any]) -> bool:
-    known = {name: scenario[name] for name in _LAYOUT if scenario.get(name) is not None}
-    asked = {name: tuple(each) if isinstance(each, list) else each for name, each in known.items()}
-    return all(getattr(row, name) in (None, each) for name, each in asked.items())
+    """Whether a row states no other layout than a scenario: a number of each data centre may stand once."""
+    dcs = scenario.get("dcs") or 1
+
+    def differs(column: str, name: str) -> bool:
+        stated, asked = getattr(row, column), scenario.get(name)
+        if stated is None or asked is None:
+            return False
+        return by_dc(stated, dcs) != by_dc(tuple(asked) if isinstance(asked, list) else asked, dcs)
+
+    return not any(differs(column, name) for column, names in _LAYOUT.items() for name in names)
 
 
 def _runs(rows: Sequence[tuple[RowVerdict, LoadTestRow]]) -> Iterator[_Run]:

@@ -238,7 +238,7 @@ class AskedFigure:
     name
         `capacity`, `throughput`, or class and statistic of a latency such as `read.p99`.
     unit
-        `1/s` or `ms`.
+        `1/s`, `ms` or `%`.
     value
         Its median.
     low
@@ -496,9 +496,10 @@ def _figure(name: str, asked: _Asked) -> AskedFigure:
     if objective is not None:
         distance = (asked.now.mean - _limit(objective)) / max(math.hypot(asked.now.sd, asked.scatter), 1e-12)
         chance = float(ndtr(-distance if objective.relation.startswith("<") else distance))
+    units = {CAPACITY: "1/s", THROUGHPUT: "1/s", NODE_CPU: "%"}
     return AskedFigure(
         name=name,
-        unit="1/s" if name.rpartition(".")[2] in (CAPACITY, THROUGHPUT) else "ms",
+        unit=units.get(name.rpartition(".")[2], "ms"),
         value=asked.median,
         low=asked.median / wide,
         high=asked.median * wide,
@@ -509,7 +510,7 @@ def _figure(name: str, asked: _Asked) -> AskedFigure:
 
 def _known_layouts(case: Case[Any]) -> Iterable[Any]:
     if isinstance(case.system, TableSystem):
-        return [_layout(case.system.row_scenario(row)) for row in rows_of(case.fitted)]
+        return [_layout(row.layout) for row in case.system.read(rows_of(case.fitted))]
     return [_layout(test.scenario) for test in case.system.observations.load_tests()]
 
 

@@ -16,7 +16,7 @@ _SHOWN = 10
 def describe(found: NextTest) -> Iterator[Block]:
     """Yield the description of ranked tests."""
     its = found.figure
-    form, unit = _form(its), "/s" if its.unit == "1/s" else " ms"
+    form, unit = _form(its), "/s" if its.unit == "1/s" else f" {its.unit}"
     yield title(f"{found.system}: {found.layout}")
     yield Line()
     yield Fact("Figure", f"{its.name} {form(its.value)}{unit} ({form(its.low)} to {form(its.high)})")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -10,6 +11,7 @@ import pytest
 from tests.systems.two_tier.two_tier_tables import layout, measured
 
 from capplan.calibration.tables.fit_table import fit_table
+from capplan.calibration.tables.rows import cells_of, rows_of
 from capplan.cli.main import main
 from capplan.layout.fitted_file import Fitted, write
 from capplan.models.errors import InputError
@@ -56,6 +58,19 @@ def test_a_layout_that_no_row_has_costs_its_setup(fitted: Fitted) -> None:
     assert (by_nodes[2].hours, by_nodes[2].new_layout) == (1.0, False)
     assert (by_nodes[4].hours, by_nodes[4].new_layout) == (4.0, True)
     assert by_nodes[4].narrowing_per_hour == pytest.approx(by_nodes[4].narrowing / 4)
+
+
+def test_rows_of_reads_and_of_writes_are_of_the_layout_with_both(fitted: Fitted) -> None:
+    parts = [
+        replace(row, run_id=f"run {at}", request_class=name, read_fraction=None, throughput_tps=100.0)
+        for at, row in enumerate(rows_of(fitted))
+        for name in ("read", "write")
+    ]
+    assert fitted.table is not None
+    known = replace(fitted, table=replace(fitted.table, rows=tuple(map(cells_of, parts))))
+    scenario = TwoTierScenario(**{**ASKED, "read_fraction": 0.5})  # type: ignore[arg-type]  # fields by name
+    found = next_test(resolve(scenario, known), parse_candidates(["clients=512"], TwoTierScenario))
+    assert not found.tests[0].new_layout
 
 
 def test_an_objective_ranks_tests_by_another_answer(fitted: Fitted) -> None:

@@ -234,6 +234,21 @@ def test_what_is_asked_beyond_the_rows_is_extrapolated(fitted: Fitted) -> None:
     assert capacity.basis == "extrapolated"
 
 
+def test_a_rate_that_rows_of_classes_measured_is_measured(fitted: Fitted) -> None:
+    """Both halves of a run at 1,000 per second: it is the rate of the run that was measured."""
+    usual = changed(SYSTEM.usual_scenario(fitted), clients=None, tps=1000.0, read_fraction=0.5)
+    parts = [
+        replace(curve()[0], clients=None, load_kind="open", request_class=name, offered_tps=500.0, throughput_tps=500.0,
+                read_fraction=0.5, latency_mean_ms=2.0)
+        for name in ("read", "write")
+    ]  # fmt: skip
+    assert fitted.table is not None
+    known = replace(fitted, table=replace(fitted.table, rows=tuple(map(cells_of, parts))))
+    basis = SYSTEM.of(known).basis_of_figures(usual, known, np.array([5000.0]))
+    assert basis.of_latency("read", "mean", 1000.0) == "measured"
+    assert basis.of_latency("read", "mean", 500.0) == "extrapolated"
+
+
 def test_data_beyond_the_page_cache_slow_reads_down(fitted: Fitted) -> None:
     """By a prior alone, as the fitted rows are writes."""
     usual = changed(SYSTEM.usual_scenario(fitted), clients=24, read_fraction=1.0)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from capplan.calibration.tables.fit_table import fit_table
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.scenario import changed
@@ -55,6 +56,49 @@ def test_a_row_becomes_its_layout() -> None:
     assert SYSTEM.row_scenario(replace(ROW, client_share=(0.2, 0.5, 0.3))).dcs == 3
     with pytest.raises(InputError, match=r"run 'a'.*client_share"):
         SYSTEM.row_scenario(replace(ROW, dcs=3, client_share=(1.0, 0.0)))
+
+
+MIXED = replace(ROW, clients=None, load_kind="open", offered_tps=3000.0, throughput_tps=3000.0, request_class="all")
+PARTS = [
+    replace(MIXED, request_class=name, offered_tps=3000 * share, throughput_tps=3000 * share, read_fraction=None)
+    for name, share in (("read", 0.25), ("write", 0.75))
+]
+
+
+def test_rows_of_classes_are_of_the_rate_of_their_run() -> None:
+    """The rate that a class row states is that of its class."""
+    read = SYSTEM.read([replace(MIXED, read_fraction=0.25), *PARTS])
+    assert [row.request_class for row in read] == [None, "read", "write"]
+    assert {row.layout for row in read} == {read[0].layout}
+    assert [row.load.rate_per_s for row in read] == pytest.approx([3000.0] * 3)
+    assert [row.load.rate_per_s for row in SYSTEM.read([replace(PARTS[0], offered_tps=None), PARTS[1]])] == (
+        pytest.approx([3000.0] * 2)
+    )
+
+
+def test_the_cpu_of_a_run_is_read_once() -> None:
+    read = SYSTEM.read([replace(row, node_cpu_percent=40.0) for row in PARTS])
+    assert ["node_cpu_percent" in row.measured for row in read] == [True, False]
+
+
+@pytest.mark.parametrize(("name", "meant"), [("READ", "read"), ("select", "read"), ("Update", "write"), ("all", None)])
+def test_reads_and_writes_have_the_names_of_load_generators(name: str, meant: str | None) -> None:
+    (row,) = SYSTEM.read([replace(ROW, request_class=name)])
+    assert row.request_class == meant
+
+
+def test_two_kinds_of_writes_of_one_run_are_refused() -> None:
+    rows = [replace(ROW, request_class=name) for name in ("read", "update", "insert")]
+    with pytest.raises(InputError, match=r"run 'a' has rows of insert and of update, and all are writes"):
+        fit_table(SYSTEM, rows)
+
+
+def test_clients_to_whom_a_rate_was_offered_are_throttled() -> None:
+    stated, guessed = SYSTEM.read(
+        [replace(ROW, offered_tps=5000.0, throughput_tps=5000.0, load_kind=kind) for kind in ("throttled", None)]
+    )
+    assert guessed == stated
+    assert (guessed.load.kind, guessed.load.clients, guessed.load.rate_per_s) == ("throttled", 64, 5000.0)
 
 
 def test_what_rows_do_not_say_of_their_clients_is_said() -> None:

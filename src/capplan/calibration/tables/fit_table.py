@@ -43,6 +43,8 @@ from capplan.calibration.tables.rows import (
     load_of,
     measured_of,
     node_cpu_of,
+    of_run,
+    rate_per_s,
     row_of,
     rows_of,
     scatter_of,
@@ -51,7 +53,7 @@ from capplan.calibration.tables.rows import (
 )
 from capplan.calibration.tables.sampler import Coordinates, ensemble
 from capplan.calibration.tables.solved_rows import solved_rows
-from capplan.evidence.load_test_row import ALL, LoadTestRow
+from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.table import Evidence, Source
 from capplan.layout.basis import FigureBasis
 from capplan.layout.extrapolation import RATE, Extrapolation, Responses
@@ -105,6 +107,10 @@ class TableSystem(System[S]):
         InputError
             If a column that the system needs is missing or wrong; the message names it.
         """
+
+    def request_class(self, row: LoadTestRow) -> str | None:
+        """Return the reported class of a row; None if it is one of all requests."""
+        return row.request_class if row.request_class in self.reported else None
 
     def group(self, row: LoadTestRow) -> str:
         """Return what a row tested; groups are fitted separately, because rows of one group do not inform another."""
@@ -244,27 +250,22 @@ class TableSystem(System[S]):
             As for `row_scenario`.
         """
         found = []
-        metered: set[tuple[Any, ...]] = set()  # runs whose CPU has been read; rows of other classes repeat it
+        metered: dict[tuple[Any, ...], str | None] = {}  # the class that a run's CPU is read from: others repeat it
         for number, row in enumerate(with_mix(rows)):
             scenario = self.row_scenario(row)
             layout = unloaded(scenario)
-            name = None if row.request_class in (None, ALL) else str(row.request_class)
-            if name is not None and name not in self.reported:
-                name = None
+            name = self.request_class(row)
             run = row.run_id or str(number + 1)
             if name is not None and name not in self.classes(scenario):
                 raise InputError(
                     f"run {run!r} has request_class {name} and read_fraction {row.read_fraction}, which leaves no "
                     f"{name}s: correct one of the two"
                 )
-            measured = measured_of(row)
-            load = load_of(row)
-            key = (run, row.repeat, layout, load.clients, load.rate_per_s if row.offered_tps else None)
-            if self.metered and key not in metered:
-                used = node_cpu_of(row, sum(self.machine_counts(layout).values()))
-                measured |= used
-                metered.update({key} if used else ())
-            found.append(steady(TableRow(run, name, layout, load, measured, row.data_gib)))
+            found_row = TableRow(run, name, layout, load_of(row), measured_of(row), row.data_gib)
+            used = node_cpu_of(row, sum(self.machine_counts(layout).values())) if self.metered else {}
+            if used and metered.setdefault((run, row.repeat, layout), name) == name:
+                found_row = replace(found_row, measured={**found_row.measured, **used})
+            found.append(steady(of_run(found_row)))
         return tuple(found)
 
     def tails_left_out(self, scenario: S) -> tuple[str, ...]:
@@ -399,7 +400,7 @@ class TableBasis(FigureBasis):
         rows: tuple[TableRow, ...] = system.read(rows_of(self.fitted))
         return rows
 
-    def _of(self, column: str, rate_per_s: float) -> Basis:
+    def _of(self, column: str, at_per_s: float) -> Basis:
         system: Any = self.system
         rows = [row for row in self._read if column in row.measured]
         if not rows:
@@ -407,8 +408,8 @@ class TableBasis(FigureBasis):
         layout = system.extrapolation(self.scenario).basis
         here = [row for row in rows if row.layout == unloaded(self.scenario)]
         clients = getattr(self.scenario, "clients", None)
-        asked = rate_per_s if clients is None else float(clients)
-        rates = [row.measured.get(THROUGHPUT, row.load.rate_per_s) for row in here or rows]
+        asked = at_per_s if clients is None else float(clients)
+        rates = [rate_per_s(row) for row in here or rows]
         loads = rates if clients is None else [float(row.load.clients) for row in here or rows]
         if not min(loads) * (1 - _SAME_LOAD) <= asked <= max(loads) * (1 + _SAME_LOAD):
             return "extrapolated"

@@ -49,6 +49,8 @@ ON_CURVES, ACROSS_LAYOUTS = 0.05, 0.12
 _TAILS = {"latency_p90_ms": 1.5, "latency_p95_ms": 1.5, "latency_p99_ms": 2.0}  # times the scatter of a mean
 _FULL = 100.0  # percent
 _FEW = 3  # degrees of freedom from repeats below which a guess is better
+READS, WRITES = ("read", "select"), ("write", "insert", "update", "delete")
+"""What load generators call reads and writes."""
 
 Kind = Literal["open", "closed", "throttled"]
 
@@ -119,8 +121,23 @@ def rows_of(fitted: Fitted) -> tuple[LoadTestRow, ...]:
     return () if fitted.table is None else tuple(map(row_of, fitted.table.rows))
 
 
+def request_class(row: LoadTestRow) -> str | None:
+    """Return whether a row is one of reads or of writes, whatever its load generator calls them; None: of both."""
+    name = (row.request_class or ALL).lower()
+    return "read" if name in READS else "write" if name in WRITES else None
+
+
+def kind_of(row: LoadTestRow) -> Kind:
+    """Return the kind of load of a row: clients to whom a rate was offered are throttled."""
+    if row.load_kind is not None:
+        return row.load_kind
+    if not row.clients:
+        return "open"
+    return "throttled" if row.offered_tps else "closed"
+
+
 def load_of(row: LoadTestRow) -> Load:
-    """Return the load of a row.
+    """Return the load of a row; its rate is that of the row's class.
 
     Raises
     ------
@@ -129,7 +146,7 @@ def load_of(row: LoadTestRow) -> Load:
     """
     where = f"run {row.run_id!r}" if row.run_id else "a row"
     rate = row.offered_tps or row.throughput_tps or 0.0
-    kind = row.load_kind or ("closed" if row.clients else "open")
+    kind = kind_of(row)
     if kind in ("closed", "throttled") and not row.clients:
         raise InputError(f"{where} has load_kind {kind} and no clients: fill the column clients")
     if kind in ("open", "throttled") and not rate:
@@ -176,7 +193,7 @@ def with_mix(rows: Sequence[LoadTestRow]) -> list[LoadTestRow]:
 
 
 def _completed(row: LoadTestRow, run: Sequence[LoadTestRow]) -> LoadTestRow:
-    known = {each.request_class: each.throughput_tps for each in run if each.run_id is not None}
+    known = {request_class(each): each.throughput_tps for each in run if each.run_id is not None}
     reads, writes = known.get("read"), known.get("write")
     return replace(row, read_fraction=reads / (reads + writes)) if reads and writes else row
 
@@ -269,6 +286,11 @@ def share_of(row: TableRow) -> float:
     return 1.0 if row.request_class is None else row.layout.mix().get(row.request_class, 0.0)
 
 
+def of_run(row: TableRow) -> TableRow:
+    """Return a row with the offered rate of all requests of its run, instead of that of its class."""
+    return replace(row, load=replace(row.load, rate_per_s=row.load.rate_per_s / (share_of(row) or 1.0)))
+
+
 def rate_per_s(row: TableRow) -> float:
     """Return the rate of all requests of a row's run, per second; 0 if the row has no throughput."""
     if row.load.kind != "closed":
@@ -297,7 +319,7 @@ def check_pace(row: LoadTestRow, where: str) -> None:
     InputError
         Names both numbers, and what to check.
     """
-    if row.load_kind not in (None, "closed") or not row.clients or not row.throughput_tps:
+    if kind_of(row) != "closed" or not row.clients or not row.throughput_tps:
         return
     cycle_ms, think_ms = 1e3 * row.clients / row.throughput_tps, row.think_time_ms or 0.0
     rate = f"{row.clients:,.0f} clients at {row.throughput_tps:,.0f} per second"
@@ -317,12 +339,12 @@ def check_pace(row: LoadTestRow, where: str) -> None:
 
 
 def check_requests(rows: Sequence[LoadTestRow]) -> None:
-    """Refuse rows of sessions, because each request of a session waits for the previous one and a think time.
+    """Refuse rows of sessions, whose requests wait for one another, and two kinds of writes or reads of one run.
 
     Raises
     ------
     InputError
-        Names a run of sessions, and what can be fitted instead.
+        Names such a run, and what can be fitted instead.
     """
     found = next((row for row in rows if (row.request_class or ALL).lower() == _SESSION), None)
     if found is not None:
@@ -330,6 +352,14 @@ def check_requests(rows: Sequence[LoadTestRow]) -> None:
             f"the table is one of sessions, such as run {found.run_id!r}, and a fit is to independent requests: give a "
             "table of those, such as small.csv beside the sessions.csv of a live validation"
         )
+    named = grouped([row for row in rows if row.run_id], lambda row: (row.run_id, row.repeat, request_class(row)))
+    for (run, _, its), same in named.items():
+        names = sorted({str(row.request_class) for row in same})
+        if its is not None and len(names) > 1:
+            raise InputError(
+                f"run {run!r} has rows of {' and of '.join(names)}, and all are {its}s to a fit: give one row of all "
+                f"{its}s, or leave these out beside a row of all requests"
+            )
 
 
 def steady(row: TableRow) -> TableRow:

@@ -11,7 +11,7 @@ import numpy as np
 from capplan.calibration.tables.fit_table import TableSystem
 from capplan.calibration.tables.node_cpu import cpu_percent
 from capplan.calibration.tables.priors import COMMON_LOG_SD
-from capplan.calibration.tables.rows import TableRow
+from capplan.calibration.tables.rows import TableRow, request_class
 from capplan.layout.ensemble import Places
 from capplan.layout.situations import Machine
 from capplan.layout.solution import Solution
@@ -85,6 +85,7 @@ class Cassandra(TableSystem[CassandraScenario]):
     paused_network = staticmethod(paused_network)
     outages = staticmethod(outages)
     row_scenario = staticmethod(row_scenario)
+    request_class = staticmethod(request_class)
     priors = staticmethod(priors)
     values_for = staticmethod(values_of_cluster)
     variation = staticmethod(variation)

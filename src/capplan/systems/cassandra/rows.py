@@ -13,11 +13,14 @@ import numpy as np
 from capplan.calibration.tables.node_cpu import observed
 from capplan.calibration.tables.priors import OVERHEAD, ceiling_over, median_unloaded_s, overhead
 from capplan.calibration.tables.rows import (
+    READS,
     THROUGHPUT,
+    WRITES,
     TableRow,
     check_pace,
     load_of,
     rate_per_s,
+    request_class,
     response_s,
     scatter_of,
     unmixed,
@@ -35,7 +38,6 @@ from capplan.systems.cassandra.network import GENERATOR_LANES, LAN_S, limit_in_w
 from capplan.systems.cassandra.priors import PARAMETERS
 from capplan.systems.cassandra.scenario import USUAL_ROW_BYTES, CassandraScenario
 
-READS, WRITES = ("read", "select"), ("write", "insert", "update", "delete")
 _MIXED = (ALL, "mixed", "total")
 _REFUSED = {
     "lwt": "lightweight transactions (four round trips) are not modelled",
@@ -129,12 +131,6 @@ def _refuse(row: LoadTestRow, where: str) -> None:
             f"{where}: request class {row.request_class!r} is no class of Cassandra"
             f"{nearest(name, (*READS, *WRITES, ALL))}"
         )
-
-
-def request_class(row: LoadTestRow) -> str | None:
-    """Return the network class of a row; None if the row covers all requests."""
-    name = (row.request_class or ALL).lower()
-    return "read" if name in READS else "write" if name in WRITES else None
 
 
 def _read_fraction(row: LoadTestRow, where: str) -> float:
