@@ -27,6 +27,7 @@ from capplan.evidence.microbenchmarks import MICROBENCHMARKS, MicrobenchRow
 from capplan.evidence.table import Evidence
 from capplan.evidence.text_file import TextFile
 from capplan.models.errors import InputError
+from capplan.models.grouped import grouped
 from capplan.models.verb_answer import VerbAnswer
 
 IMPORTERS: tuple[Importer, ...] = (
@@ -49,7 +50,7 @@ _UNREAD = {  # by what the first 64 KiB contain
     "\nREQUEST\t": "a log of Gatling: import js/global_stats.json of its report",
 }
 TABLE, MAPPED, DOCUMENTS = "load-test table", "CSV by --map", "documents"
-_TEXTS = ("source", "note")
+_TEXTS, _RATE = ("source", "note"), "offered_tps"
 _MOST_TABLES = 10
 
 
@@ -154,7 +155,7 @@ def import_files(
     """
     given = {name: LOAD_TESTS.cell(name, text, f"--set {name}={text}") for name, text in (constants or {}).items()}
     reports: list[FileReport] = []
-    runs: dict[tuple[Path, str | None, str | None], list[tuple[int, LoadTestRow]]] = {}
+    runs: dict[_Place, list[tuple[int, LoadTestRow]]] = {}
     parts: list[MicrobenchRow] = []
     every = list(_files(paths))
     for done, (path, named) in enumerate(every):
@@ -168,21 +169,27 @@ def import_files(
             continue
         reports.append(FileReport(str(path), tool, len(found.load_tests), len(found.microbenchmarks), found.remarks))
         parts.extend(found.microbenchmarks)
+        where = path.with_suffix("") if tool in (TABLE, MAPPED) else path.parent
+        seen: Counter[_Place] = Counter()
         for row in found.load_tests:
-            runs.setdefault((path.parent, row.run_id, row.request_class), []).append((exactness, row))
+            place = _Place(where, row.run_id, row.repeat, row.request_class)
+            runs.setdefault(replace(place, number=seen[place]), []).append((exactness, row))
+            seen[place] += 1
     for system, evidence in documented.items():
         found_runs = documented_runs(evidence)
         if not found_runs:
             raise InputError(f"the documents about {system} have no rate and no latency of a load test")
         reports.append(FileReport(system, DOCUMENTS, len(found_runs), 0, ()))
         for each in found_runs:
-            runs.setdefault((Path(system), each.row.run_id, each.row.request_class), []).append((1, each.row))
+            place = _Place(Path(system), each.row.run_id, each.row.repeat, each.row.request_class)
+            runs.setdefault(place, []).append((1, each.row))
     if not runs and not parts:
         raise InputError(
             f"{' '.join(map(str, paths))} has no file of a known tool: {_known()}, or a CSV file with --map"
         )
-    rows = _told_apart(runs)
-    together = [_with_class(_with_constants(row, given)) for row in rows]
+    rows = [_with_class(row) for row in _told_apart(runs)]
+    of_runs = grouped(rows, lambda row: (row.run_id, row.repeat))
+    together = [_with_constants(row, _of_class(given, row, of_runs[row.run_id, row.repeat])) for row in rows]
     return Import(LOAD_TESTS.frame(together), MICROBENCHMARKS.frame(parts), tuple(reports))
 
 
@@ -283,13 +290,26 @@ def _with_constants(row: LoadTestRow, given: Mapping[str, Any]) -> LoadTestRow:
     InputError
         If the row has another value.
     """
+    cells = dict(given)
     for name, value in given.items():
-        if (known := getattr(row, name)) not in (None, value) and name not in _TEXTS:
+        known = getattr(row, name)
+        if name in _TEXTS:
+            cells[name] = "; ".join(dict.fromkeys(filter(None, (known, value))))
+        elif known not in (None, value):
             raise InputError(
                 f"{name} is {value} by what was set, and {known} in {row.source}: leave it out, or import that file "
                 "apart"
             )
-    return replace(row, **given)
+    return replace(row, **cells)
+
+
+def _of_class(given: Mapping[str, Any], row: LoadTestRow, run: Sequence[LoadTestRow]) -> dict[str, Any]:
+    """Return constants of a run for one row: a class has its share of the offered rate, by what was completed."""
+    if _RATE not in given or row.request_class == ALL or row.run_id is None:
+        return dict(given)
+    total = sum(each.throughput_tps or 0.0 for each in run if each.request_class != ALL)
+    share = (row.throughput_tps or 0.0) / total if total else 1.0
+    return {**given, _RATE: given[_RATE] * share}
 
 
 def _with_class(row: LoadTestRow) -> LoadTestRow:
@@ -297,13 +317,28 @@ def _with_class(row: LoadTestRow) -> LoadTestRow:
     return row if row.request_class else replace(row, request_class=ALL)
 
 
-def _told_apart(runs: Mapping[tuple[Path, str | None, str | None], list[tuple[int, LoadTestRow]]]) -> list[LoadTestRow]:
-    """Return one row per run and class; a run name found in several folders gets its folder's name as a prefix."""
-    folders = Counter(name for _, name in {(folder, name) for folder, name, _ in runs})
+@dataclass(frozen=True)
+class _Place:
+    """What a row tells of: rows with the same are merged. Of one file no two have the same.
+
+    Outputs of load generators tell of their folder's runs together, and a table only of its own.
+    """
+
+    where: Path
+    run_id: str | None
+    repeat: int | None
+    request_class: str | None
+    number: int = 0
+
+
+def _told_apart(runs: Mapping[_Place, list[tuple[int, LoadTestRow]]]) -> list[LoadTestRow]:
+    """Return one row per place; a run name found in several folders or tables gets their name as a prefix."""
+    found_in = Counter(name for _, name in {(place.where, place.run_id) for place in runs})
     rows = []
-    for (folder, name, _), found in runs.items():
+    for place, found in runs.items():
         row = _merged([row for _, row in sorted(found, key=lambda each: -each[0])])
-        rows.append(replace(row, run_id=f"{folder.name}/{name}") if folders[name] > 1 else row)
+        several = place.run_id is not None and found_in[place.run_id] > 1
+        rows.append(replace(row, run_id=f"{place.where.name}/{place.run_id}") if several else row)
     return rows
 
 

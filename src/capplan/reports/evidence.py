@@ -150,7 +150,9 @@ def imported(found: Import, written: Mapping[str, Path]) -> Iterator[Block]:
     """Yield what was taken from each file, and what was written."""
     yield from _files(found)
     yield Line()
-    rows_found = f"{many(len(found.load_tests), 'row')} of {many(found.load_tests['run_id'].nunique(), 'run')}"
+    names = found.load_tests["run_id"]
+    runs = int(names.nunique() + names.isna().sum())  # a row without a name is a run of its own
+    rows_found = f"{many(len(names), 'row')} of {many(runs, 'run')}"
     if "load_tests" in written or not written:
         yield Line(f"{rows_found} in {written['load_tests']}" if written else rows_found)
     if "microbenchmarks" in written:
@@ -192,7 +194,7 @@ def audit(found: Audit) -> Iterator[Block]:
 
 
 def _rows_and_runs(found: Audit) -> str:
-    return f"{many(len(found.rows), 'row')} of {many(len({each.run_id for each in found.rows}), 'run')}"
+    return f"{many(len(found.rows), 'row')} of {many(len({each.run_id or each.line for each in found.rows}), 'run')}"
 
 
 def _by_rules(found: Audit) -> Iterator[Block]:
