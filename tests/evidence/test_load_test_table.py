@@ -89,6 +89,14 @@ def test_a_table_of_people_may_have_few_columns_in_any_order(tmp_path: Path) -> 
     assert (second.run_id, second.clients, second.throughput_tps) == ("b", None, 3.0)
 
 
+def test_counts_may_be_written_as_other_numbers_are(tmp_path: Path) -> None:
+    """A column with a gap has `6.0` when pandas writes it."""
+    path = tmp_path / "table.csv"
+    path.write_text("run_id,cass_nodes,rf\na,6.0,3.0/2.0\n", encoding="utf-8")
+    (row,) = LOAD_TESTS.rows(LOAD_TESTS.read(path))
+    assert (row.cass_nodes, row.rf) == (6, (3, 2))
+
+
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [

@@ -222,7 +222,7 @@ def per_dc(word: str) -> int | tuple[int, ...]:
     ValueError
         If it is something else.
     """
-    numbers = tuple(int(each) for each in word.split(SEPARATOR))
+    numbers = tuple(_whole(each) for each in word.split(SEPARATOR))
     if min(numbers) < 0:
         raise ValueError(word)
     return numbers if len(numbers) > 1 else numbers[0]
