@@ -51,6 +51,7 @@ _UNREAD = {  # by what the first 64 KiB contain
 }
 TABLE, MAPPED, DOCUMENTS = "load-test table", "CSV by --map", "documents"
 _TEXTS, _RATE = ("source", "note"), "offered_tps"
+_WHOLE = (None, ALL)  # classes of every request of a run
 _MOST_TABLES = 10
 
 
@@ -187,10 +188,10 @@ def import_files(
         raise InputError(
             f"{' '.join(map(str, paths))} has no file of a known tool: {_known()}, or a CSV file with --map"
         )
-    rows = [_with_class(row) for row in _told_apart(runs)]
+    rows = _told_apart(runs)
     of_runs = grouped(rows, lambda row: (row.run_id, row.repeat))
     together = [_with_constants(row, _of_class(given, row, of_runs[row.run_id, row.repeat])) for row in rows]
-    return Import(LOAD_TESTS.frame(together), MICROBENCHMARKS.frame(parts), tuple(reports))
+    return Import(LOAD_TESTS.frame(list(map(_with_class, together))), MICROBENCHMARKS.frame(parts), tuple(reports))
 
 
 def import_load_tests(
@@ -305,9 +306,9 @@ def _with_constants(row: LoadTestRow, given: Mapping[str, Any]) -> LoadTestRow:
 
 def _of_class(given: Mapping[str, Any], row: LoadTestRow, run: Sequence[LoadTestRow]) -> dict[str, Any]:
     """Return constants of a run for one row: a class has its share of the offered rate, by what was completed."""
-    if _RATE not in given or row.request_class == ALL or row.run_id is None:
+    if _RATE not in given or row.request_class in _WHOLE or row.run_id is None:
         return dict(given)
-    total = sum(each.throughput_tps or 0.0 for each in run if each.request_class != ALL)
+    total = sum(each.throughput_tps or 0.0 for each in run if each.request_class not in _WHOLE)
     share = (row.throughput_tps or 0.0) / total if total else 1.0
     return {**given, _RATE: given[_RATE] * share}
 
