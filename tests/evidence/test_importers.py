@@ -62,7 +62,7 @@ def test_cassandra_stress_on_the_console(
 def test_settings_of_cassandra_stress() -> None:
     row = alone("cstress-mixed-closed.txt")["all"]
 
-    assert (row.load_kind, row.clients, row.rf, row.row_bytes) == ("closed", 32, 1, 500)
+    assert (row.load_kind, row.clients, row.row_bytes) == ("closed", 32, 500)
     assert (row.consistency_read, row.consistency_write, row.read_fraction) == ("ONE", "ONE", 0.5)
     assert row.duration_s == 12.9
 
@@ -78,6 +78,14 @@ def test_only_what_a_run_of_cassandra_stress_did_has_a_level(
     (row,) = LOAD_TESTS.rows(import_files([tmp_path / "stress.txt"]).load_tests)
 
     assert ((row.consistency_read, row.consistency_write), row.read_fraction) == (levels, share)
+    assert row.rf == (1 if kind == "write" else None)  # reads find a keyspace, whatever the default of the option says
+
+
+def test_names_of_queries_say_not_whether_they_read(tmp_path: Path) -> None:
+    text = (SAMPLES / "cstress-mixed-closed.txt").read_text("utf-8").replace("Type: mixed", "Type: user")
+    (tmp_path / "user.txt").write_text(text.replace("{READ=1.0, WRITE=1.0}", "{insert=1.0, simple1=9.0}"), "utf-8")
+    for row in LOAD_TESTS.rows(import_files([tmp_path / "user.txt"]).load_tests):
+        assert (row.read_fraction, row.consistency_read, row.consistency_write, row.rf) == (None, None, None, None)
 
 
 def test_a_rate_on_the_console_of_cassandra_stress_may_be_open_or_throttled() -> None:
@@ -211,6 +219,72 @@ def test_an_overflowed_rate_of_ycsb_is_computed_again() -> None:
     assert good.note is None
 
 
+YCSB_F = """Command line: -db site.ycsb.db.CassandraCQLClient -target 1000 -P workloads/workloadf -t
+[OVERALL], RunTime(ms), 100000
+[OVERALL], Throughput(ops/sec), 1000.0
+[READ], Operations, 100000
+[READ], AverageLatency(us), 800
+[READ-MODIFY-WRITE], Operations, 50000
+[READ-MODIFY-WRITE], AverageLatency(us), 1200
+[UPDATE], Operations, 50000
+[UPDATE], AverageLatency(us), 500
+"""
+
+
+def read_from(text: str, path: Path) -> tuple[dict[str | None, LoadTestRow], tuple[str, ...]]:
+    """Return the rows of a text by class, and the remarks."""
+    path.write_text(text, "utf-8")
+    found = import_files([path])
+    return {row.request_class: row for row in LOAD_TESTS.rows(found.load_tests)}, found.files[0].remarks
+
+
+def test_a_read_and_an_update_that_ycsb_times_together_count_once(tmp_path: Path) -> None:
+    rows, remarks = read_from(YCSB_F, tmp_path / "f.txt")
+
+    assert rows.keys() == {"all", "read", "update"}
+    assert (rows["all"].throughput_tps, rows["all"].offered_tps, rows["all"].latency_mean_ms) == (1500, 1500, 0.7)
+    assert len(remarks) == 1
+    assert "READ-MODIFY-WRITE is left out" in remarks[0]
+
+
+@pytest.mark.parametrize(
+    ("option", "clients"), [("-P w", None), ("-P w -p threadcount=64", 64), ("-threads 8 -P w", 8), ("-p a=b", 1)]
+)
+def test_threads_of_ycsb_are_one_only_where_no_file_may_say_more(
+    option: str, clients: int | None, tmp_path: Path
+) -> None:
+    rows, _ = read_from(YCSB_F.replace("-P workloads/workloadf", option), tmp_path / "y.txt")
+    assert rows["all"].clients == clients
+
+
+def test_a_rate_of_ycsb_with_its_failures_is_not_wrong(tmp_path: Path) -> None:
+    failing = "[OVERALL], RunTime(ms), 100000\n[OVERALL], Throughput(ops/sec), 1000.0\n[READ], Operations, 90000\n"
+    rows, remarks = read_from(f"{failing}[READ-FAILED], Operations, 10000\n", tmp_path / "failed.txt")
+    assert (rows["read"].throughput_tps, rows["read"].errors, remarks) == (900, 10_000, ())
+
+
+WRK2 = """Running 30s test @ http://node0:8080
+  2 threads and 100 connections
+  Thread calibration: mean lat.: 0.489ms, rate sampling interval: 10ms
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency   482.58us  192.65us   1.04ms   74.72%
+  58000 requests in 29.0s, 39.31MB read
+Requests/sec:   2000.00
+"""
+
+
+def test_what_calibrates_its_threads_is_wrk2(tmp_path: Path) -> None:
+    rows, _ = read_from(WRK2, tmp_path / "w.txt")
+    assert (rows["all"].load_kind, rows["all"].latency_max_ms, rows["all"].latency_p99_ms) == ("open", 1.04, None)
+
+
+def test_a_column_of_the_99th_percentile_is_no_maximum(tmp_path: Path) -> None:
+    listed = "  Latency Distribution (HdrHistogram - Recorded Latency)\n 50.000%  460.00us\n100.000%    8.45ms\n"
+    text = WRK2.replace("  Max  ", "  99%  ").replace("  58000", f"{listed}  58000")
+    rows, _ = read_from(text, tmp_path / "w.txt")
+    assert (rows["all"].latency_p99_ms, rows["all"].latency_max_ms) == (1.04, 8.45)
+
+
 def test_wrk() -> None:
     row = alone("wrk-closed.txt")["all"]
 
@@ -227,6 +301,18 @@ def test_jmeter_agrees_with_its_summary() -> None:
     assert found["all"].throughput_tps == pytest.approx(145.0 * 3.310 / 3.240, rel=4e-4)  # it counts 70 ms more
     assert int(found["all"].latency_mean_ms or 0) == 26
     assert (found["all"].latency_max_ms, found["all"].errors, found["all"].clients) == (51, 0, 4)
+
+
+def test_transactions_of_jmeter_are_no_further_requests(tmp_path: Path) -> None:
+    lines = ["timeStamp,elapsed,label,responseMessage,success"]
+    for start in (1000, 1040):
+        lines += [f"{start},10,GET /a,OK,true", f"{start + 10},30,GET /b,OK,true"]
+        lines += [f'{start},40,Checkout,"Number of samples in transaction : 2, number of failing samples : 0",true']
+    rows, remarks = read_from("\n".join(lines), tmp_path / "t.jtl")
+
+    assert (rows["all"].throughput_tps, rows["all"].latency_mean_ms) == (50, 20)
+    assert rows["Checkout"].latency_mean_ms == 40
+    assert "2 samples are transactions" in remarks[0]
 
 
 def test_the_points_of_k6_agree_with_its_summary() -> None:
@@ -264,6 +350,33 @@ def test_what_a_server_counts_is_no_load_test(folder: Import) -> None:
     assert (figures[figures["run_id"] == "nodetool-gcstats"]["conditions"] == "in 422.471 s").all()
     assert pauses["maximum"] == 0.430
     assert pauses["mean"] == pytest.approx(6.714 / 151)
+
+
+def test_columns_of_a_node_are_read_by_their_names(tmp_path: Path) -> None:
+    """Cassandra 3 prints them in another order than 5."""
+    (tmp_path / "th.txt").write_text(
+        "ks/t histograms\n"
+        "Percentile  SSTables     Write Latency      Read Latency    Partition Size        Cell Count\n"
+        "                              (micros)          (micros)           (bytes)\n"
+        "50%             1.00             20.50             61.21               258                 5\n"
+    )
+    found = import_files([tmp_path / "th.txt"]).microbenchmarks
+    values = {(row.operation, row.quantity): row.value for row in found.itertuples()}
+    assert values["read", "latency"] == pytest.approx(61.21e-6)
+    assert values["write", "latency"] == pytest.approx(20.5e-6)
+    assert [row.value for row in found.itertuples() if row.quantity == "sstables"] == [1.0]
+
+
+def test_an_exemplar_is_no_part_of_its_sample(tmp_path: Path) -> None:
+    buckets = ('le="0.1"} 98', 'le="1"} 100', 'le="+Inf"} 100')
+    lines = ["# TYPE foo_seconds histogram", *(f"foo_seconds_bucket{{{each}" for each in buckets)]
+    lines += ["foo_seconds_sum 5", "foo_seconds_count 100"]
+    exemplar = ' # {trace_id="KOO"} 0.067'
+    percentiles = []
+    for name, text in (("plain", lines), ("marked", [lines[0], lines[1] + exemplar, *lines[2:]])):
+        (tmp_path / f"{name}.txt").write_text("\n".join(text))
+        percentiles.append(import_files([tmp_path / f"{name}.txt"]).microbenchmarks["value"].tolist())
+    assert percentiles[0] == percentiles[1]
 
 
 def test_a_decoded_histogram_is_freed_at_once() -> None:

@@ -216,6 +216,7 @@ _STRESS_LATENCIES = {
     "latency max": "latency_max_ms",
 }
 _STRESS_READS = {"READ", "COUNTER_READ", "RANGE_SLICE"}
+_STRESS_CREATES = {"WRITE", "COUNTER_WRITE"}  # the keyspace, with the options' replicas; others find one
 _STRESS_END = "total operation time"
 
 
@@ -307,6 +308,8 @@ def _stress_shares(settings: dict[str, str]) -> dict[str, float]:
 def _stress_layout(settings: dict[str, str]) -> dict[str, Any]:
     level = settings.get("Consistency Level", "")
     shares, kind = _stress_shares(settings), settings.get("Type", "").upper()
+    if kind == "USER":  # the names of its queries say nothing
+        return {"load_kind": _stress_load_kind(settings)}
     reads = sum(share for name, share in (shares or {kind: 1.0}).items() if name in _STRESS_READS)
     replicas = re.search(r"replication_factor=(\d+)", settings.get("Replication Strategy Options", ""))
     columns = re.findall(r"\w+", settings.get("Column Names", ""))
@@ -315,10 +318,14 @@ def _stress_layout(settings: dict[str, str]) -> dict[str, Any]:
         "consistency_read": level if level in CONSISTENCY_LEVELS and reads > 0 else None,
         "consistency_write": level if level in CONSISTENCY_LEVELS and reads < 1 else None,
         "read_fraction": reads if shares or kind else None,
-        "rf": int(replicas[1]) if replicas else None,
+        "rf": int(replicas[1]) if replicas and kind in _STRESS_CREATES else None,
         "row_bytes": float(size[1]) * len(columns) if size and columns else None,
-        "load_kind": "closed" if settings.get("OpsPer Sec", "").startswith("0") else None,
+        "load_kind": _stress_load_kind(settings),
     }
+
+
+def _stress_load_kind(settings: Mapping[str, str]) -> str | None:
+    return "closed" if settings.get("OpsPer Sec", "").startswith("0") else None
 
 
 CASSANDRA_STRESS = Importer("cassandra-stress console", _is_stress, _read_stress)
@@ -429,6 +436,7 @@ _YCSB_NOT_REQUESTS = ("OVERALL", "CLEANUP", "TOTAL_GC")
 _YCSB_INTENDED, _YCSB_FAILED = "Intended-", "-FAILED"
 _YCSB_GOOD = ("Return=OK", "Return=0")  # of today's and of old versions
 _YCSB_READS = {"READ", "SCAN"}
+_YCSB_BOTH, _YCSB_PARTS = "READ-MODIFY-WRITE", ("READ", "UPDATE")
 
 
 def _is_ycsb(file: TextFile) -> bool:
@@ -461,15 +469,20 @@ def _read_ycsb(file: TextFile) -> Imported:
     if not classes:
         raise InputError(f"{file.path} has no operations of a class such as [READ]: YCSB prints them at the end")
     duration_s = milliseconds / 1000
-    rate = sum(each["Operations"] for each in classes.values()) / duration_s
+    both = classes.pop(_YCSB_BOTH, {}) if classes.keys() >= set(_YCSB_PARTS) else {}
+    operations = sum(each["Operations"] for each in classes.values()) - both.get("Operations", 0.0)
+    failed = sum(_ycsb_failures(parts, name) for name in classes)
     printed = parts["OVERALL"].get("Throughput(ops/sec)")
-    remark = (
-        f"the throughput of {printed:g}/s that YCSB prints is wrong: it is {rate:.6g}/s by operations and run time"
-        if printed is not None and abs(printed - rate) > _AGREES * rate
-        else ""
+    rates = [count / duration_s for count in (operations, operations + failed)]  # old versions leave failures out
+    wrong = printed is not None and all(abs(printed - rate) > _AGREES * rate for rate in rates)
+    remarks = (
+        f"the throughput of {printed:g}/s that YCSB prints is wrong: it is {rates[0]:.6g}/s by operations and run time"
+        if wrong
+        else "",
+        f"{_YCSB_BOTH} is left out: its reads and updates count as such" if both else "",
     )
-    rows = tuple(_ycsb_rows(classes, parts, options, duration_s, file, remark))
-    return Imported(rows, remarks=(remark,) if remark else ())
+    rows = tuple(_ycsb_rows(classes, parts, options, duration_s, file, remarks[0], operations))
+    return Imported(rows, remarks=tuple(filter(None, remarks)))
 
 
 def _ycsb_rows(
@@ -479,10 +492,12 @@ def _ycsb_rows(
     duration_s: float,
     file: TextFile,
     remark: str,
+    operations: float,
 ) -> Iterator[LoadTestRow]:
     counts = {name: metrics["Operations"] for name, metrics in classes.items()}
     total = sum(counts.values())
     target = number(options.get("target", "0"), str(file.path), "the number after -target")
+    target *= total / operations if operations > 0 else 1.0  # it is one of operations, of which some are two requests
     latencies = {name: _ycsb_latencies(parts.get(_YCSB_INTENDED + name, metrics)) for name, metrics in classes.items()}
     together = {
         "latency_mean_ms": sum(counts[each] * latencies[each]["latency_mean_ms"] for each in classes) / total
@@ -503,9 +518,7 @@ def _ycsb_rows(
             throughput_tps=count / duration_s,
             offered_tps=target if target and (name == ALL or len(classes) == 1) else None,
             load_kind=_ycsb_load_kind(options, target, intended),
-            clients=int(number(options.get("threads", "1"), str(file.path), "the number after -threads"))
-            if options
-            else None,
+            clients=_ycsb_clients(options, file),
             errors=int(failed),
             read_fraction=sum(counts.get(each, 0.0) for each in _YCSB_READS) / total,
             row_bytes=_ycsb_row_bytes(options),
@@ -517,6 +530,13 @@ def _ycsb_rows(
         )
 
 
+def _ycsb_clients(options: Mapping[str, str], file: TextFile) -> int | None:
+    """Return the number of threads: one where none is asked for, if no file of properties may ask for more."""
+    default = "1" if options and "P" not in options else None
+    written = options.get("threads", options.get("threadcount", default))
+    return None if written is None else int(number(written, str(file.path), "the number of threads"))
+
+
 def _ycsb_load_kind(options: Mapping[str, str], target: float, intended: bool) -> Any:
     """Return the kind of load; without the command line it is not known."""
     if not options:
@@ -525,11 +545,8 @@ def _ycsb_load_kind(options: Mapping[str, str], target: float, intended: bool) -
 
 
 def _ycsb_options(line: str) -> dict[str, str]:
-    """Return the options of a command line; properties by their names.
-
-    YCSB starts one thread where none is asked for.
-    """
-    return {**dict(re.findall(r"-(threads|target|db) (\S+)", line)), **dict(re.findall(r"-p (\S+?)=(\S+)", line))}
+    """Return the options of a command line; properties by their names."""
+    return {**dict(re.findall(r"-(threads|target|db|P) (\S+)", line)), **dict(re.findall(r"-p (\S+?)=(\S+)", line))}
 
 
 def _ycsb_latencies(metrics: Mapping[str, float]) -> dict[str, Any]:

@@ -36,7 +36,9 @@ from capplan.models.language.units import DURATIONS_S, parse_duration_s
 # lies outside the bucket that every observation would be in. Such histograms are refused.
 
 
-_METRICS_SAMPLE = re.compile(r"^(?P<name>[a-zA-Z_:][\w:]*)(?:\{(?P<labels>.*)\})?\s+(?P<value>\S+)(?:\s.*)?$")
+_METRICS_SAMPLE = re.compile(  # an exemplar, which has labels too, may follow the value
+    r'^(?P<name>[a-zA-Z_:][\w:]*)(?:\{(?P<labels>(?:[^"}]|"(?:[^"\\]|\\.)*")*)\})?\s+(?P<value>\S+)(?:\s.*)?$'
+)
 _METRICS_LABEL = re.compile(r'([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"')
 _METRICS_TYPE = re.compile(r"^# TYPE (\S+) (\w+)\s*$", re.MULTILINE)
 _METRICS_PERCENTILES = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
@@ -481,43 +483,39 @@ PROMETHEUS = Importer("Prometheus", _is_prometheus, _read_prometheus)
 
 
 _NODETOOL_STATISTICS = {"Min": "minimum", "Max": "maximum"} | {f"{each}%": f"p{each}" for each in (50, 75, 95, 98, 99)}
-_NODETOOL_UNITS = {"(micros)": ("s", 1e-6), "(millis)": ("s", 1e-3), "(bytes)": ("B", 1.0), "": ("1", 1.0)}
+_NODETOOL_MICROS = ("s", 1e-6)
+_NODETOOL_COLUMNS = {  # of histograms, in an order that changed from version to version
+    **dict.fromkeys(("CAS Read Latency", "CAS Write Latency", "View Write Latency"), _NODETOOL_MICROS),
+    **dict.fromkeys(("Read Latency", "Write Latency", "Range Latency"), _NODETOOL_MICROS),
+    **{"Partition Size": ("B", 1.0), "SSTables": ("1", 1.0), "Cell Count": ("1", 1.0)},
+}
+_NODETOOL_NAMES = re.compile("|".join(_NODETOOL_COLUMNS))
 _NODETOOL_SIZES = {"bytes": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40}
-_NODETOOL_PROXY = (
-    "Read Latency",
-    "Write Latency",
-    "Range Latency",
-    "CAS Read Latency",
-    "CAS Write Latency",
-    "View Write Latency",
-)
 _NODETOOL_POOL = {
     **{"ActiveTasks": "active", "PendingTasks": "pending"},
     **{"CompletedTasks": "completed", "TotalBlockedTasks": "blocked"},
 }
-_NODETOOL_TABLE = ("Read Latency", "Write Latency", "SSTables", "Partition Size", "Cell Count")
 _Rows = Iterator[MicrobenchRow]
 
 
 def _histograms(file: TextFile) -> _Rows:
     """Read proxyhistograms (coordinator) and tablehistograms (replica)."""
-    subject = ""
-    names: tuple[str, ...] = ()
-    units: tuple[str, ...] = ()
+    subject, names = "", list[str]()
     for line_number, line in file.lines():
         where, words = f"{file.path}, line {line_number}", re.split(r"\s{2,}", line.strip())
         if line.startswith("proxy histograms"):
-            subject, names, units = "coordinator", _NODETOOL_PROXY, ("(micros)",) * len(_NODETOOL_PROXY)
+            subject = "coordinator"
         elif line.endswith(" histograms") and "/" in line:
-            subject, names = line.removesuffix(" histograms"), _NODETOOL_TABLE
-            units = ("(micros)", "(micros)", "", "(bytes)", "")
+            subject = line.removesuffix(" histograms")
+        elif words[0] == "Percentile":
+            names = _NODETOOL_NAMES.findall(line)
         elif words[0] in _NODETOOL_STATISTICS and subject:
             if len(words) != len(names) + 1:
                 raise InputError(
                     f"{where} has {len(words)} cells, not {len(names) + 1}: the file is damaged or cut off"
                 )
-            for name, unit, word in zip(names, units, words[1:], strict=True):
-                si, factor = _NODETOOL_UNITS[unit]
+            for name, word in zip(names, words[1:], strict=True):
+                si, factor = _NODETOOL_COLUMNS[name]
                 value = number(word, where, name)
                 operation, _, quantity = name.rpartition(" ")
                 yield MicrobenchRow(

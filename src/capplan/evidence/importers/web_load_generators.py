@@ -54,12 +54,13 @@ def _sampled(file: TextFile, tool: str, name: str, duration_s: float, requests: 
 
 _WRK_MS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "m": 6e4, "h": 3.6e6}
 _WRK_TIME = r"([\d.]+)(us|ms|s|m|h)"
-_WRK_PERCENTILE = re.compile(rf"^\s+([\d.]+)%\s+{_WRK_TIME}\s*$")
+_WRK_PERCENTILE = re.compile(rf"^\s*([\d.]+)%\s+{_WRK_TIME}\s*$")
 _WRK_LATENCY = re.compile(rf"^\s+Latency\s+{_WRK_TIME}\s+{_WRK_TIME}\s+{_WRK_TIME}")
 _WRK_TOTAL = re.compile(rf"^\s+(\d+) requests in {_WRK_TIME},")
 _WRK_CLIENTS = re.compile(r"^\s+(\d+) threads and (\d+) connections")
 _WRK_FAILED = re.compile(r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)|responses: (\d+)")
 _CORRECTED, _UNCORRECTED = "Recorded Latency", "Uncorrected Latency"
+_OF_WRK2, _WRK_P99 = "Thread calibration", re.compile(r"Thread Stats .* 99% ")  # a column of some forks
 
 
 def _is_wrk(file: TextFile) -> bool:
@@ -69,13 +70,14 @@ def _is_wrk(file: TextFile) -> bool:
 def _read_wrk(file: TextFile) -> Imported:
     cells: dict[str, Any] = {"load_kind": "closed"}
     percentiles: dict[float, float] = {}
-    failed, corrected, listed = 0, False, True
+    failed, corrected, listed = 0, _OF_WRK2 in file.head, True
+    third = "latency_p99_ms" if _WRK_P99.search(file.head) else "latency_max_ms"
     for line_number, line in file.lines():
         where = f"{file.path}, line {line_number}"
         if found := _WRK_CLIENTS.match(line):
             cells["clients"] = int(found[2])
         elif found := _WRK_LATENCY.match(line):
-            cells |= {"latency_mean_ms": _wrk_ms(found[1], found[2]), "latency_max_ms": _wrk_ms(found[5], found[6])}
+            cells |= {"latency_mean_ms": _wrk_ms(found[1], found[2]), third: _wrk_ms(found[5], found[6])}
         elif _CORRECTED in line or _UNCORRECTED in line:
             listed = _CORRECTED in line  # the other list counts from the sending
             corrected = corrected or listed
@@ -89,6 +91,7 @@ def _read_wrk(file: TextFile) -> Imported:
             failed += sum(int(each) for each in found.groups(default="0"))
     if "throughput_tps" not in cells:
         raise InputError(f"{file.path} ends before 'Requests/sec': the run was interrupted or the file is cut off")
+    cells.setdefault("latency_max_ms", percentiles.get(100.0))
     tool = "wrk2" if corrected else "wrk"
     row = LoadTestRow(
         run_id=run_id(file),
@@ -286,6 +289,7 @@ GATLING_REPORT = Importer("Gatling", json_with("meanNumberOfRequestsPerSecond"),
 
 
 _JMETER_NEEDED = ("timeStamp", "elapsed", "label", "success")
+_JMETER_MESSAGE, _JMETER_TRANSACTION = "responseMessage", "Number of samples in transaction"
 
 
 def _is_jmeter(file: TextFile) -> bool:
@@ -301,7 +305,8 @@ def _read_jmeter(file: TextFile) -> Imported:
     clients = pc.max(samples["allThreads"]).as_py() if "allThreads" in samples.column_names else None
     labels = pc.unique(samples["label"]).to_pylist()
     classes = sorted(labels) if 1 < len(labels) <= _MOST_CLASSES else []
-    parts = [(ALL if len(labels) > 1 else labels[0], samples)]
+    requests, remarks = _jmeter_requests(samples)
+    parts = [(ALL if len(labels) > 1 else labels[0], requests)]
     parts += [(label, samples.filter(pc.equal(samples["label"], label))) for label in classes]
     rows = []
     for name, part in parts:
@@ -309,8 +314,21 @@ def _read_jmeter(file: TextFile) -> Imported:
         good = pc.sum(pc.equal(pc.utf8_lower(part["success"]), "true")).as_py()
         cells = {"clients": clients, "errors": len(elapsed) - int(good or 0), **of_samples(elapsed)}
         rows.append(_sampled(file, "JMeter", name, duration_s, len(elapsed), **cells))
-    many = f"{len(labels)} labels are too many for a row each: only all samples together are taken"
-    return Imported(tuple(rows), remarks=(many,) if len(labels) > _MOST_CLASSES else ())
+    if len(labels) > _MOST_CLASSES:
+        remarks += (f"{len(labels)} labels are too many for a row each: only all samples together are taken",)
+    return Imported(tuple(rows), remarks=remarks)
+
+
+def _jmeter_requests(samples: pa.Table) -> tuple[pa.Table, tuple[str, ...]]:
+    """Return the samples without those of transactions, which are sums of others, and a remark about these."""
+    if _JMETER_MESSAGE not in samples.column_names:
+        return samples, ()
+    transaction = pc.fill_null(pc.starts_with(samples[_JMETER_MESSAGE], _JMETER_TRANSACTION), fill_value=False)
+    count = pc.sum(transaction).as_py()
+    if not 0 < count < len(samples):
+        return samples, ()
+    remark = f"{count:,} samples are transactions of others: they have rows of their own, and are not in 'all'"
+    return samples.filter(pc.invert(transaction)), (remark,)
 
 
 def _jmeter_samples(file: TextFile) -> pa.Table:
@@ -322,6 +340,8 @@ def _jmeter_samples(file: TextFile) -> pa.Table:
     types = {"timeStamp": pa.int64(), "elapsed": pa.int64(), "label": pa.string(), "success": pa.string()}
     if "allThreads" in names:
         types["allThreads"] = pa.int64()
+    if _JMETER_MESSAGE in names:
+        types[_JMETER_MESSAGE] = pa.string()
     try:
         samples = pa_csv.read_csv(
             file.path,
