@@ -304,6 +304,14 @@ class SolvedNetwork:
         """Highest sustained mean rate of open traffic."""
         return float(self.solution.capacity[0]) / self.ratio
 
+    @cached_property
+    def left_out(self) -> tuple[str, ...]:
+        """What the solver does not model of the network: its capacity is an upper bound then."""
+        patient = all(each.timeout_s is None and each.retry is None for each in self.network.classes)
+        outer = np.all(np.isinf(self.solution.analysis.inner_pools_per_s))
+        waits = "waits for pools inside other pools"
+        return (*(() if patient else ("timeouts and retries",)), *(() if outer else (waits,)))
+
     def at(self, mean_tps: float | None) -> NetworkFigures:
         """Return the figures at a mean rate; None: those of the network's own traffic."""
         traffic = self.network.traffic
@@ -581,7 +589,7 @@ def predict_network(  # noqa: PLR0913  # all but the network are named, and have
         seed=seed,
         version=version("capplan"),
     )
-    left_out = ("timeouts and retries",) if why_not and isinstance(source, SolvedNetwork) else ()
+    left_out = source.left_out if isinstance(source, SolvedNetwork) else ()
     return judged_by_bands(
         prediction, objectives, lambda metric: _figure(metric, prediction, answer.figures), confidence, left_out
     )
@@ -627,9 +635,8 @@ def _solved(network: Network, engine: str) -> tuple[SolvedNetwork | None, str]:
             _ = solved.capacity_tps if isinstance(network.traffic, Open) else None
     except RefusedError as error:
         return None, str(error)
-    if any(each.timeout_s is not None or each.retry is not None for each in network.classes):
-        return solved, "the analytic solver does not model timeouts and retries"
-    return solved, ""
+    left_out = " and ".join(solved.left_out)
+    return solved, f"the analytic solver does not model {left_out}" if left_out else ""
 
 
 def _layout(network: Network) -> str:

@@ -121,12 +121,22 @@ def is_dropped(step: Step) -> bool:
     return isinstance(step, StepSequence) and any(last is DROPPED for last in (step, *step.steps[-1:]))
 
 
+def check_policy(step: Route | Pick) -> None:
+    """Refuse a policy that looks at the targets' queues or latencies: shares then depend on the load."""
+    if step.policy in ("least_loaded", "latency_ranked"):
+        raise RefusedError(
+            f"the analytic solver does not support {step.kind!r} with the policy {step.policy!r}: simulate the network"
+        )
+
+
 def weights(step: Step) -> tuple[Number, ...]:
     """Return the mean number of runs of each step directly inside `step`, per run of `step`."""
     if isinstance(step, Choice):
         return tuple(step.probabilities)
     if isinstance(step, Route):
-        return (1 / len(step.targets),) * len(step.targets)
+        check_policy(step)
+        others = len(step.targets) - 1
+        return (1.0, *(0.0,) * others) if step.policy == "first" else (1 / (1 + others),) * (1 + others)
     if isinstance(step, (Hedge, Batch)):
         raise RefusedError(f"the analytic solver does not support {step.kind!r}: simulate the network")
     return (1.0,) * len(children(step))

@@ -34,7 +34,7 @@ from capplan.models.language.step import (
 )
 from capplan.models.language.step import Sequence as StepSequence
 from capplan.models.language.units import Number
-from capplan.models.solver.flow_analysis import DROPPED, is_dropped
+from capplan.models.solver.flow_analysis import DROPPED, check_policy, is_dropped
 from capplan.models.solver.single_station import first_speed
 
 
@@ -503,6 +503,7 @@ class _Translator:
 
     def _picked(self, step: Pick, bindings: Bindings) -> Iterator[tuple[float, Bindings]]:
         """Yield the members that can be picked, with their probabilities."""
+        check_policy(step)
         if step.among in bindings.sets:
             members = bindings.sets[step.among][: 1 if step.policy == "first" else None]
             for member in members:
