@@ -19,7 +19,7 @@ from capplan.lab.layout import Layout
 from capplan.models.errors import InputError
 from capplan.models.results import Band
 from capplan.planner.live import run
-from capplan.planner.live.clusters import Existing, read_hosts
+from capplan.planner.live.clusters import DataCentre, Existing, Hosts, read_hosts
 from capplan.planner.live.folder import DIGEST, LARGE, PREDICTIONS, SMALL, Folder, runs_in
 from capplan.planner.live.live_validation import (
     Case,
@@ -240,6 +240,22 @@ def test_a_damaged_folder_starts_again_or_is_refused(name: str, tmp_path: Path) 
             with pytest.raises(InputError, match="changed"):
                 folder.predictions()
     folder.begin({"protocol": 1, "ended": False})
+
+
+@pytest.mark.parametrize(("rf", "says"), [(3, "continues with"), (2, "starts again: cluster differ")])
+def test_an_interrupted_run_continues_with_the_same_hosts_only(
+    rf: int, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "measure", interrupted)
+    told: list[str] = []
+    for replicas in (3, rf):
+        hosts = Hosts((DataCentre("dc1", ("127.0.0.1", "127.0.0.2", "127.0.0.3"), replicas),), 4)
+        with pytest.raises(KeyboardInterrupt):
+            run.validate_live(SHORT, MadeUp(), Folder(tmp_path), lambda what, *_: told.append(what), hosts)
+    assert [each for each in told if each.startswith(says)]
 
 
 def test_another_protocol_starts_again_and_says_so(tmp_path: Path) -> None:

@@ -154,9 +154,8 @@ def run_live(*, quick: bool, mechanism: str | None, hosts: Path | None, report: 
         asked = protocol.for_hosts(its.levels(), its.rtt_ms, quick=quick, tls=its.certificate is not None)
     folder = Folder(user_cache() / "live" / asked.name)
     clusters: Clusters = Labs(folder) if its is None else Existing(its)
-    where = "a lab" if its is None else ", ".join(its.cluster().addresses)
     with working() as progress:
-        found = run.validate_live(asked, clusters, folder, progress, where)
+        found = run.validate_live(asked, clusters, folder, progress, its)
     from capplan.reports.live import validation, write_page
 
     if report is not None:

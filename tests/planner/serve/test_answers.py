@@ -49,10 +49,10 @@ def printed(capsys: pytest.CaptureFixture[str], command: str) -> Any:
                 "sized": {"nodes": [1, 8]},
                 "survive": ["node"],
                 "engine": "analytic",
-                "growth": "30%",
+                "growth": "150%",
                 "years": 2,
             },
-            "size fedora4 --tps 50 --nodes 1..8 --survive node --engine analytic --growth 30%/y --years 2 --json",
+            "size fedora4 --tps 50 --nodes 1..8 --survive node --engine analytic --growth 150%/y --years 2 --json",
         ),
     ],
 )

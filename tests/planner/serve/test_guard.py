@@ -77,7 +77,15 @@ def test_whether_it_runs_is_told_to_everyone(guarded: TestClient) -> None:
 
 
 @pytest.mark.parametrize(
-    "headers", [{"Host": "planner.example"}, {"Origin": "http://planner.example"}, {"Origin": "null"}, {"Host": ""}]
+    "headers",
+    [
+        {"Host": "planner.example"},
+        {"Host": ""},
+        {"Host": "[abc"},
+        {"Origin": "http://planner.example"},
+        {"Origin": "null"},
+        {"Origin": "http://[x"},
+    ],
 )
 def test_pages_of_other_sites_may_not_ask(client: TestClient, headers: dict[str, str]) -> None:
     assert client.get("/systems", headers=headers).status_code == 403
@@ -88,7 +96,10 @@ def test_pages_of_this_server_may_ask(client: TestClient, host: str) -> None:
     assert client.get("/systems", headers={"Host": host, "Origin": f"http://{host}"}).status_code == 200
 
 
-@pytest.mark.parametrize("options", ["--host 0.0.0.0", "--host planner.example", "--token short", "--time-limit 0s"])
+@pytest.mark.parametrize("options", [
+    "--host 0.0.0.0", "--host planner.example", "--token short", "--time-limit 0s", "--time-limit inf",
+    "--time-limit nan",
+])  # fmt: skip
 def test_an_open_server_does_not_start(options: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CAPPLAN_TOKEN", raising=False)
     assert main(["serve", *options.split()]) == BAD_INPUT
@@ -99,6 +110,13 @@ def test_a_long_body_is_refused_however_it_comes(client: TestClient) -> None:
     parts = client.post("/predict", content=(b" " * 1000 for _ in range(1001)))
     assert whole.status_code == parts.status_code == 413
     assert list(whole.json()) == list(parts.json()) == ["error"]
+
+
+def test_a_refusal_shows_what_cannot_be_written(client: TestClient) -> None:
+    body = '{"scenario": {"system": "fedora4"}, "lose": ["\\ud800"]}'
+    answer = client.post("/predict", content=body)
+    assert answer.status_code == 422
+    assert "\\ud800" in answer.json()["error"]
 
 
 def test_a_full_queue_says_when_to_try_again(held: Any) -> None:

@@ -24,7 +24,7 @@ from capplan.layout.fitted_file import Fitted, read_fitted, write
 from capplan.models.code_digest import code_digest
 from capplan.models.errors import InputError
 from capplan.models.results import Band
-from capplan.planner.live.clusters import Clusters
+from capplan.planner.live.clusters import Clusters, Hosts
 from capplan.planner.live.folder import CALIBRATION, GENERATORS, LARGE, PREDICTIONS, SMALL, Folder, runs_in, sessions_in
 from capplan.planner.live.live_validation import Case, LiveValidation, believed, figures_of, generators_of, kinds_of
 from capplan.planner.live.node_pauses import with_pauses
@@ -36,7 +36,7 @@ PREDICTIONS_SCHEMA = "capplan.live-predictions/1"
 
 
 def validate_live(
-    protocol: Protocol, clusters: Clusters, folder: Folder, progress: Progress, where: str = "a lab"
+    protocol: Protocol, clusters: Clusters, folder: Folder, progress: Progress, hosts: Hosts | None = None
 ) -> LiveValidation:
     """Run a live validation, or continue one that was interrupted.
 
@@ -50,8 +50,8 @@ def validate_live(
         Where runs, calibration and predictions are kept. Whoever has shown the answer ends it (`Folder.end`).
     progress : function
         Receives what is done.
-    where : str
-        What the clusters are, in words.
+    hosts : Hosts, optional
+        The cluster that exists; without it, clusters of a lab.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def validate_live(
     InputError
         If a cluster does not answer, or the load generator was the bottleneck of all runs to calibrate from.
     """
-    said = folder.begin(_key(protocol, where))
+    said = folder.begin(_key(protocol, hosts))
     if said:
         progress(said, 0, 1)
     with closing(clusters):
@@ -76,11 +76,11 @@ def validate_live(
     return compared(protocol, folder, predictions)
 
 
-def _key(protocol: Protocol, where: str) -> dict[str, Any]:
+def _key(protocol: Protocol, hosts: Hosts | None) -> dict[str, Any]:
     """Return the properties that comparable runs share."""
     return {
         "protocol": asdict(protocol),
-        "cluster": where,
+        "cluster": None if hosts is None else asdict(hosts),
         "machine": machine(),
         "version": version("capplan"),
         "code": code_digest(

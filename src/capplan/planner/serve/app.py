@@ -22,7 +22,7 @@ from pathlib import Path
 from time import perf_counter
 from types import MappingProxyType
 from typing import Any, NoReturn
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from fastapi import FastAPI, Request
 from fastapi.openapi.utils import get_openapi
@@ -38,6 +38,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from capplan.models.errors import InputError
 from capplan.models.language.document import network_schema, schema
+from capplan.models.visible_text import visible
 from capplan.planner.demand.demand import Demand
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.serve.requests import (
@@ -161,11 +162,11 @@ class Guard:
     def _refused(self, asked: HTTPConnection) -> Response | None:
         if self._token is not None:
             return None if asked.scope["path"] in OPEN or _has(self._token, asked) else _unknown(asked)
-        host = urlsplit(f"//{asked.headers.get('host', '')}")
+        host = _netloc(f"//{asked.headers.get('host', '')}")
         if not is_loopback(host.hostname or ""):
             return refusal(403, f"host {host.hostname!r} is not this machine: use 127.0.0.1 or localhost")
         origin = asked.headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc != host.netloc:
+        if origin is not None and _netloc(origin).netloc != host.netloc:
             return refusal(403, "a page of another site asks, and only pages of this server may")
         return None
 
@@ -185,6 +186,14 @@ class Guard:
             return message
 
         return received
+
+
+def _netloc(text: str) -> SplitResult:
+    """Return the parts of an address; of none that can be read, empty ones."""
+    try:
+        return urlsplit(text)
+    except ValueError:
+        return urlsplit("")
 
 
 class Connection(H11Protocol):
@@ -231,7 +240,7 @@ class Connection(H11Protocol):
 
 def refusal(status: int, sentence: str, headers: dict[str, str] | None = None) -> JSONResponse:
     """Return a response with a sentence on why there is no answer."""
-    return JSONResponse({"error": sentence}, status, headers)
+    return JSONResponse({"error": visible(sentence)}, status, headers)
 
 
 async def login(request: Request, token: str | None) -> Response:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+import math
 import multiprocessing
 from collections.abc import Mapping
 from concurrent.futures import wait
@@ -15,7 +16,7 @@ from typing import Annotated, Any, NamedTuple, Protocol
 
 import numpy as np
 from pebble import ProcessExpired, ProcessPool
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 from pydantic.dataclasses import dataclass
 
 from capplan.layout.fitted_file import Fitted
@@ -28,10 +29,10 @@ from capplan.models.language.units import READ_SHARE, AtLeastOne, Positive, Posi
 from capplan.models.language.units import Share as _Share
 from capplan.models.results import plain
 from capplan.models.verdict import CONFIDENCE
-from capplan.planner.demand.demand import Demand
+from capplan.planner.demand.demand import Demand, parse_growth
 from capplan.planner.demand.forecast import contradicted, with_demand
 from capplan.planner.network_question import NetworkQuestion
-from capplan.planner.predict.predict import PredictionEngine, predict
+from capplan.planner.predict.predict import MOST_GROWTH, PredictionEngine, predict
 from capplan.planner.predict_network import predict_network
 from capplan.planner.simulate.simulate import (
     MOST_REPLICATIONS,
@@ -51,7 +52,8 @@ from capplan.simulator.replications import ReplicationPlan
 from capplan.systems.registry import scenario_of, system
 
 Share = Annotated[_Share, READ_SHARE]
-Growth = Annotated[float, READ_SHARE, Field(ge=0, le=1)]
+_READ_GROWTH = BeforeValidator(lambda value: parse_growth(value) if isinstance(value, str) else value)
+Growth = Annotated[float, _READ_GROWTH, Field(ge=0, le=MOST_GROWTH)]
 Seed = Annotated[int, Field(strict=True, ge=0, lt=2**63)]
 UpTo1000 = Annotated[int, Field(strict=True, ge=1, le=1000)]
 Tables = dict[str, Any]
@@ -480,10 +482,10 @@ class Limits:
     memory_gib: int = 4
 
     def __post_init__(self) -> None:
-        if self.processes < 1 or self.queue < 0 or self.time_s <= 0 or self.body_bytes < 1:
+        if self.processes < 1 or self.queue < 0 or not 0 < self.time_s < math.inf or self.body_bytes < 1:
             raise InputError(
                 f"{self.processes} processes, a queue of {self.queue}, {self.time_s:g} s and {self.body_bytes} B "
-                "are no limits: give at least 1 process, and a time and a size above 0"
+                "are no limits: give at least 1 process, a finite time and a size above 0"
             )
 
 
