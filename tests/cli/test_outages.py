@@ -1,5 +1,6 @@
 """`capplan outages`: exit codes, and how times are written."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,13 @@ QUICK = ["--replications", "2", "--at", "20s", "--for", "20s", "--after", "20s",
 def test_a_loss_that_is_not_back_to_normal_ends_with_1(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["outages", EXAMPLE, *QUICK]) == 1
     assert "not within" in capsys.readouterr().out
+
+
+def test_a_trigger_that_keeps_a_network_down_ends_with_1(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["outages", EXAMPLE, "--trigger", "10s", "--budget", "1s", "--processes", "1", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert not found["recovers"]
+    assert [each["recovered"] for each in found["metastability"]["verdicts"]] == [0]
 
 
 def test_a_range_of_times_has_one_and_three_of_each_power_of_ten() -> None:

@@ -212,6 +212,12 @@ def test_until_when_a_rate_fits() -> None:
     assert [found.low, found.value, found.high] == pytest.approx([12, 24, 36], abs=0.1)
 
 
+@pytest.mark.parametrize("value", [0.0, 400.0])
+def test_a_capacity_that_may_be_none_fits_already_or_never(value: float) -> None:
+    found = months_until_rate(np.full(2047, 2.0), 100.0, Band(value, 0, 800))
+    assert [found.low, found.value, found.high] == pytest.approx([0, 24 if value else 0, 36], abs=0.1)
+
+
 def test_months_follow_from_growth_and_capacity_that_are_both_uncertain() -> None:
     """Where growth is uncertain, the rate exceeds its limit within the band in 90 % of the draws."""
     grows = growth_factors(Between(0.1, 0.4), 1, 0)

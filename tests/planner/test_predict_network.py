@@ -16,7 +16,7 @@ from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.distribution import Deterministic, Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.station import Host, Pool, Station
-from capplan.models.language.step import Acquire, Delay, Sequence, Visit
+from capplan.models.language.step import Acquire, Delay, Route, RoutePolicy, Sequence, Visit
 from capplan.models.language.traffic import (
     Bursty,
     Closed,
@@ -146,6 +146,45 @@ def test_a_network_that_the_solver_refuses_is_simulated() -> None:
     assert capacity(found).low < 500.0 < capacity(found).high
     with pytest.raises(RefusedError, match="host"):
         predict_network(hosted(), engine="analytic")
+
+
+def routed(policy: RoutePolicy, rate: float = 1500.0) -> Network:
+    """Return two stations of a thousand requests per second each, and a route to one of them."""
+    visits = tuple(Visit(name, Exponential(SERVICE_S)) for name in ("first", "second"))
+    stations = tuple(Station(name, servers=1) for name in ("first", "second"))
+    classes = (RequestClass("read", Route(policy, visits)),)
+    return Network("routed", stations, classes, Open(rate, {"read": 1.0}))
+
+
+def test_a_route_to_the_first_target_has_its_capacity() -> None:
+    assert capacity(quick(routed("first"))).value == pytest.approx(1000.0, rel=1e-9)
+    assert capacity(quick(routed("random"))).value == pytest.approx(2000.0, rel=1e-9)
+
+
+@pytest.mark.parametrize("policy", ["least_loaded", "latency_ranked"])
+def test_a_route_by_queues_or_latencies_is_simulated(policy: RoutePolicy) -> None:
+    network = routed(policy)
+    with pytest.raises(RefusedError, match=policy):
+        predict_network(network, engine="analytic")
+    most = capacity(quick(network)).value
+    assert most == pytest.approx(2000.0, rel=0.1) if policy == "least_loaded" else most < 1500
+
+
+def test_waits_for_a_pool_inside_another_lower_the_capacity() -> None:
+    """Three clients of a station with a think time: machine repair (B = 10 ms of work, 20 ms away)."""
+    inside = Sequence((Visit("server", Exponential(0.01)), Delay(Exponential(0.02))))
+    network = replace(
+        queue(rate=90.0),
+        pools=(Pool("outer", 200), Pool("inner", 3)),
+        classes=(RequestClass("read", Acquire("outer", Acquire("inner", inside))),),
+    )
+    chances = [math.factorial(3) / math.factorial(3 - n) * 0.5**n for n in range(4)]  # of n requests at the station
+    found = quick(network)
+    assert capacity(found).value == pytest.approx(100 * (1 - chances[0] / sum(chances)), rel=0.03)
+    assert found.verdict is not None
+    assert found.verdict.answer == "no"
+    with_solver = predict_network(network, engine="analytic")
+    assert "waits for pools inside other pools" in " ".join(with_solver.evidence.cautions)
 
 
 def test_closed_clients_have_a_throughput() -> None:

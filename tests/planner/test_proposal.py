@@ -210,6 +210,16 @@ def test_the_same_question_gives_the_same_bytes(proposal: Proposal) -> None:
         assert write(proposal, logo) == write(proposal, logo)
 
 
+def test_the_promise_says_whose_loss_stops_the_service(proposal: Proposal) -> None:
+    usual, single = (
+        html(replace(proposal, sizing=replace(proposal.sizing, single_points=points))) for points in ((), ("node",))
+    )
+    caution, promise = "Caution: losing", "We propose 2 repository nodes, for 1,800\N{NO-BREAK SPACE}EUR. With at least"
+    assert caution not in usual
+    assert single.count(caution) == 1
+    assert usual.count(promise) == single.count(promise) == 1
+
+
 def test_the_page_is_small_and_asks_nobody(proposal: Proposal) -> None:
     text = html(proposal)
     assert len(text) < 6e6

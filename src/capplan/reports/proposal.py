@@ -110,11 +110,14 @@ class _Document:
     # The promise
 
     def _promise(self) -> Iterator[Block]:
-        *pauses, bought, done, _ = sentences(self.sizing, self.proposal.evidence.basis)
-        for sentence in pauses:
-            yield Paragraph(sentence, strong=True)
+        told = sentences(self.sizing, self.proposal.evidence.basis)
+        if self.sizing.pauses is not None:
+            yield Paragraph(told[0], strong=True)
+        bought, done, _, *cautions = told[self.sizing.pauses is not None :]
         nine = _say("situations", confidence=share(self.sizing.confidence))
         yield Paragraph(f"{bought} {done} {nine} {self._conditions()}", strong=True)
+        for sentence in cautions:
+            yield Paragraph(sentence, strong=True)
         yield Tiles(self._tiles())
         if len(self.sizing.stages) > 1:
             yield self._plan()
@@ -298,7 +301,7 @@ class _Document:
             _right("Risk", 2, partial(self._safety, risk_cell, "risk")),
             _column("Limited by", 3, lambda each: words.limited_by(each.limit)),
         )
-        if any(each.capacity_tps.low == 0 for each in every):
+        if any(each.capacity_tps.high > each.capacity_tps.low == 0 for each in every):
             yield Paragraph(_say("band_from_zero"))
 
     # Growth

@@ -254,11 +254,18 @@ def _regret(layout: SizedLayout, sizing: Sizing) -> str:
     if layout is sizing.chosen:
         return "proposed"
     more = layout.cost - (sizing.chosen or layout).cost
-    worth = f"{cost_in_words(abs(more), sizing.currency)}{' machines' * (sizing.currency == MACHINES)}"
+    worth = _worth(abs(more), sizing)
     if layout.safe:
         return f"costs {worth} more" if more > 0 else "costs the same"
     fails = f"misses the plan in {tenths_of_percent(layout.binding.risk)} of load tests"
     return f"saves {worth}, and {fails}" if more < 0 else fails
+
+
+def _worth(cost: float, sizing: Sizing) -> str:
+    """Return a difference in cost, in words."""
+    if sizing.currency != MACHINES:
+        return cost_in_words(cost, sizing.currency)
+    return f"{cost_in_words(cost, sizing.currency)} {plural('machine', round(cost))}"
 
 
 def _scenario(sizing: Sizing, layout: SizedLayout) -> Scenario:
@@ -477,14 +484,13 @@ def _others(sizing: Sizing, its: System[Any]) -> Iterator[Block]:
 
 def _dearer(each: SizedLayout, sizing: Sizing) -> str:
     extra = 0.0 if sizing.chosen is None else each.cost - sizing.chosen.cost
-    machines = " machines" * (sizing.currency == MACHINES)
-    more = f"{cost_in_words(extra, sizing.currency)}{machines} more" if extra > 0 else "costs the same"
+    more = f"{_worth(extra, sizing)} more" if extra > 0 else "costs the same"
     return f"also safe; {more}"
 
 
 def _excuse(each: SizedLayout, sizing: Sizing, its: System[Any]) -> str:
     saved = 0.0 if sizing.chosen is None else sizing.chosen.cost - each.cost
-    saves = f", saves {cost_in_words(saved, sizing.currency)}" if saved > 0 else ""
+    saves = f", saves {_worth(saved, sizing)}" if saved > 0 else ""
     return f"{_short(each.binding.conditions, its)}: {each.binding.limit}{saves}"
 
 

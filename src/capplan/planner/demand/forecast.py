@@ -21,6 +21,7 @@ from capplan.planner.demand.demand import (
     BUSY_SHARE,
     COMPRESSION,
     DAY_S,
+    DRAWS,
     HOUR_S,
     USABLE,
     Assumption,
@@ -457,7 +458,13 @@ def _grown(found: Volume, months: float) -> FloatArray:
 
 
 def _capacity_draws(capacity: Band) -> FloatArray:
-    """Return draws of a capacity; below and above the median, the spread follows that side of the band."""
+    """Return draws of a capacity; below and above the median, the spread follows that side of the band.
+
+    The capacity is lognormal there; zero has no logarithm, so a band from 0 is linear between its percentiles.
+    """
+    if not capacity.low:
+        levels = (np.random.default_rng([1, _CAPACITY]).permutation(DRAWS) + 0.5) / DRAWS
+        return np.asarray(np.interp(levels, (0.05, 0.5, 0.95), (capacity.low, capacity.value, capacity.high)))
     below = Between(capacity.low, capacity.value**2 / capacity.low).draws(1, _CAPACITY)
     above = Between(capacity.value**2 / capacity.high, capacity.high).draws(1, _CAPACITY)
     return np.where(below < capacity.value, below, above)

@@ -208,7 +208,7 @@ def outages_of_scenario(
         layout=prediction.layout,
         scenario=scenario.given(),
         verdict=prediction.verdict,
-        recovers=all(each.recovers for each in transients),
+        recovers=all(each.recovers for each in transients) and _always(found, clients),
         offered_tps=rate,
         offered_source=prediction.offered.source,
         mean_tps=prediction.offered.mean_tps,
@@ -330,7 +330,7 @@ def outages_of_network(
         system=network.name,
         layout=_in_words(network),
         scenario={"file": file},
-        recovers=all(each.recovers for each in transients),
+        recovers=all(each.recovers for each in transients) and _always(found, clients),
         offered_tps=subject.offered_tps,
         offered_source=subject.offered_source,
         mean_tps=subject.offered_tps,
@@ -340,6 +340,12 @@ def outages_of_network(
         seed=question.effort.seed,
         version=version("capplan"),
     )
+
+
+def _always(found: Metastability | None, clients: Clients) -> bool:
+    """Whether no trigger keeps the network down with the attempts of these clients; true where none was simulated."""
+    verdicts = () if found is None else found.verdicts
+    return all(each.always for each in verdicts if each.attempts == clients.attempts)
 
 
 def _in_words(network: Network) -> str:
