@@ -19,10 +19,13 @@ from tests.planner.proposals import HOSTILE, for_subscribers, of_a_table, questi
 from capplan.models.errors import InputError
 from capplan.models.results import plain
 from capplan.planner.demand.demand import read_demand
+from capplan.planner.demand.forecast import layout_of
 from capplan.planner.proposal.details import Details, Logo, checked, read_details, read_logo
+from capplan.planner.proposal.failures import mass_return
 from capplan.planner.proposal.proposal import DISKS, RATE, Proposal
 from capplan.planner.proposal.propose import NoLayoutError, asked, propose
 from capplan.planner.proposal.verify import Verification, compared, question_of, read_proposal
+from capplan.planner.size.sizing import chosen_scenario
 from capplan.reports.document import Cell, Document, Table, Tiles
 from capplan.reports.proposal import document, render_proposal
 from capplan.simulator.workers import in_process
@@ -146,6 +149,9 @@ def test_cells_of_chosen_shapes_add_up_and_fit_as_long_as_the_subscribers_grow()
     again = question_of(json.loads(json.dumps(proposal.to_json())))
     assert again.sizing.shapes is not None
     assert again.sizing.cells == (2,)
+    assert again.sizing.demand is not None
+    layout = layout_of(again.sizing.demand, chosen_scenario(again.base, proposal.sizing, chosen))
+    assert proposal.mass_return == mass_return(again.sizing.demand, 2 * layout.reattach_capacity.value)
     assert_same_figures(proposal)
 
 

@@ -175,6 +175,8 @@ def _plot(prediction: Prediction, case: Case[Any], path: Path) -> None:
         offered = prediction.offered.peak_tps
         shown = (prediction.peak_tps, prediction.latency_ms, prediction.outages, answered(prediction))
         write_plot(Answer(case.at(offered), offered, *shown), path)
+    else:
+        raise InputError(f"--plot {path} shows latencies along the rate, and these clients have none: give --tps")
 
 
 def _engine(name: str | None, budget: str | None) -> PredictionEngine:

@@ -15,7 +15,7 @@ from capplan.evidence.table import Evidence
 from capplan.layout.system import Case
 from capplan.models.language.per_dc import pairs_text, per_dc_text
 from capplan.models.number_words import as_given, rate, share, significant
-from capplan.models.objective import Comparison, chance_of_less
+from capplan.models.objective import Comparison, chance_of_less, parse
 from capplan.models.results import (
     LEAST_PROBABILITY,
     STATISTIC_NAMES,
@@ -100,7 +100,8 @@ def describe(prediction: Prediction, wanted: Sequence[str] = (), data: str = "")
         yield from parts[name]()
     there = {"explain": True, "staleness": prediction.session_not_found}
     figures = prediction.latency_ms or prediction.throughput_ratios
-    files = ["--plot FILE"] if figures and prediction.evidence.basis != "model only" else []
+    drawn = prediction.throughput_ratios or (figures and prediction.offered is not None)
+    files = ["--plot FILE"] if drawn and prediction.evidence.basis != "model only" else []
     hidden = [f"--{name}" for name, has in there.items() if name not in wanted and has]
     objective = [] if prediction.objectives or prediction.capacity is None else _example(prediction)
     yield more([*objective, *hidden, *files, "--json", "--csv"])
@@ -262,7 +263,7 @@ def _promises(prediction: Prediction) -> Iterator[Block]:
     for each in prediction.promises:
         name, statistic = each.metric.split(".", 1)
         by_statistic.setdefault(statistic, {})[name] = each
-    asked = {each.text.partition("<")[0].partition(".")[2] for each in prediction.objectives}
+    asked = {metric.statistic for each in prediction.objectives for metric in parse(each.text).metrics()}
     for statistic, its in by_statistic.items():
         if statistic != "p99" and statistic not in asked:
             continue

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
+import jsonschema
 import numpy as np
 import pytest
 from tests.systems.cassandra.made_up_clusters import outcome
@@ -25,6 +26,7 @@ from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.parameter import defaults
 from capplan.models.language.scenario import changed
 from capplan.planner.predict.predict import predict
+from capplan.planner.predict.prediction import Prediction
 from capplan.planner.size.size import SizingQuestion, size
 from capplan.planner.sweep import DEFAULT_DRAWS, OfferedRates, SweepTask, band_columns, points_of
 from capplan.systems.cassandra import SYSTEM
@@ -257,6 +259,20 @@ def test_data_beyond_the_page_cache_slow_reads_down(fitted: Fitted) -> None:
     assert beyond.peak_tps is not None
     assert beyond.peak_tps.value < cached.peak_tps.value
     assert (cached.peak_tps.basis, beyond.peak_tps.basis) == ("interpolated", "extrapolated")
+
+
+def test_clients_without_a_rate_have_no_plot(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "closed.svg"
+    assert main(["predict", str(file), "--clients", "24", "--plot", str(path)]) == 2
+    assert "--tps" in capsys.readouterr().err
+    assert not path.exists()
+    assert main(["predict", str(file), "--clients", "24"]) == 0
+    assert "--plot" not in capsys.readouterr().out
+
+
+def test_an_overloaded_prediction_follows_its_schema(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["predict", str(file), "--tps", "1M", "--engine", "analytic", "--json"]) == 1
+    jsonschema.validate(json.loads(capsys.readouterr().out), Prediction.json_schema())
 
 
 def test_sizes_are_read_as_people_type_them(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -70,9 +70,9 @@ class SeriesBand:
         The 95th percentile.
     """
 
-    median: tuple[float, ...]
-    low: tuple[float, ...]
-    high: tuple[float, ...]
+    median: tuple[float | None, ...]
+    low: tuple[float | None, ...]
+    high: tuple[float | None, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -344,7 +344,7 @@ class OutagesAnswer(VerbAnswer):
     """
 
     SCHEMA = "capplan.outages/2"
-    UNBOUNDED = UNBOUNDED_BANDS
+    UNBOUNDED = (*UNBOUNDED_BANDS, ("Screen", "worst_per_s"))
 
     system: str
     layout: str

@@ -204,7 +204,10 @@ class Prediction(VerbAnswer):
     """
 
     SCHEMA = "capplan.prediction/4"
-    UNBOUNDED = UNBOUNDED_BANDS
+    UNBOUNDED = (
+        *UNBOUNDED_BANDS,
+        *(("Promise", each) for each in ("promise_ms", "without_pauses_ms", "promise_without_pauses_ms")),
+    )
 
     system: str
     layout: str

@@ -94,20 +94,18 @@ def keeps_writes(scenario: Scenario, word: str) -> bool | None:
     )
 
 
-def mass_return(demand: Demand | None, held_tps: float) -> MassReturn | None:
-    """Return what subscribers ask who come back at once after an outage; None without a demand.
+def mass_return(demand: Demand, capacity_tps: float) -> MassReturn:
+    """Return what subscribers ask who come back at once after an outage.
 
     Parameters
     ----------
-    demand : Demand or None
+    demand : Demand
         The demand.
-    held_tps : float
-        The peak rate that the layout holds, requests per second.
+    capacity_tps : float
+        The rate that the layout carries with the mix of a re-attach, requests per second.
     """
-    if demand is None:
-        return None
     subscribers = grown(demand)
-    storm, served_s = reattach(demand, subscribers), served_after_s(demand, subscribers, held_tps)
+    storm, served_s = reattach(demand, subscribers), served_after_s(demand, subscribers, capacity_tps)
     return MassReturn(
         peak_tps=rounded(storm.peak.rates.total_per_s),
         times_busy_hour=rounded(storm.times_busy_hour),

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from capplan.models.results import Band, Basis
-from capplan.models.verb_answer import UNBOUNDED_BANDS, VerbAnswer
+from capplan.models.verb_answer import VerbAnswer
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.proposal.details import Details
 from capplan.planner.size.sizing import Safety, SizedLayout, Sizing
@@ -630,7 +630,7 @@ class Proposal(VerbAnswer):
     """
 
     SCHEMA = "capplan.proposal/1"
-    UNBOUNDED = UNBOUNDED_BANDS
+    UNBOUNDED = Prediction.UNBOUNDED
 
     details: Details
     asked: Asked

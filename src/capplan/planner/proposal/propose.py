@@ -23,7 +23,8 @@ from capplan.layout.system import Case, System
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario
 from capplan.models.results import STATISTICS, Band, plain, rounded
-from capplan.planner.demand.forecast import with_demand
+from capplan.planner.demand.demand import Demand
+from capplan.planner.demand.forecast import layout_of, with_demand
 from capplan.planner.predict.predict import predict
 from capplan.planner.proposal.acceptance import acceptance_test
 from capplan.planner.proposal.alternatives import confidence_options, survival
@@ -50,6 +51,7 @@ from capplan.planner.proposal.proposal import (
     FitsUntil,
     LatencyCurve,
     MachineCount,
+    MassReturn,
     NextLoadTest,
     Place,
     Proposal,
@@ -168,7 +170,7 @@ def propose(question: ProposalQuestion, workers: Workers | None = None, stage: S
         latency_curves=support.curves,
         failures=survived.failures,
         first_minutes=tuple(minutes),
-        mass_return=mass_return(question.sizing.demand, sizing.chosen.held_tps),
+        mass_return=_mass_return(question.sizing.demand, scenario, fitted, sizing.chosen.cells),
         acceptance=support.acceptance,
         survival_options=survived.options,
         confidence_options=confident,
@@ -178,6 +180,12 @@ def propose(question: ProposalQuestion, workers: Workers | None = None, stage: S
         limits=limits(its, sizing, prediction),
         provenance=provenance(fitted, question.sizing.seed),
     )
+
+
+def _mass_return(demand: Demand | None, scenario: Scenario, fitted: Fitted, cells: int) -> MassReturn | None:
+    if demand is None:
+        return None
+    return mass_return(demand, cells * layout_of(demand, scenario, fitted).reattach_capacity.value)
 
 
 @dataclass(frozen=True)

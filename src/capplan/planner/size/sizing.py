@@ -9,7 +9,7 @@ from typing import Any
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.number_words import listed, rate, share, tenths_of_percent
 from capplan.models.results import Band
-from capplan.models.verb_answer import VerbAnswer
+from capplan.models.verb_answer import UNBOUNDED_BANDS, VerbAnswer
 from capplan.models.verdict import Answer
 from capplan.planner.sweep import rate_fields
 
@@ -267,6 +267,7 @@ class Sizing(VerbAnswer):
     """
 
     SCHEMA = "capplan.sizing/1"
+    UNBOUNDED = UNBOUNDED_BANDS
 
     system: str
     scenario: Mapping[str, Any]
