@@ -36,7 +36,8 @@ from capplan.planner.demand.forecast import (
     total_gib,
     volume,
 )
-from capplan.systems.registry import system
+from capplan.planner.size.size import SizingQuestion, size
+from capplan.systems.registry import scenario, system
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "docs" / "examples" / "demand.toml"
@@ -204,6 +205,18 @@ def test_numbers_are_read_as_people_type_them() -> None:
     assert asked.growth == (-0.05, 1.5)
     assert asked.data is not None
     assert (asked.data.row_bytes, asked.data.retention_s) == ((1000, 1000), 30 * 86_400)
+
+
+def test_where_subscribers_leave_today_decides() -> None:
+    """A layout that carries what is left after two years and not the rate of today does not fit."""
+    leaving = demand(growth="-50%", years=2)
+    carried = Band(50, 45, 55)
+    fit = forecast(
+        leaving, Layout(words="", cass_nodes=(3,), rf=(3,), capacity=carried, reattach_capacity=carried)
+    ).fits[0]
+    assert (fit.what, fit.needed.value, fit.fits) == ("rate", 20, False)
+    with pytest.raises(InputError, match=r"growth is -0\.5 a year.*for today"):
+        size(scenario("openprovider"), SizingQuestion(demand=leaving, engine="analytic"))
 
 
 def test_until_when_a_rate_fits() -> None:

@@ -534,7 +534,7 @@ class Fit:
     months
         Months until it no longer fits; null means never.
     fits
-        Whether it fits at the planned time, by the medians.
+        Whether it fits today and at the planned time, by the medians.
     """
 
     what: str
@@ -684,19 +684,19 @@ def _fits(demand: Demand, layout: Layout, found: Volume | None, seed: int) -> It
         needed=needed,
         unit="requests per second",
         months=months,
-        fits=needed.value <= layout.capacity.value,
+        fits=max(today.value, needed.value) <= layout.capacity.value,
     )
     if found is None or demand.data is None or demand.data.disk_gib is None:
         return
     disk_gib = float(demand.data.disk_gib)
-    needed = disk_gib_per_node(found, layout.cass_nodes, layout.rf, demand.months)
+    now, needed = (disk_gib_per_node(found, layout.cass_nodes, layout.rf, months) for months in (0.0, demand.months))
     yield Fit(
         what="disk",
         limit=Band.exactly(disk_gib),
         needed=needed,
         unit="GiB",
         months=months_until(found, layout.cass_nodes, layout.rf, disk_gib),
-        fits=needed.value <= disk_gib,
+        fits=max(now.value, needed.value) <= disk_gib,
     )
 
 

@@ -26,7 +26,7 @@ from capplan.models.language.scenario import Scenario, changed
 from capplan.models.results import Band
 from capplan.models.verdict import CONFIDENCE, answer, check_confidence
 from capplan.planner.demand.demand import Demand
-from capplan.planner.demand.forecast import contradicted, months_until_rate, with_demand
+from capplan.planner.demand.forecast import contradicted, growth_per_year, months_until_rate, with_demand
 from capplan.planner.predict.capacity import objectives_at_a_rate
 from capplan.planner.predict.prediction import left_open_at_a_rate
 from capplan.planner.size.machines import Prices, Shapes, combinations, disk_gib, fields_of
@@ -333,6 +333,11 @@ def sizing_target(base: Scenario, question: SizingQuestion, fitted: Fitted | Non
     case = resolve(base, fitted, question.seed)
     if its.from_tables and getattr(base, "clients", None) is not None:
         raise InputError("a layout is sized for a rate, and closed clients have none: give --tps instead of --clients")
+    if question.demand is not None and (growth := growth_per_year(question.demand)) < 0:
+        raise InputError(
+            f"growth is {growth:.3g} a year: a layout for the end would not carry today's rate. Leave growth out, to "
+            "size for today"
+        )
     if case.given_per_s is None:
         raise InputError("a layout is sized for a rate, and none is given: add --tps, such as --tps 20000")
     at_a_rate = objectives_at_a_rate(case)
