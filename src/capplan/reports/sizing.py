@@ -490,7 +490,7 @@ def _dearer(each: SizedLayout, sizing: Sizing) -> str:
 
 def _excuse(each: SizedLayout, sizing: Sizing, its: System[Any]) -> str:
     saved = 0.0 if sizing.chosen is None else sizing.chosen.cost - each.cost
-    saves = f", saves {_worth(saved, sizing)}" if saved > 0 else ""
+    saves = f", saves {cost_in_words(saved, sizing.currency)}" if saved > 0 else ""
     return f"{_short(each.binding.conditions, its)}: {each.binding.limit}{saves}"
 
 
