@@ -152,6 +152,10 @@ def test_the_page_of_what_if_says_what_predict_says() -> None:
 
     assert found.verdict == said.verdict
     assert said.peak_tps is not None
+    assert (found.capacity.low, found.capacity.high) == (said.peak_tps.low, said.peak_tps.high)
+    left = [(each.name, each.assumed, each.capacity_tps, each.risk) for each in said.outages]
+    assert found.losses["risk"].tolist() == [risk for *_, risk in left]
+    assert found.losses["high_tps"].tolist() == [band.high if band else 0 for _, _, band, _ in left]
     assert found.whole.scenario == asked
     assert what_if(scenario("openprovider")).verdict is None
 

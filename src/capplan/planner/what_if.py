@@ -1,7 +1,7 @@
 """`what_if`: a layout's capacity and latencies, fast enough to follow a slider.
 
-Capacity and verdict are those of `predict --engine analytic`. One latency is followed along the load by a few
-representative draws, with ends of bands within some per cent.
+Capacity, verdict and losses are those of `predict --engine analytic`; with objectives, losses take some seconds. One
+latency is followed along the load by a few representative draws, with ends of bands within some per cent.
 """
 
 from __future__ import annotations
@@ -15,15 +15,14 @@ import numpy as np
 import pandas as pd
 
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.situations import Remainder
 from capplan.layout.system import Case, System
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
-from capplan.models.language.units import FloatArray
 from capplan.models.objective import Metric, parse
 from capplan.models.results import Band
 from capplan.models.verdict import NORMAL, Verdict
-from capplan.planner.predict.capacity import default_rate
+from capplan.planner.predict.capacity import capacity_of, default_rate
+from capplan.planner.predict.losses import Whole, outages
 from capplan.planner.sustained import Conditions, Judged
 from capplan.planner.sweep import rate_fields
 from capplan.systems.registry import resolve, system
@@ -54,21 +53,6 @@ def _curve(case: Case[Any], metric: Metric) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["rate_tps", "value_ms", "low_ms", "high_ms"])
 
 
-@lru_cache(maxsize=8)
-def _left(case: Case[Any]) -> list[tuple[Remainder, FloatArray | None]]:
-    """Return what remains after each loss, with the capacity of the survivors (draws,); None if no request succeeds."""
-    left = case.system.outages(case, ()) if case.system.losses else ()
-    return [(each, _capacity(case, each)) for each in left]
-
-
-def _capacity(case: Case[Any], left: Remainder) -> FloatArray | None:
-    if left.solved is None:
-        return None
-    representatives = case.representatives
-    solution = left.solved(case.values, None if representatives is None else representatives.place)
-    return solution.capacity if left.lowered else np.minimum(solution.capacity, case.solution.capacity)
-
-
 @dataclass(frozen=True)
 class WhatIf:
     """A solved layout.
@@ -81,13 +65,16 @@ class WhatIf:
         The same with its objectives, at the offered rate.
     metric : Metric
         The latency that is followed.
+    asked : Case
+        The case with all draws of the parameters, as it was asked about.
     whole : Case
-        The case with all draws of the parameters.
+        The same at the offered rate.
     """
 
     few: Case[Any]
     case: Case[Any]
     metric: Metric
+    asked: Case[Any]
     whole: Case[Any]
 
     @property
@@ -103,8 +90,8 @@ class WhatIf:
 
     @cached_property
     def capacity(self) -> Band:
-        """Highest peak rate, requests per second, by all draws."""
-        return self.whole.uncertainty.of_rate(self.whole.solution.capacity)
+        """Highest peak rate with the objectives met, requests per second, by all draws."""
+        return capacity_of(self.asked)
 
     @property
     def bottleneck(self) -> str:
@@ -134,16 +121,19 @@ class WhatIf:
     @cached_property
     def losses(self) -> pd.DataFrame:
         """What is left after each loss: `lost`, `levels`, `capacity_tps`, `low_tps`, `high_tps`, `risk`."""
-        columns = ["lost", "levels", "capacity_tps", "low_tps", "high_tps", "risk"]
-        return pd.DataFrame(list(map(self._loss, _left(self.few))), columns=columns)
-
-    def _loss(self, loss: tuple[Remainder, FloatArray | None]) -> tuple[str, str, float, float, float, float]:
-        left, draws = loss
-        if draws is None:
-            return left.name, left.assumed, 0.0, 0.0, 0.0, 1.0
-        band = self.case.uncertainty.of_rate(draws)
-        risk = self.case.uncertainty.chance_of_less(draws, self.offered_tps)
-        return left.name, left.assumed, band.value, band.low, band.high, risk
+        whole = Whole(self.whole, self.whole.solution.at(self.offered_tps), {}, at_capacity=self.asked)
+        left = outages(whole) if self.whole.system.losses else ()
+        bands = [each.capacity_tps or Band.exactly(0.0) for each in left]
+        return pd.DataFrame(
+            {
+                "lost": [each.name for each in left],
+                "levels": [each.assumed for each in left],
+                "capacity_tps": [each.value for each in bands],
+                "low_tps": [each.low for each in bands],
+                "high_tps": [each.high for each in bands],
+                "risk": [each.risk for each in left],
+            }
+        )
 
     def limits_ms(self) -> Iterator[float]:
         """Yield the limits of the objectives about the latency, ms."""
@@ -190,6 +180,6 @@ def what_if(
     classes = case.system.classes(scenario)
     text = latency or f"{classes[-1]}.p99"
     (metric,) = parse(f"{text}<1s", classes, case.solution.resources).metrics()
-    whole = _solved(layout, case.fitted, None, seed).asked(scenario)
-    rate = whole.given_per_s or default_rate(whole)
-    return WhatIf(few, case.at(rate), metric, whole.at(rate))
+    asked = _solved(layout, case.fitted, None, seed).asked(scenario)
+    rate = asked.given_per_s or default_rate(asked)
+    return WhatIf(few, case.at(rate), metric, asked, asked.at(rate))
