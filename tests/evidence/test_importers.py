@@ -62,30 +62,43 @@ def test_cassandra_stress_on_the_console(
 def test_settings_of_cassandra_stress() -> None:
     row = alone("cstress-mixed-closed.txt")["all"]
 
-    assert (row.load_kind, row.clients, row.row_bytes) == ("closed", 32, 500)
+    assert (row.load_kind, row.clients, row.rf, row.row_bytes) == ("closed", 32, None, 500)
     assert (row.consistency_read, row.consistency_write, row.read_fraction) == ("ONE", "ONE", 0.5)
     assert row.duration_s == 12.9
 
 
 @pytest.mark.parametrize(
-    ("kind", "levels", "share"), [("write", (None, "ONE"), 0.0), ("read", ("ONE", None), 1.0)], ids=["writes", "reads"]
+    ("kind", "levels", "share", "rf"),
+    [("write", (None, "ONE"), 0.0, 1), ("read", ("ONE", None), 1.0, None)],
+    ids=["writes", "reads"],
 )
-def test_only_what_a_run_of_cassandra_stress_did_has_a_level(
-    kind: str, levels: tuple[str | None, str | None], share: float, tmp_path: Path
+def test_only_what_a_run_of_cassandra_stress_did_has_a_level_and_an_rf(
+    kind: str, levels: tuple[str | None, str | None], share: float, rf: int | None, tmp_path: Path
 ) -> None:
+    """Only writes create the keyspace; other runs print an RF that nothing has."""
     text = (SAMPLES / "cstress-write-closed.txt").read_text("utf-8").replace("Type: write", f"Type: {kind}")
     (tmp_path / "stress.txt").write_text(text, "utf-8")
     (row,) = LOAD_TESTS.rows(import_files([tmp_path / "stress.txt"]).load_tests)
 
     assert ((row.consistency_read, row.consistency_write), row.read_fraction) == (levels, share)
-    assert row.rf == (1 if kind == "write" else None)  # reads find a keyspace, whatever the default of the option says
+    assert row.rf == rf
 
 
-def test_names_of_queries_say_not_whether_they_read(tmp_path: Path) -> None:
-    text = (SAMPLES / "cstress-mixed-closed.txt").read_text("utf-8").replace("Type: mixed", "Type: user")
-    (tmp_path / "user.txt").write_text(text.replace("{READ=1.0, WRITE=1.0}", "{insert=1.0, simple1=9.0}"), "utf-8")
-    for row in LOAD_TESTS.rows(import_files([tmp_path / "user.txt"]).load_tests):
-        assert (row.read_fraction, row.consistency_read, row.consistency_write, row.rf) == (None, None, None, None)
+def test_the_rf_of_a_run_of_cassandra_stress_that_creates_no_keyspace_may_be_given() -> None:
+    given = import_files([SAMPLES / "cstress-mixed-closed.txt"], constants={"rf": "3"})
+
+    assert {row.rf for row in LOAD_TESTS.rows(given.load_tests)} == {3}
+
+
+def test_queries_of_a_profile_of_cassandra_stress_may_read_or_write(tmp_path: Path) -> None:
+    text = (SAMPLES / "cstress-mixed-closed.txt").read_text().replace("Type: mixed", "Type: user")
+    text = text.replace("{READ=1.0, WRITE=1.0}", "{insert=1.0, simple1=9.0}")
+    (tmp_path / "user.txt").write_text(text.replace("READ", "simple1").replace("WRITE", "insert"))
+    rows = {row.request_class: row for row in LOAD_TESTS.rows(import_files([tmp_path / "user.txt"]).load_tests)}
+
+    assert rows.keys() == {"all", "simple1", "insert"}
+    assert (rows["all"].read_fraction, rows["all"].row_bytes, rows["all"].rf) == (None, None, None)
+    assert (rows["all"].consistency_read, rows["all"].consistency_write) == ("ONE", "ONE")
 
 
 def test_a_rate_on_the_console_of_cassandra_stress_may_be_open_or_throttled() -> None:
@@ -101,6 +114,19 @@ def test_results_of_cassandra_stress_without_their_settings(tmp_path: Path) -> N
     row = next(LOAD_TESTS.rows(import_files([tmp_path / "pasted.txt"]).load_tests))
 
     assert (row.throughput_tps, row.duration_s, row.clients, row.load_kind) == (3942, 12, None, None)
+
+
+def test_results_of_cassandra_stress_3(tmp_path: Path) -> None:
+    """Its names are in lower case, and units stand in brackets."""
+    (tmp_path / "old.txt").write_text(
+        "op rate                   : 11443 [WRITE:11443]\nlatency mean              : 4.9 [WRITE:4.9]\n"
+        "total gc count            : 30\ntotal gc time (s)         : 2\navg gc time(ms)           : 60\n"
+        "Total operation time      : 00:00:30\n"
+    )
+    (row,) = LOAD_TESTS.rows(import_files([tmp_path / "old.txt"]).load_tests)
+
+    assert (row.request_class, row.throughput_tps, row.latency_mean_ms) == ("write", 11443, 4.9)
+    assert row.note == "30 GC pauses, 2 s in all"
 
 
 def test_each_number_of_threads_of_cassandra_stress_is_a_run(tmp_path: Path) -> None:
@@ -219,70 +245,63 @@ def test_an_overflowed_rate_of_ycsb_is_computed_again() -> None:
     assert good.note is None
 
 
-YCSB_F = """Command line: -db site.ycsb.db.CassandraCQLClient -target 1000 -P workloads/workloadf -t
-[OVERALL], RunTime(ms), 100000
-[OVERALL], Throughput(ops/sec), 1000.0
-[READ], Operations, 100000
-[READ], AverageLatency(us), 800
-[READ-MODIFY-WRITE], Operations, 50000
-[READ-MODIFY-WRITE], AverageLatency(us), 1200
-[UPDATE], Operations, 50000
-[UPDATE], AverageLatency(us), 500
+# what YCSB 0.17 prints of its workload F
+YCSB_F = """\
+Command line: -db site.ycsb.db.CassandraCQLClient -target 70000 -threads 840 -P workloads/workloadf -t
+[OVERALL], RunTime(ms), 2863606
+[OVERALL], Throughput(ops/sec), 69842.01038830062
+[READ], Operations, 200000000
+[READ], AverageLatency(us), 752.76909722
+[READ], Return=OK, 200000000
+[READ-MODIFY-WRITE], Operations, 100005807
+[READ-MODIFY-WRITE], AverageLatency(us), 1239.7325867686864
+[CLEANUP], Operations, 840
+[UPDATE], Operations, 100005807
+[UPDATE], AverageLatency(us), 484.8831648946146
+[UPDATE], Return=OK, 100005807
 """
 
 
-def read_from(text: str, path: Path) -> tuple[dict[str | None, LoadTestRow], tuple[str, ...]]:
-    """Return the rows of a text by class, and the remarks."""
-    path.write_text(text, "utf-8")
-    found = import_files([path])
+def ycsb(text: str, folder: Path) -> tuple[dict[str | None, LoadTestRow], tuple[str, ...]]:
+    """Return the rows by class of a text of YCSB, and the remarks."""
+    (folder / "ycsb.txt").write_text(text)
+    found = import_files([folder / "ycsb.txt"])
     return {row.request_class: row for row in LOAD_TESTS.rows(found.load_tests)}, found.files[0].remarks
 
 
-def test_a_read_and_an_update_that_ycsb_times_together_count_once(tmp_path: Path) -> None:
-    rows, remarks = read_from(YCSB_F, tmp_path / "f.txt")
+def test_a_read_modify_write_of_ycsb_is_a_read_and_an_update(tmp_path: Path) -> None:
+    """YCSB counts it once, so that its rate and the target are those of fewer operations than requests."""
+    found, remarks = ycsb(YCSB_F, tmp_path)
 
-    assert rows.keys() == {"all", "read", "update"}
-    assert (rows["all"].throughput_tps, rows["all"].offered_tps, rows["all"].latency_mean_ms) == (1500, 1500, 0.7)
+    assert found.keys() == {"all", "read", "update"}
+    assert found["all"].throughput_tps == pytest.approx(300_005_807 / 2863.606)
+    assert found["all"].read_fraction == pytest.approx(2 / 3, rel=1e-4)
+    assert found["all"].offered_tps == pytest.approx(70_000 * 300_005_807 / 200_000_000)
+    assert (found["all"].clients, found["all"].note) == (840, None)
     assert len(remarks) == 1
     assert "READ-MODIFY-WRITE is left out" in remarks[0]
 
 
+@pytest.mark.parametrize(("printed", "wrong"), [(1000, False), (900, False), (1100, True), (800, True)])
+def test_the_rate_of_ycsb_may_count_operations_that_failed(printed: int, wrong: bool, tmp_path: Path) -> None:
+    text = (
+        f"[OVERALL], RunTime(ms), 100000\n[OVERALL], Throughput(ops/sec), {printed}.0\n[READ], Operations, 90000\n"
+        "[READ], Return=OK, 90000\n[READ], Return=ERROR, 10000\n[READ-FAILED], Operations, 10000\n"
+    )
+    found, remarks = ycsb(text, tmp_path)
+
+    assert (found["read"].throughput_tps, found["read"].errors) == (900, 10_000)
+    assert bool(remarks) == bool(found["read"].note) == wrong
+
+
 @pytest.mark.parametrize(
-    ("option", "clients"), [("-P w", None), ("-P w -p threadcount=64", 64), ("-threads 8 -P w", 8), ("-p a=b", 1)]
+    ("options", "clients"),
+    [("-threads 8", 8), ("-p threadcount=64", 64), ("-P workloads/workloada", None), ("-p fieldcount=10", 1)],
 )
-def test_threads_of_ycsb_are_one_only_where_no_file_may_say_more(
-    option: str, clients: int | None, tmp_path: Path
-) -> None:
-    rows, _ = read_from(YCSB_F.replace("-P workloads/workloadf", option), tmp_path / "y.txt")
-    assert rows["all"].clients == clients
+def test_the_threads_of_ycsb_are_an_option_or_a_property(options: str, clients: int | None, tmp_path: Path) -> None:
+    text = f"Command line: -db site.ycsb.BasicDB {options} -t\n[OVERALL], RunTime(ms), 1000\n[READ], Operations, 5\n"
 
-
-def test_a_rate_of_ycsb_with_its_failures_is_not_wrong(tmp_path: Path) -> None:
-    failing = "[OVERALL], RunTime(ms), 100000\n[OVERALL], Throughput(ops/sec), 1000.0\n[READ], Operations, 90000\n"
-    rows, remarks = read_from(f"{failing}[READ-FAILED], Operations, 10000\n", tmp_path / "failed.txt")
-    assert (rows["read"].throughput_tps, rows["read"].errors, remarks) == (900, 10_000, ())
-
-
-WRK2 = """Running 30s test @ http://node0:8080
-  2 threads and 100 connections
-  Thread calibration: mean lat.: 0.489ms, rate sampling interval: 10ms
-  Thread Stats   Avg      Stdev     Max   +/- Stdev
-    Latency   482.58us  192.65us   1.04ms   74.72%
-  58000 requests in 29.0s, 39.31MB read
-Requests/sec:   2000.00
-"""
-
-
-def test_what_calibrates_its_threads_is_wrk2(tmp_path: Path) -> None:
-    rows, _ = read_from(WRK2, tmp_path / "w.txt")
-    assert (rows["all"].load_kind, rows["all"].latency_max_ms, rows["all"].latency_p99_ms) == ("open", 1.04, None)
-
-
-def test_a_column_of_the_99th_percentile_is_no_maximum(tmp_path: Path) -> None:
-    listed = "  Latency Distribution (HdrHistogram - Recorded Latency)\n 50.000%  460.00us\n100.000%    8.45ms\n"
-    text = WRK2.replace("  Max  ", "  99%  ").replace("  58000", f"{listed}  58000")
-    rows, _ = read_from(text, tmp_path / "w.txt")
-    assert (rows["all"].latency_p99_ms, rows["all"].latency_max_ms) == (1.04, 8.45)
+    assert ycsb(text, tmp_path)[0]["read"].clients == clients
 
 
 def test_wrk() -> None:
@@ -301,18 +320,6 @@ def test_jmeter_agrees_with_its_summary() -> None:
     assert found["all"].throughput_tps == pytest.approx(145.0 * 3.310 / 3.240, rel=4e-4)  # it counts 70 ms more
     assert int(found["all"].latency_mean_ms or 0) == 26
     assert (found["all"].latency_max_ms, found["all"].errors, found["all"].clients) == (51, 0, 4)
-
-
-def test_transactions_of_jmeter_are_no_further_requests(tmp_path: Path) -> None:
-    lines = ["timeStamp,elapsed,label,responseMessage,success"]
-    for start in (1000, 1040):
-        lines += [f"{start},10,GET /a,OK,true", f"{start + 10},30,GET /b,OK,true"]
-        lines += [f'{start},40,Checkout,"Number of samples in transaction : 2, number of failing samples : 0",true']
-    rows, remarks = read_from("\n".join(lines), tmp_path / "t.jtl")
-
-    assert (rows["all"].throughput_tps, rows["all"].latency_mean_ms) == (50, 20)
-    assert rows["Checkout"].latency_mean_ms == 40
-    assert "2 samples are transactions" in remarks[0]
 
 
 def test_the_points_of_k6_agree_with_its_summary() -> None:
@@ -352,31 +359,37 @@ def test_what_a_server_counts_is_no_load_test(folder: Import) -> None:
     assert pauses["mean"] == pytest.approx(6.714 / 151)
 
 
-def test_columns_of_a_node_are_read_by_their_names(tmp_path: Path) -> None:
-    """Cassandra 3 prints them in another order than 5."""
-    (tmp_path / "th.txt").write_text(
-        "ks/t histograms\n"
-        "Percentile  SSTables     Write Latency      Read Latency    Partition Size        Cell Count\n"
-        "                              (micros)          (micros)           (bytes)\n"
-        "50%             1.00             20.50             61.21               258                 5\n"
-    )
-    found = import_files([tmp_path / "th.txt"]).microbenchmarks
-    values = {(row.operation, row.quantity): row.value for row in found.itertuples()}
-    assert values["read", "latency"] == pytest.approx(61.21e-6)
-    assert values["write", "latency"] == pytest.approx(20.5e-6)
-    assert [row.value for row in found.itertuples() if row.quantity == "sstables"] == [1.0]
+TABLE_OF_CASSANDRA_3 = """\
+ks1/standard1 histograms
+Percentile  SSTables     Write Latency      Read Latency    Partition Size        Cell Count
+                              (micros)          (micros)           (bytes)
+50%             1.00             20.50             61.21               258                 5
+99%             4.00            105.78            454.83               258                 5
+Max             5.00         315852.24         129557.75               258                 5
+
+"""
+PROXY_OF_CASSANDRA_2 = """\
+proxy histograms
+Percentile      Read Latency     Write Latency     Range Latency
+                    (micros)          (micros)          (micros)
+50%                   454.83            379.02              0.00
+99%                  1955.67            785.94              0.00
+
+"""
 
 
-def test_an_exemplar_is_no_part_of_its_sample(tmp_path: Path) -> None:
-    buckets = ('le="0.1"} 98', 'le="1"} 100', 'le="+Inf"} 100')
-    lines = ["# TYPE foo_seconds histogram", *(f"foo_seconds_bucket{{{each}" for each in buckets)]
-    lines += ["foo_seconds_sum 5", "foo_seconds_count 100"]
-    exemplar = ' # {trace_id="KOO"} 0.067'
-    percentiles = []
-    for name, text in (("plain", lines), ("marked", [lines[0], lines[1] + exemplar, *lines[2:]])):
-        (tmp_path / f"{name}.txt").write_text("\n".join(text))
-        percentiles.append(import_files([tmp_path / f"{name}.txt"]).microbenchmarks["value"].tolist())
-    assert percentiles[0] == percentiles[1]
+def test_the_header_of_nodetool_says_which_column_is_which(tmp_path: Path) -> None:
+    """Versions before 4.0 and Scylla print the columns of a table in another order."""
+    (tmp_path / "table.txt").write_text(TABLE_OF_CASSANDRA_3)
+    (tmp_path / "proxy.txt").write_text(PROXY_OF_CASSANDRA_2)
+    figures = import_files([tmp_path]).microbenchmarks.fillna({"operation": ""})
+    values = figures.set_index(["run_id", "operation", "quantity", "statistic"])["value"]
+
+    assert values["table", "read", "latency", "p50"] == pytest.approx(61.21e-6)
+    assert values["table", "write", "latency", "maximum"] == pytest.approx(0.31585224)
+    assert values["table", "", "sstables", "p50"] == 1
+    assert (values["table", "partition", "size", "p99"], values["table", "cell", "count", "p99"]) == (258, 5)
+    assert values["proxy", "write", "latency", "p99"] == pytest.approx(785.94e-6)
 
 
 def test_a_decoded_histogram_is_freed_at_once() -> None:

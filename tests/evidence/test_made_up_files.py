@@ -76,6 +76,37 @@ def test_jmeter_has_every_sample(tmp_path: Path) -> None:
     assert found["all"].throughput_tps == pytest.approx(len(milliseconds) / (duration_s or 0))
 
 
+JMETER_TRANSACTIONS = """\
+timeStamp,elapsed,label,responseCode,responseMessage,threadName,dataType,success,failureMessage,bytes,sentBytes,\
+grpThreads,allThreads,URL,Latency,IdleTime,Connect
+1000,10,GET /a,200,OK,TG 1-1,text,true,,1,1,2,2,http://x/a,9,0,1
+1005,10,GET /a,200,OK,TG 1-2,text,true,,1,1,2,2,http://x/a,9,0,1
+1010,30,GET /b,200,OK,TG 1-1,text,true,,1,1,2,2,http://x/b,9,0,1
+1000,40,Checkout,200,MESSAGE,TG 1-1,,true,,2,2,2,2,null,18,0,2
+1015,30,GET /b,200,OK,TG 1-2,text,true,,1,1,2,2,http://x/b,9,0,1
+1005,40,Checkout,200,MESSAGE,TG 1-2,,true,,2,2,2,2,null,18,0,2
+1050,40,Search,200,MESSAGE,TG 1-1,,true,,2,2,2,2,null,18,0,2
+1060,40,Search,200,MESSAGE,TG 1-2,,true,,2,2,2,2,null,18,0,2
+"""
+
+
+def test_a_transaction_of_jmeter_is_no_request_beside_its_own(tmp_path: Path) -> None:
+    """The samples of Search are not in the file: its controller generates a parent sample."""
+    path = tmp_path / "run.jtl"
+    message = '"Number of samples in transaction : 2, number of failing samples : 0"'
+    path.write_text(JMETER_TRANSACTIONS.replace("MESSAGE", message))
+    found = import_files([path])
+    rows = {(row.run_id, row.request_class): row for row in LOAD_TESTS.rows(found.load_tests)}
+    requests, transactions = rows["run", "all"], rows["run-transactions", "Checkout"]
+
+    assert {name for run, name in rows if run == "run"} == {"all", "GET /a", "GET /b", "Search"}
+    assert requests.throughput_tps == pytest.approx(6 / 0.1)
+    assert requests.latency_mean_ms == pytest.approx((10 + 10 + 30 + 30 + 40 + 40) / 6)
+    assert transactions.throughput_tps == pytest.approx(2 / 0.1)
+    assert transactions.latency_mean_ms == 40
+    assert "run-transactions" in found.files[0].remarks[0]
+
+
 def test_jmeter_counts_a_run_that_only_fails(tmp_path: Path) -> None:
     path = tmp_path / "run.jtl"
     path.write_text("timeStamp,elapsed,label,success\n" + "".join(f"{5 * n},3,GET,false\n" for n in range(40)))
@@ -118,6 +149,43 @@ def test_wrk2_counts_from_the_intended_start(tmp_path: Path) -> None:
     assert (row.latency_mean_ms, row.latency_max_ms, row.duration_s, row.errors) == (1.44, 12.92, 60, 12)
 
 
+def test_wrk2_without_a_list_of_latencies_is_open_load_too(tmp_path: Path) -> None:
+    path = tmp_path / "run.txt"
+    path.write_text(
+        "Running 30s test @ http://a/\n  2 threads and 100 connections\n"
+        "  Thread calibration: mean lat.: 4588.131ms, rate sampling interval: 16277ms\n"
+        "  Thread calibration: mean lat.: 4647.927ms, rate sampling interval: 16285ms\n"
+        "  Thread Stats   Avg      Stdev     Max   +/- Stdev\n    Latency    16.49s     4.98s   27.34s    63.90%\n"
+        "    Req/Sec   106.50      1.50   108.00    100.00%\n"
+        "  6471 requests in 30.03s, 39.31MB read\n  Socket errors: connect 0, read 0, write 0, timeout 60\n"
+        "Requests/sec:    215.51\nTransfer/sec:      1.31MB\n"
+    )
+    row = only(path)
+
+    assert (row.load_kind, row.source, row.errors) == ("open", "run.txt: wrk2", 60)
+    assert (row.latency_mean_ms, row.latency_max_ms, row.latency_p99_ms) == (16_490, 27_340, None)
+
+
+@pytest.mark.parametrize(
+    ("listed", "largest"),
+    [
+        ("  Latency Distribution (HdrHistogram - Recorded Latency)\n 99.000%    1.04ms\n100.000%    8.45ms\n", 8.45),
+        ("", None),
+    ],
+)
+def test_the_third_latency_of_a_fork_of_wrk2_is_no_maximum(listed: str, largest: float | None, tmp_path: Path) -> None:
+    path = tmp_path / "run.txt"
+    path.write_text(
+        "Running 30s test @ http://a/\n  2 threads and 100 connections\n"
+        "  Thread calibration: mean lat.: 0.489ms, rate sampling interval: 10ms\n"
+        "  Thread Stats   Avg      Stdev     99%   +/- Stdev\n    Latency   482.58us  192.65us   1.04ms   74.72%\n"
+        f"{listed}  58000 requests in 29.0s, 39.31MB read\nRequests/sec:   2000.00\n"
+    )
+    row = only(path)
+
+    assert (row.latency_p99_ms, row.latency_max_ms) == (1.04, largest)
+
+
 def test_gatling(tmp_path: Path) -> None:
     def total(value: float) -> dict[str, object]:
         return {"total": value, "ok": value, "ko": 0}
@@ -157,6 +225,33 @@ def test_a_histogram_of_openmetrics_is_of_a_server(tmp_path: Path) -> None:
     assert figures["mean"] == pytest.approx(0.007)
     assert figures["p50"] == pytest.approx(0.001 + 0.009 * 40 / 80)
     assert figures["p95"] == pytest.approx(0.01 + 0.09 * 5 / 10)
+
+
+def test_each_call_of_gcstats_is_an_interval(tmp_path: Path) -> None:
+    header = (
+        "Interval (ms) Max GC Elapsed (ms)Total GC Elapsed (ms)Stdev GC Elapsed (ms) GC Reclaimed (MB) Collections\n"
+    )
+    (tmp_path / "calls.txt").write_text(f"{header} 1000 30 40 10 9 2 7\n{header} 3000 50 80 10 9 2 7\n")
+    (tmp_path / "one.json").write_text(
+        '{"interval_ms": 3000.0, "max_gc_elapsed_ms": 50.0, "total_gc_elapsed_ms": 80.0, "stdev_gc_elapsed_ms": 10.0,'
+        ' "collections": 2.0}'
+    )
+    figures = import_files([tmp_path]).microbenchmarks
+    longest = figures[figures["statistic"] == "maximum"].set_index(["run_id", "conditions"])["value"]
+
+    assert longest.to_dict() == {("calls", "in 1 s"): 0.03, ("calls", "in 3 s"): 0.05, ("one", "in 3 s"): 0.05}
+
+
+def test_an_exemplar_is_no_label(tmp_path: Path) -> None:
+    """OpenMetrics puts one behind the value of a bucket, and any label may have a brace in its value."""
+    path = tmp_path / "metrics.txt"
+    plain = METRICS.replace('op="read"', 'op="/{id}"')
+    path.write_text(plain)
+    expected = import_files([path]).microbenchmarks
+    path.write_text(plain.replace("} 90\n", '} 90 # {trace_id="KOO5S4vxi0o"} 0.0067 1520879607.789\n'))
+
+    assert set(expected["conditions"]) == {"op=/{id}"}
+    assert import_files([path]).microbenchmarks.equals(expected)
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,7 @@ def test_inputs_that_reached_new_code_are_read_or_refused(
     tmp_path: Path, watch: Watch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CAPPLAN_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
     targets = {as_path(name): target for name, target in readers(tmp_path).items()}
     with tarfile.open(CORPUS) as corpus:
         inputs = [(each.name, file.read()) for each in corpus if (file := corpus.extractfile(each))]

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import base64
 import binascii
+import math
 import re
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
@@ -193,20 +194,22 @@ def _note(series: dict[str, _Series], name: str) -> str | None:
 HDR_LOG = Importer("HdrHistogram log", _recognises, _read, exactness=2)
 
 
-# ---- cassandra-stress: what it prints on the console. Written from real output of Cassandra 5.0's tool.
+# ---- cassandra-stress: what it prints on the console. Written from real output of Cassandra 5.0's tool; names in lower
+# case and units in brackets, as 3.x prints them, from its source.
 #
 # With `-rate fixed=N` latency counts from the intended start, with `throttle=N` from the sending; the console shows the
 # same setting for both, so the kind of load stays undetermined unless an HDR log of the run is there (`hdr_log`).
 
 
 _STRESS_FIGURE = re.compile(
-    r"^(?P<name>[A-Za-z][\w. ]*?)\s*:\s*(?P<all>[\d,.]+|NaN)\s*(?P<unit>[\w/]*)\s*(?:\[(?P<classes>.*)\])?\s*$"
+    r"^(?P<name>[A-Za-z][\w. ]*?)\s*(?:\(\w+\)\s*)?:\s*(?P<all>[\d,.]+|NaN)\s*[\w/]*\s*(?:\[(?P<classes>.*)\])?\s*$"
 )
 _STRESS_CLASS = re.compile(r"([A-Za-z_][\w-]*):\s*([\d,.]+?|NaN)(?: ([\w/]+))?(?=, ?[A-Za-z]|$)")
 _STRESS_SETTING = re.compile(r"^\s+([A-Z][\w .()]*?): (.*)$")
-_STRESS_RATE = re.compile(r"^Op rate\s*:", re.MULTILINE)
+_STRESS_RATE = re.compile(r"^op rate\s*:", re.MULTILINE | re.IGNORECASE)
 _STRESS_ELAPSED = re.compile(r"^Total operation time\s*: (\d+):(\d\d):(\d\d)", re.IGNORECASE)
 _STRESS_RUNNING = re.compile(r"^Running (?:\[?.*?\]? )?with (\d+) threads?")
+_STRESS_HOST = re.compile(r"^Datacenter: .*?; Host: ([^;]+);")
 _STRESS_LATENCIES = {
     "latency mean": "latency_mean_ms",
     "latency median": "latency_p50_ms",
@@ -216,17 +219,30 @@ _STRESS_LATENCIES = {
     "latency max": "latency_max_ms",
 }
 _STRESS_READS = {"READ", "COUNTER_READ", "RANGE_SLICE"}
-_STRESS_CREATES = {"WRITE", "COUNTER_WRITE"}  # the keyspace, with the options' replicas; others find one
+_STRESS_CREATES = {"WRITE", "COUNTER_WRITE"}  # the keyspace: to other runs its options do not apply
 _STRESS_END = "total operation time"
 
 
 @dataclass
-class _StressRun:
+class StressRun:
     """One run: its threads, the time of its last interval, and its results by name and class."""
 
     threads: int | None = None
     ended_s: float | None = None
     results: dict[str, dict[str, float]] = field(default_factory=dict)
+
+    def figure(self, name: str) -> float:
+        """Return a result of all classes; NaN if it is not there."""
+        return self.results.get(name, {}).get(ALL, math.nan)
+
+
+@dataclass
+class StressConsole:
+    """What a console shows: settings, complete runs, and the nodes that the driver finds."""
+
+    settings: dict[str, str] = field(default_factory=dict)
+    runs: list[StressRun] = field(default_factory=list)
+    hosts: set[str] = field(default_factory=set)
 
 
 def _is_stress(file: TextFile) -> bool:
@@ -238,34 +254,42 @@ def _is_stress(file: TextFile) -> bool:
     )
 
 
-def _read_stress(file: TextFile) -> Imported:
-    settings: dict[str, str] = {}
-    runs, current = [], _StressRun()
+def stress_console(file: TextFile) -> StressConsole:
+    """Read what cassandra-stress prints, whatever of it is there."""
+    console, current = StressConsole(), StressRun()
     for line_number, text in file.lines():
         line, where = plain_line(text), f"{file.path}, line {line_number}"
         if found := _STRESS_RUNNING.match(line):
-            current = _StressRun(int(found[1]))
+            current = StressRun(int(found[1]))
         elif line.startswith("total,"):
             current.ended_s = number((line.split(",") + [""] * 11)[11], where, "the time of an interval")
         elif found := _STRESS_FIGURE.match(line):
-            name = found["name"].lower()
+            name = found["name"].lower().replace("stdev", "stddev")
             cells = {ALL: found["all"], **{each[0]: each[1] for each in _STRESS_CLASS.findall(found["classes"] or "")}}
             current.results[name] = {key: number(text, where, name) for key, text in cells.items()}
         elif line.lower().startswith(_STRESS_END):
             if current.ended_s is None and (found := _STRESS_ELAPSED.match(line)):
                 current.ended_s = 3600 * float(found[1]) + 60 * float(found[2]) + float(found[3])
-            runs.append(current)
-            current = _StressRun(current.threads)
+            console.runs.append(current)
+            current = StressRun(current.threads)
         elif found := _STRESS_SETTING.match(line):
-            settings.setdefault(found[1], found[2].strip())
-    if not runs:
+            console.settings.setdefault(found[1], found[2].strip())
+        elif found := _STRESS_HOST.match(line):
+            console.hosts.add(found[1])
+    return console
+
+
+def _read_stress(file: TextFile) -> Imported:
+    console = stress_console(file)
+    if not console.runs:
         raise InputError(
             f"{file.path} ends before 'Total operation time': the run was interrupted or the file is cut off"
         )
-    return Imported(tuple(row for run in runs for row in _stress_rows(run, settings, file, alone=len(runs) == 1)))
+    alone = len(console.runs) == 1
+    return Imported(tuple(row for run in console.runs for row in _stress_rows(run, console.settings, file, alone)))
 
 
-def _stress_rows(run: _StressRun, settings: dict[str, str], file: TextFile, alone: bool) -> Iterator[LoadTestRow]:
+def _stress_rows(run: StressRun, settings: dict[str, str], file: TextFile, alone: bool) -> Iterator[LoadTestRow]:
     rates = run.results.get("op rate")
     if rates is None:
         raise InputError(f"{file.path} has no line 'Op rate' in its results: cassandra-stress prints one")
@@ -276,8 +300,7 @@ def _stress_rows(run: _StressRun, settings: dict[str, str], file: TextFile, alon
     offered = float(rate) if rate.isdigit() else 0.0
     classes = list(rates) if len(rates) > 2 else [each for each in rates if each != ALL] or [ALL]
     errors = run.results.get("total errors", {})
-    pauses = run.results.get("total gc count", {}).get(ALL, 0.0)
-    seconds = run.results.get("total gc time", {}).get(ALL, 0.0)
+    pauses, seconds = run.figure("total gc count"), run.figure("total gc time")
     for each in classes:
         latencies: dict[str, Any] = {
             column: run.results[line][each]
@@ -292,7 +315,7 @@ def _stress_rows(run: _StressRun, settings: dict[str, str], file: TextFile, alon
             offered_tps=offered * share if offered and share else None,
             errors=int(errors[each]) if each in errors else None,
             source=f"{file.path.name}: cassandra-stress console",
-            note=f"{pauses:.0f} GC pauses, {seconds:g} s in all" if pauses else None,
+            note=f"{pauses:.0f} GC pauses, {seconds:g} s in all" if pauses > 0 else None,
             **layout,
             **latencies,
         )
@@ -306,26 +329,22 @@ def _stress_shares(settings: dict[str, str]) -> dict[str, float]:
 
 
 def _stress_layout(settings: dict[str, str]) -> dict[str, Any]:
-    level = settings.get("Consistency Level", "")
-    shares, kind = _stress_shares(settings), settings.get("Type", "").upper()
-    if kind == "USER":  # the names of its queries say nothing
-        return {"load_kind": _stress_load_kind(settings)}
-    reads = sum(share for name, share in (shares or {kind: 1.0}).items() if name in _STRESS_READS)
+    kind, shares = settings.get("Type", "").upper(), _stress_shares(settings)
+    of_profile = kind in ("", "USER")  # whose queries have any names, and whose table is the profile's
+    done = shares or {kind: 1.0}
+    reads = None if of_profile else sum(share for name, share in done.items() if name in _STRESS_READS)
+    level = next((each for each in CONSISTENCY_LEVELS if each == settings.get("Consistency Level")), None)
     replicas = re.search(r"replication_factor=(\d+)", settings.get("Replication Strategy Options", ""))
     columns = re.findall(r"\w+", settings.get("Column Names", ""))
     size = re.search(r"Fixed:\s+key=(\d+)", settings.get("Size Distribution", ""))
     return {
-        "consistency_read": level if level in CONSISTENCY_LEVELS and reads > 0 else None,
-        "consistency_write": level if level in CONSISTENCY_LEVELS and reads < 1 else None,
-        "read_fraction": reads if shares or kind else None,
+        "consistency_read": level if reads != 0 else None,
+        "consistency_write": level if reads != 1 else None,
+        "read_fraction": reads,
         "rf": int(replicas[1]) if replicas and kind in _STRESS_CREATES else None,
-        "row_bytes": float(size[1]) * len(columns) if size and columns else None,
-        "load_kind": _stress_load_kind(settings),
+        "row_bytes": float(size[1]) * len(columns) if size and columns and not of_profile else None,
+        "load_kind": "closed" if settings.get("OpsPer Sec", "").startswith("0") else None,
     }
-
-
-def _stress_load_kind(settings: Mapping[str, str]) -> str | None:
-    return "closed" if settings.get("OpsPer Sec", "").startswith("0") else None
 
 
 CASSANDRA_STRESS = Importer("cassandra-stress console", _is_stress, _read_stress)
@@ -427,7 +446,8 @@ LATTE_REPORT = Importer("latte report", json_with("conf", "cass_version"), _read
 #
 # `[OVERALL], Throughput` is computed by YCSB from a counter that can overflow and turn negative; rates are therefore
 # computed again from operations and run time. With `-p measurement.interval=both` latencies of `[Intended-...]` count
-# from the intended start, and are taken instead of the others.
+# from the intended start, and are taken instead of the others. A read-modify-write is one operation of YCSB and two
+# requests, which are in the counts of reads and updates, too.
 
 
 _YCSB_METRIC = re.compile(r"^\[(?P<part>[^\]]+)\], (?P<name>[^,]+), (?P<value>\S+)\s*$")
@@ -436,7 +456,7 @@ _YCSB_NOT_REQUESTS = ("OVERALL", "CLEANUP", "TOTAL_GC")
 _YCSB_INTENDED, _YCSB_FAILED = "Intended-", "-FAILED"
 _YCSB_GOOD = ("Return=OK", "Return=0")  # of today's and of old versions
 _YCSB_READS = {"READ", "SCAN"}
-_YCSB_BOTH, _YCSB_PARTS = "READ-MODIFY-WRITE", ("READ", "UPDATE")
+_YCSB_TWICE, _YCSB_TWO = "READ-MODIFY-WRITE", {"READ", "UPDATE"}
 
 
 def _is_ycsb(file: TextFile) -> bool:
@@ -464,25 +484,30 @@ def _read_ycsb(file: TextFile) -> Imported:
         for name, metrics in parts.items()
         if not name.startswith((*_YCSB_NOT_REQUESTS, _YCSB_INTENDED))
         and not name.endswith(_YCSB_FAILED)
-        and "Operations" in metrics
+        and metrics.get("Operations")
     }
     if not classes:
         raise InputError(f"{file.path} has no operations of a class such as [READ]: YCSB prints them at the end")
-    duration_s = milliseconds / 1000
-    both = classes.pop(_YCSB_BOTH, {}) if classes.keys() >= set(_YCSB_PARTS) else {}
-    operations = sum(each["Operations"] for each in classes.values()) - both.get("Operations", 0.0)
-    failed = sum(_ycsb_failures(parts, name) for name in classes)
-    printed = parts["OVERALL"].get("Throughput(ops/sec)")
-    rates = [count / duration_s for count in (operations, operations + failed)]  # old versions leave failures out
-    wrong = printed is not None and all(abs(printed - rate) > _AGREES * rate for rate in rates)
-    remarks = (
-        f"the throughput of {printed:g}/s that YCSB prints is wrong: it is {rates[0]:.6g}/s by operations and run time"
-        if wrong
-        else "",
-        f"{_YCSB_BOTH} is left out: its reads and updates count as such" if both else "",
+    remarks = []
+    if classes.keys() >= _YCSB_TWO and classes.pop(_YCSB_TWICE, {}):
+        remarks.append(f"{_YCSB_TWICE} is left out: its reads and updates are counted as such")
+    duration_s, operations = milliseconds / 1000, _ycsb_operations(classes, parts)
+    rate, tried = (count / duration_s for count in (operations, operations + _ycsb_failures(parts, parts)))
+    printed = parts["OVERALL"].get("Throughput(ops/sec)", rate)
+    wrong = (
+        f"the throughput of {printed:g}/s that YCSB prints is wrong: it is {rate:.6g}/s by operations and run time"
+        if not (1 - _AGREES) * rate <= printed <= (1 + _AGREES) * tried  # it may count failed operations
+        else None
     )
-    rows = tuple(_ycsb_rows(classes, parts, options, duration_s, file, remarks[0], operations))
-    return Imported(rows, remarks=tuple(filter(None, remarks)))
+    rows = tuple(_ycsb_rows(classes, parts, options, duration_s, file, wrong))
+    return Imported(rows, remarks=(*remarks, wrong) if wrong else tuple(remarks))
+
+
+def _ycsb_operations(classes: Mapping[str, Mapping[str, float]], parts: Mapping[str, Mapping[str, float]]) -> float:
+    """Return how many operations completed, as YCSB counts them."""
+    requests = sum(each["Operations"] for each in classes.values())
+    pairs = 0.0 if _YCSB_TWICE in classes else parts.get(_YCSB_TWICE, {}).get("Operations", 0.0)
+    return requests - min(pairs, requests / 2)
 
 
 def _ycsb_rows(
@@ -491,13 +516,13 @@ def _ycsb_rows(
     options: Mapping[str, str],
     duration_s: float,
     file: TextFile,
-    remark: str,
-    operations: float,
+    note: str | None,
 ) -> Iterator[LoadTestRow]:
     counts = {name: metrics["Operations"] for name, metrics in classes.items()}
     total = sum(counts.values())
     target = number(options.get("target", "0"), str(file.path), "the number after -target")
-    target *= total / operations if operations > 0 else 1.0  # it is one of operations, of which some are two requests
+    offered = target * total / _ycsb_operations(classes, parts)
+    threads = options.get("threads") or options.get("threadcount") or ("1" if options and "P" not in options else "")
     latencies = {name: _ycsb_latencies(parts.get(_YCSB_INTENDED + name, metrics)) for name, metrics in classes.items()}
     together = {
         "latency_mean_ms": sum(counts[each] * latencies[each]["latency_mean_ms"] for each in classes) / total
@@ -510,31 +535,23 @@ def _ycsb_rows(
     for name, (count, columns) in every.items():
         if name == ALL and len(classes) == 1:
             continue
-        failed = sum(_ycsb_failures(parts, each) for each in (classes if name == ALL else [name]))
         yield LoadTestRow(
             run_id=run_id(file),
             request_class=name.lower(),
             duration_s=duration_s,
             throughput_tps=count / duration_s,
-            offered_tps=target if target and (name == ALL or len(classes) == 1) else None,
+            offered_tps=offered if target and (name == ALL or len(classes) == 1) else None,
             load_kind=_ycsb_load_kind(options, target, intended),
-            clients=_ycsb_clients(options, file),
-            errors=int(failed),
+            clients=int(number(threads, str(file.path), "the number of threads")) if threads else None,
+            errors=int(_ycsb_failures(parts, classes if name == ALL else [name])),
             read_fraction=sum(counts.get(each, 0.0) for each in _YCSB_READS) / total,
             row_bytes=_ycsb_row_bytes(options),
             consistency_read=_ycsb_level(options, "cassandra.readconsistencylevel"),
             consistency_write=_ycsb_level(options, "cassandra.writeconsistencylevel"),
             source=f"{file.path.name}: YCSB",
-            note=remark or None,
+            note=note,
             **columns,
         )
-
-
-def _ycsb_clients(options: Mapping[str, str], file: TextFile) -> int | None:
-    """Return the number of threads: one where none is asked for, if no file of properties may ask for more."""
-    default = "1" if options and "P" not in options else None
-    written = options.get("threads", options.get("threadcount", default))
-    return None if written is None else int(number(written, str(file.path), "the number of threads"))
 
 
 def _ycsb_load_kind(options: Mapping[str, str], target: float, intended: bool) -> Any:
@@ -545,8 +562,11 @@ def _ycsb_load_kind(options: Mapping[str, str], target: float, intended: bool) -
 
 
 def _ycsb_options(line: str) -> dict[str, str]:
-    """Return the options of a command line; properties by their names."""
-    return {**dict(re.findall(r"-(threads|target|db|P) (\S+)", line)), **dict(re.findall(r"-p (\S+?)=(\S+)", line))}
+    """Return the options of a command line; properties by their names.
+
+    YCSB starts one thread where neither they nor the file after -P ask for more.
+    """
+    return {**dict(re.findall(r"-(threads|target|P) (\S+)", line)), **dict(re.findall(r"-p (\S+?)=(\S+)", line))}
 
 
 def _ycsb_latencies(metrics: Mapping[str, float]) -> dict[str, Any]:
@@ -562,9 +582,12 @@ def _ycsb_latencies(metrics: Mapping[str, float]) -> dict[str, Any]:
     return {**columns, **percentile_columns(percentiles)}
 
 
-def _ycsb_failures(parts: Mapping[str, Mapping[str, float]], name: str) -> float:
-    returned = [value for key, value in parts[name].items() if key.startswith("Return=") and key not in _YCSB_GOOD]
-    return sum(returned) or parts.get(name + _YCSB_FAILED, {}).get("Operations", 0.0)
+def _ycsb_failures(parts: Mapping[str, Mapping[str, float]], names: Iterable[str]) -> float:
+    def failed(name: str) -> float:
+        returned = [value for key, value in parts[name].items() if key.startswith("Return=") and key not in _YCSB_GOOD]
+        return sum(returned) or parts.get(name + _YCSB_FAILED, {}).get("Operations", 0.0)
+
+    return sum(map(failed, names))
 
 
 def _ycsb_row_bytes(options: Mapping[str, str]) -> float | None:

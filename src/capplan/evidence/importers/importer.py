@@ -17,6 +17,8 @@ from capplan.evidence.microbenchmarks import MicrobenchRow
 from capplan.evidence.text_file import TextFile
 from capplan.models.errors import InputError
 
+# of a sample in the text format of Prometheus; a brace may stand in a value, and behind the sample
+LABELS = r'(?:\{(?P<labels>(?:[^"}]|"(?:[^"\\]|\\.)*")*)\})?'
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from capplan.evidence.importers.importer import number, plain_line, read_json
+from capplan.evidence.importers.database_load_generators import CASSANDRA_STRESS, stress_console
+from capplan.evidence.importers.importer import LABELS, number, read_json
+from capplan.evidence.load_test_row import ALL
 from capplan.evidence.text_file import TextFile
 from capplan.models.cassandra.pauses import ReportedPauses, parse_pauses
 from capplan.models.errors import InputError
@@ -48,7 +50,7 @@ def read_pauses(path: Path) -> _Read:
         If the file is of another format, is damaged, or has no pause.
     """
     file = TextFile(path)
-    read = next((read for recognises, read in _FORMATS if recognises(file.head)), None)
+    read = next((read for recognises, read in _FORMATS if recognises(file)), None)
     if read is None:
         raise InputError(
             f"{path} is no record of pauses: give a gc.log, the output of nodetool gcstats, metrics of the JVM or the "
@@ -286,15 +288,35 @@ def _log_remarks(log: _Log, span_s: float) -> Iterator[str]:
 # from its source.
 
 _GCSTATS = "Total GC Elapsed (ms)"
-_GCSTATS_KEYS = ("interval_ms", "total_gc_elapsed_ms", "stdev_gc_elapsed_ms", "collections")
+_GCSTATS_KEYS = ("interval_ms", "max_gc_elapsed_ms", "total_gc_elapsed_ms", "stdev_gc_elapsed_ms", "collections")
+
+
+def is_gcstats(head: str) -> bool:
+    """Return whether a file with this start is of gcstats."""
+    return _GCSTATS in head or '"total_gc_elapsed_ms"' in head
+
+
+def gcstats(file: TextFile) -> Iterator[tuple[float, ...]]:
+    """Yield each interval's length, longest pause, sum and deviation of the pauses in ms, and their number."""
+    if file.head.lstrip().startswith("{"):
+        found = read_json(file)
+        yield tuple(number(str(found.get(key)), str(file.path), key) for key in _GCSTATS_KEYS)
+        return
+    for line_number, line in file.lines():
+        if _GCSTATS in line or not line.strip():
+            continue
+        where, words = f"{file.path}, line {line_number}", line.split()
+        if len(words) < 6:
+            raise InputError(f"{where} has {len(words)} figures, and gcstats prints 7: the file is cut off")
+        yield tuple(number(each, where, "a figure of gcstats") for each in (*words[:4], words[5]))
 
 
 def _read_gcstats(file: TextFile) -> _Read:
-    rows = list(_gcstats_json(file) if file.head.lstrip().startswith("{") else _gcstats_text(file))
+    rows = list(gcstats(file))
     if not rows:
         raise InputError(f"{file.path} has no line of figures: nodetool gcstats prints one, the file may be cut off")
-    span_s, total_s, count = (sum(row[place] for row in rows) for place in (0, 1, 3))
-    squares = sum(n * (sd**2 + (all_s / n) ** 2) for _, all_s, sd, n in rows if n > 0)
+    span_s, total_s, count = (sum(row[place] for row in rows) / per for place, per in ((0, 1e3), (2, 1e3), (4, 1)))
+    squares = sum(n * (sd**2 + (total / n) ** 2) for _, _, total, sd, n in rows if n > 0) / 1e6
     variance = squares / count - (total_s / count) ** 2 if count > 0 else math.nan
     intervals = "one interval" if len(rows) == 1 else f"{len(rows)} intervals, added,"
     return _pauses(file, total_s, count, span_s, math.sqrt(variance) if variance >= 0 else None), (
@@ -303,30 +325,15 @@ def _read_gcstats(file: TextFile) -> _Read:
     )
 
 
-def _gcstats_text(file: TextFile) -> Iterator[tuple[float, float, float, float]]:
-    for line_number, line in file.lines():
-        if _GCSTATS in line or not line.strip():
-            continue
-        where, words = f"{file.path}, line {line_number}", line.split()
-        if len(words) < 6:
-            raise InputError(f"{where} has {len(words)} figures, and gcstats prints 7: the file is cut off")
-        interval, _, total, deviation, _, count = (number(each, where, "a figure of gcstats") for each in words[:6])
-        yield interval / 1e3, total / 1e3, deviation / 1e3, count
-
-
-def _gcstats_json(file: TextFile) -> Iterator[tuple[float, float, float, float]]:
-    found = read_json(file)
-    interval, total, deviation, count = (number(str(found.get(key)), str(file.path), key) for key in _GCSTATS_KEYS)
-    yield interval / 1e3, total / 1e3, deviation / 1e3, count
-
-
 # ---- Metrics of the JVM in the text format of Prometheus. Written from real scrapes of the JMX exporter 0.20 and 1.0,
 # and for Micrometer from its documentation. Counters run since the process started, so its age is needed.
 
 _METRIC = re.compile(
     r"^(?P<name>jvm_gc_(?:collection|pause)_seconds_(?:count|sum)|process_(?:start_time|uptime)_seconds)"
-    r"(?:\{(?P<labels>.*)\})?\s+(?P<value>\S+)(?:\s+(?P<time>\d{1,18}(?:\.\d{1,9})?))?\s*(?:#.*)?$"
+    rf"{LABELS}\s+(?P<value>\S+)"
+    r"(?:\s+(?P<time>\d{1,18}(?:\.\d{1,9})?))?\s*(?:#.*)?$"
 )
+_METRICS = re.compile(r"^(?:# (?:TYPE|HELP) |jvm_gc_\w+|process_start_time_s)", re.MULTILINE)
 _BEAN = re.compile(r'\bgc="([^"]*)"')
 _MILLISECONDS = 1e11  # a time above is in ms, as Prometheus's format has it; OpenMetrics has seconds
 
@@ -379,78 +386,40 @@ def _age(file: TextFile, found: dict[str, dict[str, float]], scraped_s: float, c
     )
 
 
-# ---- cassandra-stress: its console. Written from real output of the tool of Cassandra 4.0 (JMX connected); names in
-# lower case and units in brackets, as 3.x prints them, from its source. It adds the pauses of all nodes that its driver
-# finds, or of those of a white list; if one does not answer over JMX, it counts none.
-
-_STRESS = re.compile(
-    r"^(?P<name>op rate|total gc count|avg gc time|stdd?ev gc time|total operation time) {0,40}"
-    r"(?:\(\w+\) {0,40})?: {0,40}(?P<value>[\d,.:]+|NaN)",
-    re.IGNORECASE,
-)
-_STRESS_RATE = re.compile(r"^op rate\s*:", re.IGNORECASE | re.MULTILINE)
-_STRESS_HOST = re.compile(r"^Datacenter: .*?; Host: ([^;]+);")
-
-
-@dataclass
-class _StressConsole:
-    """The runs of a console by figure, and the nodes whose pauses each of them adds, as far as that is certain."""
-
-    runs: list[dict[str, float]] = field(default_factory=list)
-    hosts: set[str] = field(default_factory=set)
-    asks_all: bool = False
-
-    @property
-    def nodes(self) -> int | None:
-        return len(self.hosts) if len(self.hosts) == 1 or (self.hosts and self.asks_all) else None
-
-
-def _stress_console(file: TextFile) -> _StressConsole:
-    console = _StressConsole()
-    run: dict[str, float] = {}
-    for line_number, text in file.lines():
-        line, where = plain_line(text), f"{file.path}, line {line_number}"
-        if line.strip() == "Is White List: false":
-            console.asks_all = True
-        elif host := _STRESS_HOST.match(line):
-            console.hosts.add(host[1])
-        elif line.startswith("total,"):
-            run["span"] = number((line.split(",") + [""] * 11)[11], where, "the time of an interval")
-        elif (found := _STRESS.match(line)) and (name := found["name"].lower()) == "total operation time":
-            console.runs.append(run)
-            run = {}
-        elif found:
-            run[name.split()[0].replace("stdev", "stddev")] = number(found["value"], where, name)
-    return console
+# ---- cassandra-stress: its console. Written from real output of the tool of Cassandra 4.0 (JMX connected). It adds the
+# pauses of all nodes that its driver finds, or of those of a white list; if one does not answer over JMX, it counts
+# none.
 
 
 def _read_stress(file: TextFile) -> _Read:
-    console = _stress_console(file)
-    counted = [each for each in console.runs if each.get("total", 0) > 0]
+    console = stress_console(file)
+    counted = [each for each in console.runs if each.figure("total gc count") > 0]
     if not counted:
         raise InputError(
             f"{file.path} counts no pause: cassandra-stress must end, and reach each node over JMX (-port jmx=7199), "
             f"{_TYPED}"
         )
-    run = max(counted, key=lambda each: each.get("op", 0.0))
-    mean_ms, span_s, rate = (run.get(each, math.nan) for each in ("avg", "span", "op"))
+    run = max(counted, key=lambda each: each.results.get("op rate", {}).get(ALL, 0.0))
+    count, mean_ms, rate = (run.figure(each) for each in ("total gc count", "avg gc time", "op rate"))
+    span_s = run.ended_s or 0.0
     if not (rate > 0 and mean_ms > 0 and span_s > 0):
         raise InputError(f"{file.path} must have 'Op rate', 'Avg GC time' and intervals: the file may be cut off")
     remarks = [f"From cassandra-stress at {rate:,.0f}/s over {_time(span_s)}."]
     if len(console.runs) > 1:
         remarks.append(f"Of {len(console.runs)} runs, that with the highest rate of those that count pauses.")
-    if console.nodes is None:
+    nodes = len(console.hosts)
+    if nodes > 1 and console.settings.get("Is White List") == "false":
+        remarks.append(f"It adds the pauses of {nodes} nodes: the share is the mean of one of them.")
+    elif nodes != 1:
+        nodes = 1
         remarks.append("It adds the pauses of all nodes that it asks over JMX: of several, divide share and rate.")
-    elif console.nodes > 1:
-        remarks.append(f"It adds the pauses of {console.nodes} nodes: the share is the mean of one of them.")
-    nodes = console.nodes or 1
-    total_s, deviation_s = run["total"] * mean_ms / 1e3, run.get("stddev", math.nan) / 1e3
-    return _pauses(file, total_s, run["total"], span_s * nodes, deviation_s, rate / nodes), tuple(remarks)
+    sd_s = run.figure("stddev gc time") / 1e3
+    return _pauses(file, count * mean_ms / 1e3, count, span_s * nodes, sd_s, rate / nodes), tuple(remarks)
 
 
-_FORMATS: tuple[tuple[Callable[[str], bool], Callable[[TextFile], _Read]], ...] = (
-    (lambda head: _GCSTATS in head or '"total_gc_elapsed_ms"' in head, _read_gcstats),
-    (lambda head: "Stress Settings" in head or "sdv ms" in head or bool(_STRESS_RATE.search(head)), _read_stress),
-    (lambda head: bool(re.search(r"^(?:# (?:TYPE|HELP) |jvm_gc_\w+|process_start_time_s)", head, re.M)), _read_metrics),
-    (lambda head: bool(_GC_LOG.search(head)), _read_log),
+_FORMATS: tuple[tuple[Callable[[TextFile], bool], Callable[[TextFile], _Read]], ...] = (
+    (lambda file: is_gcstats(file.head), _read_gcstats),
+    (CASSANDRA_STRESS.recognises, _read_stress),
+    (lambda file: bool(_METRICS.search(file.head)), _read_metrics),
+    (lambda file: bool(_GC_LOG.search(file.head)), _read_log),
 )

@@ -19,7 +19,8 @@ from threading import Thread
 from typing import Any
 from urllib.error import HTTPError
 
-from capplan.evidence.importers.importer import Imported, Importer, number, read_json, run_id
+from capplan.evidence.importers.importer import LABELS, Imported, Importer, number, read_json, run_id
+from capplan.evidence.importers.pause_records import gcstats, is_gcstats
 from capplan.evidence.load_test_row import ALL, PERCENTILES, LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.microbenchmarks import MicrobenchRow
@@ -36,9 +37,7 @@ from capplan.models.language.units import DURATIONS_S, parse_duration_s
 # lies outside the bucket that every observation would be in. Such histograms are refused.
 
 
-_METRICS_SAMPLE = re.compile(  # an exemplar, which has labels too, may follow the value
-    r'^(?P<name>[a-zA-Z_:][\w:]*)(?:\{(?P<labels>(?:[^"}]|"(?:[^"\\]|\\.)*")*)\})?\s+(?P<value>\S+)(?:\s.*)?$'
-)
+_METRICS_SAMPLE = re.compile(rf"^(?P<name>[a-zA-Z_:][\w:]*){LABELS}\s+(?P<value>\S+)(?:\s.*)?$")
 _METRICS_LABEL = re.compile(r'([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"')
 _METRICS_TYPE = re.compile(r"^# TYPE (\S+) (\w+)\s*$", re.MULTILINE)
 _METRICS_PERCENTILES = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
@@ -483,13 +482,8 @@ PROMETHEUS = Importer("Prometheus", _is_prometheus, _read_prometheus)
 
 
 _NODETOOL_STATISTICS = {"Min": "minimum", "Max": "maximum"} | {f"{each}%": f"p{each}" for each in (50, 75, 95, 98, 99)}
-_NODETOOL_MICROS = ("s", 1e-6)
-_NODETOOL_COLUMNS = {  # of histograms, in an order that changed from version to version
-    **dict.fromkeys(("CAS Read Latency", "CAS Write Latency", "View Write Latency"), _NODETOOL_MICROS),
-    **dict.fromkeys(("Read Latency", "Write Latency", "Range Latency"), _NODETOOL_MICROS),
-    **{"Partition Size": ("B", 1.0), "SSTables": ("1", 1.0), "Cell Count": ("1", 1.0)},
-}
-_NODETOOL_NAMES = re.compile("|".join(_NODETOOL_COLUMNS))
+_NODETOOL_COLUMN = re.compile(r"(?:\w+ )*?(?:Latency|SSTables|Size|Count)")  # a header's columns may be one space apart
+_NODETOOL_UNITS = {"latency": ("s", 1e-6), "size": ("B", 1.0)}
 _NODETOOL_SIZES = {"bytes": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40}
 _NODETOOL_POOL = {
     **{"ActiveTasks": "active", "PendingTasks": "pending"},
@@ -500,31 +494,31 @@ _Rows = Iterator[MicrobenchRow]
 
 def _histograms(file: TextFile) -> _Rows:
     """Read proxyhistograms (coordinator) and tablehistograms (replica)."""
-    subject, names = "", list[str]()
+    subject = ""
+    names: list[str] = []
     for line_number, line in file.lines():
         where, words = f"{file.path}, line {line_number}", re.split(r"\s{2,}", line.strip())
         if line.startswith("proxy histograms"):
             subject = "coordinator"
         elif line.endswith(" histograms") and "/" in line:
             subject = line.removesuffix(" histograms")
-        elif words[0] == "Percentile":
-            names = _NODETOOL_NAMES.findall(line)
+        elif line.startswith("Percentile"):
+            names = _NODETOOL_COLUMN.findall(line)
         elif words[0] in _NODETOOL_STATISTICS and subject:
             if len(words) != len(names) + 1:
                 raise InputError(
                     f"{where} has {len(words)} cells, not {len(names) + 1}: the file is damaged or cut off"
                 )
             for name, word in zip(names, words[1:], strict=True):
-                si, factor = _NODETOOL_COLUMNS[name]
-                value = number(word, where, name)
-                operation, _, quantity = name.rpartition(" ")
+                operation, _, quantity = name.lower().rpartition(" ")
+                unit, factor = _NODETOOL_UNITS.get(quantity, ("1", 1.0))
                 yield MicrobenchRow(
                     component="coordinator" if subject == "coordinator" else "replica",
-                    operation=operation.lower() or None,
-                    quantity=quantity.lower(),
+                    operation=operation or None,
+                    quantity=quantity,
                     statistic=_NODETOOL_STATISTICS[words[0]],  # type: ignore[arg-type]  # a word of the Literal
-                    value=value * factor,
-                    unit=si,  # type: ignore[arg-type]  # a word of the Literal
+                    value=number(word, where, name) * factor,
+                    unit=unit,  # type: ignore[arg-type]  # a word of the Literal
                     conditions=None if subject == "coordinator" else f"table {subject}",
                 )
 
@@ -568,20 +562,16 @@ def _pools_text(file: TextFile) -> tuple[dict[str, dict[str, float]], dict[str, 
 
 def _pauses(file: TextFile) -> _Rows:
     """Read gcstats: pauses of the JVM since the last call."""
-    lines = [(line_number, line.split()) for line_number, line in file.lines() if line.strip()]
-    if len(lines) < 2 or len(lines[1][1]) < 6:
-        raise InputError(f"{file.path} must have a line of figures below its header: nodetool gcstats prints one")
-    line_number, words = lines[1]
-    where = f"{file.path}, line {line_number}"
-    interval, longest, total, deviation, _, count = (number(word, where, "a figure of gcstats") for word in words[:6])
-    shared: dict[str, Any] = {"component": "jvm", "operation": "gc", "conditions": f"in {interval / 1000:g} s"}
-    pause: dict[str, Any] = {**shared, "quantity": "pause", "unit": "s", "samples": int(count)}
-    yield MicrobenchRow(**pause, statistic="maximum", value=longest / 1000)
-    if count:
-        yield MicrobenchRow(**pause, statistic="mean", value=total / 1000 / count)
-    yield MicrobenchRow(**pause, statistic="deviation", value=deviation / 1000)
-    if interval:
-        yield MicrobenchRow(**shared, quantity="share of time", statistic="constant", value=total / interval, unit="1")
+    for interval, longest, total, deviation, count in gcstats(file):
+        shared: dict[str, Any] = {"component": "jvm", "operation": "gc", "conditions": f"in {interval / 1000:g} s"}
+        pause: dict[str, Any] = {**shared, "quantity": "pause", "unit": "s", "samples": int(count)}
+        yield MicrobenchRow(**pause, statistic="maximum", value=longest / 1000)
+        if count:
+            yield MicrobenchRow(**pause, statistic="mean", value=total / 1000 / count)
+        yield MicrobenchRow(**pause, statistic="deviation", value=deviation / 1000)
+        if interval:
+            share = total / interval
+            yield MicrobenchRow(**shared, quantity="share of time", statistic="constant", value=share, unit="1")
 
 
 def _tables(file: TextFile) -> _Rows:
@@ -655,7 +645,7 @@ _NODETOOL_KINDS: Mapping[str, tuple[Callable[[str], bool], Callable[[TextFile], 
     "proxyhistograms": (lambda head: head.lstrip().startswith("proxy histograms"), _histograms),
     "tablehistograms": (lambda head: bool(re.match(r"\s*\S+/\S+ histograms\s*$", head, re.MULTILINE)), _histograms),
     "tpstats": (lambda head: head.startswith("Pool Name") or '"ThreadPools"' in head, _pools),
-    "gcstats": (lambda head: "Max GC Elapsed (ms)" in head.partition("\n")[0], _pauses),
+    "gcstats": (is_gcstats, _pauses),
     "tablestats": (lambda head: '"total_number_of_tables"' in head and head.lstrip().startswith("{"), _tables),
     "status": (lambda head: head.startswith("Datacenter:") and "Status=Up/Down" in head, _ring),
     "info": (lambda head: "Gossip active" in head and "Native Transport active" in head, _facts),

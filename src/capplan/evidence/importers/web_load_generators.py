@@ -7,6 +7,7 @@ import json
 import re
 from array import array
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -49,18 +50,17 @@ def _sampled(file: TextFile, tool: str, name: str, duration_s: float, requests: 
 # ---- wrk and wrk2: what they print. wrk2's part is written from its documentation.
 #
 # wrk's connections wait for their answers. wrk2 sends at a constant rate, which it does not print, and counts latency
-# from the intended start.
+# from the intended start. Some of its forks print the 99th percentile in place of the maximum.
 
 
 _WRK_MS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "m": 6e4, "h": 3.6e6}
-_WRK_TIME = r"([\d.]+)(us|ms|s|m|h)"
-_WRK_PERCENTILE = re.compile(rf"^\s*([\d.]+)%\s+{_WRK_TIME}\s*$")
-_WRK_LATENCY = re.compile(rf"^\s+Latency\s+{_WRK_TIME}\s+{_WRK_TIME}\s+{_WRK_TIME}")
-_WRK_TOTAL = re.compile(rf"^\s+(\d+) requests in {_WRK_TIME},")
-_WRK_CLIENTS = re.compile(r"^\s+(\d+) threads and (\d+) connections")
+_WRK_TIME = r"(\d+(?:\.\d+)?)(us|ms|s|m|h)"
+_WRK_PERCENTILE = re.compile(rf"^ *(\d+(?:\.\d+)?)%\s+{_WRK_TIME}\s*$", re.MULTILINE)
+_WRK_TABLE = re.compile(rf"Thread Stats +Avg +Stdev +(Max|\d+%).*\n +Latency +{_WRK_TIME} +{_WRK_TIME} +{_WRK_TIME}")
+_WRK_TOTAL = re.compile(rf"^ +\d+ requests in {_WRK_TIME},", re.MULTILINE)
+_WRK_RATE = re.compile(r"^Requests/sec:(.*)$", re.MULTILINE)
+_WRK_CLIENTS = re.compile(r"^ +\d+ threads and (\d+) connections", re.MULTILINE)
 _WRK_FAILED = re.compile(r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)|responses: (\d+)")
-_CORRECTED, _UNCORRECTED = "Recorded Latency", "Uncorrected Latency"
-_OF_WRK2, _WRK_P99 = "Thread calibration", re.compile(r"Thread Stats .* 99% ")  # a column of some forks
 
 
 def _is_wrk(file: TextFile) -> bool:
@@ -68,40 +68,34 @@ def _is_wrk(file: TextFile) -> bool:
 
 
 def _read_wrk(file: TextFile) -> Imported:
-    cells: dict[str, Any] = {"load_kind": "closed"}
-    percentiles: dict[float, float] = {}
-    failed, corrected, listed = 0, _OF_WRK2 in file.head, True
-    third = "latency_p99_ms" if _WRK_P99.search(file.head) else "latency_max_ms"
-    for line_number, line in file.lines():
-        where = f"{file.path}, line {line_number}"
-        if found := _WRK_CLIENTS.match(line):
-            cells["clients"] = int(found[2])
-        elif found := _WRK_LATENCY.match(line):
-            cells |= {"latency_mean_ms": _wrk_ms(found[1], found[2]), third: _wrk_ms(found[5], found[6])}
-        elif _CORRECTED in line or _UNCORRECTED in line:
-            listed = _CORRECTED in line  # the other list counts from the sending
-            corrected = corrected or listed
-        elif listed and (found := _WRK_PERCENTILE.match(line)):
-            percentiles[float(found[1])] = _wrk_ms(found[2], found[3])
-        elif found := _WRK_TOTAL.match(line):
-            cells["duration_s"] = _wrk_ms(found[2], found[3]) / 1000
-        elif line.startswith("Requests/sec:"):
-            cells["throughput_tps"] = number(line.partition(":")[2], where, "requests per second")
-        elif found := _WRK_FAILED.search(line):
-            failed += sum(int(each) for each in found.groups(default="0"))
-    if "throughput_tps" not in cells:
+    text = file.text()
+    rate, clients, total = (each.search(text) for each in (_WRK_RATE, _WRK_CLIENTS, _WRK_TOTAL))
+    if not rate:
         raise InputError(f"{file.path} ends before 'Requests/sec': the run was interrupted or the file is cut off")
-    cells.setdefault("latency_max_ms", percentiles.get(100.0))
-    tool = "wrk2" if corrected else "wrk"
+    paced = "Thread calibration" in text or "Recorded Latency" in text
     row = LoadTestRow(
         run_id=run_id(file),
         request_class=ALL,
-        errors=failed,
-        source=f"{file.path.name}: {tool}",
-        **{**cells, **percentile_columns(percentiles), **({"load_kind": "open"} if corrected else {})},
+        load_kind="open" if paced else "closed",
+        clients=int(clients[1]) if clients else None,
+        duration_s=_wrk_ms(total[1], total[2]) / 1000 if total else None,
+        throughput_tps=number(rate[1], str(file.path), "requests per second"),
+        errors=sum(int(each) for found in _WRK_FAILED.finditer(text) for each in found.groups(default="0")),
+        source=f"{file.path.name}: {'wrk2' if paced else 'wrk'}",
+        **_wrk_latencies(text.partition("Uncorrected Latency")[0]),  # what follows counts from the sending
     )
-    needed = ("wrk2 does not print its rate: give it by --set offered_tps=...",) if corrected else ()
+    needed = ("wrk2 does not print its rate: give it by --set offered_tps=...",) if paced else ()
     return Imported((row,), remarks=needed)
+
+
+def _wrk_latencies(text: str) -> dict[str, Any]:
+    columns: dict[str, Any] = {}
+    percentiles = {float(rank): _wrk_ms(value, unit) for rank, value, unit in _WRK_PERCENTILE.findall(text)}
+    if table := _WRK_TABLE.search(text):
+        columns["latency_mean_ms"] = _wrk_ms(table[2], table[3])
+        rank = 100.0 if table[1] == "Max" else float(table[1].rstrip("%"))
+        percentiles[rank] = _wrk_ms(table[6], table[7])
+    return {**columns, "latency_max_ms": percentiles.get(100.0), **percentile_columns(percentiles)}
 
 
 def _wrk_ms(value: str, unit: str) -> float:
@@ -285,11 +279,13 @@ GATLING_REPORT = Importer("Gatling", json_with("meanNumberOfRequestsPerSecond"),
 # ---- JMeter: its results as CSV (JTL), one line per sample. Written from real output of JMeter 5.4.
 #
 # A thread group does not say whether its threads wait (closed), are paced by a timer (throttled) or come at a rate (the
-# open model thread group), so the kind of load stays undetermined.
+# open model thread group), so the kind of load stays undetermined. A transaction controller writes a sample of its own
+# beside those in it: they are the requests, and the transactions become a run of their own, for classes must add up.
 
 
 _JMETER_NEEDED = ("timeStamp", "elapsed", "label", "success")
-_JMETER_MESSAGE, _JMETER_TRANSACTION = "responseMessage", "Number of samples in transaction"
+_JMETER_OPTIONAL = {"allThreads": pa.int64(), "responseMessage": pa.string(), "threadName": pa.string()}
+_JMETER_TRANSACTION = "Number of samples in transaction : "
 
 
 def _is_jmeter(file: TextFile) -> bool:
@@ -303,32 +299,42 @@ def _read_jmeter(file: TextFile) -> Imported:
     ends = pc.add(samples["timeStamp"], samples["elapsed"])
     duration_s = (pc.max(ends).as_py() - start_ms) / 1000
     clients = pc.max(samples["allThreads"]).as_py() if "allThreads" in samples.column_names else None
-    labels = pc.unique(samples["label"]).to_pylist()
-    classes = sorted(labels) if 1 < len(labels) <= _MOST_CLASSES else []
-    requests, remarks = _jmeter_requests(samples)
-    parts = [(ALL if len(labels) > 1 else labels[0], requests)]
-    parts += [(label, samples.filter(pc.equal(samples["label"], label))) for label in classes]
-    rows = []
-    for name, part in parts:
+    nested = _jmeter_nested(samples)
+    requests, transactions = samples.filter(pc.invert(nested)), samples.filter(nested)
+    labels, controllers = (sorted(pc.unique(each["label"]).to_pylist()) for each in (requests, transactions))
+    remarks = []
+
+    def row(name: str, part: pa.Table) -> LoadTestRow:
         elapsed = part["elapsed"].to_numpy().astype(np.float64)
         good = pc.sum(pc.equal(pc.utf8_lower(part["success"]), "true")).as_py()
         cells = {"clients": clients, "errors": len(elapsed) - int(good or 0), **of_samples(elapsed)}
-        rows.append(_sampled(file, "JMeter", name, duration_s, len(elapsed), **cells))
-    if len(labels) > _MOST_CLASSES:
-        remarks += (f"{len(labels)} labels are too many for a row each: only all samples together are taken",)
-    return Imported(tuple(rows), remarks=remarks)
+        return _sampled(file, "JMeter", name, duration_s, len(elapsed), **cells)
+
+    def by_label(part: pa.Table, names: list[str]) -> list[LoadTestRow]:
+        if len(names) > _MOST_CLASSES:
+            remarks.append(f"{len(names)} labels are too many for a row each: only all samples together are taken")
+            return []
+        return [row(name, part.filter(pc.equal(part["label"], name))) for name in names]
+
+    rows = [row(ALL, requests), *by_label(requests, labels)] if len(labels) > 1 else [row(labels[0], requests)]
+    if controllers:
+        own = f"{run_id(file)}-transactions"
+        rows += [replace(each, run_id=own) for each in by_label(transactions, controllers)]
+        remarks.append(f"transactions are the run {own!r}: they are no requests beside those in them")
+    return Imported(tuple(rows), remarks=tuple(remarks))
 
 
-def _jmeter_requests(samples: pa.Table) -> tuple[pa.Table, tuple[str, ...]]:
-    """Return the samples without those of transactions, which are sums of others, and a remark about these."""
-    if _JMETER_MESSAGE not in samples.column_names:
-        return samples, ()
-    transaction = pc.fill_null(pc.starts_with(samples[_JMETER_MESSAGE], _JMETER_TRANSACTION), fill_value=False)
-    count = pc.sum(transaction).as_py()
-    if not 0 < count < len(samples):
-        return samples, ()
-    remark = f"{count:,} samples are transactions of others: they have rows of their own, and are not in 'all'"
-    return samples.filter(pc.invert(transaction)), (remark,)
+def _jmeter_nested(samples: pa.Table) -> pa.ChunkedArray:
+    """Return which samples are transactions whose own samples are there, too.
+
+    A thread writes them before the transaction, which began no later. A transaction that is their parent stands alone.
+    """
+    if "responseMessage" not in samples.column_names or "threadName" not in samples.column_names:
+        return pa.chunked_array([np.zeros(samples.num_rows, dtype=bool)])
+    starts = samples.select(["threadName", "timeStamp"]).to_pandas()
+    before = starts.groupby("threadName")["timeStamp"].shift()
+    transaction = pc.starts_with(samples["responseMessage"], _JMETER_TRANSACTION)
+    return pc.and_(transaction, pa.array(before >= starts["timeStamp"]))
 
 
 def _jmeter_samples(file: TextFile) -> pa.Table:
@@ -338,10 +344,7 @@ def _jmeter_samples(file: TextFile) -> pa.Table:
     if missing := [name for name in _JMETER_NEEDED if name not in names]:
         raise InputError(f"{file.path}, line 1: column {missing[0]!r} is missing: save the results with it")
     types = {"timeStamp": pa.int64(), "elapsed": pa.int64(), "label": pa.string(), "success": pa.string()}
-    if "allThreads" in names:
-        types["allThreads"] = pa.int64()
-    if _JMETER_MESSAGE in names:
-        types[_JMETER_MESSAGE] = pa.string()
+    types |= {name: kind for name, kind in _JMETER_OPTIONAL.items() if name in names}
     try:
         samples = pa_csv.read_csv(
             file.path,
