@@ -215,7 +215,7 @@ def test_where_subscribers_leave_today_decides() -> None:
         leaving, Layout(words="", cass_nodes=(3,), rf=(3,), capacity=carried, reattach_capacity=carried)
     ).fits[0]
     assert (fit.what, fit.needed.value, fit.fits) == ("rate", 20, False)
-    with pytest.raises(InputError, match=r"growth is -0\.5 a year.*for today"):
+    with pytest.raises(InputError, match=r"growth is -50% a year.*for today"):
         size(scenario("openprovider"), SizingQuestion(demand=leaving, engine="analytic"))
 
 

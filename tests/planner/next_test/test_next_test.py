@@ -68,9 +68,7 @@ def test_rows_of_reads_and_of_writes_are_of_the_layout_with_both(fitted: Fitted)
     ]
     assert fitted.table is not None
     known = replace(fitted, table=replace(fitted.table, rows=tuple(map(cells_of, parts))))
-    scenario = TwoTierScenario(**{**ASKED, "read_fraction": 0.5})  # type: ignore[arg-type]  # fields by name
-    found = next_test(resolve(scenario, known), parse_candidates(["clients=512"], TwoTierScenario))
-    assert not found.tests[0].new_layout
+    assert not ranked(known, "clients=512", read_fraction=0.5).tests[0].new_layout
 
 
 def test_an_objective_ranks_tests_by_another_answer(fitted: Fitted) -> None:

@@ -335,7 +335,7 @@ def sizing_target(base: Scenario, question: SizingQuestion, fitted: Fitted | Non
         raise InputError("a layout is sized for a rate, and closed clients have none: give --tps instead of --clients")
     if question.demand is not None and (growth := growth_per_year(question.demand)) < 0:
         raise InputError(
-            f"growth is {growth:.3g} a year: a layout for the end would not carry today's rate. Leave growth out, to "
+            f"growth is {growth:.0%} a year: a layout for the end would not carry today's rate. Leave growth out, to "
             "size for today"
         )
     if case.given_per_s is None:
