@@ -236,7 +236,7 @@ def _nested(draw: st.DrawFn, around: Around, depth: int, name: str) -> dict[type
         CountdownLatch: lambda: draw(latches(around, depth, name)),
         Hedge: lambda: Hedge(draw(inner), draw(ROUND_S), draw(inner), name),
         Choice: lambda: draw(choices(several, name)),
-        Route: lambda: Route(draw(st.sampled_from(policies)), draw(several), name),
+        Route: lambda: draw(routes(st.sampled_from(policies), several, name)),
         Batch: lambda: Batch(draw(SMALL), draw(ROUND_S), draw(steps(alone, depth - 1)), name),
     }
     if around.references(around.pools):
@@ -347,6 +347,17 @@ def choices(draw: st.DrawFn, several: st.SearchStrategy[tuple[Step, ...]], name:
     """Choices with random probabilities."""
     options = draw(several)
     return Choice(draw(probabilities(len(options))), options, name)
+
+
+@st.composite
+def routes(
+    draw: st.DrawFn, policies: st.SearchStrategy[RoutePolicy], several: st.SearchStrategy[tuple[Step, ...]], name: str
+) -> Route:
+    """Routes by any policy; random ones with and without weights."""
+    policy, targets = draw(policies), draw(several)
+    weights = st.lists(st.sampled_from([0.0, 0.3, 1.0]), min_size=len(targets), max_size=len(targets))
+    given = draw(weights) if policy == "random" else []
+    return Route(policy, targets, name, tuple(given) if any(given) else ())
 
 
 @st.composite

@@ -117,6 +117,9 @@ REFUSED: list[tuple[Callable[[], object], tuple[str, ...]]] = [
     (lambda: Choice((1.0,), (VISIT, VISIT)), ("1 probabilities", "2")),
     (lambda: Choice((0.5, 0.6), (VISIT, VISIT)), ("1.1",)),
     (lambda: Route("random", ()), ("targets = ()",)),
+    (lambda: Route("first", (VISIT,), weights=(1,)), ("first", "weights", "random")),
+    (lambda: Route("random", (VISIT, VISIT), weights=(1,)), ("1 weights for 2 targets",)),
+    (lambda: Route("random", (VISIT, VISIT), weights=(0, 0)), ("all 0",)),
     (lambda: Route("nearest", (VISIT,)), ("policy = 'nearest'", "'round_robin'", "'random'")),  # type: ignore[arg-type]  # wrong on purpose
     (lambda: Hedge(VISIT, -1, VISIT), ("after_s: -1",)),
     (lambda: Batch(0, 1, VISIT), ("max_size: 0",)),

@@ -85,7 +85,7 @@ def _details(step: Step, sets: Container[str], network: Network) -> Iterator[str
     """Name the options that a step uses."""
     match step:
         case Route():
-            yield step.policy
+            yield f"{step.policy} by weight" if step.weights else step.policy
         case Acquire():
             yield "queue_limit" if any(pool.queue_limit is not None for pool in network.pools) else "no limit"
             if step.member is not None:

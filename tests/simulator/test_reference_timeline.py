@@ -177,6 +177,21 @@ def test_random_takes_each_of_the_others_with_equal_probability() -> None:
     assert {int(2 * number) for number in drawn} == {0, 1}
 
 
+def test_random_by_weight_takes_the_others_in_proportion_and_a_standby_when_no_other_is_left() -> None:
+    source = source_key(root_key(1, 0), "source", "ask")
+    drawn = [uniform(request_key(source, number, 0), name_key("step", "/0")) for number in range(16)]
+    times = range(3, 19)
+    by_weight = Route("random", TARGETS, weights=(1, 2, 1))
+    whole = [1 if 4 * number < 1 else 2 if 4 * number < 3 else 3 for number in drawn]
+    assert took_ms(by_weight, *times, changes=Timeline()) == whole
+    assert set(whole) == {1, 2, 3}
+    assert took_ms(by_weight, *times) == [2 if 3 * number < 2 else 3 for number in drawn]
+    assert took_ms(Route("random", TARGETS, weights=(2, 1, 0)), *times) == [2] * 16
+    standbys = Route("random", TARGETS, weights=(1, 0, 0))
+    assert took_ms(standbys, *times, changes=Timeline()) == [1] * 16
+    assert took_ms(standbys, *times) == [2 + int(2 * number) for number in drawn]
+
+
 def test_token_aware_takes_the_next_one() -> None:
     """The last target's next one is the first, and what goes elsewhere anyway goes there still."""
     flow, times = Route("token_aware", TARGETS), range(3, 19)

@@ -86,6 +86,12 @@ def test_alternatives_share_the_work() -> None:
     assert (work["b"].visits, work["b"].mean_s, work["b"].second_moment_s2) == pytest.approx((1 / 3, 2 / 3, 4 / 3))
 
 
+def test_targets_share_the_work_by_their_weights() -> None:
+    targets = (Visit("a", Exponential(2.0)), Visit("b", Exponential(1.0)), Visit("c", Exponential(1.0)))
+    found = DemandReader().of(Route("random", targets, weights=(3, 1, 0)))
+    assert {name: each.mean_s for name, each in found.items()} == {"a": 1.5, "b": 0.25, "c": 0.0}
+
+
 def test_second_moments_follow_the_law() -> None:
     assert DemandReader().of(Visit("a", Exponential(3.0)))["a"].second_moment_s2 == pytest.approx(2 * 9.0)
     assert DemandReader().of(Visit("a", Erlang(2.0, 2)))["a"].second_moment_s2 == pytest.approx(1.5 * 4.0)

@@ -4,6 +4,7 @@ import runpy
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from capplan.models.language.distribution import Deterministic, Distribution, Exponential, Hyperexponential
@@ -12,7 +13,9 @@ from capplan.models.language.station import Assignment, Station
 from capplan.models.language.step import ForkJoin, Step, Visit
 from capplan.models.language.traffic import Bursty, Closed, Open, RequestClass, Throttled, Traffic
 from capplan.models.solver.analytic import Analysis
+from capplan.models.solver.closed_clients import solve_clients
 from capplan.models.solver.known_errors import KnownError, known_errors
+from capplan.simulator.compiled.engine import simulate
 
 SCRIPT: dict[str, Any] = runpy.run_path(str(Path(__file__).parents[3] / "docs" / "generate" / "random_layouts.py"))
 MIX = {"job": 1.0}
@@ -68,6 +71,41 @@ def test_each_condition_is_named() -> None:
         labels(service=Hyperexponential((0.95, 0.05), (0.55, 9.55))),
         labels(assignment="random", service=Deterministic(1.0)),
         labels(servers=2),
+        *(known_errors(Analysis(regular(2, traffic)), 0.5) for traffic in (closed(40, 2), Throttled(200, 1.0, MIX))),
     ]
-    assert [len(each) for each in found] == [1] * 7
-    assert len({each[0].where for each in found}) == 7
+    assert [len(each) for each in found] == [1] * 9
+    assert len({each[0].where for each in found}) == 9
+
+
+def regular(servers: int, traffic: Traffic) -> Network:
+    """Return one station of constant services."""
+    flow = Visit("server", Deterministic(1.0))
+    return Network("regular", (Station("server", servers),), (RequestClass("job", flow),), traffic)
+
+
+def closed(clients: int, servers: int, load: float = 0.5) -> Closed:
+    """Return clients who would load the servers so far if nothing waited."""
+    return Closed(clients, Exponential(clients / (load * servers) - 1), MIX)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["closed", "throttled"])
+def test_errors_of_clients_at_one_regular_station_are_as_stated(kind: str) -> None:
+    """Ninth deciles over a grid of servers, clients and loads."""
+    grid = [(servers, load) for servers in (1, 2, 8) for load in (0.5, 0.75, 0.9)]
+    cases: list[tuple[int, Traffic]] = [
+        (servers, closed(per * servers, servers, load)) for per in (3, 20, 100) for servers, load in grid
+    ]
+    if kind == "throttled":
+        cases = [(servers, Throttled(1000, load * servers, MIX)) for servers, load in grid]
+    errors = []
+    for servers, traffic in cases:
+        made = regular(servers, traffic)
+        point = solve_clients(Analysis(made), clock="actual")
+        run = simulate(made, 40_000.0 / servers, seed=2026, warmup_s=500.0).report("job").latency("actual")
+        solved = point.response_s("job")[0, 0], point.quantile_s(0.99, "job")[0, 0]
+        errors.append((abs(solved[0] / run.mean_s - 1), abs(solved[1] / run.quantile_s(0.99) - 1)))
+    (known,) = known_errors(Analysis(regular(*cases[0])), 0.5)
+    assert known.mean is not None
+    assert known.p99 is not None
+    assert np.quantile(errors, 0.9, axis=0) == pytest.approx([known.mean, known.p99], rel=0.1)

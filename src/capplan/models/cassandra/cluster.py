@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from capplan.models.cassandra.consistency import Need, check_level, need
+from capplan.models.cassandra.consistency import Need, available, check_level, need
 from capplan.models.cassandra.encryption import MESSAGES, Exchanges
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.distribution import Deterministic, Erlang
@@ -21,6 +21,7 @@ from capplan.models.language.step import (
     If,
     Pick,
     ReplicaSet,
+    Route,
     Signal,
     Step,
     Visit,
@@ -167,6 +168,47 @@ class Cluster:
     def need(self, level: str, dc: int) -> Need:
         """Return the answers that a consistency level requires from a coordinator in `dc`."""
         return need(level, self.rf, dc)
+
+
+def with_standbys(
+    shares: Mapping[int, float], cluster: Cluster, among: Iterable[int], levels: Iterable[str]
+) -> dict[int, float]:
+    """Return the shares of clients by data centre, and 0 for each other one that could serve all of them.
+
+    Parameters
+    ----------
+    shares : mapping of float
+        Shares of the data centres that have clients.
+    cluster : Cluster
+        The layout.
+    among : iterable of int
+        Data centres that may serve, from 0.
+    levels : iterable of str
+        Consistency levels that a data centre must meet.
+    """
+    fewest = [cluster.fewest_replicas(dc) for dc in range(len(cluster.nodes))]
+    able = {dc: 0.0 for dc in among if all(available(level, cluster.rf, fewest, dc) for level in levels)}
+    return dict(sorted({**able, **shares}.items()))
+
+
+def to_dcs(shares: Mapping[int, float], steps: Iterable[Step], in_turn: bool) -> Step:
+    """Return what requests do in each data centre as one step; clients of one that is down go to the others.
+
+    Parameters
+    ----------
+    shares : mapping of float
+        Shares of clients by data centre; those with 0 serve only when no other is up.
+    steps : iterable of Step
+        What a request does, by data centre.
+    in_turn : bool
+        Whether requests take the data centres in turn, and not at random.
+    """
+    targets = tuple(steps)
+    if len(targets) == 1:
+        return targets[0]
+    if in_turn:
+        return Route("round_robin", targets, name="dc")
+    return Route("random", targets, "dc", tuple(shares.values()))
 
 
 def stations(cluster: Cluster) -> tuple[Station, ...]:

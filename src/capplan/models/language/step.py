@@ -23,7 +23,7 @@ from pydantic.dataclasses import dataclass
 from capplan.models.errors import InputError
 from capplan.models.language.construct import LANGUAGE, Construct, Name, StepName
 from capplan.models.language.distribution import Distribution, check_probabilities
-from capplan.models.language.units import AtLeastOne, Count, Probability, Seconds
+from capplan.models.language.units import AtLeastOne, Count, Probability, Seconds, Weight
 
 
 @dataclass(frozen=True, config=LANGUAGE)
@@ -279,7 +279,8 @@ class Route(Construct):
     Attributes
     ----------
     policy
-        `round_robin` takes the targets in turn, starting with the first; `random` takes each with equal probability;
+        `round_robin` takes the targets in turn, starting with the first; `random` takes each with a probability in
+        proportion to its weight;
         `least_loaded` takes the target with the fewest requests inside (ties: the first); `token_aware` hashes the
         request's key (its session, or the request itself); `latency_ranked` takes the target with the lowest smoothed
         latency so far (a target that was never used counts as fastest; ties: the first); `first` takes the first
@@ -288,12 +289,28 @@ class Route(Construct):
         At least one step.
     name
         Name of the step, which keys its random stream.
+    weights
+        Weights of the targets under `random`; equal if left out. One with weight 0 serves only when no other is up.
+
+    Raises
+    ------
+    InputError
+        If weights are given for another policy, are not as many as the targets, or are all 0.
     """
 
     policy: RoutePolicy
     targets: Annotated[tuple[Step, ...], Field(min_length=1)]
     name: StepName = ""
+    weights: tuple[Weight, ...] = ()
     kind: Literal["route"] = "route"
+
+    def __post_init__(self) -> None:
+        if self.weights and self.policy != "random":
+            raise InputError(f"a route by {self.policy} has no weights: leave them out, or give the policy random")
+        if self.weights and len(self.weights) != len(self.targets):
+            raise InputError(f"{len(self.weights)} weights for {len(self.targets)} targets: give one for each")
+        if self.weights and not any(self.weights):
+            raise InputError("weights of a route are all 0: give at least one above 0")
 
 
 @dataclass(frozen=True, config=LANGUAGE)

@@ -706,11 +706,18 @@ class Analysis:
             return np.asarray(self.averaged(self.unloaded) + (self._factor_at(alone) * self._queueing_s(alone))[0])
         return self.curve[0][:, 0]
 
-    def _queueing_s(self, share: FloatArray) -> FloatArray:
-        """Return the sum of the stations' queueing times at shares of saturation (shares, draws)."""
+    def _queueing_s(self, share: FloatArray, own_only: bool = False) -> FloatArray:
+        """Return the sum of the stations' queueing times at shares of saturation (shares, draws).
+
+        With `own_only`, stations at which the number inside alone sets the response are left out.
+        """
         rate, total = self.saturation_per_s * share[:, None], np.zeros((len(share), self.draws))
         for names, time in self.path_times_s.items():
             demand = self.demands[names[0]]
+            station = self.stations[names[0]]
+            by_number = station.rate is not None or (station.discipline == "ps" and not station.has_lanes)
+            if own_only and by_number:
+                continue
             busy = self._station_congestion(names[0], rate)
             mean = demand.mean_s / np.maximum(demand.visits, 1e-12)
             total += time * (busy.stretch - 1 + busy.wait.total / np.maximum(mean, 1e-300))
@@ -738,7 +745,7 @@ class Analysis:
         """Return the conditions in each state of a flow-equivalent server of this network."""
         number = server.states[1:]
         held = np.minimum(number, server.pool)
-        means, classes = self.curve
+        means, classes = self.curve[0], self._at_known_number
         wanted = np.maximum(held / server.throughput_per_s + self.outside_s[:, None], means[:, :1])
         return Inside(
             held,
@@ -747,6 +754,32 @@ class Analysis:
             means,
             *({name: each[place] for name, each in classes.items()} for place in range(3)),
         )
+
+    @cached_property
+    def _at_known_number(self) -> dict[str, tuple[FloatArray, FloatArray, FloatArray]]:
+        """The responses of `curve` by class, of requests that find the same number inside.
+
+        They vary less by what the number explains (law of total variance): (R' / n')² V, where R is the response and n
+        the mean number at a rate r, and V = r n' the variance of the number in a product-form network. Shared servers
+        without lanes already respond as the number inside says.
+        """
+        means, classes = self.curve
+        queueing, own = self._queueing_s(_SHARES), self._queueing_s(_SHARES, own_only=True)
+        if not np.any(own):
+            return classes
+        rate = self.saturation_per_s[:, None] * _SHARES
+        factor = (own / np.maximum(queueing, 1e-300)).T * rate / (means + rate * self._slope(means))
+        found = {}
+        for name, (mean, variance, third) in classes.items():
+            least = np.minimum(variance[:, :1], variance)  # that of the services alone
+            left = np.maximum(variance - factor * self._slope(mean) ** 2, least)
+            found[name] = mean, left, third * (left / np.maximum(variance, 1e-300)) ** 2
+        return found
+
+    def _slope(self, values: FloatArray) -> FloatArray:
+        """Return the slope over the rate of values (draws, shares) that are nearly linear in 1 / (1 - share)."""
+        idle = 1 - _SHARES
+        return np.asarray(np.gradient(values, 1 / idle, axis=-1) / idle**2 / self.saturation_per_s[:, None])
 
     @cached_property
     def curve(self) -> tuple[FloatArray, dict[str, tuple[FloatArray, FloatArray, FloatArray]]]:

@@ -148,10 +148,21 @@ def _table(analysis: Analysis, most: int) -> tuple[FloatArray, FloatArray]:
     """Return a grid of numbers inside and the throughput at each (draws, numbers); all chains interpolate in it."""
     size = most if analysis.pool is None else min(most, analysis.pool[0])
     numbers = state_grid(size, size, size)[1:]
-    found = np.minimum(with_detached_per_s(analysis, numbers), analysis.inner_pools_per_s[:, None])
-    if any(station.rate is not None for station in analysis.stations.values()):
-        return numbers, found
-    return numbers, np.minimum(found, analysis.saturation_per_s[:, None])
+    limit = analysis.inner_pools_per_s
+    if all(station.rate is None for station in analysis.stations.values()):
+        limit = np.minimum(limit, _fastest_per_s(analysis))
+    return numbers, np.minimum(with_detached_per_s(analysis, numbers), limit[:, None])
+
+
+def _fastest_per_s(analysis: Analysis) -> FloatArray:
+    """Return the largest throughput of the chain that stands for the network (draws,): its saturation.
+
+    Clients that keep their pace find the short queues of an open network. A chain with Poisson arrivals has them, where
+    services or arrivals are regular, only if it works faster than the stations.
+    """
+    traffic, saturation = analysis.traffic, analysis.saturation_per_s
+    keep_pace = isinstance(traffic, Throttled) and np.less(traffic.rate_per_s, saturation)
+    return np.where(keep_pace, np.inf, saturation)
 
 
 def _chain(analysis: Analysis, clients: int, numbers: FloatArray, with_detached_per_s: FloatArray) -> FlowEquivalent:

@@ -5,6 +5,7 @@ A step object that occurs at several places of the tree is analysed once.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -136,7 +137,10 @@ def weights(step: Step) -> tuple[Number, ...]:
     if isinstance(step, Route):
         check_policy(step)
         others = len(step.targets) - 1
-        return (1.0, *(0.0,) * others) if step.policy == "first" else (1 / (1 + others),) * (1 + others)
+        if step.policy == "first":
+            return (1.0, *(0.0,) * others)
+        given = step.weights or (1.0,) * (1 + others)
+        return tuple(weight / math.fsum(given) for weight in given)
     if isinstance(step, (Hedge, Batch)):
         raise RefusedError(f"the analytic solver does not support {step.kind!r}: simulate the network")
     return (1.0,) * len(children(step))

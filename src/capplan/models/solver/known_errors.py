@@ -4,6 +4,7 @@ Elsewhere, the mean is within 5 % of simulation in 19 of 20 random layouts with 
 the 99th percentile within 15 % in as many. Under each of the conditions below, a tenth of the layouts or more are not.
 Their figures are ninth deciles of the errors where no other condition holds, of 800 random layouts
 (`docs/generate/random_layouts.py`, seeds 15 and 16, 400 each; docs/reference/accuracy.md has those of the first 200).
+Those of clients at one station are of a grid of such stations (`tests/models/solver/test_known_errors.py`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from capplan.models.language.step import CountdownLatch, ForkJoin, Step, children
-from capplan.models.language.traffic import Bursty, Throttled
+from capplan.models.language.traffic import Bursty, Closed, Throttled
 from capplan.models.solver.analytic import Analysis
 
 MEAN, P99 = 0.05, 0.15
@@ -82,6 +83,16 @@ def _has_few_paced(analysis: Analysis, _: float) -> bool:
     return isinstance(analysis.traffic, Throttled) and analysis.traffic.clients <= _FEW_PACED
 
 
+def _has_clients_at_one_regular_station(kind: type[Closed | Throttled]) -> Condition:
+    def holds(analysis: Analysis, _: float) -> bool:
+        name = _main_station(analysis)
+        station = analysis.stations[name]
+        alone = analysis.members[name] == 1 and station.discipline == "fcfs" and not station.has_lanes
+        return alone and isinstance(analysis.traffic, kind) and _scv(analysis) < _REGULAR
+
+    return holds
+
+
 def _shares_few_servers(analysis: Analysis, _: float) -> bool:
     station = analysis.stations[_main_station(analysis)]
     return station.discipline == "ps" and not station.has_lanes and station.servers <= _FEW_SERVERS
@@ -95,6 +106,14 @@ CONDITIONS: tuple[tuple[KnownError, Condition], ...] = (
     (KnownError("quorums of lanes whose services vary more than exponential ones", None, 0.17), _has_quorum_of_lanes),
     (KnownError(f"at most {_FEW_PACED} throttled clients", 0.05, 0.15), _has_few_paced),
     (KnownError(f"processor sharing by at most {_FEW_SERVERS} pooled servers", None, 0.16), _shares_few_servers),
+    (
+        KnownError("closed clients at one station whose services hardly vary", 0.40, 0.42),
+        _has_clients_at_one_regular_station(Closed),
+    ),
+    (
+        KnownError("throttled clients at one station whose services hardly vary", 0.81, 7.6),
+        _has_clients_at_one_regular_station(Throttled),
+    ),
 )
 """The conditions, and the errors under them."""
 

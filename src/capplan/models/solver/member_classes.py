@@ -34,7 +34,7 @@ from capplan.models.language.step import (
 )
 from capplan.models.language.step import Sequence as StepSequence
 from capplan.models.language.units import Number
-from capplan.models.solver.flow_analysis import DROPPED, check_policy, is_dropped
+from capplan.models.solver.flow_analysis import DROPPED, check_policy, is_dropped, weights
 from capplan.models.solver.single_station import first_speed
 
 
@@ -418,9 +418,10 @@ class _Translator:
             case Choice():
                 return self._chosen(zip(step.probabilities, inside, strict=True))
             case Route():
-                if len({id(target) for target in inside}) == len(inside) > 1 and not any(map(is_dropped, inside)):
+                distinct = len({id(target) for target in inside}) == len(inside) > 1
+                if distinct and not step.weights and not any(map(is_dropped, inside)):
                     return self._made(Route, lambda: Route(step.policy, tuple(inside)), step.policy, *inside)
-                return self._chosen((1 / len(inside), target) for target in inside)
+                return self._chosen(each for each in zip(weights(step), inside, strict=True) if each[0] > 0)
             case Acquire():
                 pool = self._representative(Group("pool", step.pool), step.member, bindings)
                 held = self._made(Acquire, lambda: Acquire(pool, inside[0]), pool, inside[0])

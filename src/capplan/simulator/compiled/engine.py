@@ -319,7 +319,7 @@ def _routes(lowered: Lowered) -> Records:
     rows, sticky, first = np.zeros(len(lowered.routes), dtype=at.ROUTE_RECORD), _sticky(lowered), 0
     for row, route in zip(rows, lowered.routes, strict=True):
         row["policy"], row["count"], row["first"] = POLICIES[route.policy], route.count, first
-        row["sticky"] = sticky.get(route.sticky, at.NONE)
+        row["sticky"], row["weighted"] = sticky.get(route.sticky, at.NONE), bool(route.weights)
         first += route.count
     return rows
 
@@ -327,6 +327,7 @@ def _routes(lowered: Lowered) -> Records:
 def _targets(lowered: Lowered) -> Records:
     rows = np.zeros(sum(route.count for route in lowered.routes), dtype=at.TARGET)
     rows["smoothed"] = -1  # a target that has not been tried counts as the fastest
+    rows["weight"] = [weight for route in lowered.routes for weight in route.weights or (1.0,) * route.count]
     return rows
 
 

@@ -112,6 +112,7 @@ class RouteInfo:
     sticky: tuple[int, int]
     count: int
     entries: tuple[StepEntry | None, ...] = ()
+    weights: tuple[float, ...] = ()
     group: str | None = None
 
 
@@ -470,7 +471,8 @@ class _Flow:
             return
         place, adaptive = len(self.code.routes), step.policy in ADAPTIVE
         entries = tuple(self.entries[child] for child in self.below[number])
-        self.code.routes.append(RouteInfo(step.policy, (self.keys[number], len(entries)), len(entries), entries))
+        sticky = self.keys[number], len(entries)
+        self.code.routes.append(RouteInfo(step.policy, sticky, len(entries), entries, step.weights))
         starts, end = [Label() for _ in entries], Label()
         self.row(at.ROUTE, place, len(entries), self.code.list_of(starts), scope.locals, number=number)
         for target, child in enumerate(self.below[number]):

@@ -7,9 +7,11 @@ forks, countdown latches, batches and routes.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Sequence as Listed
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TypeVar
 
 from capplan.models.language.network import Network
@@ -186,8 +188,16 @@ class Router:
     the fastest. `known_down`, if any target can be down, tells which targets requests avoid, unless there is no other.
     """
 
-    def __init__(self, policy: RoutePolicy, targets: int, key: int, known_down: Callable[[int], bool] | None) -> None:
+    def __init__(
+        self,
+        policy: RoutePolicy,
+        targets: int,
+        key: int,
+        known_down: Callable[[int], bool] | None,
+        weights: Listed[float] = (),
+    ) -> None:
         self.policy, self.targets, self.key, self._down = policy, targets, key, known_down
+        self.weights = weights
         self.passed = 0
         self.inside = [0] * targets
         self.smoothed = [-1] * targets
@@ -227,7 +237,10 @@ class Router:
                 self.passed += 1
                 return up[(self.passed - 1) % len(up)]
             case "random":
-                return up[int(uniform(attempt.key, self.key) * len(up))]
+                edges = list(accumulate(self.weights[target] for target in up)) if self.weights else []
+                if not edges or not edges[-1]:
+                    return up[int(uniform(attempt.key, self.key) * len(up))]
+                return up[bisect_right(edges[:-1], uniform(attempt.key, self.key) * edges[-1])]
             case "token_aware":
                 owner = int(uniform(attempt.session.token, 0) * self.targets)
                 return min(up, key=lambda target: (target < owner, target))
@@ -485,7 +498,7 @@ class _Compiler:
 
     def _route(self, step: Route, targets: list[Runner], number: int) -> Runner:
         env = self.env
-        router = Router(step.policy, len(targets), self.keys[number], self._known_down(number))
+        router = Router(step.policy, len(targets), self.keys[number], self._known_down(number), step.weights)
 
         def route(attempt: Attempt, latch: ActiveCountdownLatch | None) -> ProcessGenerator:
             target, since = router.enter(attempt), env.tick

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capplan.layout.solution import Figures, Solution, kind_of
-from capplan.models.cassandra.cluster import Cluster, Costs, pools, statement, stations
+from capplan.models.cassandra.cluster import Cluster, Costs, pools, statement, stations, to_dcs, with_standbys
 from capplan.models.cassandra.consistency import answers
 from capplan.models.cassandra.encryption import LINKS, Exchanges
 from capplan.models.language.distribution import Erlang, Exponential
@@ -20,7 +20,7 @@ from capplan.models.language.parameter import Values
 from capplan.models.language.per_dc import proportions
 from capplan.models.language.scenario import MOST_CLIENTS
 from capplan.models.language.station import Pool, Station
-from capplan.models.language.step import Acquire, Choice, Delay, ForkJoin, Route, Sequence, Step, Visit
+from capplan.models.language.step import Acquire, Delay, ForkJoin, Sequence, Step, Visit
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis
@@ -229,18 +229,20 @@ def network(
     cluster = build_cluster(scenario, values, down)
     shares = served(scenario, cluster)
     costs = build_costs(scenario, values, retried(scenario, cluster))
-    in_flight = driver_pools(scenario, cluster, tuple(shares))
+    in_turn = scenario.client_share is None
+    homes = shares if in_turn else with_standbys(shares, cluster, cluster.living, scenario.levels().values())
+    in_flight = driver_pools(scenario, cluster, homes)
     classes = []
     for operation, level in scenario.levels().items():
-        asked = {dc: statement(cluster, costs[operation], dc, level, operation) for dc in shares}
+        asked = {dc: statement(cluster, costs[operation], dc, level, operation) for dc in homes}
         shared = _shared_work(scenario, values, operation, cluster, shares) if scenario.one_host else ()
         first = Delay(Erlang(values["delay_s"], 2), name="network")
         way = (first, client, *shared)
         if in_flight:
             held = {dc: Acquire(in_flight[dc].name, Sequence((*way, step))) for dc, step in asked.items()}
-            flow = _to_dcs(scenario, shares, tuple(held.values()))
+            flow = to_dcs(homes, held.values(), in_turn)
         else:
-            flow = Sequence((*way, _to_dcs(scenario, shares, tuple(asked.values()))))
+            flow = Sequence((*way, to_dcs(homes, asked.values(), in_turn)))
         classes.append(RequestClass(operation, flow))
     lanes = HOST_LANES_PER_CORE * scenario.node_cores
     host = (Station(HOST, lanes, "ps", assignment="random"),) if scenario.one_host else ()
@@ -257,15 +259,6 @@ def network(
 def load_test_network(scenario: CassandraScenario, values: Values, rate_per_s: Number) -> Network:
     """Compose the network as a load test sees it: its load generator may be the limit; see `network`."""
     return network(scenario, values, rate_per_s, of_load_test=True)
-
-
-def _to_dcs(scenario: CassandraScenario, shares: Mapping[int, float], steps: tuple[Step, ...]) -> Step:
-    """Return the clients' steps in each data centre as one step."""
-    if len(steps) == 1:
-        return steps[0]
-    if scenario.client_share is None:
-        return Route("round_robin", steps, name="dc")
-    return Choice(tuple(shares.values()), steps, name="dc")
 
 
 def _shared_work(

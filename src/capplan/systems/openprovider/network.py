@@ -22,6 +22,8 @@ from capplan.models.cassandra.cluster import (
     round_trip_s,
     statement,
     stations,
+    to_dcs,
+    with_standbys,
 )
 from capplan.models.cassandra.encryption import Exchanges, encrypted
 from capplan.models.errors import InputError
@@ -30,7 +32,7 @@ from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values
 from capplan.models.language.per_dc import proportions
 from capplan.models.language.station import Assignment, Pool, Station
-from capplan.models.language.step import Acquire, Choice, Delay, ForkJoin, Pick, Route, Sequence, Step, Visit
+from capplan.models.language.step import Acquire, Delay, ForkJoin, Pick, Sequence, Step, Visit
 from capplan.models.language.traffic import Bursty, Open, RequestClass, Session
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis
@@ -114,15 +116,22 @@ def served(scenario: OpenproviderScenario, cluster: Cluster) -> dict[int, float]
     InputError
         If no data centre is left.
     """
-    left = [dc for dc in cluster.living if scenario.fronts_by_dc()[dc]]
+    left = _able(scenario, cluster)
     if not left:
         raise InputError("no data centre is left that has both RADIUS servers and Cassandra nodes")
     return proportions(scenario.shares_by_dc(), left)
 
 
+def _able(scenario: OpenproviderScenario, cluster: Cluster) -> list[int]:
+    return [dc for dc in cluster.living if scenario.fronts_by_dc()[dc]]
+
+
 def _classes(scenario: OpenproviderScenario, values: Values, cluster: Cluster) -> tuple[RequestClass, ...]:
     """Return the request classes: each message goes to a RADIUS server in a data centre, which queries Cassandra."""
+    levels = scenario.consistency_read, scenario.consistency_write
     shares, costs = served(scenario, cluster), build_costs(scenario, values)
+    if scenario.client_share is not None:
+        shares = with_standbys(shares, cluster, _able(scenario, cluster), levels)
 
     def by_dc(each: Costs, level: str, operation: str) -> dict[int, Step]:
         return {dc: statement(cluster, each, dc, level, operation) for dc in shares}
@@ -136,9 +145,7 @@ def _classes(scenario: OpenproviderScenario, values: Values, cluster: Cluster) -
     found = []
     for name, statements in asked.items():
         fronts = tuple(_at_front(scenario, values, dc, name, tuple(each[dc] for each in statements)) for dc in shares)
-        even = scenario.client_share is None or len(shares) == 1
-        to_dc = Route("round_robin", fronts, name="dc") if even else Choice(tuple(shares.values()), fronts, name="dc")
-        found.append(RequestClass(name, to_dc))
+        found.append(RequestClass(name, to_dcs(shares, fronts, in_turn=scenario.client_share is None)))
     return tuple(found)
 
 

@@ -171,8 +171,8 @@ typedef struct {
   i64 rank;
 } StationProcess;
 typedef struct { i64 size, free, limit, waiting, since, shift, due; } Pool; /* `due`: an event gives a unit back */
-typedef struct { i64 policy, count, passed, sticky, avoid, first; } Route;
-typedef struct { i64 inside, smoothed, down; } Target;
+typedef struct { i64 policy, count, passed, sticky, avoid, first, weighted; } Route;
+typedef struct { i64 inside, smoothed, down; f64 weight; } Target;
 
 /* ---- what is counted; the columns are those of `results/tally.py` ---- */
 

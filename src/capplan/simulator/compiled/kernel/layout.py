@@ -138,8 +138,8 @@ STATION_PROCESS = _record(
     (I64, "rank"),
 )
 POOL = _record((I64, "size free limit waiting since shift due"))
-ROUTE_RECORD = _record((I64, "policy count passed sticky avoid first"))
-TARGET = _record((I64, "inside smoothed down"))
+ROUTE_RECORD = _record((I64, "policy count passed sticky avoid first weighted"))
+TARGET = _record((I64, "inside smoothed down"), (F64, "weight"))
 CHECK = _record((I64, "tick slot"))
 MARK = _record((I64, "start end process"))
 

@@ -48,6 +48,19 @@ INLINE i64 from_owner(const Kernel *k, const Route *r, const Candidates *c, i64 
   }
   return target;
 }
+/* The target up at which the sum of the weights so far exceeds the share `u` of all; NONE if all weigh nothing. */
+RARE i64 by_weight(const Kernel *k, const Route *r, const Candidates *c, f64 u, int avoid) {
+  i64 target = NONE;
+  f64 total = 0, below = 0;
+  for (i64 each = 0; each < c->count; each++)
+    if (!avoid || !is_down(k, r, each)) total += target_of(k, r, each)->weight;
+  for (i64 each = 0; each < c->count && total > 0 && (target == NONE || below <= u * total); each++) {
+    if (avoid && is_down(k, r, each)) continue;
+    target = each;
+    below += target_of(k, r, each)->weight;
+  }
+  return target;
+}
 INLINE i64 picked_target(Kernel *k, Route *r, const Candidates *c, i64 thread, const Instruction *i) {
   i64 up = c->count, number = 0;
   int avoid = 0;
@@ -58,7 +71,13 @@ INLINE i64 picked_target(Kernel *k, Route *r, const Candidates *c, i64 thread, c
   }
   switch (r->policy) {
     case ROUND_ROBIN: number = r->passed++ % up; break;
-    case RANDOM: number = (i64)(drawn_uniform(k, thread, i) * (f64)up); break;
+    case RANDOM: {
+      f64 u = drawn_uniform(k, thread, i);
+      i64 weighed = r->weighted ? by_weight(k, r, c, u, avoid) : NONE;
+      if (weighed != NONE) return weighed;
+      number = (i64)(u * (f64)up);
+      break;
+    }
     case FIRST: break;
     case TOKEN_AWARE: return from_owner(k, r, c, thread, avoid);
     default: return first_of_least(k, r, c, avoid);
