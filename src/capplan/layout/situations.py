@@ -101,7 +101,7 @@ def read_loss(text: str, kinds: Mapping[str, str], dcs: int) -> Loss:
         if numbered is None:
             if word not in kinds:
                 known = ", ".join((*kinds, *(["dc1"] if DC in kinds else [])))
-                raise InputError(f"--lose {text}: {word!r} cannot be lost{nearest(word, kinds)}; known are {known}")
+                raise InputError(f"--lose {text}: {word!r} cannot be lost{nearest(word, kinds)}: name {known}")
             counts[word] = counts.get(word, 0) + 1
             continue
         place = int(numbered[1])

@@ -7,7 +7,6 @@ from tests.oracles.single_station import machine_repair
 
 from capplan.models.language.units import FloatArray
 from capplan.models.solver.closed_throughput import (
-    closed_throughput_per_s,
     machine_repair_per_s,
     rate_logits,
     rows_interpolated,
@@ -63,29 +62,18 @@ def test_the_open_response_gives_the_closed_throughput(
 @pytest.mark.parametrize(
     ("busy_s", "idle_s", "servers"), [(1.0, 4.0, 1), (2.0, 10.0, 2), (0.5, 0.1, 3), (1.0, 3.0, 24)]
 )
-def test_whole_servers_are_machine_repair(busy_s: float, idle_s: float, servers: int) -> None:
+def test_one_station_and_a_delay_are_machine_repair(busy_s: float, idle_s: float, servers: int) -> None:
     population = np.array([1.0, 2.0, 5.0, 8.0, 30.0])
-    found = closed_throughput_per_s(population, np.array([busy_s]), np.array([idle_s]), np.array([servers / busy_s]))
+    found = machine_repair_per_s(population, np.array([busy_s]), np.array([idle_s]), servers)
     expected = [machine_repair(int(count), idle_s, busy_s, servers).throughput_per_s for count in population]
     np.testing.assert_allclose(found[0], expected, rtol=1e-10)
-
-
-def test_throughput_between_whole_servers_rises_with_them_and_with_the_population() -> None:
-    population = np.arange(1.0, 40.0)
-    servers = np.array([2.0, 2.3, 2.9, 3.0])
-    found = closed_throughput_per_s(population, np.ones(4), np.full(4, 5.0), servers)
-    assert np.all(np.diff(found, axis=-1) > 0)
-    assert np.all(np.diff(found, axis=0) >= -1e-12)
-    assert np.all(np.diff(found[:, -1]) > 0.05)
-    assert np.all(found < servers[:, None])
-    np.testing.assert_allclose(found[:, 0], 1 / 6, rtol=1e-12)  # alone: no queueing
 
 
 def test_throughput_at_many_populations_is_close_to_the_exact_one() -> None:
     """48 populations are solved and the rest interpolated: the error is 1.1 % at the knee of a pool of 384."""
     population = np.arange(1.0, 385.0)
     found = machine_repair_per_s(population, np.array([0.012]), np.array([0.002]), 24)
-    exact = closed_throughput_per_s(population, np.array([0.012]), np.array([0.002]), np.array([24 / 0.012]))
+    exact = [machine_repair(int(count), 0.002, 0.012, 24).throughput_per_s for count in population]
     assert np.max(np.abs(found / exact - 1)) < 0.012
 
 

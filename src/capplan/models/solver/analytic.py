@@ -54,8 +54,8 @@ from capplan.models.solver.single_station import (
     endless_speed,
     erlang_c,
     first_speed,
-    gigm_mean_wait_kimura_s,
     mean_number,
+    mgm_mean_wait_s,
     speeds,
 )
 
@@ -971,6 +971,6 @@ def _poisson_congestion(
     scv = np.maximum(
         demand.second_moment_s2 / np.maximum(demand.visits, 1e-12) / np.maximum(mean, 1e-300) ** 2 - 1, 0.0
     )
-    wait = gigm_mean_wait_kimura_s(busy / np.maximum(mean, 1e-300), mean, station.servers, 1.0, scv)
+    wait = mgm_mean_wait_s(busy / np.maximum(mean, 1e-300), mean, station.servers, scv)
     wait = np.where(visits > 1e-9, wait, 0.0)
     return Congestion(wait=queue_wait(wait, wait / np.maximum(delayed, 1e-9), mean / station.servers, scv))

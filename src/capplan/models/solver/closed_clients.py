@@ -1,18 +1,4 @@
-"""Closed and throttled clients: their throughput and response times, also next to detached work.
-
-Throughput of a network with a constant number of requests inside, from its response with open traffic.
-
-In a product-form network, the number inside under open traffic at the rate r has the probabilities r^n G(n) / Z(r),
-where Z is their sum, and the closed network completes X(n) = G(n - 1) / G(n) requests per second. The mean number r
-R(r) is the derivative of log Z with respect to log r. So the open response R determines X. The second-order
-saddle-point approximation of G(n) makes this cheap for any number of stations and requests. A chain with these X(n)
-and Poisson arrivals has the response R again, whether or not the network has product form.
-
-References
-----------
-H. E. Daniels, "Saddlepoint approximations in statistics", *Annals of Mathematical Statistics* 25, 1954; E. D. Lazowska
-et al., *Quantitative System Performance*, Prentice-Hall, 1984, chapters 8 and 9.
-"""
+"""Closed and throttled clients: their throughput and response times, also next to detached work."""
 
 from __future__ import annotations
 

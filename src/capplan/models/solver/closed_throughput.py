@@ -18,25 +18,13 @@ import numpy as np
 from scipy import special
 
 from capplan.models.language.units import FloatArray
-
-_NEGLIGIBLE_NUMBER = 1e-18  # probability of a number of requests, relative to the most probable one
-
+from capplan.models.solver.single_station import closed_throughputs_per_s
 
 _STEP = 0.1  # of the logit of the rate over its saturation
-
-
 _FEWEST = 0.05  # mean number at the lowest rate
-
-
 _NEAREST = 0.9998  # highest rate over saturation
-
-
 _LEAST_RISE = 0.5  # of the logarithms of the number inside over the rate, which is at least 1 if responses rise
-
-
 _MOST_FASTER = 5.0  # logarithm of the throughput over that without queueing, which is at most 0 in theory
-
-
 _POINTS = 48  # populations at which machine repair is computed exactly; values between are interpolated
 
 
@@ -149,47 +137,10 @@ def machine_repair_per_s(population: FloatArray, busy_s: FloatArray, idle_s: Flo
     array (draws, n)
         Requests per second.
     """
-    numbers = np.unique(np.round(np.geomspace(1.0, float(population[-1]), _POINTS))).astype(np.float64)
-    return rows_interpolated(population, numbers, closed_throughput_per_s(numbers, busy_s, idle_s, servers / busy_s))
-
-
-def closed_throughput_per_s(
-    population: FloatArray, busy_s: FloatArray, idle_s: FloatArray, saturation_per_s: FloatArray
-) -> FloatArray:
-    """Return the throughput of a closed system by machine repair with a real number of servers.
-
-    Parameters
-    ----------
-    population : array (points,)
-        Requests inside: whole numbers in ascending order.
-    busy_s, idle_s : array (draws,)
-        Mean time of a request at the bottleneck and elsewhere, without queueing, in seconds.
-    saturation_per_s : array (draws,)
-        Throughput of the saturated bottleneck, per second.
-
-    Returns
-    -------
-    array (draws, points)
-        ``E[min(K, m)] / busy_s`` per second, where K is the number at the bottleneck and m its number of servers.
-    """
-    inside = np.arange(int(population[-1]) + 1.0)
-    servers = (saturation_per_s * busy_s)[:, None]
-    log_serving = np.cumsum(np.log(np.minimum(np.maximum(inside[1:], 1.0)[None, :], servers)), axis=-1)
-    log_term = inside[None, 1:] * np.log(busy_s / np.maximum(idle_s, 1e-9))[:, None] - log_serving
-    log_term = np.concatenate([np.zeros((len(busy_s), 1)), log_term], axis=-1)
-    serving = np.minimum(inside, servers)
-    log_factorial = special.gammaln(inside + 1)
-    result = np.empty((len(busy_s), len(population)))
-    first, last, before = 0, 0, 0  # the numbers at the bottleneck that have a weight, at the population before
-    for column, count in enumerate(population.astype(int)):
-        last = min(last + count - before, count)  # each further request adds one at most
-        weight = log_term[:, first : last + 1] - log_factorial[count - last : count - first + 1][::-1]
-        weight -= weight.max(axis=-1, keepdims=True)
-        chance = np.exp(weight, out=weight)
-        result[:, column] = np.vecdot(chance, serving[:, first : last + 1]) / chance.sum(axis=-1)
-        known = first + np.flatnonzero((chance > _NEGLIGIBLE_NUMBER).any(axis=0))
-        first, last, before = int(known[0]), int(known[-1]), count
-    return result / busy_s[:, None]
+    numbers = np.unique(np.round(np.geomspace(1.0, float(population[-1]), _POINTS)))
+    speed, idle_s = np.arange(1.0, servers + 1)[None], np.maximum(idle_s, 1e-9)
+    exact = closed_throughputs_per_s(busy_s, speed, idle_s, numbers.astype(int).tolist())
+    return rows_interpolated(population, numbers, exact)
 
 
 def rows_interpolated(at: FloatArray, grid: FloatArray, values: FloatArray) -> FloatArray:

@@ -1,15 +1,4 @@
-"""Pools: requests by the outermost pools that they pass, and a system behind a pool as a flow-equivalent server.
-
-A lasting overload of a station that pushes back: requests wait for room before it until enough of them fail.
-
-Requests do not wait for the station itself, but their work there holds units of an inner pool, as mutations hold space
-in the memtables of a Cassandra node until its storage path has taken them. In a lasting overload all units are taken,
-so whoever needs one waits. The outermost pools fill up, and drop what the station cannot take.
-
-How long requests stay follows from the share that is dropped: the outermost pools are an Erlang loss system with a
-queue, which drops that share at one offered load only. What is left of the stay beside queueing at other stations is
-the wait for room; a class that does not visit the station does not wait.
-"""
+"""Pools: requests by the outermost pools that they pass, and a system behind a pool as a flow-equivalent server."""
 
 from __future__ import annotations
 

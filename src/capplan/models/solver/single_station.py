@@ -1,4 +1,4 @@
-"""Closed forms for one station: M/M/c exactly, GI/G/m by approximations, speed by load, stalls."""
+"""Closed forms for one station: M/M/c exactly, M/G/m by approximation, speed by load, stalls."""
 
 from __future__ import annotations
 
@@ -317,59 +317,19 @@ def in_proportion(logs: FloatArray) -> FloatArray:
     return np.asarray(shares)
 
 
-def gigm_mean_wait_allen_cunneen_s(
-    arrival_rate_per_s: ArrayLike,
-    mean_service_s: ArrayLike,
-    servers: ArrayLike,
-    arrival_scv: ArrayLike,
-    service_scv: ArrayLike,
+def mgm_mean_wait_s(
+    arrival_rate_per_s: ArrayLike, mean_service_s: ArrayLike, servers: ArrayLike, service_scv: ArrayLike
 ) -> FloatArray:
-    """Return the mean wait in GI/G/m by the approximation of Allen and Cunneen.
-
-    It is the mean wait of M/M/m times the mean of the two squared coefficients of variation: exact for M/M/m and M/G/1.
-
-    Parameters
-    ----------
-    arrival_rate_per_s, mean_service_s, servers : number or array
-        As for `mmc`.
-    arrival_scv, service_scv : number or array
-        Squared coefficients of variation of interarrival and service times, at least 0. All arguments broadcast.
-
-    Returns
-    -------
-    array
-        Seconds; `inf` from full load on.
-
-    Raises
-    ------
-    InputError
-        If an argument is out of bounds.
-
-    References
-    ----------
-    A. O. Allen, *Probability, Statistics, and Queueing Theory*, 2nd ed., Academic Press, 1990; G. Bolch et al.,
-    *Queueing Networks and Markov Chains*, 2nd ed., Wiley, 2006, section 6.3.6.
-    """
-    scv = checked(arrival_scv, SCV) + checked(service_scv, SCV)
-    waits = mmc(arrival_rate_per_s, mean_service_s, servers).mean_wait_s
-    return np.asarray(np.where(np.isinf(waits), np.inf, scv / 2 * np.where(np.isinf(waits), 0.0, waits)))
-
-
-def gigm_mean_wait_kimura_s(
-    arrival_rate_per_s: ArrayLike,
-    mean_service_s: ArrayLike,
-    servers: ArrayLike,
-    arrival_scv: ArrayLike,
-    service_scv: ArrayLike,
-) -> FloatArray:
-    """Return the mean wait in GI/G/m by Kimura's interpolation between D/M/m, M/D/m and M/M/m.
+    """Return the mean wait in M/G/m by Kimura's interpolation between M/D/m and M/M/m.
 
     It is exact for M/M/m and M/G/1.
 
     Parameters
     ----------
-    arrival_rate_per_s, mean_service_s, servers, arrival_scv, service_scv : number or array
-        As for `gigm_mean_wait_allen_cunneen_s`.
+    arrival_rate_per_s, mean_service_s, servers : number or array
+        As for `mmc`.
+    service_scv : number or array
+        Squared coefficient of variation of service times, at least 0. All arguments broadcast.
 
     Returns
     -------
@@ -383,8 +343,7 @@ def gigm_mean_wait_kimura_s(
 
     Notes
     -----
-    The waits of D/M/m and M/D/m are Cosmetatos' approximations as given by Whitt. The interpolation is for
-    `arrival_scv` up to 1. Above 1 the weight of D/M/m would be negative, so the SCV scales the M/G/m interpolation.
+    The wait of M/D/m is Cosmetatos' approximation as given by Whitt.
 
     References
     ----------
@@ -393,15 +352,11 @@ def gigm_mean_wait_kimura_s(
     2.14-2.17.
     """
     station = mmc(arrival_rate_per_s, mean_service_s, servers)
-    load, count = np.minimum(station.utilisation, 1.0), station.servers
-    arrivals, service = checked(arrival_scv, SCV), checked(service_scv, SCV)
+    load, count, scv = np.minimum(station.utilisation, 1.0), station.servers, checked(service_scv, SCV)
     shape = (1 - load) * (count - 1) * (np.sqrt(4 + 5 * count) - 2) / np.maximum(16 * count * load, 1e-9)
-    gamma = np.minimum(shape, 0.24)
-    decay = np.minimum(2 * (1 - load) / np.maximum(3 * load, 1e-9), 500.0)
-    fixed_arrivals = (1 - 4 * gamma) * np.exp(-decay)
-    weight = np.maximum(1 - arrivals, 0.0) * (1 / fixed_arrivals - 1) + (1 - service) / (1 + gamma) + service
-    rough = gigm_mean_wait_allen_cunneen_s(station.arrival_rate_per_s, mean_service_s, count, arrivals, service)
-    return np.asarray(rough / weight)
+    weight = (1 - scv) / (1 + np.minimum(shape, 0.24)) + scv
+    waits = np.where(np.isinf(station.mean_wait_s), 0.0, station.mean_wait_s)
+    return np.asarray(np.where(np.isinf(station.mean_wait_s), np.inf, (1 + scv) / 2 * waits / weight))
 
 
 _DIGITS = 12  # of the logarithm of a load
