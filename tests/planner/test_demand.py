@@ -26,6 +26,7 @@ from capplan.planner.demand.forecast import (
     gib_per_node,
     grown,
     has_client_tls,
+    layout_of,
     months_until,
     months_until_rate,
     offered,
@@ -35,7 +36,9 @@ from capplan.planner.demand.forecast import (
     timer_events,
     total_gib,
     volume,
+    with_demand,
 )
+from capplan.planner.predict.predict import predict
 from capplan.planner.size.size import SizingQuestion, size
 from capplan.systems.registry import scenario, system
 
@@ -214,7 +217,7 @@ def test_where_subscribers_leave_today_decides() -> None:
     fit = forecast(
         leaving, Layout(words="", cass_nodes=(3,), rf=(3,), capacity=carried, reattach_capacity=carried)
     ).fits[0]
-    assert (fit.what, fit.needed.value, fit.fits) == ("rate", 20, False)
+    assert (fit.what, fit.needed.value, fit.risk) == ("rate", 20, 1.0)
     with pytest.raises(InputError, match=r"growth is -50% a year.*for today"):
         size(scenario("openprovider"), SizingQuestion(demand=leaving, engine="analytic"))
 
@@ -273,12 +276,24 @@ def test_a_forecast_says_what_does_not_fit() -> None:
     )
     found = forecast(asked, layout)
     rates, disk = found.fits
-    assert (rates.fits, rates.needed.value) == (False, 320)
+    assert (rates.risk, rates.needed.value) == (1.0, 320)
     assert rates.months.value == pytest.approx(12 * math.log2(250 / 80), abs=0.1)
-    assert (disk.what, disk.fits, found.answer) == ("disk", False, False)
-    assert forecast(asked, replace(layout, capacity=Band(1000, 900, 1100))).fits[0].fits
+    assert (disk.what, disk.risk, found.answer) == ("disk", 1.0, "no")
+    assert forecast(asked, replace(layout, capacity=Band(1000, 900, 1100))).fits[0].risk == 0
     assert [each.month for each in found.months] == [float(month) for month in range(25)]
-    assert forecast(asked).answer
+    assert forecast(asked).answer == "yes"
+
+
+@pytest.mark.parametrize("nodes", [4, 6, 9])
+def test_a_layout_fits_as_predict_answers(nodes: int) -> None:
+    """The risk of the rate is that of `predict`, but for the form between the percentiles of the capacity."""
+    asked, layout = demand(growth="50%", years=2), scenario("openprovider", dcs=2, cass_nodes=nodes)
+    asked = replace(asked, subscribers=1_400_000)
+    found = forecast(asked, layout_of(asked, layout))
+    verdict = predict(with_demand(layout, asked), engine="analytic").verdict
+    assert verdict is not None
+    assert found.answer == verdict.answer
+    assert found.fits[0].risk == pytest.approx(verdict.risk, abs=0.03)
 
 
 def test_every_default_has_a_source_or_is_a_guess() -> None:

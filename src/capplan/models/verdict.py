@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from capplan.models.errors import InputError
-from capplan.models.number_words import share
+from capplan.models.number_words import share, tenths_of_percent
 
 Answer = Literal["yes", "uncertain", "no"]
 CONFIDENCE = 0.9
@@ -97,7 +97,10 @@ class Verdict:
             return f"{self.answer} ({where}{binding.limit})"
         what = "of overload" if binding.limit == OVERLOAD else f"that {binding.limit} is missed"
         accepted = share(round(1 - self.confidence, 9))
-        return f"{self.answer} ({where}{share(binding.risk)} risk {what}{data}, {accepted} accepted)"
+        risk = share(binding.risk)
+        if self.answer == "uncertain" and risk == accepted:
+            risk = tenths_of_percent(binding.risk)
+        return f"{self.answer} ({where}{risk} risk {what}{data}, {accepted} accepted)"
 
 
 def answer(risk: float, confidence: float = CONFIDENCE) -> Answer:

@@ -9,6 +9,7 @@ from itertools import groupby
 from capplan.models.language.scenario import Scenario
 from capplan.models.number_words import rate, share, significant, tenths_of_percent
 from capplan.models.results import Band
+from capplan.models.verdict import CONFIDENCE
 from capplan.planner.demand.demand import GUESS, Demand
 from capplan.planner.demand.forecast import (
     ClassRates,
@@ -113,11 +114,10 @@ def _served(found: Forecast, layout: Layout) -> str:
 
 
 def _answer(found: Forecast) -> str:
-    if found.answer:
-        return "yes"
-    missed = [f"the {each.what} {until(each.months)}" for each in found.fits if not each.fits]
-    planned = f"; planned are {_PER_YEAR * found.years:g} months" if found.years else ""
-    return f"no: {', '.join(missed)}{planned}"
+    worst = max(found.fits, key=lambda each: each.risk)
+    when = f"in {_PER_YEAR * found.years:g} months" if found.years else "today"
+    accepted = share(round(1 - CONFIDENCE, 9))
+    return f"{found.answer} ({share(worst.risk)} risk that the {worst.what} does not fit {when}, {accepted} accepted)"
 
 
 def _fit(each: Fit) -> str:

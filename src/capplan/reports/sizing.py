@@ -160,7 +160,10 @@ def fits_for(found: Band | None) -> str:
         return "no growth given"
     if found.low == found.high:
         return months(found.value)
-    return f"{months(found.value)} ({months(found.low)} to {months(found.high)})"
+    if found.value <= 0:
+        return f"{months(found.value)}, at best {months(found.high)}"
+    low = months(found.low) if found.low > 0 else "0 months"
+    return f"{months(found.value)} ({low} {'or more' if math.isinf(found.high) else f'to {months(found.high)}'})"
 
 
 def months(number: float) -> str:
@@ -302,7 +305,9 @@ def _what_it_does(sizing: Sizing, its: System[Any]) -> str:
 
 def _how_sure(sizing: Sizing, chosen: SizedLayout, its: System[Any], basis: Basis | None) -> str:
     binding, until = chosen.binding, _until(sizing, chosen)
-    lasts = f" and is full after {fits_for(until)} of growth" if until is not None else ""
+    lasts = ""
+    if until is not None:
+        lasts = f" and is full after {fits_for(until)} of growth" if until.value > 0 else " and is full already"
     evidence = "" if basis is None else f"; {BASIS.get(basis, 'no load test of such a layout exists')}"
     tightest = inside_sentence(situation(binding.conditions, its))
     tightest = guess(f"the {tightest}" if lost_of(binding.conditions, its) else tightest, binding)

@@ -17,6 +17,7 @@ from capplan.models.language.traffic import mix_text
 from capplan.models.language.units import FloatArray
 from capplan.models.results import Band
 from capplan.models.verb_answer import UNBOUNDED_BANDS, VerbAnswer
+from capplan.models.verdict import Answer, answer
 from capplan.planner.demand.demand import (
     BUSY_SHARE,
     COMPRESSION,
@@ -533,8 +534,8 @@ class Fit:
         `requests per second` or `GiB`.
     months
         Months until it no longer fits; null means never.
-    fits
-        Whether it fits today and at the planned time, by the medians.
+    risk
+        Probability that it does not fit today or at the planned time.
     """
 
     what: str
@@ -542,7 +543,7 @@ class Fit:
     needed: Band
     unit: str
     months: Band
-    fits: bool
+    risk: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -582,7 +583,7 @@ class Forecast(VerbAnswer):
     fits
         How long rate and disk fit; empty without a layout.
     answer
-        Whether all of it fits at the planned time.
+        Whether rate and disk fit today and at the planned time, by the higher risk; `yes` without a layout.
     assumptions
         Inputs that the file leaves out, with their sources.
     version
@@ -606,7 +607,7 @@ class Forecast(VerbAnswer):
     disk_needed_gib: Band | None
     reattach_served_s: float | None
     fits: tuple[Fit, ...]
-    answer: bool
+    answer: Answer
     assumptions: tuple[Assumption, ...]
     version: str
 
@@ -650,7 +651,7 @@ def forecast(demand: Demand, layout: Layout | None = None, seed: int = 1) -> For
         if layout is None
         else served_after_s(demand, subscribers, layout.reattach_capacity.value),
         fits=fits,
-        answer=all(each.fits for each in fits),
+        answer=answer(max((each.risk for each in fits), default=0.0)),
         assumptions=assumptions(demand),
         version=version("capplan"),
     )
@@ -676,28 +677,32 @@ def _rate(demand: Demand, seed: int, month: float) -> Band:
 
 
 def _fits(demand: Demand, layout: Layout, found: Volume | None, seed: int) -> Iterator[Fit]:
-    needed, today = _rate(demand, seed, demand.months), _rate(demand, seed, 0.0)
-    months = months_until_rate(growth_factors(demand.growth, seed, GROWTH), today.value, layout.capacity)
+    growth, today = growth_factors(demand.growth, seed, GROWTH), _rate(demand, seed, 0.0).value
     yield Fit(
         what="rate",
         limit=layout.capacity,
-        needed=needed,
+        needed=_rate(demand, seed, demand.months),
         unit="requests per second",
-        months=months,
-        fits=max(today.value, needed.value) <= layout.capacity.value,
+        months=months_until_rate(growth, today, layout.capacity),
+        risk=float(np.mean(_capacity_draws(layout.capacity) < today * _highest(growth, demand))),
     )
     if found is None or demand.data is None or demand.data.disk_gib is None:
         return
     disk_gib = float(demand.data.disk_gib)
-    now, needed = (disk_gib_per_node(found, layout.cass_nodes, layout.rf, months) for months in (0.0, demand.months))
+    disk_today = fullest(layout.cass_nodes, layout.rf) * found.data_gib / found.room
     yield Fit(
         what="disk",
         limit=Band.exactly(disk_gib),
-        needed=needed,
+        needed=disk_gib_per_node(found, layout.cass_nodes, layout.rf, demand.months),
         unit="GiB",
         months=months_until(found, layout.cass_nodes, layout.rf, disk_gib),
-        fits=max(now.value, needed.value) <= disk_gib,
+        risk=float(np.mean(disk_gib < disk_today * _highest(found.growth_factor, demand))),
     )
+
+
+def _highest(growth_factor: FloatArray, demand: Demand) -> FloatArray:
+    """Return the growth until the planned time (draws,); 1 where the need shrinks, since it must fit today, too."""
+    return np.maximum(growth_factor ** (demand.months / _MONTHS), 1.0)
 
 
 def contradicted(demand: Demand, scenario: type[Scenario]) -> tuple[str, ...]:
@@ -788,7 +793,8 @@ def layout_of(demand: Demand, scenario: Scenario, fitted: Fitted | None = None) 
     nodes = scenario.cassandra_nodes()
     if nodes is None:
         raise InputError(f"{scenario.system} has no Cassandra nodes of its own, so data cannot be laid out over them")
-    usual = offered(demand, type(scenario), client_tls=False)
+    tls = has_client_tls(getattr(scenario, "encryption", None), getattr(scenario, "vpn", None))
+    usual = offered(demand, type(scenario), tls)
     storm = {"mix": mix_text({"auth": authentication_requests(demand.busy_hour), "acct": 1.0})}
     words, capacity = _carried(scenario, usual, fitted)
     return Layout(
@@ -801,7 +807,7 @@ def layout_of(demand: Demand, scenario: Scenario, fitted: Fitted | None = None) 
 
 
 def _carried(scenario: Scenario, options: Mapping[str, str], fitted: Fitted | None) -> tuple[str, Band]:
-    """Return a layout in words, and the mean rate that it sustains with the demand's mix."""
-    mix = {name: text for name, text in options.items() if name == "mix"}
-    case = resolve(changed(scenario, **mix), fitted)
+    """Return a layout in words, and the mean rate that it sustains with the demand's mix and new connections."""
+    work = {name: text for name, text in options.items() if name in ("mix", "reconnects")}
+    case = resolve(changed(scenario, **work), fitted)
     return case.system.layout(case.scenario, case.values), peak_and_mean(case).mean_tps

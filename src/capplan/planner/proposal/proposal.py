@@ -151,16 +151,10 @@ class YearOfGrowth:
         Years from today.
     offered_tps
         Offered peak rate, requests per second.
-    of_held
-        Share of the rate that is held in every situation.
-    fits
-        Whether it is held with the confidence in every situation.
     """
 
     year: float
     offered_tps: float
-    of_held: float
-    fits: bool
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ from capplan.planner.proposal.proposal import (
 )
 from capplan.planner.size.search import DATA, disks_of
 from capplan.planner.size.size import SizingQuestion, months_of_rate, size_families
-from capplan.planner.size.sizing import SizedLayout, Sizing, chosen_scenario, nothing_found, steady
+from capplan.planner.size.sizing import SizedLayout, Sizing, chosen_scenario, nothing_found
 from capplan.planner.sweep import AnalyticPoints
 from capplan.simulator.workers import Workers, run_all
 from capplan.systems.registry import resolve, system, table_system
@@ -165,7 +165,7 @@ def propose(question: ProposalQuestion, workers: Workers | None = None, stage: S
         places=_places(its, scenario),
         round_trips_ms=support.round_trips_ms,
         bill=_bill(its, sizing.chosen, question.sizing),
-        growth=growth(sizing, sizing.chosen),
+        growth=growth(sizing),
         fits_until=fits_until(sizing, sizing.chosen, question.sizing),
         latency_curves=support.curves,
         failures=survived.failures,
@@ -246,14 +246,11 @@ def provenance(fitted: Fitted, seed: int) -> Provenance:
     return Provenance(version("capplan"), seed, fitted.data_hash, hashlib.sha256(drawn.encode()).hexdigest())
 
 
-def growth(sizing: Sizing, layout: SizedLayout) -> tuple[YearOfGrowth, ...]:
+def growth(sizing: Sizing) -> tuple[YearOfGrowth, ...]:
     """Return the offered rate by year, up to two years beyond the plan; only today's rate without growth."""
     last = min(math.ceil(sizing.years) + 2, MOST_YEARS) if sizing.growth_per_year else 0
-    rates = [sizing.offered_tps * (1 + sizing.growth_per_year) ** year for year in range(last + 1)]
-    return tuple(
-        YearOfGrowth(float(year), each, steady(each / layout.held_tps), each <= layout.held_tps)
-        for year, each in enumerate(rates)
-    )
+    rate = 1 + sizing.growth_per_year
+    return tuple(YearOfGrowth(float(year), sizing.offered_tps * rate**year) for year in range(last + 1))
 
 
 def fits_until(sizing: Sizing, layout: SizedLayout, question: SizingQuestion) -> tuple[FitsUntil, ...]:
