@@ -36,7 +36,9 @@ def run(clients: int | None, rate: float, duration_s: float = 5.0, **changed: An
     latencies = random.exponential(1e-3, count) if clients is None else np.full(count, clients / rate)
     latencies *= 1 + 1e-3 * random.random(count)
     each = count // 5
-    parts = tuple(Part(each, CPU_S * each * noise, 1e-5 * each, 1e-5 * each) for noise in (1, 0.9, 1.1, 1, 1))
+    parts = tuple(
+        Part(duration_s / 5, each, CPU_S * each * noise, 1e-5 * each, 1e-5 * each) for noise in (1, 0.9, 1.1, 1, 1)
+    )
     late = np.full(count, 5e-5) if clients is None else np.array([])
     found = Sample(0.0, duration_s, latencies, late, 0, 1e-5 * count, 1e-5 * count, 0.0, (CPU_S * count,), 0.0, parts)
     offered = rate if clients is None else None

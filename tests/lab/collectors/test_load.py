@@ -1,6 +1,7 @@
 """The load generator: what it counts is what happened, and an open load's latency counts from the intended start."""
 
 import asyncio
+import time
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from capplan.evidence.importers.database_load_generators import HDR_LOG
 from capplan.evidence.text_file import TextFile
 from capplan.lab.collectors import load
 from capplan.lab.collectors.collector import Timed, write_histograms
-from capplan.lab.collectors.load import Sample, Window, is_steady, warm_up
+from capplan.lab.collectors.load import Part, Sample, Window, is_steady, per_request, warm_up
 
 FOREVER = 60.0
 
@@ -59,6 +60,24 @@ def test_failed_requests_are_counted_and_have_no_latency() -> None:
 
     assert (closed.completed, closed.errors) == (75, 25)
     assert (paced.completed, paced.errors) == (75, 25)
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_a_request_without_an_answer_is_an_error_and_slows_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, closed: bool
+) -> None:
+    """The time that was waited for it is no part of the run."""
+    patience_s = 0.2
+    monkeypatch.setattr(load, "_PATIENCE_S", patience_s)
+
+    async def request(number: int) -> None:
+        await (asyncio.Event().wait() if number == 5 else asyncio.sleep(0))
+
+    run = load.closed(request, 20, 0.01, 20) if closed else load.paced(request, np.zeros(20))
+    began = time.perf_counter()
+    found = load.run(run)
+    assert (found.errors, found.completed) == (1, 19)
+    assert found.duration_s < time.perf_counter() - began - patience_s
 
 
 def test_a_request_that_is_sent_late_has_waited() -> None:
@@ -163,3 +182,10 @@ def test_the_log_of_histograms_is_imported_with_the_same_percentiles(tmp_path: P
     assert row.throughput_tps == pytest.approx(2500.0)
     assert row.latency_p99_ms == pytest.approx(1000 * np.quantile(latencies, 0.99, method="inverted_cdf"), rel=2e-3)
     assert row.latency_max_ms == pytest.approx(1000 * latencies.max(), rel=2e-3)
+
+
+def test_the_cost_of_a_request_leaves_out_what_servers_use_in_the_time_of_each_part() -> None:
+    """A run that its number of requests ends early has parts as long as the asked time says: 2 s, not 0.4."""
+    parts = (Part(2.0, 100, 0.3, 0.0, 0.0),)
+    found = Sample(0.0, 2.0, np.full(100, 1e-3), np.zeros(0), 0, 0.0, 0.0, 0.0, (0.3,), 0.0, parts)
+    assert per_request(found, idle=0.1).servers == pytest.approx([(0.3 - 0.2) / 100])

@@ -65,7 +65,7 @@ def sample(kind: str, clients: int, rate: float, open_load: bool = False) -> Sam
     latency_s = 1e-3 if open_load else clients / rate
     latencies = latency_s * (1 + 1e-3 * np.random.default_rng(1).random(count))
     servers = tuple(count * each for each in SERVER_S[kind])
-    part = Part(count // 5, sum(servers) / 5, CLIENT_S * count / 5, CLIENT_S * count / 5)
+    part = Part(duration_s / 5, count // 5, sum(servers) / 5, CLIENT_S * count / 5, CLIENT_S * count / 5)
     late = np.full(count, 1e-5) if open_load else np.array([])
     busy_s = CLIENT_S * count
     return Sample(0.0, duration_s, latencies, late, 0, busy_s, busy_s, 0.0, servers, 0.0, (part,) * 5)

@@ -409,7 +409,7 @@ class _Run:
         self._began_s, self._machine_s, self._own_s = time.time(), machine_cpu_s(), time.process_time()
         self._cpu, self._marks = self._read(), list[Part]()
         self._duration_s = duration_s
-        self.start = time.perf_counter()
+        self.start = self._answered = time.perf_counter()
         self._polled, self._arrived, self._queued = self.start, self.start, list[_Waiting]()
         self._under_way, self._blocked = 0, False
         self._arrivals = ((self.start + at, each) for at, each in flows)
@@ -420,20 +420,21 @@ class _Run:
 
     def _mark(self) -> Part:
         nodes = sum(self._read()[: len(self._servers.nodes)])
-        return Part(len(self._found.latencies), nodes, self._found.busy_s, self._found.busy_s)
+        return Part(time.perf_counter(), len(self._found.latencies), nodes, self._found.busy_s, self._found.busy_s)
 
     def sample(self) -> Sample:
         """Run, and return what was measured."""
         with self._poll:
             self._spin()
-        duration_s = time.perf_counter() - self.start
+        whole_s = time.perf_counter() - self.start
         found, servers = self._found, [after - before for before, after in zip(self._cpu, self._read(), strict=True)]
-        found.errors += sum(each.forget() for each in self._connections)
+        unanswered = sum(each.forget() for each in self._connections)
+        found.errors += unanswered
         own_s = time.process_time() - self._own_s
         others = max(0.0, machine_cpu_s() - self._machine_s - own_s - sum(servers))
         return Sample(
             began_s=self._began_s,
-            duration_s=duration_s,
+            duration_s=self._answered - self.start if unanswered and found.latencies else whole_s,
             latencies_s=np.array(found.latencies),
             lateness_s=np.zeros(0),
             errors=found.errors,
@@ -441,7 +442,7 @@ class _Run:
             thread_cpu_s=found.busy_s,
             thread_waited_s=0.0,
             server_cpu_s=tuple(servers[: len(self._servers.nodes)]),
-            others_cores=others / duration_s,
+            others_cores=others / whole_s,
             parts=between(self._marks),
             paced=self._paced,
             added_s=float(np.median(found.added)) if found.added else 0.0,
@@ -504,6 +505,7 @@ class _Run:
         now, answers = connection.answers()
         self._under_way -= len(answers)
         waited, found = now - self._arrived, self._found
+        self._answered = now if answers else self._answered
         for asked, row in answers:
             if row is None or (asked.needs_row and not row):
                 found.errors += 1

@@ -86,8 +86,9 @@ _NONE = Servers()
 
 
 class Part(NamedTuple):
-    """A part of a run: completed requests, and the CPU time of servers, generator and its thread, in seconds."""
+    """A part of a run: its length, completed requests, and the CPU time of servers, generator and its thread, in s."""
 
+    length_s: float
     completed: int
     server_cpu_s: float
     client_cpu_s: float
@@ -103,7 +104,7 @@ class Sample:
     began_s : float
         When it began, in seconds since 1970.
     duration_s : float
-        Time in which requests were meter.
+        Time that it took, without that in which the last requests were waited for in vain.
     latencies_s : ndarray of float (requests,)
         Latencies of completed requests.
     lateness_s : ndarray of float (requests,)
@@ -161,7 +162,7 @@ class Sample:
     @property
     def parts_with_requests(self) -> tuple[Part, ...]:
         """Parts in which requests completed; the whole run if it was too short for any."""
-        whole = Part(self.completed, sum(self.server_cpu_s), self.client_cpu_s, self.thread_cpu_s)
+        whole = Part(self.duration_s, self.completed, sum(self.server_cpu_s), self.client_cpu_s, self.thread_cpu_s)
         return tuple(each for each in self.parts if each.completed) or (whole,)
 
     def histogram(self) -> HdrHistogram:
@@ -181,7 +182,7 @@ class _Meter:
         self._servers, self._began_s = servers, time.time()
         self._clocks, self._waited_s, self._machine_s = self._read(), _waited_s(), machine_cpu_s()
         self._marks = [self._mark()]
-        self.start = time.perf_counter()
+        self.start = self._answered = time.perf_counter()
         self._marking = asyncio.ensure_future(self._mark_parts(duration_s / PARTS))
 
     async def _mark_parts(self, part_s: float) -> None:
@@ -191,19 +192,41 @@ class _Meter:
 
     def _mark(self) -> Part:
         client, thread, *servers = self._read()
-        return Part(len(self.latencies), sum(servers[: len(self._servers.nodes)]), client, thread)
+        return Part(time.perf_counter(), len(self.latencies), sum(servers[: len(self._servers.nodes)]), client, thread)
 
     def _read(self) -> list[float]:
         return [time.process_time(), time.thread_time(), *map(cpu_s, self._servers.all)]
 
-    def sample(self) -> Sample:
-        duration_s = time.perf_counter() - self.start
+    async def measured(self, request: Awaitable[Any], began: float) -> float:
+        """Await a request whose latency counts from `began`; return the time of its end."""
+        try:
+            await request
+        except Exception:
+            self.errors += 1
+        else:
+            self.latencies.append(time.perf_counter() - began)
+        self._answered = time.perf_counter()
+        return self._answered
+
+    async def ended(self, tasks: Iterable[asyncio.Task[None]], patience_s: float) -> Sample:
+        """Wait for tasks, but not for ever, and return what was measured."""
+        left = set(tasks)
+        if left:
+            _, left = await asyncio.wait(left, timeout=patience_s)
+        self.errors += len(left)
+        found = self._sample(in_vain=bool(left))
+        for each in left:
+            each.cancel()
+        return found
+
+    def _sample(self, in_vain: bool) -> Sample:
+        whole_s = time.perf_counter() - self.start
         self._marking.cancel()
         client, thread, *servers = (after - before for before, after in zip(self._clocks, self._read(), strict=True))
         others = max(0.0, machine_cpu_s() - self._machine_s - client - sum(servers))
         return Sample(
             self._began_s,
-            duration_s,
+            self._answered - self.start if in_vain and self.latencies else whole_s,
             np.array(self.latencies),
             np.array(self.lateness),
             self.errors,
@@ -211,7 +234,7 @@ class _Meter:
             thread,
             _waited_s() - self._waited_s,
             tuple(servers[: len(self._servers.nodes)]),
-            others / duration_s,
+            others / whole_s,
             between(self._marks),
         )
 
@@ -278,18 +301,9 @@ async def closed(
         async def client() -> None:
             now = time.perf_counter()
             while now < deadline and (number := next(numbers, None)) is not None:
-                began = now
-                try:
-                    await request(number)
-                except Exception:
-                    meter.errors += 1
-                    now = time.perf_counter()
-                else:
-                    now = time.perf_counter()
-                    meter.latencies.append(now - began)
+                now = await meter.measured(request(number), now)
 
-        await asyncio.gather(*(client() for _ in range(clients)))
-        return meter.sample()
+        return await meter.ended([asyncio.ensure_future(client()) for _ in range(clients)], duration_s + _PATIENCE_S)
 
 
 def arrivals(rate_per_s: float, duration_s: float, most: int, seed: int) -> NDArray[np.float64]:
@@ -310,12 +324,7 @@ async def paced(request: Request, starts: NDArray[np.float64], servers: Servers 
 
         async def one(number: int, intended: float) -> None:
             meter.lateness.append(time.perf_counter() - intended)
-            try:
-                await request(number)
-            except Exception:
-                meter.errors += 1
-            else:
-                meter.latencies.append(time.perf_counter() - intended)
+            await meter.measured(request(number), intended)
 
         for number, start in enumerate(starts.tolist(), start=first):
             intended = meter.start + start
@@ -330,14 +339,7 @@ async def paced(request: Request, starts: NDArray[np.float64], servers: Servers 
             task = asyncio.ensure_future(one(number, intended))
             under_way.add(task)
             task.add_done_callback(under_way.discard)
-        unanswered: set[asyncio.Task[None]] = set()
-        if under_way:
-            _, unanswered = await asyncio.wait(set(under_way), timeout=_PATIENCE_S)
-        meter.errors += len(unanswered)
-        found = meter.sample()
-    for task in unanswered:
-        task.cancel()
-    return found
+        return await meter.ended(under_way, _PATIENCE_S)
 
 
 @contextmanager
@@ -669,9 +671,9 @@ class PerRequest(NamedTuple):
 
 def per_request(sample: Sample, idle: float = 0.0) -> PerRequest:
     """Return the CPU cost per request, less what the servers use without load (`idle`, cores)."""
-    whole, idle_s = sample.parts_with_requests, idle * sample.duration_s / PARTS
+    whole = sample.parts_with_requests
     return PerRequest(
-        [(each.server_cpu_s - idle_s) / each.completed for each in whole],
+        [(each.server_cpu_s - idle * each.length_s) / each.completed for each in whole],
         [each.client_cpu_s / each.completed for each in whole],
         [each.thread_cpu_s / each.completed for each in whole],
         PARTS * cpu_error_s() / max(sample.completed, 1),

@@ -381,8 +381,7 @@ class _Kind:
 
 def _throughputs(sample: Sample) -> list[float]:
     """Return the throughput of each part; that of the whole run if some part is missing or empty."""
-    part_s = sample.duration_s / PARTS
-    found = [each.completed / part_s for each in sample.parts]
+    found = [each.completed / each.length_s for each in sample.parts]
     return found if len(found) == PARTS and all(found) else [sample.throughput_per_s]
 
 
