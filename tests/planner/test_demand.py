@@ -284,7 +284,7 @@ def test_a_forecast_says_what_does_not_fit() -> None:
     assert forecast(asked).answer == "yes"
 
 
-@pytest.mark.parametrize("nodes", [4, 6, 9])
+@pytest.mark.parametrize("nodes", [pytest.param(4, marks=pytest.mark.slow), 6, pytest.param(9, marks=pytest.mark.slow)])
 def test_a_layout_fits_as_predict_answers(nodes: int) -> None:
     """The risk of the rate is that of `predict`, but for the form between the percentiles of the capacity."""
     asked, layout = demand(growth="50%", years=2), scenario("openprovider", dcs=2, cass_nodes=nodes)

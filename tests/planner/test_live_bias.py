@@ -82,6 +82,7 @@ def test_the_places_in_a_right_prediction_are_even() -> None:
     assert found.pit == pytest.approx((400,) * 5, abs=4 * math.sqrt(2000 * 0.2 * 0.8))
 
 
+@pytest.mark.slow
 def test_a_right_prediction_is_called_biased_in_at_most_one_case_of_ten() -> None:
     """Clusters scatter by 20 %. Of 400 validations 10 % exclude 1 and may be called biased; six points more never are.
 

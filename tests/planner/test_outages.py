@@ -257,7 +257,7 @@ def test_a_network_that_names_no_station_is_refused() -> None:
         outages_of_network(pair(), OutagesQuestion(lose=("serve",)), "pair.toml")
 
 
-@pytest.mark.parametrize("share", ["100%/0", "70%/30%"])
+@pytest.mark.parametrize("share", ["100%/0", pytest.param("70%/30%", marks=pytest.mark.slow)])
 def test_clients_of_a_lost_data_centre_go_to_the_other_whatever_their_shares(share: str) -> None:
     """A standby, or one with fewer clients, serves all of them once the loss is noticed."""
     base = scenario("openprovider", dcs=2, tps=500.0, client_share=share, consistency_write="LOCAL_QUORUM")
@@ -269,6 +269,7 @@ def test_clients_of_a_lost_data_centre_go_to_the_other_whatever_their_shares(sha
     assert phases["detected"].unanswered_per_s < 0.01 * phases["before"].completed_per_s
 
 
+@pytest.mark.slow
 def test_quorums_over_data_centres_go_on_with_other_replicas_once_a_loss_is_noticed() -> None:
     """Reads at QUORUM of two data centres: where one local replica is gone, coordinators ask one more elsewhere.
 

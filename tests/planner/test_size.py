@@ -163,7 +163,14 @@ def test_a_printed_risk_counts_all_draws(name: str, survive: str, rate: float, f
     ("fields", "survive", "sized_from", "dcs", "cost"),
     [
         pytest.param({"rtt": "20ms"}, "dc", {}, (3,), 48.0, marks=pytest.mark.slow),
-        ({"rtt": "20ms"}, "dc", {"cass_nodes": (12, 12), "front_nodes": (1, 24)}, (3,), 51.0),
+        pytest.param(
+            {"rtt": "20ms"},
+            "dc",
+            {"cass_nodes": (12, 12), "front_nodes": (1, 24)},
+            (3,),
+            51.0,
+            marks=pytest.mark.slow,
+        ),
         pytest.param({"rtt": "15ms"}, "dc", {}, (3,), 48.0, marks=pytest.mark.slow),
         pytest.param({"rtt": "20ms", "data_factor": 2.5}, "dc", {}, (1, 2, 3, 4), 105.0, marks=pytest.mark.trust),
         pytest.param({"rtt": "20ms"}, "dc", {}, (1, 2, 3, 4), 48.0, marks=pytest.mark.trust),

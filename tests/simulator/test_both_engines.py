@@ -171,3 +171,10 @@ def test_a_unit_that_a_visit_keeps_comes_back_in_the_order_of_events(flow: Step,
     case = network(flow, 50.0, A, Station("disk", 1), pools=(Pool("buffer", 1, 0),))
     compare(case)
     assert compiled.simulate(case, 2.0, seed=5).pools["buffer"].drops == drops
+
+
+@pytest.mark.parametrize("weights", [(1.0, 2.0), (3.0, 0.0), (0.0, 1.0)])
+def test_weights_share_the_targets_and_those_of_one_that_is_down_go_to_the_other(weights: tuple[float, ...]) -> None:
+    route = Route("random", (visit(1, "a"), visit(1, "b")), weights=weights)
+    outage = Timeline((Event(0.5, "down", "b"), Event(1.0, "up", "b"), Event(1.2, "down", "a"), Event(1.6, "up", "a")))
+    compare(network(route, 200.0, A, B, arrivals=Poisson(), timeline=outage))

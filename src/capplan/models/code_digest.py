@@ -6,7 +6,7 @@ import ast
 import hashlib
 import io
 import tokenize
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TypeGuard
@@ -56,6 +56,7 @@ def code_digest(
     return digest.hexdigest()
 
 
+@cache  # systems share most files
 def uncommented(source: str) -> str:
     """Return Python source without comments, docstrings and empty lines.
 

@@ -98,6 +98,7 @@ def partly_busy() -> tuple[list[LoadTestRow], float]:
     return rows, ceiling
 
 
+@pytest.mark.slow
 def test_cpu_of_rows_far_below_the_ceiling_narrows_it() -> None:
     rows, ceiling = partly_busy()
     bands = []
