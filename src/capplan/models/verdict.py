@@ -96,11 +96,15 @@ class Verdict:
         if not binding.available:
             return f"{self.answer} ({where}{binding.limit})"
         what = "of overload" if binding.limit == OVERLOAD else f"that {binding.limit} is missed"
-        accepted = share(round(1 - self.confidence, 9))
-        risk = share(binding.risk)
-        if self.answer == "uncertain" and risk == accepted:
-            risk = tenths_of_percent(binding.risk)
-        return f"{self.answer} ({where}{risk} risk {what}{data}, {accepted} accepted)"
+        return f"{self.answer} ({where}{risk_in_words(binding.risk, f'{what}{data}', self.confidence)})"
+
+
+def risk_in_words(risk: float, what: str, confidence: float = CONFIDENCE) -> str:
+    """Return a risk with the accepted one: `28 % risk of overload, 10 % accepted`."""
+    accepted, text = share(round(1 - confidence, 9)), share(risk)
+    if text == accepted and risk > 1 - confidence + _EXACT:
+        text = tenths_of_percent(risk) if tenths_of_percent(risk) != tenths_of_percent(1 - confidence) else f"> {text}"
+    return f"{text} risk {what}, {accepted} accepted"
 
 
 def answer(risk: float, confidence: float = CONFIDENCE) -> Answer:

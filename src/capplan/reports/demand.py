@@ -9,7 +9,7 @@ from itertools import groupby
 from capplan.models.language.scenario import Scenario
 from capplan.models.number_words import rate, share, significant, tenths_of_percent
 from capplan.models.results import Band
-from capplan.models.verdict import CONFIDENCE
+from capplan.models.verdict import risk_in_words
 from capplan.planner.demand.demand import GUESS, Demand
 from capplan.planner.demand.forecast import (
     ClassRates,
@@ -115,9 +115,9 @@ def _served(found: Forecast, layout: Layout) -> str:
 
 def _answer(found: Forecast) -> str:
     worst = max(found.fits, key=lambda each: each.risk)
-    when = f"in {_PER_YEAR * found.years:g} months" if found.years else "today"
-    accepted = share(round(1 - CONFIDENCE, 9))
-    return f"{found.answer} ({share(worst.risk)} risk that the {worst.what} does not fit {when}, {accepted} accepted)"
+    grows = found.years and found.growth_per_year.value > 0
+    when = f"in {_PER_YEAR * found.years:g} months" if grows else "today"
+    return f"{found.answer} ({risk_in_words(worst.risk, f'that the {worst.what} does not fit {when}')})"
 
 
 def _fit(each: Fit) -> str:

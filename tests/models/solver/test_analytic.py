@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from capplan.models.errors import RefusedError
 from capplan.models.language.distribution import Deterministic, Distribution, Erlang, Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.station import Host, Pauses, Pool, Station
-from capplan.models.language.step import Acquire, Choice, Delay, ForkJoin, Hedge, Pick, Sequence, Step, Visit
+from capplan.models.language.step import Acquire, Choice, Delay, ForkJoin, Hedge, Pick, Route, Sequence, Step, Visit
 from capplan.models.language.traffic import Arrivals, Bursty, Open, Poisson, RequestClass, Session
 from capplan.models.language.units import Number
 from capplan.models.solver.analytic import Analysis
@@ -252,3 +253,28 @@ def test_hosts_are_refused_by_name() -> None:
 def test_a_choice_weighs_the_work() -> None:
     flow = Choice((0.25, 0.75), (VISIT, Sequence(())))
     assert float(Analysis(model(flow, Station("server", 1))).saturation_per_s[0]) == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize(
+    ("policy", "weights", "share"), [("random", (3.0, 1.0), 0.75), ("random", (0.0, 2.0), 0.0), ("first", (), 1.0)]
+)
+def test_a_route_takes_its_targets_by_their_weights(
+    policy: Literal["random", "first"], weights: tuple[float, ...], share: float
+) -> None:
+    """Two M/M/1 queues in pools of their own; another class takes the targets in the other order, or as often."""
+    targets = [
+        Acquire(pool, Visit(name, Exponential(mean_s))) for pool, name, mean_s in (("p", "a", 1.0), ("q", "b", 2.0))
+    ]
+    flows = (Route(policy, tuple(order), weights=weights) for order in (targets, targets[::-1]))
+    made = Network(
+        "routes",
+        (Station("a", 1), Station("b", 1)),
+        tuple(RequestClass(name, flow) for name, flow in zip("xy", flows, strict=True)),
+        Open(0.2, {"x": 0.5, "y": 0.5}),
+        (Pool("p", 500), Pool("q", 500)),
+    )
+    found = solve(Analysis(made), 0.2)
+    means_s = 1 / (1 - 0.1), 1 / (0.5 - 0.1)  # each station has half of the requests
+    for name, part in (("x", share), ("y", 1 - share)):
+        expected = part * means_s[0] + (1 - part) * means_s[1]
+        assert found.response_s(name)[0] == pytest.approx(expected, rel=5e-3)

@@ -32,6 +32,7 @@ from capplan.models.language.traffic import Closed, Open, RequestClass, Session,
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.closed_clients import solve_clients, with_detached_per_s
+from capplan.models.solver.operating_point import solve
 from capplan.models.solver.single_station import mmc
 from capplan.simulator.compiled.engine import simulate
 
@@ -220,6 +221,17 @@ def test_percentiles_in_order_of_arrival_are_those_of_machine_repair(clients: in
     exact = brentq(lambda time: float(found @ gamma.sf(time, others + 1)) - 0.01, 0.1, 10 * clients)
     made = network(ONE, closed(think_s, clients), Station("server", 1))
     assert solve_clients(Analysis(made)).quantile_s(0.99, "job")[0, 0] == pytest.approx(exact, rel=0.06)
+
+
+def test_a_delay_outside_a_pool_changes_nothing_inside() -> None:
+    """The number that explains the waits is that inside."""
+
+    def beyond_s(delay_s: float) -> float:
+        flow = Sequence((Delay(Deterministic(delay_s)), Acquire("workers", ONE)))
+        made = network(flow, Open(0.8, {"job": 1.0}), Station("server", 1), pools=[Pool("workers", 20)])
+        return float(solve(Analysis(made), 0.8).quantile_s(0.99, "job")[0]) - delay_s
+
+    assert beyond_s(50.0) == pytest.approx(beyond_s(0.0), rel=0.03)
 
 
 @pytest.mark.parametrize(("servers", "load"), [(1, 0.75), (2, 0.5), (8, 0.75), (8, 0.9)])

@@ -419,22 +419,24 @@ class _Run:
         return [cpu_s(each) for each in self._servers.all]
 
     def _mark(self) -> Part:
-        nodes = sum(self._read()[: len(self._servers.nodes)])
-        return Part(time.perf_counter(), len(self._found.latencies), nodes, self._found.busy_s, self._found.busy_s)
+        self._last = time.perf_counter(), self._read(), machine_cpu_s(), time.process_time()
+        nodes = sum(self._last[1][: len(self._servers.nodes)])
+        return Part(self._last[0], len(self._found.latencies), nodes, self._found.busy_s, self._found.busy_s)
 
     def sample(self) -> Sample:
         """Run, and return what was measured."""
         with self._poll:
             self._spin()
-        whole_s = time.perf_counter() - self.start
-        found, servers = self._found, [after - before for before, after in zip(self._cpu, self._read(), strict=True)]
-        unanswered = sum(each.forget() for each in self._connections)
+        found, unanswered = self._found, sum(each.forget() for each in self._connections)
         found.errors += unanswered
-        own_s = time.process_time() - self._own_s
-        others = max(0.0, machine_cpu_s() - self._machine_s - own_s - sum(servers))
+        if not unanswered:  # else what was waited for in vain after the intended time is no part of the run
+            self._mark()
+        end, cpu, machine_s, own_s = self._last
+        servers = [after - before for before, after in zip(self._cpu, cpu, strict=True)]
+        others = max(0.0, machine_s - self._machine_s - (own_s - self._own_s) - sum(servers))
         return Sample(
             began_s=self._began_s,
-            duration_s=self._answered - self.start if unanswered and found.latencies else whole_s,
+            duration_s=max(end, self._answered) - self.start,
             latencies_s=np.array(found.latencies),
             lateness_s=np.zeros(0),
             errors=found.errors,
@@ -442,7 +444,7 @@ class _Run:
             thread_cpu_s=found.busy_s,
             thread_waited_s=0.0,
             server_cpu_s=tuple(servers[: len(self._servers.nodes)]),
-            others_cores=others / whole_s,
+            others_cores=others / max(end - self.start, 1e-9),
             parts=between(self._marks),
             paced=self._paced,
             added_s=float(np.median(found.added)) if found.added else 0.0,

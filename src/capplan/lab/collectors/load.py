@@ -174,13 +174,22 @@ class Sample:
         return found
 
 
+class _Clock(NamedTuple):
+    """The time, CPU time of the run's processes, time without a free core, and CPU time of the machine, in seconds."""
+
+    at: float
+    own_s: list[float]
+    waited_s: float
+    machine_s: float
+
+
 class _Meter:
     """Results of the requests of a run, and the clocks at its start, between its parts, and at its end."""
 
     def __init__(self, servers: Servers, duration_s: float) -> None:
         self.latencies, self.lateness, self.errors = list[float](), list[float](), 0
         self._servers, self._began_s = servers, time.time()
-        self._clocks, self._waited_s, self._machine_s = self._read(), _waited_s(), machine_cpu_s()
+        self._begin = self._clock()
         self._marks = [self._mark()]
         self.start = self._answered = time.perf_counter()
         self._marking = asyncio.ensure_future(self._mark_parts(duration_s / PARTS))
@@ -191,11 +200,15 @@ class _Meter:
             self._marks.append(self._mark())
 
     def _mark(self) -> Part:
-        client, thread, *servers = self._read()
-        return Part(time.perf_counter(), len(self.latencies), sum(servers[: len(self._servers.nodes)]), client, thread)
+        self._last = self._clock()
+        client, thread, *servers = self._last.own_s
+        return Part(self._last.at, len(self.latencies), sum(servers[: len(self._servers.nodes)]), client, thread)
 
     def _read(self) -> list[float]:
         return [time.process_time(), time.thread_time(), *map(cpu_s, self._servers.all)]
+
+    def _clock(self) -> _Clock:
+        return _Clock(time.perf_counter(), self._read(), _waited_s(), machine_cpu_s())
 
     async def measured(self, request: Awaitable[Any], began: float) -> float:
         """Await a request whose latency counts from `began`; return the time of its end."""
@@ -220,21 +233,22 @@ class _Meter:
         return found
 
     def _sample(self, in_vain: bool) -> Sample:
-        whole_s = time.perf_counter() - self.start
+        """Return what was measured; what was waited for in vain after the intended time is no part of it."""
+        end = self._last if in_vain else self._clock()
         self._marking.cancel()
-        client, thread, *servers = (after - before for before, after in zip(self._clocks, self._read(), strict=True))
-        others = max(0.0, machine_cpu_s() - self._machine_s - client - sum(servers))
+        client, thread, *servers = (after - before for before, after in zip(self._begin.own_s, end.own_s, strict=True))
+        others = max(0.0, end.machine_s - self._begin.machine_s - client - sum(servers))
         return Sample(
             self._began_s,
-            self._answered - self.start if in_vain and self.latencies else whole_s,
+            max(end.at, self._answered) - self.start,
             np.array(self.latencies),
             np.array(self.lateness),
             self.errors,
             client,
             thread,
-            _waited_s() - self._waited_s,
+            end.waited_s - self._begin.waited_s,
             tuple(servers[: len(self._servers.nodes)]),
-            others / whole_s,
+            others / (end.at - self._begin.at),
             between(self._marks),
         )
 

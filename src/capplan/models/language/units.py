@@ -408,7 +408,7 @@ PositivePerSecond = Annotated[
 ]
 Bytes = Annotated[Number, *_field("size in bytes", parse_size_bytes, unit="bytes")]
 Positive = Annotated[Number, *_field("positive number", above=0.0)]
-Weight = Annotated[float, *_field("weight")]
+Weight = Annotated[float, *_field("weight", at_most=1e9)]
 Probability = Annotated[Number, *_field("positive probability", above=0.0, at_most=1.0)]
 Share = Annotated[
     float,

@@ -721,7 +721,7 @@ class Analysis:
             busy = self._station_congestion(names[0], rate)
             mean = demand.mean_s / np.maximum(demand.visits, 1e-12)
             total += time * (busy.stretch - 1 + busy.wait.total / np.maximum(mean, 1e-300))
-        return total if self._whole is None or not share[0] else total - self._queueing_s(np.zeros(1))
+        return total if self._whole is None or not share[0] else total - self._queueing_s(np.zeros(1), own_only)
 
     @cached_property
     def outside_s(self) -> FloatArray:
@@ -760,15 +760,16 @@ class Analysis:
         """The responses of `curve` by class, of requests that find the same number inside.
 
         They vary less by what the number explains (law of total variance): (R' / n')² V, where R is the response and n
-        the mean number at a rate r, and V = r n' the variance of the number in a product-form network. Shared servers
-        without lanes already respond as the number inside says.
+        the mean number inside at a rate r, and V = r n' its variance in a product-form network. Shared servers without
+        lanes already respond as the number inside says.
         """
         means, classes = self.curve
         queueing, own = self._queueing_s(_SHARES), self._queueing_s(_SHARES, own_only=True)
         if not np.any(own):
             return classes
         rate = self.saturation_per_s[:, None] * _SHARES
-        factor = (own / np.maximum(queueing, 1e-300)).T * rate / (means + rate * self._slope(means))
+        inside = means - self.outside_s[:, None]
+        factor = (own / np.maximum(queueing, 1e-300)).T * rate / (inside + rate * self._slope(means))
         found = {}
         for name, (mean, variance, third) in classes.items():
             least = np.minimum(variance[:, :1], variance)  # that of the services alone

@@ -315,7 +315,7 @@ class Shapes:
             case Choice():
                 return (step.kind, *(_bytes(chance) for chance in step.probabilities), *inside)
             case Route():
-                return (step.kind, *sorted(inside))
+                return (step.kind, *sorted(zip(weights(step), inside, strict=True)))
             case _:
                 return (step.kind, *inside)
 

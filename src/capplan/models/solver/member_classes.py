@@ -419,7 +419,7 @@ class _Translator:
                 return self._chosen(zip(step.probabilities, inside, strict=True))
             case Route():
                 distinct = len({id(target) for target in inside}) == len(inside) > 1
-                if distinct and not step.weights and not any(map(is_dropped, inside)):
+                if distinct and not _is_uneven(step) and not any(map(is_dropped, inside)):
                     return self._made(Route, lambda: Route(step.policy, tuple(inside)), step.policy, *inside)
                 return self._chosen(each for each in zip(weights(step), inside, strict=True) if each[0] > 0)
             case Acquire():
@@ -684,6 +684,11 @@ class _Rows:
         return f"\0ring {self._classes.universe[group]}" if len(self._classes.of(group)) == 1 else None
 
 
+def _is_uneven(step: Route) -> bool:
+    """Whether some targets may have other shares than the rest, or none."""
+    return bool(step.weights) or step.policy == "first"
+
+
 class _Uses:
     """The surrounding names that steps use."""
 
@@ -694,10 +699,14 @@ class _Uses:
         self._plain: dict[int, bool] = {}
 
     def is_plain(self, step: Step) -> bool:
-        """Return whether a step and those inside refer to no members, and to no stations with another speed than 1."""
+        """Return whether a step and those inside need no translation.
+
+        They refer to no members, to no stations with another speed than 1, and no target of a route is left out.
+        """
         if id(step) not in self._plain:
             own = isinstance(step, (Pick, ReplicaSet, FanOut, If)) or getattr(step, "member", None) is not None
             own = own or (isinstance(step, Visit) and step.station in self._others)
+            own = own or (isinstance(step, Route) and _is_uneven(step))
             self._plain[id(step)] = not own and all(self.is_plain(child) for child in children(step))
         return self._plain[id(step)]
 

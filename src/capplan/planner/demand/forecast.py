@@ -677,7 +677,8 @@ def _rate(demand: Demand, seed: int, month: float) -> Band:
 
 
 def _fits(demand: Demand, layout: Layout, found: Volume | None, seed: int) -> Iterator[Fit]:
-    growth, today = growth_factors(demand.growth, seed, GROWTH), _rate(demand, seed, 0.0).value
+    growth = growth_factors(demand.growth, seed, GROWTH)
+    today = busy_hour_rates(demand, float(demand.subscribers)).total_per_s
     yield Fit(
         what="rate",
         limit=layout.capacity,
