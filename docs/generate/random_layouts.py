@@ -141,8 +141,8 @@ def conditions(found: list[Errors]) -> str:
     lines = ["| condition | layouts | mean: nine of ten | mean: misses | p99: nine of ten | p99: misses |"]
     lines.append("| --- | ---: | ---: | ---: | ---: | ---: |")
     for known, _ in CONDITIONS:
-        chosen = [each for each in found if known in each.known]
-        lines.append(_condition(known.where, chosen, chosen))
+        if chosen := [each for each in found if known in each.known]:
+            lines.append(_condition(known.where, chosen, chosen))
     elsewhere = {name: [each for each in found if not is_labelled(each, name)] for name in GOALS}
     lines.append(_condition("none of them", elsewhere["mean"], elsewhere["p99"]))
     return "\n".join(lines)
