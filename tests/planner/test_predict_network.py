@@ -187,6 +187,23 @@ def test_waits_for_a_pool_inside_another_lower_the_capacity() -> None:
     assert "waits for pools inside other pools" in " ".join(with_solver.evidence.cautions)
 
 
+def test_a_queue_in_front_of_a_pool_counts() -> None:
+    """The first of two M/M/1 queues is outside the pool, which never fills (Jackson's network)."""
+    flow = Sequence((Visit("front", Exponential(0.008)), Acquire("pool", Visit("server", Exponential(0.001)))))
+    network = replace(
+        queue(rate=100.0),
+        stations=(Station("front", 1), Station("server", 1)),
+        pools=(Pool("pool", 50),),
+        classes=(RequestClass("read", flow),),
+    )
+    exact_ms = 8 / (1 - 0.8) + 1 / (1 - 0.1)
+    mean = quick(network).latency_ms["read"].mean
+    assert mean is not None
+    assert mean.value == pytest.approx(exact_ms, rel=0.15)
+    with_solver = predict_network(network, engine="analytic")
+    assert "without a unit of their pool" in " ".join(with_solver.evidence.cautions)
+
+
 def test_closed_clients_have_a_throughput() -> None:
     """Machine repair: Erlang's loss formula gives the throughput of ten clients."""
     number, think_s = 10, 0.02

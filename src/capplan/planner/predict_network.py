@@ -17,6 +17,7 @@ from capplan.layout.solution import LEVELS, Solution, kind_of
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.network import Network
+from capplan.models.language.step import Acquire, Choice, Route, Step, Visit, children
 from capplan.models.language.traffic import Bursty, Closed, Open, Throttled, Timeline, Trace
 from capplan.models.language.units import FloatArray
 from capplan.models.number_words import share
@@ -309,8 +310,13 @@ class SolvedNetwork:
         """What the solver does not model of the network: its capacity is an upper bound then."""
         patient = all(each.timeout_s is None and each.retry is None for each in self.network.classes)
         outer = np.all(np.isinf(self.solution.analysis.inner_pools_per_s))
-        waits = "waits for pools inside other pools"
-        return (*(() if patient else ("timeouts and retries",)), *(() if outer else (waits,)))
+        beside = not any(_queues_beside_pools(each.flow) for each in self.network.classes)
+        modelled = {
+            "timeouts and retries": patient,
+            "waits for pools inside other pools": outer,
+            "queues at stations that requests visit without a unit of their pool": beside,
+        }
+        return tuple(what for what, is_modelled in modelled.items() if not is_modelled)
 
     def at(self, mean_tps: float | None) -> NetworkFigures:
         """Return the figures at a mean rate; None: those of the network's own traffic."""
@@ -625,6 +631,22 @@ def _objectives(network: Network, texts: Sequence[str]) -> tuple[Objective, ...]
     places = (*(each.name for each in network.stations), *(each.name for each in network.pools))
     resources = tuple(dict.fromkeys(map(kind_of, places)))
     return tuple(parse(text, classes, resources) for text in texts)
+
+
+def _queues_beside_pools(step: Step) -> bool:
+    """Whether requests that take a unit of a pool also visit a station before or after."""
+    inside = children(step)
+    if isinstance(step, Acquire) or not inside:
+        return False
+    apart = not isinstance(step, (Choice, Route)) and _reaches(step, Acquire) and _reaches(step, Visit)
+    return apart or any(map(_queues_beside_pools, inside))
+
+
+def _reaches(step: Step, kind: type[Step]) -> bool:
+    """Whether a step is, or runs, one of a kind without a unit of a pool."""
+    return isinstance(step, kind) or (
+        not isinstance(step, Acquire) and any(_reaches(child, kind) for child in children(step))
+    )
 
 
 def _solved(network: Network, engine: str) -> tuple[SolvedNetwork | None, str]:
