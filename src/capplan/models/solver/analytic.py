@@ -706,22 +706,17 @@ class Analysis:
             return np.asarray(self.averaged(self.unloaded) + (self._factor_at(alone) * self._queueing_s(alone))[0])
         return self.curve[0][:, 0]
 
-    def _queueing_s(self, share: FloatArray, own_only: bool = False) -> FloatArray:
-        """Return the sum of the stations' queueing times at shares of saturation (shares, draws).
-
-        With `own_only`, stations at which the number inside alone sets the response are left out.
-        """
+    def _queueing_s(self, share: FloatArray, only: tuple[str, ...] | None = None) -> FloatArray:
+        """Return the queueing time at one cluster, or the sum over all, at shares of saturation (shares, draws)."""
         rate, total = self.saturation_per_s * share[:, None], np.zeros((len(share), self.draws))
         for names, time in self.path_times_s.items():
             demand = self.demands[names[0]]
-            station = self.stations[names[0]]
-            by_number = station.rate is not None or (station.discipline == "ps" and not station.has_lanes)
-            if own_only and by_number:
+            if only not in (None, names):
                 continue
             busy = self._station_congestion(names[0], rate)
             mean = demand.mean_s / np.maximum(demand.visits, 1e-12)
             total += time * (busy.stretch - 1 + busy.wait.total / np.maximum(mean, 1e-300))
-        return total if self._whole is None or not share[0] else total - self._queueing_s(np.zeros(1), own_only)
+        return total if self._whole is None or not share[0] else total - self._queueing_s(np.zeros(1), only)
 
     @cached_property
     def outside_s(self) -> FloatArray:
@@ -759,17 +754,24 @@ class Analysis:
     def _at_known_number(self) -> dict[str, tuple[FloatArray, FloatArray, FloatArray]]:
         """The responses of `curve` by class, of requests that find the same number inside.
 
-        They vary less by what the number explains (law of total variance): (R' / n')² V, where R is the response and n
-        the mean number inside at a rate r, and V = r n' its variance in a product-form network. Shared servers without
-        lanes already respond as the number inside says.
+        They vary less by what the number explains (law of total variance). Of the wait W of one visit this is
+        (W' / n')² V, where n is the mean number inside at a rate r, and V = r n' its variance in a product-form
+        network. Visits are taken as independent, so the waits of several explain the sum of theirs. Shared servers
+        without lanes already respond as the number inside says.
         """
         means, classes = self.curve
-        queueing, own = self._queueing_s(_SHARES), self._queueing_s(_SHARES, own_only=True)
+        queueing, own = self._slope(self._queueing_s(_SHARES).T), np.zeros_like(means)
+        for names in self.path_times_s:
+            station = self.stations[names[0]]
+            if station.rate is None and (station.discipline == "fcfs" or station.has_lanes):
+                visits = sum((self.demands[name].visits * self.members[name] for name in names), 0.0)
+                wait = self._slope(self._queueing_s(_SHARES, names).T)
+                own += wait**2 / np.maximum(np.asarray(visits), 1.0)[..., None]
         if not np.any(own):
             return classes
         rate = self.saturation_per_s[:, None] * _SHARES
         inside = means - self.outside_s[:, None]
-        factor = (own / np.maximum(queueing, 1e-300)).T * rate / (inside + rate * self._slope(means))
+        factor = own / np.maximum(queueing**2, 1e-300) * rate / (inside + rate * self._slope(means))
         found = {}
         for name, (mean, variance, third) in classes.items():
             least = np.minimum(variance[:, :1], variance)  # that of the services alone
