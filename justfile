@@ -32,7 +32,7 @@ frozen *arguments:
 # interrupted: remove dist/valid-questions.jsonl to begin again), 50 sizings that an exhaustive simulation must agree with,
 # what is marked `trust`, and the faults below
 trust: && faults
-    CAPPLAN_TRUST_NETWORKS=2000 uv run pytest tests/simulator/test_same_path.py
+    CAPPLAN_TRUST_NETWORKS=2000 uv run pytest -m slow tests/simulator/test_same_path.py
     CAPPLAN_TRUST_NETWORKS=2000 uv run pytest -m slow tests/simulator/test_memory_safety.py
     CAPPLAN_TRUST_QUESTIONS=500 uv run pytest -m "slow or not slow" tests/planner/test_random_questions.py
     CAPPLAN_TRUST_QUESTIONS=10000 uv run python tests/planner/questions_campaign.py dist/valid-questions.jsonl docs/reference/questions.json

@@ -379,6 +379,7 @@ def test_objectives_that_limit_leave_the_rate_of_overload_as_it_is() -> None:
     assert not predicted(slo=("acct.mean<4.6ms",)).one_more
 
 
+@pytest.mark.slow
 def test_one_more_machine_adds_what_the_larger_layout_carries() -> None:
     made = predict(changed(FRESH, dcs=3, cass_nodes=6), engine="analytic")
     larger = predict(changed(FRESH, dcs=3, cass_nodes=7), engine="analytic")

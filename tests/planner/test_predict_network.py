@@ -161,7 +161,7 @@ def test_a_route_to_the_first_target_has_its_capacity() -> None:
     assert capacity(quick(routed("random"))).value == pytest.approx(2000.0, rel=1e-9)
 
 
-@pytest.mark.parametrize("policy", ["least_loaded", "latency_ranked"])
+@pytest.mark.parametrize("policy", ["least_loaded", pytest.param("latency_ranked", marks=pytest.mark.slow)])
 def test_a_route_by_queues_or_latencies_is_simulated(policy: RoutePolicy) -> None:
     network = routed(policy)
     with pytest.raises(RefusedError, match=policy):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -12,9 +13,12 @@ from capplan.planner.predict.promises import Promise
 from capplan.systems.registry import scenario
 
 
-def promised(confidence: float = 0.9, **fields: Any) -> tuple[Prediction, dict[str, Promise]]:
+@cache
+def promised(
+    confidence: float = 0.9, engine: PredictionEngine = "analytic", **fields: Any
+) -> tuple[Prediction, dict[str, Promise]]:
     layout = scenario("openprovider", dcs=3, cass_nodes=6, tps=5000.0, **fields)
-    found = predict(layout, engine="analytic", confidence=confidence)
+    found = predict(layout, engine=engine, confidence=confidence, budget_s=0.1)
     return found, {each.metric: each for each in found.promises}
 
 
@@ -31,7 +35,7 @@ def test_without_a_measurement_pauses_decide_high_percentiles() -> None:
 
 @pytest.mark.parametrize("engine", ["analytic", "compiled"])
 def test_a_promise_lies_between_the_median_and_the_end_of_the_band(engine: PredictionEngine) -> None:
-    found = predict(scenario("openprovider", dcs=3, cass_nodes=6, tps=5000.0), engine=engine, budget_s=0.1)
+    found, _ = promised(engine=engine)
 
     for each in found.promises:
         name, _, statistic = each.metric.partition(".")

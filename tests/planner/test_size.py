@@ -200,6 +200,7 @@ def test_workers_that_wait_for_round_trips_do_not_hide_a_safe_layout(
     assert answer.chosen.cost <= cost
 
 
+@pytest.mark.slow
 def test_an_answer_of_no_names_a_range_that_would_help_and_only_what_was_evaluated() -> None:
     question = SizingQuestion(
         ("dc",), families={"dcs": (3,)}, sized={"cass_nodes": (12, 12), "front_nodes": (1, 3)}, engine="analytic"

@@ -1,6 +1,6 @@
 """Random valid questions to every verb and target break no invariant.
 
-30 in the default tests and 200 with the slow ones; `just trust` asks 10,000 by `questions_campaign.py`, which resumes.
+12 in the default tests and 200 with the slow ones; `just trust` asks 10,000 by `questions_campaign.py`, which resumes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tests.planner.valid_questions import TARGETS, Asked, asked, drawn, layout
 from capplan.models.language.scenario import options_of
 from capplan.systems.registry import every_system
 
-QUESTIONS, USUAL = 200, 31
+QUESTIONS, USUAL = 200, 13
 LONG = {23: pytest.mark.slow, 48: pytest.mark.trust}  # of the first ones: they take 12 and 45 s
 MENDED = (
     # Other data centres fill the nodes of one to the last: what they leave is loaded as closely as a whole station.

@@ -46,7 +46,7 @@ def lines(figure: go.Figure) -> Counter[str]:
     [
         {"cass_nodes": (3, 6, 9)},
         {"cass_nodes": (3, 4, 5, 6)},
-        {"dcs": (1, 2, 3), "cass_nodes": (3, 6)},
+        pytest.param({"dcs": (1, 2, 3), "cass_nodes": (3, 6)}, marks=pytest.mark.slow),
         {"consistency_write": ("QUORUM", "ALL")},
     ],
 )

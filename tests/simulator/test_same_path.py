@@ -1,6 +1,6 @@
 """Every request completes at exactly the same tick in both engines, on random networks.
 
-The default is 30 networks; the test marked `trust` draws 150. The environment variable CAPPLAN_TRUST_NETWORKS, which
+The slow test draws 30 networks; the one marked `trust` 150. The environment variable CAPPLAN_TRUST_NETWORKS, which
 `just trust` sets, replaces the 30.
 """
 
@@ -55,7 +55,9 @@ LEAST_SHARE = (
 )
 
 
-@pytest.mark.parametrize("count", [NETWORKS, pytest.param(150, marks=pytest.mark.trust)])
+@pytest.mark.parametrize(
+    "count", [pytest.param(NETWORKS, marks=pytest.mark.slow), pytest.param(150, marks=pytest.mark.trust)]
+)
 def test_both_engines_walk_the_same_path(count: int) -> None:
     seen: Counter[str] = Counter()
     requests = []
