@@ -297,7 +297,9 @@ def test_a_request_that_always_times_out_has_no_capacity() -> None:
     assert verdict_of(found) == "no"
 
 
-@pytest.mark.parametrize("network", [queue(), pooled(10), hosted(), clients(queue(), 10, 0.02)])
+@pytest.mark.parametrize(
+    "network", [queue(), pooled(10), pytest.param(hosted(), marks=pytest.mark.slow), clients(queue(), 10, 0.02)]
+)
 def test_a_prediction_follows_its_schema(network: Network) -> None:
     document: dict[str, Any] = quick(network).to_json()
 

@@ -219,6 +219,7 @@ def test_where_the_level_rules_out_every_layout_another_level_is_named() -> None
     assert answer.would_help == {"dcs": "3", "consistency_write": "LOCAL_QUORUM"}
 
 
+@pytest.mark.slow
 def test_a_data_centre_has_two_fronts_unless_one_is_asked_for() -> None:
     question = SizingQuestion(("dc",), families={"dcs": (3,)}, sized={"cass_nodes": (4, 6)}, engine="analytic")
     redundant = sized("openprovider", question, tps=15_000.0, data_factor=1.0).chosen

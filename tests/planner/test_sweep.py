@@ -129,6 +129,7 @@ def test_beyond_capacity_requests_are_dropped_or_wait() -> None:
     assert waiting["read_p99_ms"] < endless["request_p99_ms"] == math.inf
 
 
+@pytest.mark.slow
 def test_an_objective_lowers_the_capacity_and_keeps_the_latencies_above_it() -> None:
     free = one(scenario(dcs=1, data_factor=1.0), 6500.0)
     bound = one(scenario(dcs=1, data_factor=1.0, slo=("acct.p99<7ms",)), 6500.0)

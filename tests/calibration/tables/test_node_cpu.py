@@ -127,6 +127,7 @@ def test_rows_with_cpu_predict_the_cpu_of_others() -> None:
     assert NODE_CPU not in {each.quantity for each in predict_table(SYSTEM, bare, rows[4:])}
 
 
+@pytest.mark.slow
 def test_rate_and_cpu_alone_hold_the_ceiling() -> None:
     rows, ceiling = partly_busy()
     fitted = fit_table(SYSTEM, [replace(row, latency_mean_ms=None) for row in rows])

@@ -144,7 +144,7 @@ def test_percentiles_with_pauses_are_those_of_a_simulated_station(scatter: float
         assert found == pytest.approx(run.latency_quantile_s(level), rel=error)
 
 
-@pytest.mark.parametrize("clients", [2, 6])
+@pytest.mark.parametrize("clients", [2, pytest.param(6, marks=pytest.mark.slow)])
 def test_closed_clients_hide_pauses_as_in_a_simulation(clients: int) -> None:
     """2,000 pauses of one node: they take 2 % of the time and delay 0.2 % of what two clients send."""
     share, mean_s = 0.02, 0.05
