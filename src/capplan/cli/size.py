@@ -164,13 +164,26 @@ def _space(
     kind = type(start)
     replaced = replaced_fields(kind, texts)
     searched = {name for name, text in texts.items() if name in its.sized or name in its.families or _is_several(text)}
-    base = with_options(start, {name: text for name, text in texts.items() if name not in searched})
+    _refuse_lists_for_several(texts)
+    base = with_options(
+        start, {name: text for name, text in texts.items() if name not in its.sized and not _is_several(text)}
+    )
     base = changed(base, **{name: None for name in replaced if name not in texts})
     found = {name: values_given(name, texts[name], value_type(kind, name)) for name in texts if name in searched}
     if rates := searched & set(rate_fields(kind)):
         raise InputError(f"{flag(min(rates))} {texts[min(rates)]}: a layout is sized for one rate, the highest")
     sized = {name: (min(values), max(values)) for name, values in found.items() if name in its.sized}
     return base, sized, {name: values for name, values in found.items() if name not in its.sized}
+
+
+def _refuse_lists_for_several(texts: Mapping[str, Any]) -> None:
+    """Refuse one value for each data centre where the number of data centres varies."""
+    lists = [name for name, text in texts.items() if re.fullmatch(r"[\d.%]+(/[\d.%]+)+", str(text))]
+    if lists and _is_several(texts.get("dcs")):
+        raise InputError(
+            f"{flag(lists[0])} {texts[lists[0]]} has one value for each data centre, and --dcs {texts['dcs']} varies "
+            "their number: give one value for all, or one number of data centres"
+        )
 
 
 def _is_several(text: Any) -> bool:

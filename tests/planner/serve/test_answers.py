@@ -150,3 +150,9 @@ def test_other_methods_are_named(client: TestClient, method: str, path: str) -> 
     answer = client.request(method, path)
     assert answer.status_code == 405
     assert answer.headers["Allow"] in ("GET", "POST")
+
+
+@pytest.mark.parametrize("path", ["/systems", "/healthz", "/metrics"])
+def test_what_a_get_answers_a_head_does(client: TestClient, path: str) -> None:
+    answer = client.head(path)
+    assert (answer.status_code, answer.content) == (200, b"")

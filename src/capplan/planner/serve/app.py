@@ -454,6 +454,7 @@ def create_app(
 
 
 def _add_answers(app: FastAPI, files: FittedFiles) -> None:
+    @app.head("/systems", include_in_schema=False)
     @app.get("/systems", summary="The known systems and their scenarios", **operation("Systems"))
     def systems() -> Response:
         found = [
@@ -533,10 +534,12 @@ def parsed(body: bytes) -> Any:
 
 
 def _add_service(app: FastAPI, metrics: Metrics, token: str | None) -> None:
+    @app.head("/healthz", include_in_schema=False)
     @app.get("/healthz", include_in_schema=False)
     def health() -> Response:
         return PlainTextResponse("ok\n")
 
+    @app.head("/metrics", include_in_schema=False)
     @app.get("/metrics", include_in_schema=False)
     def measured() -> Response:
         return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
