@@ -304,7 +304,7 @@ def _coefficients(low: float, high: float) -> FloatArray:
     return np.asarray(position / (1 - position))
 
 
-_BRANCH_NODES = 12  # of the quadrature, in each panel
+_BRANCH_NODES = 8  # of the quadrature, in each panel
 _PANELS = 5  # edges that each kind of branch adds
 _CHUNK = 150_000  # probabilities of branches at nodes that are computed at a time, which stay in the cache
 _WHOLE = 8  # largest shape whose distribution is summed as that of an Erlang variate
@@ -385,7 +385,8 @@ def _edges(floor: FloatArray, mean: FloatArray, shape: FloatArray) -> FloatArray
     begin = np.maximum(mean - 8 * deviation, 0.0)
     end = mean + 7 * deviation + 18 * scale
     early = np.maximum(mean - 2 * deviation, mean / 4)
-    edges = np.concatenate([floor + each for each in (begin, early, mean, mean + 2 * deviation, end)])
+    late = mean + deviation + scale / 2, mean + 3 * deviation + 5 * scale
+    edges = np.concatenate([floor + each for each in (begin, early, *late, end)])
     return np.ascontiguousarray(np.sort(edges, axis=0).T)
 
 
