@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
-from tests.planner.answered_questions import violations
+from tests.planner.answered_questions import answers, violations
 from tests.planner.valid_questions import TARGETS, Asked, asked, drawn, layout
 
 from capplan.models.language.scenario import options_of
@@ -67,3 +69,16 @@ def test_every_option_that_a_system_declares_is_drawn(system: object) -> None:
 def test_questions_are_about_every_target() -> None:
     random = np.random.default_rng(1)
     assert {layout(random).name for _ in range(200)} == {*TARGETS}
+
+
+@pytest.mark.parametrize(("line", "field"), [("etcd.json", "store_nodes"), ("replicas.json", "cass_nodes")])
+def test_one_more_machine_carries_what_predict_says_of_it(line: str, field: str) -> None:
+    """What rows say of a layout may not hold for the larger one: its figure is no multiple of the smaller one's."""
+
+    def found(*more: str) -> Any:
+        (its,) = answers(Asked(0, "predict", (("predict", line, *more, "--engine", "analytic", "--json"),)))
+        return its.found
+
+    (one,) = (each for each in found()["one_more"] if each["field"] == field)
+    larger = found(f"--{field.replace('_', '-')}", one["value"])["capacity"]["peak_tps"]["value"]
+    assert one["capacity_tps"] == pytest.approx(larger, rel=1e-3)

@@ -29,6 +29,7 @@ from capplan.planner.predict.capacity import (
     DEFAULT_SHARE,
     Relations,
     at_most,
+    capacity_of,
     objectives_at_a_rate,
     peak_and_mean,
     predict_closed,
@@ -399,8 +400,11 @@ def _one_more(case: Case[Any], capacity: Capacity) -> Iterator[OneMore]:
             with_more = case.changed(changed(case.scenario, **{name: more}))
         except InputError:  # such as more machines than the system can have
             continue
-        grows = float(with_more.middle.capacity[0] / case.middle.capacity[0])
-        yield OneMore(field=name, value=per_dc_text(more), capacity_tps=capacity.peak_tps.value * grows)
+        if case.system.from_tables:  # what its rows say of this layout may not hold for the larger one
+            carries = capacity_of(with_more).value
+        else:
+            carries = capacity.peak_tps.value * float(with_more.middle.capacity[0] / case.middle.capacity[0])
+        yield OneMore(field=name, value=per_dc_text(more), capacity_tps=carries)
 
 
 def utilisation(case: Case[Any], figures: Figures, rate: float) -> Mapping[str, Band]:
