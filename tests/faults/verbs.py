@@ -5,6 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.planner.valid_questions import folder
+
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 LAYOUT, OTHER = EXAMPLES / "three-dcs-of-six.toml", EXAMPLES / "three-dcs-of-six-local.toml"
 OBJECTIVES, DEMAND = EXAMPLES / "objectives.toml", EXAMPLES / "demand.toml"
@@ -103,7 +105,7 @@ VERBS = {
 PRINTING = (  # verbs that only write to stdout
     "predict fedora4 --engine analytic --json",
     f"drift {CORPUS / 'answer.json'} {MEASURED}",
-    f"next-test {CORPUS / 'small-table-fit.json'} --candidates 'clients=4,8'",
+    f"next-test {folder() / 'etcd.json'} --candidates 'clients=4,8'",
     f"verify {EXAMPLES / 'proposal-20000-tps.json'} --processes 1",
     f"evidence audit {OWN} --csv",
     f"compare {LAYOUT} {OTHER} --engine analytic",
