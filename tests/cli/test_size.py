@@ -1,5 +1,7 @@
 """`capplan size`: exit codes, and the same answer wherever it is computed."""
 
+import json
+
 import pytest
 
 from capplan.cli.main import main
@@ -22,3 +24,12 @@ def test_processes_and_a_dask_cluster_give_the_same_answer(capsys: pytest.Captur
         assert main([*command, *where]) == 0
         answers.append(capsys.readouterr().out)
     assert answers[0] == answers[1] == answers[2]
+
+
+@pytest.mark.parametrize("nodes", [pytest.param((), marks=pytest.mark.slow), ("--cass-nodes", "5..6")])
+def test_more_replicas_than_default_nodes_find_their_layout(
+    nodes: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["size", "--dcs", "1", "--rf", "5", "--tps", "1000", "--engine", "analytic", "--processes", "1", "--json"]
+    assert main([*command, *nodes]) == 0
+    assert json.loads(capsys.readouterr().out)["chosen"]["fields"]["cass_nodes"] == 5

@@ -165,14 +165,14 @@ def _space(
     replaced = replaced_fields(kind, texts)
     searched = {name for name, text in texts.items() if name in its.sized or name in its.families or _is_several(text)}
     _refuse_lists_for_several(texts)
-    base = with_options(
-        start, {name: text for name, text in texts.items() if name not in its.sized and not _is_several(text)}
-    )
-    base = changed(base, **{name: None for name in replaced if name not in texts})
     found = {name: values_given(name, texts[name], value_type(kind, name)) for name in texts if name in searched}
     if rates := searched & set(rate_fields(kind)):
         raise InputError(f"{flag(min(rates))} {texts[min(rates)]}: a layout is sized for one rate, the highest")
     sized = {name: (min(values), max(values)) for name, values in found.items() if name in its.sized}
+    most = {name: ends[1] for name, ends in {**its.sized, **sized}.items()}  # where as few as by default are too few
+    plain = {name: text for name, text in texts.items() if name not in its.sized and not _is_several(text)}
+    base = with_options(start, {**plain, **most})
+    base = changed(base, **{name: None for name in replaced if name not in texts})
     return base, sized, {name: values for name, values in found.items() if name not in its.sized}
 
 
