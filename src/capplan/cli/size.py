@@ -169,9 +169,11 @@ def _space(
     if rates := searched & set(rate_fields(kind)):
         raise InputError(f"{flag(min(rates))} {texts[min(rates)]}: a layout is sized for one rate, the highest")
     sized = {name: (min(values), max(values)) for name, values in found.items() if name in its.sized}
-    most = {name: ends[1] for name, ends in {**its.sized, **sized}.items()}  # where as few as by default are too few
     plain = {name: text for name, text in texts.items() if name not in its.sized and not _is_several(text)}
-    base = with_options(start, {**plain, **most})
+    try:
+        base = with_options(start, plain)
+    except InputError:  # perhaps of as few machines as by default
+        base = with_options(start, {**plain, **{name: ends[1] for name, ends in {**its.sized, **sized}.items()}})
     base = changed(base, **{name: None for name in replaced if name not in texts})
     return base, sized, {name: values for name, values in found.items() if name not in its.sized}
 
