@@ -24,7 +24,7 @@ def test_a_kernel_by_zig_walks_the_path_of_the_reference_engine(tmp_path: Path) 
     subprocess.run([sys.executable, "-c", program, str(ROOT), str(SOURCE), str(library)], env=by_zig, check=True)
     around = {**os.environ, "CAPPLAN_KERNEL": str(library), "CAPPLAN_TRUST_NETWORKS": "100"}
     tests = "tests/simulator/test_same_path.py"
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", tests]
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-m", "slow", "-p", "no:cacheprovider", tests]
     ended = subprocess.run(command, cwd=ROOT, env=around, capture_output=True, text=True, check=False)
 
     assert ended.returncode == 0, ended.stdout + ended.stderr
