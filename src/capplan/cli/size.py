@@ -179,11 +179,11 @@ def _space(
 
 
 def _refuse_lists_for_several(texts: Mapping[str, Any]) -> None:
-    """Refuse one value for each data centre where the number of data centres varies."""
-    lists = [name for name, text in texts.items() if re.fullmatch(r"[\d.%]+(/[\d.%]+)+", str(text))]
+    """Refuse one value for each data centre, or for each pair, where the number of data centres varies."""
+    lists = [name for name, text in texts.items() if re.fullmatch(r"[\d.%]+(/[\d.%]+)+|dc\d+-dc\d+=.*", str(text))]
     if lists and _is_several(texts.get("dcs")):
         raise InputError(
-            f"{flag(lists[0])} {texts[lists[0]]} has one value for each data centre, and --dcs {texts['dcs']} varies "
+            f"{flag(lists[0])} {texts[lists[0]]} names data centres one by one, and --dcs {texts['dcs']} varies "
             "their number: give one value for all, or one number of data centres"
         )
 
