@@ -26,6 +26,12 @@ def test_processes_and_a_dask_cluster_give_the_same_answer(capsys: pytest.Captur
     assert answers[0] == answers[1] == answers[2]
 
 
+def test_lists_say_how_many_data_centres_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["--rf", "3/3", "--cass-nodes", "3", "--tps", "500", "--engine", "analytic", "--processes", "1", "--json"]
+    assert main(["size", *command]) == 0
+    assert json.loads(capsys.readouterr().out)["chosen"]["fields"]["dcs"] == 2
+
+
 @pytest.mark.parametrize("nodes", [pytest.param((), marks=pytest.mark.slow), ("--cass-nodes", "5..6")])
 def test_more_replicas_than_default_nodes_find_their_layout(
     nodes: tuple[str, ...], capsys: pytest.CaptureFixture[str]

@@ -82,3 +82,13 @@ def test_one_more_machine_carries_what_predict_says_of_it(line: str, field: str)
     (one,) = (each for each in found()["one_more"] if each["field"] == field)
     larger = found(f"--{field.replace('_', '-')}", one["value"])["capacity"]["peak_tps"]["value"]
     assert one["capacity_tps"] == pytest.approx(larger, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("ranges", "tps"), [("0..8 --store-nodes 3..40", "19000"), ("1..70 --store-nodes 3..70", "300")]
+)
+def test_ranges_from_none_and_beyond_what_a_system_can_have_are_searched(ranges: str, tps: str) -> None:
+    line = f"size etcd.json --tps {tps} --front-nodes {ranges} --processes 1 --engine analytic --json"
+    (its,) = answers(Asked(0, "size", (tuple(line.split()),)))
+    assert its.broke == ""
+    assert its.found["answer"] == "yes"

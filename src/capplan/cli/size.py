@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -41,7 +41,7 @@ from capplan.planner.demand.demand import parse_growth
 from capplan.planner.ranges import WHOLE, value_type
 from capplan.planner.size.machines import Prices, read_prices, read_shapes
 from capplan.planner.size.search import SizingEngine
-from capplan.planner.size.size import SizingQuestion, families, size
+from capplan.planner.size.size import SizingQuestion, families, most_machines, size
 from capplan.planner.sweep import rate_fields
 from capplan.reports.sizing import describe, write_plot
 from capplan.systems.registry import system
@@ -164,27 +164,48 @@ def _space(
     kind = type(start)
     replaced = replaced_fields(kind, texts)
     searched = {name for name, text in texts.items() if name in its.sized or name in its.families or _is_several(text)}
-    _refuse_lists_for_several(texts)
     found = {name: values_given(name, texts[name], value_type(kind, name)) for name in texts if name in searched}
     if rates := searched & set(rate_fields(kind)):
         raise InputError(f"{flag(min(rates))} {texts[min(rates)]}: a layout is sized for one rate, the highest")
-    sized = {name: (min(values), max(values)) for name, values in found.items() if name in its.sized}
+    sized = {name: _ends(name, texts[name], values) for name, values in found.items() if name in its.sized}
+    fixed = {name: values for name, values in found.items() if name not in its.sized}
     plain = {name: text for name, text in texts.items() if name not in its.sized and not _is_several(text)}
     try:
         base = with_options(start, plain)
-    except InputError:  # perhaps of as few machines as by default
-        base = with_options(start, {**plain, **{name: ends[1] for name, ends in {**its.sized, **sized}.items()}})
+    except InputError:  # perhaps of as few machines as by default, or without an option that is listed
+        listed = {name: values[0] for name, values in fixed.items()}
+        base = with_options(start, {**listed, **plain, **most_machines(its, sized)})
     base = changed(base, **{name: None for name in replaced if name not in texts})
-    return base, sized, {name: values for name, values in found.items() if name not in its.sized}
+    if lists := _lists(texts):  # they say how many data centres there are
+        if "dcs" in its.families:
+            fixed.setdefault("dcs", (base.given()["dcs"],))
+        _refuse_lists_for_several(texts, lists[0], fixed.get("dcs", ()))
+    return base, sized, fixed
 
 
-def _refuse_lists_for_several(texts: Mapping[str, Any]) -> None:
-    """Refuse one value for each data centre, or for each pair, where the number of data centres varies."""
-    lists = [name for name, text in texts.items() if re.fullmatch(r"[\d.%]+(/[\d.%]+)+|dc\d+-dc\d+=.*", str(text))]
-    if lists and _is_several(texts.get("dcs")):
+def _ends(name: str, text: str, values: Sequence[int]) -> tuple[int, int]:
+    """Return the ends of a range of machines; refuse one that leaves numbers out."""
+    low, high = min(values), max(values)
+    if len(set(values)) <= high - low:
         raise InputError(
-            f"{flag(lists[0])} {texts[lists[0]]} names data centres one by one, and --dcs {texts['dcs']} varies "
-            "their number: give one value for all, or one number of data centres"
+            f"{flag(name)} {text} leaves numbers out, and every number of a range is searched: write {low}..{high}, or "
+            "one number"
+        )
+    return low, high
+
+
+def _lists(texts: Mapping[str, Any]) -> list[str]:
+    """Return the options with one value for each data centre, or for each pair."""
+    pattern = re.compile(r"[\d.%]+(/[\d.%]+)+|dc\d+-dc\d+=.*", re.IGNORECASE)
+    return [name for name, text in texts.items() if pattern.fullmatch("".join(str(text).split()))]
+
+
+def _refuse_lists_for_several(texts: Mapping[str, Any], name: str, dcs: Sequence[int]) -> None:
+    """Refuse an option that names data centres one by one where their number varies."""
+    if len(set(dcs)) > 1:
+        raise InputError(
+            f"{flag(name)} {texts[name]} names data centres one by one, and --dcs {texts['dcs']} varies their number: "
+            "give one value for all, or one number of data centres"
         )
 
 

@@ -152,6 +152,16 @@ def test_other_methods_are_named(client: TestClient, method: str, path: str) -> 
     assert answer.headers["Allow"] in ("GET", "POST")
 
 
+@pytest.mark.parametrize("where", ["scenario", "families"])
+def test_more_replicas_than_default_nodes_find_their_layout(client: TestClient, where: str) -> None:
+    scenario: dict[str, Any] = {"system": "openprovider", "tps": 1000}
+    body: dict[str, Any] = {"scenario": scenario, "sized": {"cass_nodes": [5, 6]}, "families": {"dcs": [1]}}
+    body["engine"] = "analytic"
+    body[where]["rf"] = 5 if where == "scenario" else [5]
+    answer = client.post("/size", json=body).json()
+    assert answer["chosen"]["fields"]["cass_nodes"] == 5
+
+
 @pytest.mark.parametrize("path", ["/systems", "/healthz", "/metrics"])
 def test_what_a_get_answers_a_head_does(client: TestClient, path: str) -> None:
     answer = client.head(path)

@@ -46,7 +46,7 @@ from capplan.planner.simulate.simulate import (
 from capplan.planner.simulate.simulation import Horizon
 from capplan.planner.size.machines import Prices, Shapes, checked_shapes, prices_of
 from capplan.planner.size.search import SizingEngine
-from capplan.planner.size.size import SizingQuestion, size
+from capplan.planner.size.size import SizingQuestion, most_machines, size
 from capplan.simulator.engine import Engine
 from capplan.simulator.replications import ReplicationPlan
 from capplan.systems.registry import scenario_of, system
@@ -396,7 +396,7 @@ def _checked(network: Network) -> Network:
 def _sized(body: Mapping[str, Any], files: FittedFiles) -> dict[str, Any]:
     request = load(SizeRequest, body, "the request")
     demand = None if request.demand is None else load(Demand, request.demand, "demand")
-    layout = read_layout(request.scenario, request.fitted, files)
+    layout = _layout_to_size(request, files)
     base = _offered(layout.scenario, demand, request.growth)
     its = system(base.system)
     searched = {**its.sized, **its.families, **request.families}
@@ -432,6 +432,19 @@ def _sized(body: Mapping[str, Any], files: FittedFiles) -> dict[str, Any]:
     return size(base, question, fitted=layout.fitted).to_json()
 
 
+def _layout_to_size(request: SizeRequest, files: FittedFiles) -> Asked:
+    """Return the layout of a request; with the most machines where it has more replicas than the default has nodes."""
+    try:
+        return read_layout(request.scenario, request.fitted, files)
+    except InputError:
+        fitted = _fitted(request.scenario, request.fitted, files)
+        name = request.scenario.get("system") if fitted is None else fitted.system
+        if name is None:
+            raise
+        most = most_machines(system(name), request.sized)
+        return read_layout({**most, **request.scenario}, request.fitted, files)
+
+
 def _offered(base: Scenario, demand: Demand | None, growth: float) -> Scenario:
     """Return a scenario with the rate and the mix of a demand."""
     if demand is None:
@@ -445,13 +458,14 @@ def _offered(base: Scenario, demand: Demand | None, growth: float) -> Scenario:
 
 def _check_families(base: Scenario, request: SizeRequest) -> None:
     """Check each value of the fields to choose from on its own."""
-    fixed = {*system(base.system).sized, "system", "tps", "slo"}
+    its = system(base.system)
+    most, fixed = most_machines(its, request.sized), {*its.sized, "system", "tps", "slo"}
     known = [name for name in fields_of(type(base)) if name not in fixed]
     for name, values in request.families.items():
         if name not in known:
             raise InputError(f"{name!r} in families is not a field to choose from{nearest(name, known)}")
         for value in values:
-            changed(base, **{name: value})
+            changed(base, **{**most, name: value})
 
 
 GIB = 1024**3

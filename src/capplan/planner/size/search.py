@@ -284,7 +284,14 @@ class Search:
         return low, self._valid(low, high)
 
     def _valid(self, low: Numbers, high: Numbers) -> Numbers:
-        """Return the upper ends; where no layout of that size exists, one is lowered to the largest that does."""
+        """Return the upper ends; where no layout of that size exists, they are lowered to the largest that does."""
+        for at, (first, last) in enumerate(zip(low, high, strict=True)):  # such as more of each kind than a system has
+            alone = (
+                number
+                for number in range(last, first, -1)
+                if isinstance(self._scenario(_with(low, at, number)), Scenario)
+            )
+            high = _with(high, at, next(alone, last))
         for at, (first, last) in enumerate(zip(low, high, strict=True)):
             for number in range(last, first - 1, -1):
                 lowered = (*high[:at], number, *high[at + 1 :])
@@ -359,7 +366,7 @@ class Search:
         numbers = self._first_valid(low, high, start)
         while (score := self._score(numbers)) > self.target.accepted_risk:
             factor = float(np.clip(math.exp(min(score, 9.0) - 1), *_STEPS)) if score > 1 else _STEPS[0]
-            more = tuple(min(math.ceil(factor * n), top) for n, top in zip(numbers, high, strict=True))
+            more = tuple(min(max(math.ceil(factor * n), n + 1), top) for n, top in zip(numbers, high, strict=True))
             each = [step for kind, number in enumerate(more) if (step := _with(numbers, kind, number)) != numbers]
             helps = min(each, key=self._score, default=numbers)
             helps = helps if self._score(helps) < score else more
@@ -529,7 +536,7 @@ def _halves(low: Numbers, high: Numbers, around: Numbers | None = None) -> list[
         kind = next(kind for kind in kinds if around[kind] > low[kind])
         middle = around[kind] - 1
     else:
-        kind = max(kinds, key=lambda kind: high[kind] / low[kind])
+        kind = max(kinds, key=lambda kind: high[kind] / max(low[kind], 1))  # some kinds of machines may have none
         middle = math.isqrt(low[kind] * high[kind])
     if low[kind] == high[kind]:
         return []

@@ -254,6 +254,11 @@ def _with_guess(
     return replace(found, answer="uncertain", pauses=GuessedPauses(carries, 1 - carries.binding.risk, worth))
 
 
+def most_machines(its: System[Any], sized: Mapping[str, tuple[int, int]]) -> dict[str, int]:
+    """Return the most machines of each kind that are searched: what a base has whose default has too few."""
+    return {name: min(sized.get(name, ends)[1], ends[1]) for name, ends in its.sized.items()}
+
+
 def families(its: System[Any], question: SizingQuestion) -> list[Family]:
     """Return the families to choose from: one for each combination of values other than numbers of machines."""
     ranges = {name: range(low, high + 1) for name, (low, high) in its.families.items()}
