@@ -162,6 +162,12 @@ def test_more_replicas_than_default_nodes_find_their_layout(client: TestClient, 
     assert answer["chosen"]["fields"]["cass_nodes"] == 5
 
 
+def test_a_list_is_no_name_of_a_system(client: TestClient) -> None:
+    answer = client.post("/size", json={"scenario": {"system": [4, 8]}})
+    assert answer.status_code == 422
+    assert "system" in answer.json()["error"]
+
+
 @pytest.mark.parametrize("path", ["/systems", "/healthz", "/metrics"])
 def test_what_a_get_answers_a_head_does(client: TestClient, path: str) -> None:
     answer = client.head(path)

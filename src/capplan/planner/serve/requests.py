@@ -439,7 +439,7 @@ def _layout_to_size(request: SizeRequest, files: FittedFiles) -> Asked:
     except InputError:
         fitted = _fitted(request.scenario, request.fitted, files)
         name = request.scenario.get("system") if fitted is None else fitted.system
-        if name is None:
+        if not isinstance(name, str):
             raise
         most = most_machines(system(name), request.sized)
         return read_layout({**most, **request.scenario}, request.fitted, files)
