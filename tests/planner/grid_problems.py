@@ -23,7 +23,7 @@ from capplan.models.language.scenario import Scenario, changed
 from capplan.planner.size.search import Search, SizingTarget
 from capplan.planner.size.size import SizingQuestion, families, size, sizing_target
 from capplan.simulator.workers import in_process
-from capplan.systems.registry import scenario, system
+from capplan.systems.registry import scenario
 from capplan.systems.two_tier import SYSTEM as TWO_TIER
 
 SEED = 32
@@ -89,7 +89,7 @@ class GridProblem:
             answer = size(self.base, self.question, workers, self.fitted)
         target: SizingTarget = sizing_target(self.base, self.question, self.fitted)
         safe = list[float]()
-        for family in families(system(self.base.system), self.question):
+        for family in families(self.base, self.question):
             search = Search(target, family)
             ranges = (range(low, high + 1) for low, high in family.sized.values())
             every = (search.at(numbers) for numbers in itertools.product(*ranges))

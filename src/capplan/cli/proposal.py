@@ -35,10 +35,9 @@ from capplan.models.files import replace_file
 from capplan.planner.proposal.details import read_details
 from capplan.planner.proposal.propose import STAGES, TASKS, NoLayoutError, ProposalQuestion, propose
 from capplan.planner.size.machines import Prices
-from capplan.planner.size.size import families
+from capplan.planner.size.size import families, largest
 from capplan.planner.time_limits import check_sizing
 from capplan.reports.proposal import ENDINGS, check_installed, render_proposal
-from capplan.systems.registry import system
 
 
 def proposal_(
@@ -86,7 +85,7 @@ def proposal_(
         raise InputError(f"shapes are in {question.shapes.currency} and the details say {currency}: use one currency")
     words = "" if question.demand is not None else _command(ctx, target, its_details.customer)  # JSON has the demand
     asked_for = ProposalQuestion(its_details, base, question, chosen.fitted, words)
-    chosen_from = families(system(base.system), question)
+    chosen_from = families(base, question)
     if not no_limits:
         check_sizing(base, chosen_from, processes or os.cpu_count() or 1)
     tasks = max(TASKS, len(chosen_from))
@@ -96,7 +95,7 @@ def proposal_(
     except NoLayoutError as error:
         say(f"{error}")
         raise typer.Exit(1) from None
-    say_what_has_no_effect([base])
+    say_what_has_no_effect(largest(base, chosen_from))
     for path in out:
         replace_file(path, render_proposal(made, path.suffix.lower(), logo))
         say(f"wrote {path}")

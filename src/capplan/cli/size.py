@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from capplan.cli.shell.messages import say
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import (
     flag,
@@ -41,7 +42,7 @@ from capplan.planner.demand.demand import parse_growth
 from capplan.planner.ranges import WHOLE, value_type
 from capplan.planner.size.machines import Prices, read_prices, read_shapes
 from capplan.planner.size.search import SizingEngine
-from capplan.planner.size.size import SizingQuestion, families, most_machines, size
+from capplan.planner.size.size import SizingQuestion, families, largest, most_machines, size
 from capplan.planner.sweep import rate_fields
 from capplan.reports.sizing import describe, write_plot
 from capplan.systems.registry import system
@@ -106,7 +107,7 @@ def size_(
     chosen = read_target(target)
     its: System[Any] = system(chosen.scenario.system)
     base, question = asked(ctx, chosen, survive, confidence, growth, years, prices, engine, seed, shapes, cells)
-    chosen_from = families(its, question)
+    chosen_from = families(base, question)
     if cluster is None and not no_limits:
         from capplan.planner.time_limits import check_sizing  # slow to import
 
@@ -116,7 +117,7 @@ def size_(
         workers_for(len(chosen_from), processes, cluster) as workers,
     ):
         sizing = size(base, question, workers, chosen.fitted, progress)
-    say_what_has_no_effect([base])
+    say_what_has_no_effect(largest(base, chosen_from))
     if plot is not None:
         write_plot(sizing, its, plot)
     print_answer(sizing, lambda: describe(sizing, its, explain), as_json)
@@ -140,6 +141,8 @@ def asked(
     if shapes is not None and prices is not None:
         raise InputError(f"--prices {prices} has no effect beside --shapes: shapes have prices of their own")
     its: System[Any] = system(chosen.scenario.system)
+    if shapes is not None:
+        _refuse_what_shapes_say(given(ctx), its)
     base, sized, fixed = _space(chosen.scenario, its, given(ctx))
     return base, SizingQuestion(
         survive=tuple(survive or ()),
@@ -155,6 +158,12 @@ def asked(
         engine=chosen_engine(engine, ENGINES, "does not size"),
         seed=seed,
     )
+
+
+def _refuse_what_shapes_say(texts: Mapping[str, Any], its: System[Any]) -> None:
+    of_shapes = {name for each in its.machines.values() for name in (each.cores, each.speed)}
+    if both := [name for name in texts if name in of_shapes]:
+        raise InputError(f"{flag(both[0])} has no effect beside --shapes: shapes say what cores their machines have")
 
 
 def _space(
@@ -174,8 +183,11 @@ def _space(
         base = with_options(start, plain)
     except InputError:  # perhaps of as few machines as by default, or without an option that is listed
         listed = {name: values[0] for name, values in fixed.items()}
-        base = with_options(start, {**listed, **plain, **most_machines(its, sized)})
+        base = with_options(start, {**listed, **plain, **most_machines(start, sized)})
     base = changed(base, **{name: None for name in replaced if name not in texts})
+    for name in its.sized:
+        if isinstance(getattr(base, name), tuple):
+            say(f"{name} differs by data centre in the target: layouts of equal data centres are searched instead")
     if lists := _lists(texts):  # they say how many data centres there are
         if "dcs" in its.families:
             fixed.setdefault("dcs", (base.given()["dcs"],))

@@ -16,7 +16,7 @@ from capplan.planner.proposal.propose import STAGES, TASKS, NoLayoutError
 from capplan.planner.proposal.verify import question_of, read_proposal, verify
 from capplan.planner.size.size import families
 from capplan.reports.saved_answer import verification
-from capplan.systems.registry import read_calibration, system
+from capplan.systems.registry import read_calibration
 
 
 def verify_(
@@ -35,7 +35,7 @@ def verify_(
     content = read_proposal(file)
     calibration = None if fitted is None else read_calibration(str(fitted))
     question = question_of(content)  # refuse what cannot be read before a process starts
-    tasks = max(TASKS, len(families(system(question.base.system), question.sizing)))
+    tasks = max(TASKS, len(families(question.base, question.sizing)))
     try:
         with stages("verifying", len(STAGES)) as stage, workers_for(tasks, processes, None) as workers:
             found = verify(content, workers, calibration, stage)

@@ -145,8 +145,8 @@ def _whole(text: str) -> Fraction:
 def _whole_per_dc(text: str) -> Fraction:
     if SEPARATOR in text:
         raise InputError(
-            f"{text!r} is one number for each data centre, and a sweep takes one for all: write those of unequal data "
-            "centres in a scenario file, and sweep that"
+            f"{text!r} is one number for each data centre, and a searched or swept one is for all: give one, or write "
+            "unequal data centres in a scenario file, and predict or sweep that"
         )
     return _whole(text)
 

@@ -25,7 +25,7 @@ from capplan.models.language.construct import LANGUAGE, Construct
 from capplan.models.language.document import load
 from capplan.models.language.network import Network
 from capplan.models.language.scenario import Objectives, Scenario, changed, fields_of, with_units
-from capplan.models.language.units import READ_SHARE, AtLeastOne, Positive, PositivePerSecond, PositiveSeconds, Seconds
+from capplan.models.language.units import READ_SHARE, Count, Positive, PositivePerSecond, PositiveSeconds, Seconds
 from capplan.models.language.units import Share as _Share
 from capplan.models.results import plain
 from capplan.models.verdict import CONFIDENCE
@@ -183,7 +183,7 @@ class SizeRequest(Construct):
     scenario: Tables
     fitted: str | None = None
     demand: Tables | None = None
-    sized: dict[str, tuple[AtLeastOne, AtLeastOne]] = field(default_factory=dict)
+    sized: dict[str, tuple[Count, Count]] = field(default_factory=dict)
     families: dict[str, Annotated[tuple[Any, ...], Field(min_length=1)]] = field(default_factory=dict)
     survive: tuple[str, ...] = ()
     confidence: Share = CONFIDENCE
@@ -437,12 +437,9 @@ def _layout_to_size(request: SizeRequest, files: FittedFiles) -> Asked:
     try:
         return read_layout(request.scenario, request.fitted, files)
     except InputError:
-        fitted = _fitted(request.scenario, request.fitted, files)
-        name = request.scenario.get("system") if fitted is None else fitted.system
-        if not isinstance(name, str):
-            raise
-        most = most_machines(system(name), request.sized)
-        return read_layout({**most, **request.scenario}, request.fitted, files)
+        name = {key: value for key, value in request.scenario.items() if key == "system"}
+        start = read_layout(name, request.fitted, files).scenario
+        return read_layout({**most_machines(start, request.sized), **request.scenario}, request.fitted, files)
 
 
 def _offered(base: Scenario, demand: Demand | None, growth: float) -> Scenario:
@@ -459,7 +456,7 @@ def _offered(base: Scenario, demand: Demand | None, growth: float) -> Scenario:
 def _check_families(base: Scenario, request: SizeRequest) -> None:
     """Check each value of the fields to choose from on its own."""
     its = system(base.system)
-    most, fixed = most_machines(its, request.sized), {*its.sized, "system", "tps", "slo"}
+    most, fixed = most_machines(base, request.sized), {*its.sized, "system", "tps", "slo"}
     known = [name for name in fields_of(type(base)) if name not in fixed]
     for name, values in request.families.items():
         if name not in known:

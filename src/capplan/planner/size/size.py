@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
@@ -144,8 +145,7 @@ def size_families(
 ) -> tuple[Sizing, list[FamilyResult]]:
     """Find the cheapest layout; return it with the search result of each family; see `size`."""
     target = sizing_target(with_demand(base, question.demand), question, fitted)
-    its = system(base.system)
-    chosen_from = [_redundant(target, question, family) for family in families(its, question)]
+    chosen_from = [_redundant(target, question, family) for family in families(base, question)]
     if (layouts := sum(family.layouts for family in chosen_from)) > MOST_LAYOUTS:
         raise InputError(f"{layouts:,} layouts are too many to choose from: at most {MOST_LAYOUTS:,}, narrow a range")
     calm = replace(target, base=changed(target.base, gc=NO_PAUSES)) if _guesses_pauses(target) else None
@@ -254,16 +254,32 @@ def _with_guess(
     return replace(found, answer="uncertain", pauses=GuessedPauses(carries, 1 - carries.binding.risk, worth))
 
 
-def most_machines(its: System[Any], sized: Mapping[str, tuple[int, int]]) -> dict[str, int]:
+def _ranges(base: Scenario, given: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
+    """Return the numbers of machines to search: of a kind that the base has none of, none, unless a range is given."""
+    usual = system(base.system).sized
+    return {name: given.get(name, (0, 0) if getattr(base, name) == 0 else ends) for name, ends in usual.items()}
+
+
+def most_machines(base: Scenario, given: Mapping[str, tuple[int, int]]) -> dict[str, int]:
     """Return the most machines of each kind that are searched: what a base has whose default has too few."""
-    return {name: min(sized.get(name, ends)[1], ends[1]) for name, ends in its.sized.items()}
+    return {name: min(high, system(base.system).sized[name][1]) for name, (_, high) in _ranges(base, given).items()}
 
 
-def families(its: System[Any], question: SizingQuestion) -> list[Family]:
+def largest(base: Scenario, chosen_from: Sequence[Family]) -> list[Scenario]:
+    """Return the largest layout of each family, if it exists; the base if none does."""
+    found = []
+    for family in chosen_from:
+        with suppress(InputError):
+            found.append(changed(base, **{**family.fixed, **most_machines(base, family.sized)}))
+    return found or [base]
+
+
+def families(base: Scenario, question: SizingQuestion) -> list[Family]:
     """Return the families to choose from: one for each combination of values other than numbers of machines."""
+    its = system(base.system)
     ranges = {name: range(low, high + 1) for name, (low, high) in its.families.items()}
     fixed: dict[str, Sequence[Any]] = {**ranges, **question.families}
-    sized = {name: question.sized.get(name, ends) for name, ends in its.sized.items()}
+    sized = _ranges(base, question.sized)
     return [
         Family({**dict(zip(fixed, values, strict=True)), **machine}, sized, prices, names, cells, disk_gib)
         for values in itertools.product(*fixed.values())
@@ -279,7 +295,7 @@ def _redundant(target: SizingTarget, question: SizingQuestion, family: Family) -
     """
     its, most = system(target.base.system), {name: high for name, (_, high) in family.sized.items()}
     sized = dict(family.sized)
-    for name in family.sized.keys() - question.sized.keys():
+    for name in (each for each in family.sized.keys() - question.sized.keys() if most[each] > 1):
         alone, two = ({**family.fixed, **most, name: number} for number in (1, 2))
         kind = _kind(its, target.base, alone, two)
         if kind in its.losses and _stops(target, alone, kind) and not _stops(target, two, kind):
@@ -364,11 +380,12 @@ def _answer(target: SizingTarget, question: SizingQuestion, results: Sequence[Fa
     chosen, planned = safe[0] if safe else None, target.offered_per_s
     growth, years = _growth(target, question)
     given = planned / (1 + growth) ** years
+    largest_each = largest(target.base, [each.family for each in results])
     misses = [each.miss for each in results if each.miss is not None and (each.best is None or each.best is chosen)]
     least_risk = min((each.binding.risk for each in misses), default=1.0)  # where none can serve, the answer is no
     return Sizing(
         system=target.base.system,
-        scenario=_kept(target.base, results),
+        scenario=_kept(largest_each, results),
         answer="yes" if chosen is not None else answer(least_risk, target.confidence),
         offered_tps=given,
         planned_tps=planned,
@@ -378,7 +395,7 @@ def _answer(target: SizingTarget, question: SizingQuestion, results: Sequence[Fa
         objectives=target.base.slo,
         conditions=tuple(each.word for each in target.conditions)
         + ((DATA,) if any(each.conditions == DATA for layout in (*safe, *misses) for each in layout.safety) else ()),
-        not_asked=_not_asked(target),
+        not_asked=_not_asked(target, largest_each),
         currency=question.prices.currency if question.shapes is None else question.shapes.currency,
         chosen=chosen,
         capacity_remaining=None if chosen is None else steady(chosen.held_tps / planned - 1),
@@ -388,9 +405,7 @@ def _answer(target: SizingTarget, question: SizingQuestion, results: Sequence[Fa
         near_misses=tuple(misses),
         impossible=tuple(each.refused for each in results if each.refused is not None),
         nearest_tps=None if chosen is not None else max((each.held_tps for each in misses), default=None),
-        single_points=()
-        if chosen is None
-        else tuple(each for each in _not_asked(target) if each != DC and _stops(target, chosen.fields, each)),
+        single_points=() if chosen is None else _single_points(target, chosen.fields),
         would_help={} if chosen is not None else would_help(target, results),
         layouts=sum(each.family.layouts for each in results),
         solved=sum(each.solved for each in results),
@@ -409,16 +424,28 @@ def _growth(target: SizingTarget, question: SizingQuestion) -> tuple[float, floa
     return steady(float(np.median(target.disks.growth_factor)) - 1), target.disks.years
 
 
-def _kept(base: Scenario, results: Sequence[FamilyResult]) -> dict[str, Any]:
+def _kept(layouts: Sequence[Scenario], results: Sequence[FamilyResult]) -> dict[str, Any]:
+    """Return the fields that are not searched and mean something in one of the layouts."""
     sized = {name for each in results for name in (*each.family.sized, *each.family.fixed)}
-    return {name: value for name, value in base.given().items() if name not in sized}
+    return {name: value for each in layouts for name, value in each.given().items() if name not in sized}
 
 
-def _not_asked(target: SizingTarget) -> tuple[str, ...]:
-    """Return the losses that the layout need not survive; a data centre only if there may be several."""
+def _not_asked(target: SizingTarget, layouts: Sequence[Scenario]) -> tuple[str, ...]:
+    """Return the losses that one of the layouts could have, and none need survive."""
     its = system(target.base.system)
-    several = "dcs" in its.families or getattr(target.base, "dcs", 1) > 1
-    return tuple(kind for kind in not_asked(its, target.conditions) if several or kind != DC)
+    several = any(getattr(each, "dcs", 1) > 1 for each in layouts)
+    there = {kind for each in layouts for kind, count in its.machine_counts(each).items() if count}
+    return tuple(
+        kind
+        for kind in not_asked(its, target.conditions)
+        if (several if kind == DC else kind in there or kind not in its.machines)
+    )
+
+
+def _single_points(target: SizingTarget, fields: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the kinds of machines of a layout whose loss stops the service, and was not asked about."""
+    losses = _not_asked(target, [changed(target.base, **fields)])
+    return tuple(each for each in losses if each != DC and _stops(target, fields, each))
 
 
 def _guesses(target: SizingTarget) -> tuple[str, ...]:
