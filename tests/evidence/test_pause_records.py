@@ -314,6 +314,12 @@ def test_intervals_of_gcstats_are_added(tmp_path: Path) -> None:
     assert figures(found) == pytest.approx((0.03, 0.03, deviation_s, 4, None))
 
 
+def test_a_deviation_that_cannot_be_squared_is_left_out(tmp_path: Path) -> None:
+    found, _ = read(tmp_path, HEADER + "1000 30 40 -1e308 9 2 7\n")
+
+    assert figures(found) == pytest.approx((0.04, 0.02, None, 2, None))
+
+
 def test_gcstats_as_json(tmp_path: Path) -> None:
     found, _ = read(
         tmp_path,

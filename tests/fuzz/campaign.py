@@ -35,6 +35,7 @@ def piece(numbers: range) -> tuple[int, list[Failure]]:
         os.chdir(folder)
         os.environ["CAPPLAN_CACHE_DIR"] = str(folder / "cache")
         tempfile.tempdir = name  # where libraries put what they remove again
+        sys.dont_write_bytecode = True  # an import is no write of the reader
         prepared(folder)
         watch = Watch(folder)
         limit_memory()

@@ -31,7 +31,6 @@ References
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint
@@ -44,6 +43,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from capplan.evidence.audit.expression import Figure, Function, Group, Names, figure, fill
 from capplan.evidence.audit.finding import Finding, Part, Severity, Verdict, judge, shown
 from capplan.models.errors import InputError, nearest
+from capplan.models.language.document import parse_toml
 
 Texts: TypeAlias = dict[str, str]
 Lists: TypeAlias = dict[str, list[str | Texts]]
@@ -145,9 +145,7 @@ def parse_checks(text: str, where: str = FILE) -> Checks:
         If `text` is no TOML or breaks a rule.
     """
     try:
-        file = _File.model_validate(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{where} is no TOML: {error}") from None
+        file = _File.model_validate(parse_toml(text, where))
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))

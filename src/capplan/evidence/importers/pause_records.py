@@ -316,8 +316,8 @@ def _read_gcstats(file: TextFile) -> _Read:
     if not rows:
         raise InputError(f"{file.path} has no line of figures: nodetool gcstats prints one, the file may be cut off")
     span_s, total_s, count = (sum(row[place] for row in rows) / per for place, per in ((0, 1e3), (2, 1e3), (4, 1)))
-    squares = sum(n * (sd**2 + (total / n) ** 2) for _, _, total, sd, n in rows if n > 0) / 1e6
-    variance = squares / count - (total_s / count) ** 2 if count > 0 else math.nan
+    squares = sum(n * (sd * sd + total / n * (total / n)) for _, _, total, sd, n in rows if n > 0) / 1e6  # may be inf
+    variance = squares / count - total_s / count * (total_s / count) if count > 0 else math.nan
     intervals = "one interval" if len(rows) == 1 else f"{len(rows)} intervals, added,"
     return _pauses(file, total_s, count, span_s, math.sqrt(variance) if variance >= 0 else None), (
         f"From nodetool gcstats: {intervals} of {_time(span_s)}.",

@@ -113,15 +113,25 @@ def read_toml(path: Path) -> dict[str, Any]:
     InputError
         If the file is missing (the message suggests the nearest name in its folder), unreadable or not TOML.
     """
-    text = read_file(path)
+    return parse_toml(read_file(path), str(path))
+
+
+def parse_toml(text: str, where: str) -> dict[str, Any]:
+    """Return the tables of a TOML text; `where` names it in messages.
+
+    Raises
+    ------
+    InputError
+        If it is not TOML.
+    """
     try:
         return tomllib.loads(text)
     except RecursionError:
-        raise InputError(f"{path} is nested too deeply") from None
+        raise InputError(f"{where} is nested too deeply") from None
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path} is not valid TOML: {error}") from None
+        raise InputError(f"{where} is not valid TOML: {error}") from None
     except ValueError:  # Python reads integers of up to 4,300 digits
-        raise InputError(f"{path} has a number of thousands of digits: write a shorter one") from None
+        raise InputError(f"{where} has a number of thousands of digits: write a shorter one") from None
 
 
 def load(type_: type[T], mapping: Mapping[str, Any], where: str) -> T:
