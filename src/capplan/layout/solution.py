@@ -18,6 +18,7 @@ from capplan.models.results import STATISTICS
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import (
     MAX_DROP_RATE,
+    Indices,
     OperatingPoint,
     SteadyState,
     capacity_per_s,
@@ -170,17 +171,33 @@ class Figures:
         corrected : function
             Returns the right response times without pauses (..., draws) for those of the solver.
         """
-        solved = self.without_pauses.latencies_s(name)[STATISTICS.index(statistic)]
-        right = corrected(solved)
         if self.closed is not None or statistic == "mean" or (self.varying is None and self.pausing is None):
-            return right
-        factor = np.divide(right, solved, out=np.ones_like(right), where=np.isfinite(right) & np.isfinite(solved))
-        delays = (
-            None
-            if self._delays is None
-            else {each: [delay.over(factor) for delay in of] for each, of in self._delays.items()}
-        )
-        return np.asarray(factor * self._quantiles_s((LEVELS[statistic],), self.reported[name], delays)[0])
+            return corrected(self.without_pauses.latencies_s(name)[STATISTICS.index(statistic)])
+        return self.percentile(name, statistic, corrected)()
+
+    def percentile(
+        self, name: str, statistic: str, corrected: Callable[[FloatArray], FloatArray] | None = None
+    ) -> Callable[..., FloatArray]:
+        """Return a percentile with pauses, seconds, as a function of places in (..., draws): everywhere by default.
+
+        Parameters
+        ----------
+        name, statistic, corrected
+            As for `corrected_s`; by default, nothing is corrected.
+        """
+        factor, delays = np.ones(()), self._delays
+        if corrected is not None:
+            solved = self.without_pauses.latencies_s(name)[STATISTICS.index(statistic)]
+            right = corrected(solved)
+            factor = np.divide(right, solved, out=np.ones_like(right), where=np.isfinite(right) & np.isfinite(solved))
+            if delays is not None:
+                delays = {each: [delay.over(factor) for delay in of] for each, of in delays.items()}
+
+        def found(at: Indices | None = None) -> FloatArray:
+            own = factor if at is None or factor.ndim == 0 else factor[at]
+            return np.asarray(own * self._quantiles_s((LEVELS[statistic],), self.reported[name], delays, at)[0])
+
+        return found
 
     def time_s(self, classes: Sequence[str], level: float | None) -> FloatArray:
         """Return the response time over some network classes, seconds (..., draws).
@@ -216,12 +233,17 @@ class Figures:
         return np.concatenate([mean[None], self._quantiles_s(tuple(LEVELS.values()), classes, self._delays)])
 
     def _quantiles_s(
-        self, levels: Sequence[float], classes: Sequence[str], delays: Mapping[str, Sequence[RareDelay]] | None
+        self,
+        levels: Sequence[float],
+        classes: Sequence[str],
+        delays: Mapping[str, Sequence[RareDelay]] | None,
+        at: Indices | None = None,
     ) -> FloatArray:
         """Return percentiles (levels, ..., draws); each draw has its own pauses, even if another draw represents it."""
         if delays is None:
-            return self._every(self._varied_point.quantiles_s(levels, *classes))
-        return self._varied_point.quantiles_s(levels, *classes, delays=delays, place=self.place)
+            found = self._every(self._varied_point.quantiles_s(levels, *classes))
+            return found if at is None else found[(slice(None), *at)]  # type: ignore[arg-type]  # mypy takes no slice in such an index
+        return self._varied_point.quantiles_s(levels, *classes, delays=delays, place=self.place, at=at)
 
     @cached_property
     def _varied_point(self) -> OperatingPoint:

@@ -25,6 +25,7 @@ from capplan.models.solver.pools import FlowEquivalent
 from capplan.models.solver.random_times import GammaMixture, quantiles_of_groups_s
 
 Parts = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+Indices = tuple[NDArray[np.intp], ...]
 
 MAX_DROP_RATE = 1e-3
 """Drop rate up to which a rate counts as sustained: a guess; the documents give only the rates where drops begin."""
@@ -133,6 +134,7 @@ class OperatingPoint:
         *requests: str,
         delays: Mapping[str, Sequence[RareDelay]] | None = None,
         place: NDArray[np.intp] | None = None,
+        at: Indices | None = None,
     ) -> FloatArray:
         """Return approximate quantiles of the response over the requests of some classes.
 
@@ -146,23 +148,35 @@ class OperatingPoint:
             Delays that some requests have in addition, by request class; a request has one of a sequence at most.
         place : array of int (further draws,), optional
             For draws whose delays differ, but that are alike otherwise: the draw here that each of them is like.
+        at : tuple of arrays of int (values,), optional
+            Where in (..., draws) values are asked for; everywhere by default.
 
         Returns
         -------
-        array (levels, ..., draws)
+        array (levels, ..., draws), or (levels, values)
             Seconds.
         """
-        which = slice(None) if place is None else place
+        solved = self.rate_per_s.shape
+        place = np.arange(solved[-1]) if place is None else place
+        shape = (*solved[:-1], len(place))
+        which = (..., place) if at is None else (*at[:-1], place[at[-1]])
+
+        def chosen(values: FloatArray) -> FloatArray:
+            return np.broadcast_to(values, (*solved, values.shape[-1]))[*which, :]
+
         groups = [
             GammaMixture(*map(_rows, mixed))
             for name, share in self._class_shares(requests).items()
             for part, state in zip(self.shares, self.states, strict=True)
             for mixed in _with_delay(
-                _of_draws(state.parts(name), share * part[..., None], which),
-                () if delays is None else delays.get(name, ()),
+                _of_draws(state.parts(name), share * part[..., None], chosen),
+                [
+                    each if at is None else each.at(at, shape)
+                    for each in (() if delays is None else delays.get(name, ()))
+                ],
             )
         ]
-        return quantiles_of_groups_s(groups, levels).reshape(-1, *self.rate_per_s[..., which].shape)
+        return quantiles_of_groups_s(groups, levels).reshape(-1, *(shape if at is None else at[-1].shape))
 
     def _class_shares(self, requests: tuple[str, ...]) -> dict[str, Number]:
         sent = [name for name in requests if name in self.request_shares]
@@ -174,10 +188,10 @@ class OperatingPoint:
         return np.asarray(np.sum(parts, axis=0))
 
 
-def _of_draws(parts: Parts, share: FloatArray, which: NDArray[np.intp] | slice) -> Parts:
+def _of_draws(parts: Parts, share: FloatArray, chosen: Callable[[FloatArray], FloatArray]) -> Parts:
     """Return the mixture for some draws, as a share of all requests."""
-    weight, mean, variance, third = (each[..., which, :] for each in (share * parts[0], *parts[1:]))
-    return weight, mean, variance, third
+    weight, mean, variance, third = map(chosen, parts)
+    return chosen(share) * weight, mean, variance, third
 
 
 def _with_delay(parts: Parts, delays: Sequence[RareDelay]) -> list[Parts]:

@@ -34,6 +34,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import gammainc, gammaincc
 
 from capplan.models.language.units import FloatArray, Number
@@ -63,6 +64,10 @@ class RareDelay(NamedTuple):
     def over(self, factor: FloatArray) -> RareDelay:
         """Return the delay divided by a factor."""
         return RareDelay(self.chance, self.mean_s / factor, self.variance_s2 / factor**2)
+
+    def at(self, places: tuple[NDArray[np.intp], ...], shape: tuple[int, ...]) -> RareDelay:
+        """Return the delay at some places of arrays (..., draws) of this shape."""
+        return RareDelay(*(np.broadcast_to(each, shape)[places] for each in self))
 
 
 class NodePauses(NamedTuple):

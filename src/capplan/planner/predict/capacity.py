@@ -168,15 +168,14 @@ class _Curves:
         self.objectives, self.uncertainty, self.draws = objectives, uncertainty, solution.capacity.shape[-1]
         metrics = {*asked, *(metric for objective in objectives for metric in objective.metrics())}
         self.values = {
-            metric: _logs_at_shares(solution, metric, relations.get((metric.subject, metric.statistic)))
-            for metric in metrics
+            metric: _curve(solution, metric, relations.get((metric.subject, metric.statistic))) for metric in metrics
         }
 
     def predicted(self, metric: Metric, share: FloatArray) -> FloatArray:
         """Return a figure at shares of the capacity (draws,)."""
-        logs, right = self.values[metric], np.clip(np.searchsorted(SHARES, share), 1, len(SHARES) - 1)
-        along, columns = (share - SHARES[right - 1]) / np.diff(SHARES)[right - 1], np.arange(len(share))
-        low, high = logs[right - 1, columns], logs[right, columns]
+        curve, right = self.values[metric], np.clip(np.searchsorted(SHARES, share), 1, len(SHARES) - 1)
+        along = (share - SHARES[right - 1]) / np.diff(SHARES)[right - 1]
+        low, high = curve.logs(np.stack([right - 1, right]))
         return np.asarray(np.exp(low + np.clip(along, 0.0, 1.0) * (high - low)))
 
     def repeated(self, metric: Metric, share: FloatArray) -> FloatArray:
@@ -197,11 +196,30 @@ class _Curves:
         return np.asarray(np.all([each.holds(lambda metric: value(metric, share)) for each in self.objectives], axis=0))
 
 
+class _Curve:
+    """A figure at `SHARES` of the capacity; its percentiles with pauses are solved where they are asked for."""
+
+    def __init__(self, figures: Figures, metric: Metric, relation: Relation | None, draws: int) -> None:
+        self._logs = np.full((len(SHARES), draws), np.nan)
+        if metric.kind != "duration" or metric.statistic == MEAN or figures.pausing is None or figures.closed:
+            self._logs[:] = np.log(_value(figures, metric, relation))
+        else:
+            corrected = None if relation is None else relation.at
+            self._percentile = figures.percentile(metric.subject, metric.statistic, corrected)
+
+    def logs(self, shares: NDArray[np.intp]) -> FloatArray:
+        """Return logarithms of the figure of each draw at some of `SHARES`, by their places (n, draws)."""
+        columns = np.broadcast_to(np.arange(shares.shape[-1]), shares.shape)
+        new = np.isnan(self._logs[shares, columns])
+        if new.any():
+            at = shares[new], columns[new]
+            self._logs[at] = np.log(np.clip(self._percentile(at), _TINY, _HUGE))
+        return self._logs[shares, columns]
+
+
 @lru_cache(maxsize=8)  # a prediction needs the same curves several times
-def _logs_at_shares(solution: Solution, metric: Metric, relation: Relation | None) -> FloatArray:
-    """Return logarithms of a figure at `SHARES` of the capacity (shares, draws); see `_value`."""
-    logs = np.log(_value(_at_shares(solution), metric, relation))
-    return np.broadcast_to(logs, (len(SHARES), logs.shape[-1]))
+def _curve(solution: Solution, metric: Metric, relation: Relation | None) -> _Curve:
+    return _Curve(_at_shares(solution), metric, relation, solution.capacity.shape[-1])
 
 
 @lru_cache(maxsize=8)
