@@ -35,7 +35,7 @@ from capplan.evidence.importers.mapped_table import read_mapping
 from capplan.evidence.load_tests import LOAD_TESTS, load_tests_schema
 from capplan.evidence.microbenchmarks import MICROBENCHMARKS, microbench_schema
 from capplan.evidence.table import Evidence, by_id, layout_text
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import InputError, look_up, nearest
 from capplan.planner.audit import audit, is_table
 from capplan.reports import evidence
 from capplan.reports.screen import show as display
@@ -197,9 +197,7 @@ def schema(
     ] = "load-tests",
 ) -> None:
     """Print the JSON schema of a table of measurements."""
-    if table not in SCHEMAS:
-        raise InputError(f"{table!r} is not a table{nearest(table, SCHEMAS)}")
-    write_json(SCHEMAS[table]())
+    write_json(look_up(SCHEMAS, table, f"{table!r} is not a table")())
 
 
 def _cells(row: Evidence) -> list[Any]:

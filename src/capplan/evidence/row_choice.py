@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -26,27 +26,13 @@ from numpy.typing import NDArray
 
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.row_validation import Column
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import InputError, look_up, nearest
 from capplan.models.language.per_dc import SEPARATOR
 
 Mask: TypeAlias = NDArray[np.bool_]
-Comparison: TypeAlias = Callable[[Any, Any], bool]
 _LONGEST = 2000  # characters
-_EQUAL: Mapping[type[ast.cmpop], Comparison] = {ast.Eq: operator.eq, ast.NotEq: operator.ne}
-_ORDERED: Mapping[type[ast.cmpop], Comparison] = {
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
-_MIRRORED: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
-    ast.Lt: ast.Gt,
-    ast.LtE: ast.GtE,
-    ast.Gt: ast.Lt,
-    ast.GtE: ast.LtE,
-    ast.Eq: ast.Eq,
-    ast.NotEq: ast.NotEq,
-}
+_ORDERED = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}
+_MIRRORED = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
 _FLAGS = {"yes": True, "no": False}
 
 
@@ -119,16 +105,16 @@ class _Rows:
             column = self.column(left.id)
             wanted = [self.constant(each, column) for each in right.elts]
             return self._of_cells(column, lambda cell: cell in wanted, isinstance(sign, ast.NotIn))
-        if type(sign) not in _MIRRORED:
+        if isinstance(sign, (ast.Is, ast.IsNot)):
             raise self.refused(left, "compare with ==, !=, <, <=, >, >= or in")
         kind = type(sign)
         if isinstance(right, ast.Name) and not isinstance(left, ast.Name):
-            left, right, kind = right, left, _MIRRORED[kind]
+            left, right, kind = right, left, _MIRRORED.get(kind, kind)
         if not isinstance(left, ast.Name):
             raise self.refused(left, "one side of a comparison must be a column, such as clients <= 256")
         column = self.column(left.id)
         value = self.constant(right, column)
-        if kind in _EQUAL:
+        if kind in (ast.Eq, ast.NotEq):
             return self._of_cells(column, lambda cell: cell == value, kind is ast.NotEq)
         if isinstance(value, (str, bool)):
             raise InputError(f"{self.text(left)} and {self.text(right)} have no order: compare words with ==, != or in")
@@ -136,9 +122,7 @@ class _Rows:
 
     def column(self, name: str) -> Column:
         """Return a column by name."""
-        if name not in LOAD_TESTS.columns:
-            raise InputError(f"column {name!r} is unknown in a load-test table{nearest(name, LOAD_TESTS.columns)}")
-        return LOAD_TESTS.columns[name]
+        return look_up(LOAD_TESTS.columns, name, f"column {name!r} is unknown in a load-test table")
 
     def constant(self, node: ast.expr, column: Column) -> float | str | bool:
         """Return a value to compare the cells of a column with."""

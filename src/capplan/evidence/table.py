@@ -66,7 +66,7 @@ from typing import Any, Literal
 
 from capplan.evidence.interval import Interval
 from capplan.evidence.row_validation import Column, columns_of, parse_rows
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import InputError, look_up, nearest
 
 # As written -> (SI unit, factor). Factors are decimal text, so that 2.5 ms is exactly 0.0025 s.
 UNITS = {
@@ -327,9 +327,7 @@ def layout_text(layout: Mapping[str, str]) -> str:
 def _figure(row: Written, where: str) -> dict[str, Any]:
     """Return the figure in SI: value, low, high, unit, and as written."""
     name = row.unit or ""
-    if name not in UNITS:
-        raise InputError(f"{where}: column 'unit' has {name!r}{nearest(name, UNITS)}")
-    unit, factor = UNITS[name]
+    unit, factor = look_up(UNITS, name, f"{where}: column 'unit' has {name!r}")
     if name in TEXT_UNITS:
         if not row.text or row.value or row.low or row.high:
             raise InputError(f"{where}: unit {name!r} takes a 'text' and leaves 'value', 'low', 'high' empty")

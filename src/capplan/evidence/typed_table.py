@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from capplan.evidence.row_validation import FLAGS, MOST_COUNT, Column, R, check_header, columns_of, per_dc
 from capplan.evidence.text_file import TextFile, read_as_csv
 from capplan.models import visible_text
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import InputError, look_up
 from capplan.models.files import replace_file
 from capplan.models.language.per_dc import SEPARATOR, parse_shares, per_dc_text
 from capplan.models.language.units import parse_share
@@ -123,10 +123,8 @@ class TypedTable(Generic[R]):
         InputError
             If the column is unknown, or the text is not of its type.
         """
-        known = self.columns
-        if name not in known:
-            raise InputError(f"{where}: column {name!r} is unknown in {self.name}{nearest(name, known)}")
-        (value,) = _typed(_parsed(pa.array([text.strip()]), known[name], lambda _: where), known[name])
+        column = look_up(self.columns, name, f"{where}: column {name!r} is unknown in {self.name}")
+        (value,) = _typed(_parsed(pa.array([text.strip()]), column, lambda _: where), column)
         return value
 
     def _frame(self, cells: Mapping[str, pd.Series], count: int) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import InputError, look_up, nearest
 
 NATIVE_PORT = 9042
 ECHO_PORT = 17007
@@ -115,9 +115,7 @@ def find_version(name: str) -> CassandraVersion:
     InputError
         If there is none of that name.
     """
-    if name not in VERSIONS:
-        raise InputError(f"version {name!r} of Cassandra is not one that a lab runs{nearest(name, VERSIONS)}")
-    return VERSIONS[name]
+    return look_up(VERSIONS, name, f"version {name!r} of Cassandra is not one that a lab runs")
 
 
 @dataclass(frozen=True)
@@ -208,10 +206,7 @@ class Layout:
         InputError
             If there is none of that name.
         """
-        known = {each.name: each for each in self.nodes}
-        if name not in known:
-            raise InputError(f"{name!r} is not a node of the lab{nearest(name, known)}")
-        return known[name]
+        return look_up({each.name: each for each in self.nodes}, name, f"{name!r} is not a node of the lab")
 
 
 @dataclass(frozen=True)

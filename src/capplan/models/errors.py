@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib.util import find_spec
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 class InputError(ValueError):
@@ -50,6 +53,13 @@ def check_extra(extra: str, *packages: str, instead: str = "") -> None:
 
 class Notice(UserWarning):
     """A fact that users should know but that does not change the answer; the command line prints it on stderr."""
+
+
+def look_up(known: Mapping[str, T], name: str, refusal: str) -> T:
+    """Return what a name stands for; refuse an unknown one with a sentence that ends in the nearest known name."""
+    if name not in known:
+        raise InputError(f"{refusal}{nearest(name, known)}")
+    return known[name]
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

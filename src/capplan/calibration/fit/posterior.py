@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from threading import Condition
 from typing import Any, Protocol
 
@@ -283,7 +283,8 @@ def best_of(problem: LeastSquares, starts: Sequence[FloatArray], most: int) -> M
 
     def found(number: int) -> Maximum:
         try:
-            return maximum(_Part(problem, together, number), starts[number], most)
+            part = _Part(problem.centre, problem.spread, partial(together.of, number))
+            return maximum(part, starts[number], most)
         finally:
             together.leave()
 
@@ -336,20 +337,9 @@ class _Together:
 class _Part:
     """The problem as one of several parallel searches sees it."""
 
-    problem: LeastSquares
-    together: _Together
-    number: int
-
-    @property
-    def centre(self) -> FloatArray:
-        return self.problem.centre
-
-    @property
-    def spread(self) -> FloatArray:
-        return self.problem.spread
-
-    def residuals(self, log_points: FloatArray) -> FloatArray:
-        return self.together.of(self.number, log_points)
+    centre: FloatArray
+    spread: FloatArray
+    residuals: Callable[[FloatArray], FloatArray]
 
 
 _T_DEGREES = 5.0

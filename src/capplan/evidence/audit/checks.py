@@ -42,7 +42,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from capplan.evidence.audit.expression import Figure, Function, Group, Names, figure, fill
 from capplan.evidence.audit.finding import Finding, Part, Severity, Verdict, judge, shown
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import InputError, look_up
 from capplan.models.language.document import parse_toml
 
 Texts: TypeAlias = dict[str, str]
@@ -188,9 +188,7 @@ def _list(given: str | list[str | Texts], outer: Texts, lists: Lists, where: str
     if not isinstance(given, str):
         return given
     name = _put(given, outer)
-    if name not in lists:
-        raise InputError(f"{where}: {name!r} is not one of its lists{nearest(name, lists)}")
-    return lists[name]
+    return look_up(lists, name, f"{where}: {name!r} is not one of its lists")
 
 
 def _texts(name: str, entry: str | Texts) -> Texts:

@@ -28,7 +28,7 @@ from typing import TypeAlias
 from capplan.evidence.audit.finding import at_least, at_most, shown
 from capplan.evidence.interval import Interval
 from capplan.evidence.table import PERCENTILES, Evidence
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import InputError, look_up, nearest
 
 Number: TypeAlias = Interval | float
 _SHOWN_IN = ("1", "s", "1/s", "B")
@@ -164,9 +164,7 @@ def _rows(reference: str, rows: Mapping[str, Evidence]) -> Figure | Group:
 
 
 def _row(name: str, rows: Mapping[str, Evidence]) -> Figure:
-    if name not in rows:
-        raise InputError(f"{name!r} is not the id of a row of evidence{nearest(name, rows)}")
-    row = rows[name]
+    row = look_up(rows, name, f"{name!r} is not the id of a row of evidence")
     return Figure(row.interval, (row,), row.written)
 
 
@@ -238,11 +236,9 @@ def _combine(apply: Callable[..., Number], left: Figure, right: Figure) -> Figur
 
 
 def _call(name: str, arguments: list[Figure | Group], scope: Names) -> Figure:
-    known = {**FUNCTIONS, **scope.functions}
-    if name not in known:
-        raise InputError(f"{name!r} is not a function of audits{nearest(name, known)}")
+    function = look_up({**FUNCTIONS, **scope.functions}, name, f"{name!r} is not a function of audits")
     try:
-        found = known[name](*arguments)
+        found = function(*arguments)
     except (TypeError, AttributeError):
         raise InputError(f"{name!r} cannot take these {len(arguments)} arguments") from None
     return found if isinstance(found, Figure) else Figure(found, _union(*_flat(arguments)))

@@ -22,7 +22,7 @@ from capplan.evidence.importers.importer import Imported, number, run_id
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.text_file import TextFile, read_as_csv
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import InputError, look_up, nearest
 from capplan.models.language.document import read_toml
 from capplan.models.language.units import DURATIONS_S, SIZES_BYTES
 
@@ -65,10 +65,8 @@ def read_mapping(path: Path) -> ColumnMap:
     columns = content.get("columns", {})
     if not isinstance(columns, dict) or not columns:
         raise InputError(f"{path} has no table [columns]: it must say which column of the CSV is which of the table")
-    known = LOAD_TESTS.columns
     for name in (*columns, *content.get("constants", {})):
-        if name not in known:
-            raise InputError(f"{path}: {name!r} is no column of a load-test table{nearest(name, known)}")
+        look_up(LOAD_TESTS.columns, name, f"{path}: {name!r} is no column of a load-test table")
     constants = {name: str(value) for name, value in content.get("constants", {}).items()}
     return ColumnMap({name: _mapped(name, found, path) for name, found in columns.items()}, constants)
 

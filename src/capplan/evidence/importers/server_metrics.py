@@ -25,7 +25,7 @@ from capplan.evidence.load_test_row import ALL, PERCENTILES, LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.microbenchmarks import MicrobenchRow
 from capplan.evidence.text_file import TextFile
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import InputError, look_up, nearest
 from capplan.models.language.document import read_toml
 from capplan.models.language.units import DURATIONS_S, parse_duration_s
 
@@ -314,10 +314,7 @@ def _prometheus_content(file: TextFile) -> dict[str, Any]:
     if not isinstance(drop, dict) or not all(isinstance(each, str) for each in drop.values()):
         raise InputError(f"{file.path}: [drop] must be a table of queries, each with its reason as the name")
     for name in content.get("columns", {}):
-        if name not in LOAD_TESTS.columns:
-            raise InputError(
-                f"{file.path}: {name!r} is no column of a load-test table{nearest(name, LOAD_TESTS.columns)}"
-            )
+        look_up(LOAD_TESTS.columns, name, f"{file.path}: {name!r} is no column of a load-test table")
     if not isinstance(content.get("runs"), list) or not content["runs"]:
         raise InputError(f"{file.path} has no [[runs]]: each must have a start and an end")
     return content

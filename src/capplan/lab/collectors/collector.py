@@ -12,7 +12,7 @@ from hdrh.histogram import HdrHistogram
 
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.microbenchmarks import MicrobenchRow
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import look_up
 from capplan.models.files import replace_file
 from capplan.models.verb_answer import VerbAnswer
 
@@ -318,6 +318,4 @@ def find_collector(name: str) -> Collector:
     InputError
         If there is none of that name.
     """
-    if name not in COLLECTORS:
-        raise InputError(f"{name!r} is not a collector{nearest(name, COLLECTORS)}")
-    return COLLECTORS[name]
+    return look_up(COLLECTORS, name, f"{name!r} is not a collector")

@@ -406,7 +406,6 @@ PerSecond = Annotated[Number, *_field("rate per second", parse_rate_per_s, at_mo
 PositivePerSecond = Annotated[
     Number, *_field("rate per second", parse_rate_per_s, above=0.0, at_most=HIGHEST_RATE, unit="per second")
 ]
-Bytes = Annotated[Number, *_field("size in bytes", parse_size_bytes, unit="bytes")]
 Positive = Annotated[Number, *_field("positive number", above=0.0)]
 Weight = Annotated[float, *_field("weight", at_most=1e9)]
 Probability = Annotated[Number, *_field("positive probability", above=0.0, at_most=1.0)]

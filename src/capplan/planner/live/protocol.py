@@ -10,7 +10,7 @@ from capplan.lab.collectors.cassandra import Load, Operation
 from capplan.lab.collectors.runs_in_turn import Bounds
 from capplan.lab.collectors.sessions import SessionLoad
 from capplan.lab.layout import Layout
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import look_up
 
 OPERATIONS: tuple[Operation, ...] = ("read", "write")
 MOST = 32
@@ -284,9 +284,7 @@ def protocol(mechanism: str | None, *, quick: bool) -> Protocol:
     """
     if mechanism is None:
         return QUICK if quick else FULL
-    if mechanism not in MECHANISMS:
-        raise InputError(f"--mechanism {mechanism!r} is not one that is measured{nearest(mechanism, MECHANISMS)}")
-    return MECHANISMS[mechanism]
+    return look_up(MECHANISMS, mechanism, f"--mechanism {mechanism!r} is not one that is measured")
 
 
 def for_hosts(levels: Sequence[str], rtt_ms: float | None, *, quick: bool, tls: bool = False) -> Protocol:

@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import InputError, look_up
 from capplan.models.language.network import Network
 from capplan.models.language.units import FloatArray
 from capplan.simulator.results.histogram import BINS, Histogram, IntArray
@@ -327,9 +327,7 @@ class Run:
         """
         if request_class is None:
             return _together(self.reports.values())
-        if request_class not in self.reports:
-            raise InputError(f"request class {request_class!r} does not exist{nearest(request_class, self.classes)}")
-        return self.reports[request_class]
+        return look_up(self.reports, request_class, f"request class {request_class!r} does not exist")
 
     @property
     def requests(self) -> Requests:
