@@ -108,7 +108,7 @@ def predict_(
     asked_for = {"explain": explain, "sources": sources, "staleness": staleness}
     wanted_more = [name for name, shown in asked_for.items() if shown]
     if isinstance(chosen, Network):
-        _refuse_for_network(target, plot, lose, growth)
+        _refuse_for_network(target, plot, lose, growth, wanted_more)
         with counting("simulating rates") as progress:
             from capplan.planner.predict_network import predict_network  # slow to import
 
@@ -131,6 +131,8 @@ def predict_(
             **shared,
         )
     say_what_has_no_effect([scenario])
+    if staleness and not prediction.session_not_found:
+        say("--staleness shows nothing: no session of this layout is looked up in another data centre")
     if plot is not None:
         _plot(prediction, resolve(scenario, chosen.fitted, seed), plot)
     _finish(prediction, as_json, as_csv, wanted_more, _of_demand(given_demand(ctx), scenario))
@@ -153,7 +155,11 @@ def _growth(text: str | None) -> float | None:
     return parse_growth(text)
 
 
-def _refuse_for_network(target: str, plot: Path | None, lose: list[str] | None, growth: str | None) -> None:
+def _refuse_for_network(
+    target: str, plot: Path | None, lose: list[str] | None, growth: str | None, more: Sequence[str]
+) -> None:
+    for name in {"sources", "staleness"} & set(more):
+        raise InputError(f"--{name} is for systems, and {target} is a network: leave it out")
     if growth is not None:
         raise InputError(f"--growth {growth} is for systems, and {target} is a network: leave it out")
     if lose:

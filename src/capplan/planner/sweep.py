@@ -27,7 +27,7 @@ from capplan.models.language.per_dc import is_per_dc, per_dc_text
 from capplan.models.language.scenario import Option, Scenario, changed, options_of
 from capplan.models.language.units import FloatArray
 from capplan.models.results import STATISTICS, Band, Latency, plain, rounded
-from capplan.models.verdict import NORMAL
+from capplan.models.verdict import NORMAL, Verdict
 from capplan.planner.predict.capacity import DEFAULT_SHARE, Relations, capacity_of, rate_at
 from capplan.planner.predict.predict import Question, capacity_limit, predict_case
 from capplan.planner.predict.simulated_latency import (
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
 
 SCHEMA = "capplan.sweep/3"
+RateSource = Literal["given", "load", "default"]
 SweepPoint = dict[str, Any]
 """A row: a layout at an offered rate, by column."""
 
@@ -220,12 +221,12 @@ class AnalyticPoints:
             "version": version("capplan"),
         }
 
-    def at(self, offered: Sequence[float]) -> Iterator[SweepPoint]:
+    def at(self, offered: Sequence[float], source: RateSource = "given") -> Iterator[SweepPoint]:
         """Yield a point for each offered peak rate, requests per second."""
         for start in range(0, len(offered), _TOGETHER):
-            yield from self._together(offered[start : start + _TOGETHER])
+            yield from self._together(offered[start : start + _TOGETHER], source)
 
-    def _together(self, offered: Sequence[float]) -> Iterator[SweepPoint]:
+    def _together(self, offered: Sequence[float], source: RateSource) -> Iterator[SweepPoint]:
         figures = self.case.solution.at(np.array(offered)[:, None])
         busy, drops = self._busy(figures), figures.drop_rate
         drop_rate = np.quantile(np.where(drops < _NO_DROPS, 0.0, drops), [0.5, LOW, HIGH], axis=-1)
@@ -235,8 +236,9 @@ class AnalyticPoints:
             yield {
                 **self.shared,
                 "offered_tps": rate,
+                "offered_source": source,
                 "load": rounded(rate / self.capacity.value) if self.capacity.value > 0 else None,
-                **verdict_cells(self.case, rate),
+                **verdict_cells(self.case, rate, source),
                 **band_cells("bottleneck_utilisation", busy[:, place]),
                 **band_cells("throughput_tps", done[:, place]),
                 **band_cells("drop_rate", drop_rate[:, place]),
@@ -270,12 +272,18 @@ class AnalyticPoints:
         return np.minimum(ends(busy, uncertainty.repeated_number(busy)), 1.0)
 
 
-def verdict_cells(case: Case[Any], rate: float, relations: Relations = NONE) -> SweepPoint:
-    """Return the verdict's cells at a peak rate; `relations` map analytic to simulated latencies there."""
-    judged = Judged(case, (Conditions(NORMAL),), rate)
+def verdict_cells(case: Case[Any], rate: float, source: RateSource, relations: Relations = NONE) -> SweepPoint:
+    """Return the verdict's cells at a peak rate; `relations` map analytic to simulated latencies there.
+
+    As in `predict`, objectives alone are judged at a default rate.
+    """
+    judged = Judged(case, (Conditions(NORMAL),), rate, given=source != "default" or not case.objectives)
     judged.relations[NORMAL] = relations
-    found = judged.verdict()
-    return {"answer": found.answer, "risk": rounded(found.risk)}
+    return _verdict(judged.verdict())
+
+
+def _verdict(found: Verdict | None) -> SweepPoint:
+    return {} if found is None else {"answer": found.answer, "risk": rounded(found.risk)}
 
 
 CLIENTS = "clients"
@@ -307,6 +315,7 @@ def closed_points(
         point: SweepPoint = {
             **layout_point(case.system, case.scenario.given()),
             CLIENTS: int(count),
+            **_verdict(found.verdict),
             **band_cells("throughput_tps", _ends(throughput)),
             "bottleneck": busiest.resource,
             **band_cells("bottleneck_utilisation", _ends(found.utilisation[busiest.resource])),
@@ -350,11 +359,11 @@ def simulated_points(points: Sequence[SweepPoint], case: Case[Any], target: Prec
     for point in points:
         found: SweepPoint = {"engine": "compiled"}
         if case.solution.finite_at_capacity or point["offered_tps"] <= limit:
-            found |= _latencies(case, point["offered_tps"], target)
+            found |= _latencies(case, point["offered_tps"], point["offered_source"], target)
         yield point | found
 
 
-def _latencies(case: Case[Any], rate: float, target: PrecisionTarget) -> SweepPoint:
+def _latencies(case: Case[Any], rate: float, source: RateSource, target: PrecisionTarget) -> SweepPoint:
     """Return the simulated latencies at a rate and their precision; nothing if none can be simulated."""
     solved, drawn = _drawn(case)
     figures, uncertainty = solved.solution.at(rate), solved.at(rate).uncertainty
@@ -373,7 +382,7 @@ def _latencies(case: Case[Any], rate: float, target: PrecisionTarget) -> SweepPo
         width = max(_width(latency[name], target) for name in names)
         count = _next_count(width, count, target)
     known = {key: each for key, each in relations.items() if each is not None}
-    return _cells(latency) | {"simulation": rounded(plain(width))} | verdict_cells(case, rate, known)
+    return _cells(latency) | {"simulation": rounded(plain(width))} | verdict_cells(case, rate, source, known)
 
 
 def _width(latency: Latency, target: PrecisionTarget) -> float:
@@ -438,7 +447,7 @@ class OfferedRates:
         The field of the scenario that takes a given rate.
     """
 
-    source: Literal["given", "load", "default"]
+    source: RateSource
     values: tuple[float, ...]
     field: str = "tps"
 
@@ -606,7 +615,7 @@ def layouts_of(base: Scenario, axes: Mapping[str, Sequence[Any]]) -> tuple[Sweep
     if count > MAX_POINTS:
         raise InputError(f"{count:,} layouts are too many: a sweep has at most {MAX_POINTS:,} points, leave some out")
     options = options_of(type(base))
-    own = {name: value for name, value in vars(base).items() if name in options}
+    own = {name: value for name, value in base.given().items() if name in options}
     emptied = dict.fromkeys((*rate_fields(type(base)), *(each for name in axes for each in options[name].replaces)))
     found = []
     for values in itertools.product(*axes.values()):
@@ -647,7 +656,7 @@ def points_of(task: SweepTask, replication: int) -> list[SweepPoint]:
         case = case if task.draws < len(case.fitted.draws) else solved.case
         highest = solved.capacity.value or float(np.median(solved.case.solution.capacity))  # where none meets the slo
         offered = [_offered(task, case, value, highest) for value in task.rates.values]
-        points = [{**point, "offered_source": task.rates.source} for point in solved.at(offered)]
+        points = list(solved.at(offered, task.rates.source))
         if task.engine == "analytic":
             return points
         target = task.precision or precision_target(DEFAULT_PRECISION, case.system)

@@ -169,11 +169,13 @@ def what_if(
     Raises
     ------
     InputError
-        If the system has ratios only, or the latency is not one of its.
+        If the system has ratios only, clients are closed, or the latency is not one of its.
     """
     its: System[Any] = system(scenario.system)
     if its.ratios_only:
         raise InputError(f"{its.name} has no rates: its documents have ratios of throughput only")
+    if getattr(scenario, "clients", None) is not None:
+        raise InputError("what_if follows a rate, and closed clients have none: give tps instead, or ask predict")
     layout = changed(scenario, slo=(), **dict.fromkeys(rate_fields(type(scenario))))
     few = _solved(layout, its.fitted() if fitted is None else fitted, draws, seed)
     case = few.asked(scenario)

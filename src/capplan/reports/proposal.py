@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import shlex
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -599,8 +600,10 @@ class _Document:
     def _reproduce(self) -> Iterator[Block]:
         origin = self.proposal.provenance
         yield Paragraph(_say("again"))
-        commands = [self.proposal.asked.command] if self.proposal.asked.command else []
-        yield Code("\n".join([*commands, "capplan verify proposal.json"]))
+        asked = self.proposal.asked.command
+        file = shlex.split(asked)[2] if asked else "mine.json"
+        ends = f" --fitted {shlex.quote(file)}" if file.endswith(".json") and (asked or self.its.from_tables) else ""
+        yield Code("\n".join([*([asked] if asked else []), f"capplan verify proposal.json{ends}"]))
         rows = (
             ("Version", f"capplan {origin.version}"),
             ("Seed", str(origin.seed)),

@@ -53,8 +53,9 @@ def _notes(points: Sequence[SweepPoint], answered: Sequence[SweepPoint]) -> Iter
         yield f"refused: {why}"
     yield "Rates are totals over the whole layout; a band reaches from the 5th to the 95th percentile."
     yield "Basis: whether such a layout was measured, lies between measured ones, or beyond them; ask predict why."
-    if not _closed(answered):
-        yield "Carried, with the objectives met: yes if the risk of a miss is at most 10 %, no from 90 % on."
+    met = "Objectives met" if _closed(answered) else "Carried, with the objectives met"
+    if any(point["answer"] is not None for point in answered):
+        yield f"{met}: yes if the risk of a miss is at most 10 %, no from 90 % on."
     if any(_fails(point) for point in answered):
         yield (
             "Done: mean rate of completed requests, which latencies count. A percentage is the share dropped; if "
@@ -94,12 +95,14 @@ def _closed_lines(
     points: Sequence[SweepPoint], swept: dict[str, str], classes: Sequence[str], *, banded: bool
 ) -> Table:
     """Return one line per number of clients, without bands if they do not fit."""
-    heads = [Column(head, right=True) for head in ("clients", "throughput")]
+    judged = any(point["answer"] is not None for point in points)
+    heads = [Column("clients", right=True), *([Column("objectives\nmet")] * judged), Column("throughput", right=True)]
     rows = []
     for point in points:
         bands = _bands(point, "throughput_tps", classes)
         cells = (_beside(*each) if banded else each[0] for each in bands)
-        rows.append([*(_cell(point[column]) for column in swept), given(point[CLIENTS]), *cells, point["basis"]])
+        own = [*(_cell(point[column]) for column in swept), given(point[CLIENTS])]
+        rows.append([*own, *([_cell(point["answer"])] * judged), *cells, point["basis"]])
     narrow = [_closed_lines(points, swept, classes, banded=False)] if banded else None
     return ruled([*_heads(swept), *heads, *_p99(classes), Column("basis")], texts(rows), whole=True, narrow=narrow)
 
@@ -113,7 +116,7 @@ def _lines(points: Sequence[SweepPoint], swept: dict[str, str], classes: Sequenc
     rows: list[list[Cell]] = []
     for point in points:
         own = [_cell(point[column]) for column in swept]
-        rates = (given(point["offered_tps"]), *([rate(point["throughput_tps"])] if done else []))
+        rates = (_offered(point["offered_tps"]), *([rate(point["throughput_tps"])] if done else []))
         answer, dropped, basis = _cell(point["answer"]), _dropped(point), point["basis"]
         bands = _bands(point, "capacity_tps", classes)
         if banded:
@@ -126,6 +129,11 @@ def _lines(points: Sequence[SweepPoint], swept: dict[str, str], classes: Sequenc
             rows.append([Cell(each, style="dim") for each in second])
     narrow = [_lines(points, swept, classes, banded=False)] if banded else None
     return ruled([*columns, Column("capacity", right=True), *_p99(classes)], rows, whole=True, narrow=narrow)
+
+
+def _offered(found: float) -> str:
+    """Return an offered rate as it was given, or rounded if it was computed."""
+    return given(found) if found == float(f"{found:.6g}") else rate(found)
 
 
 def _dropped(point: SweepPoint) -> str:

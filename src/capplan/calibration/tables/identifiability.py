@@ -95,7 +95,8 @@ class Judge:
             few_clients = what == _CLIENTS and own <= _MORE * levels[-1]
             if not few_clients and not levels[0] <= own <= levels[-1]:
                 had = " or ".join(f"{each:g}" for each in levels)
-                return f"all had {had} {what}; a row with {own:g} would decide how figures change with them"
+                one = f"a row with {own:g}" if own == int(own) else "a row of this layout"
+                return f"all had {had} {what}; {one} would decide how figures change with them"
         return ""
 
     def _tier(self, row: TableRow, solved: Solved) -> str:

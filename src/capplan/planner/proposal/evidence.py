@@ -344,20 +344,18 @@ def _loads(rows: tuple[TableRow, ...], capacity: float) -> Iterator[tuple[str, A
 NEVER = "never tested"
 
 
-def assumptions(its: System[Any], case: Case[Any], planned_tps: float) -> tuple[Assumption, ...]:
+def assumptions(case: Case[Any], planned_tps: float) -> tuple[Assumption, ...]:
     """Return the values of the layout's fields and of the rate, each beside the load tests' values.
 
     Parameters
     ----------
-    its : System
-        The system.
     case : Case
         The layout.
     planned_tps : float
         The planned peak rate, requests per second.
     """
-    tests = its.observations.load_tests()
-    return (_rate(its, case, planned_tps, tests), *_data(case), *_fields(case, tests))
+    tests = case.system.observations.load_tests()
+    return (_rate(case, planned_tps, tests), *_data(case), *_fields(case, tests))
 
 
 def _data(case: Case[Any]) -> Iterator[Assumption]:
@@ -366,9 +364,11 @@ def _data(case: Case[Any]) -> Iterator[Assumption]:
         yield Assumption("data", "data in Cassandra", assumed, "the fresh data of the tests", "extrapolated")
 
 
-def _rate(its: System[Any], case: Case[Any], planned: float, tests: Sequence[LoadTest[Any]]) -> Assumption:
+def _rate(case: Case[Any], planned: float, tests: Sequence[LoadTest[Any]]) -> Assumption:
     """Return the assumption about the offered rate; the highest tested rate also counts other layouts."""
-    rates = [row.value for test in tests for row in test.rows if row.unit == "1/s"]
+    its, rates = case.system, [row.value for test in tests for row in test.rows if row.unit == "1/s"]
+    if its.from_tables:
+        rates += filter(None, map(rate_per_s, cast("TableSystem[Any]", its).read(rows_of(case.fitted))))
     highest = its.highest_measured_rate(case.scenario, tests) or max(rates, default=None)
     tested = NEVER if highest is None else f"up to {rate(highest)} per second"
     basis: Basis = "extrapolated" if highest is None or planned > highest else "interpolated"
@@ -385,15 +385,18 @@ def _fields(case: Case[Any], tests: Sequence[LoadTest[Any]]) -> Iterator[Assumpt
             continue
         measured = [getattr(test.scenario, name) for test in tests]
         tested, basis = _tested(value, measured, name in axes)
-        if name not in axes and not _documented(name, tests):
+        if name not in axes and not _documented(name, case, tests):
             tested, basis = ("not documented" if tested == NEVER else f"not documented; {tested} assumed"), None
         yield Assumption(name, option.label or name, _text(value), tested, basis)
 
 
-def _documented(name: str, tests: Sequence[LoadTest[Any]]) -> bool:
-    """Whether the documents state a field's value for a load test."""
+def _documented(name: str, case: Case[Any], tests: Sequence[LoadTest[Any]]) -> bool:
+    """Whether the documents, or a user's table, state a field's value for a load test."""
     rows = (row for test in tests for row in test.rows)
-    return any(name in row.layout or getattr(row, name, None) is not None for row in rows)
+    cells = () if case.fitted.table is None else case.fitted.table.rows
+    return any(name in row.layout or getattr(row, name, None) is not None for row in rows) or any(
+        name in row for row in cells
+    )
 
 
 def _tested(value: Any, measured: Sequence[Any], ranged: bool) -> tuple[str, Basis | None]:

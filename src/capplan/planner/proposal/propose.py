@@ -207,7 +207,7 @@ def _supported(scenario: Scenario, fitted: Fitted, seed: int, sizing: Sizing) ->
     case = case.at(planned)
     return _Support(
         tuple(_curves(case, planned)),
-        assumptions(case.system, case, planned),
+        assumptions(case, planned),
         evidence_used(case),
         _round_trips(case.system, case),
         acceptance_test(case, sizing.planned_tps, sizing.chosen),

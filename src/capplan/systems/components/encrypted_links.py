@@ -91,9 +91,9 @@ def _costs_note(case: Case[Any]) -> str:
         else f"{_SOURCE} with netty's SslHandler, band from BoringSSL to JDK"
     )
     return (
-        f"{band}, times a load factor from public pairs of throughputs and a core factor, a guess. The layout "
-        f"completes about {dear:,.0f} TPS at the highest cost, {cheap:,.0f} at the lowest, and {without:,.0f} without "
-        f"encryption{judged}. The band of the capacity does not exceed that without encryption."
+        f"{band}, times a load factor from public pairs of throughputs and a core factor, a guess. The capacity "
+        f"is {_less(dear, without)} below that without encryption at the highest cost, and {_less(cheap, without)} at "
+        f"the lowest{judged}. The band of the capacity does not exceed that without encryption."
     )
 
 
@@ -127,7 +127,11 @@ def _handshake_notes(scenario: Any) -> list[str]:
 
 def _median_capacity(case: Case[Any], scenario: Any, values: Values) -> float:
     solution = case.system.solution(scenario, thinned(values))
-    return round(float(np.median(solution.capacity)), -1)
+    return float(np.median(solution.capacity))
+
+
+def _less(capacity: float, without: float) -> str:
+    return f"{max(1 - capacity / without, 0.0) * 100:.2g} %"
 
 
 def _encryption(scenario: Any) -> str | None:

@@ -183,9 +183,8 @@ class RhinoShcmNotes(Notes[RhinoShcmScenario]):
         )
 
     def cautions(self, case: Case[RhinoShcmScenario], capacity: Band, figures: Figures) -> list[str]:
-        """Return the warning that Cassandra is not the limit."""
-        del case
-        return _server_caution(capacity, figures)
+        """Return the warning that Cassandra is not the limit; a node on the server takes of its CPU, others do not."""
+        return [] if case.scenario.colocated else _server_caution(capacity, figures)
 
     def notes(self, case: Case[RhinoShcmScenario], capacity: Band, figures: Figures) -> list[str]:
         """Return further notes on cores, the longest response, disk, stalls and doubts."""
