@@ -14,8 +14,8 @@ import pytest
 import capplan.cli.sweep as face
 from capplan.cli.main import main
 from capplan.cli.shell.scenario_command import flag
-from capplan.planner.sweep import ENGINES, column_of, columns_of, layout_options, points_of
-from capplan.systems.registry import system
+from capplan.planner.sweep import ENGINES, column_of, columns_of, layout_options, layouts_of, points_of
+from capplan.systems.registry import scenario, system
 
 ENDED = """
 import os, sys
@@ -75,6 +75,14 @@ def test_a_rate_option_of_each_system_is_an_axis(capsys: pytest.CaptureFixture[s
     ):
         low, high = (float(row["offered_tps"]) for row in table(capsys, name, option, values))
         assert high == 2 * low
+
+
+def test_a_layout_that_is_refused_has_the_fields_of_the_others() -> None:
+    """One data centre has no round trip, and no column for it."""
+    fine, refused = layouts_of(scenario("cassandra", cass_nodes=3), {"rf": (3, 9)})
+    assert fine.scenario is not None
+    assert refused.scenario is None
+    assert "rtt" not in {**fine.scenario.given(), **refused.fields}
 
 
 def test_json_is_the_table(capsys: pytest.CaptureFixture[str]) -> None:

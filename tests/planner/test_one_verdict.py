@@ -19,7 +19,7 @@ from capplan.planner.check import Specification, check
 from capplan.planner.compare import compare
 from capplan.planner.predict.predict import predict
 from capplan.planner.size.size import SizingQuestion, size
-from capplan.planner.sweep import OfferedRates, Sweep, SweepPoint, layouts_of, points_of
+from capplan.planner.sweep import DEFAULT_RATES, OfferedRates, Sweep, SweepPoint, layouts_of, points_of
 from capplan.planner.what_if import what_if
 from capplan.systems.registry import scenario, system
 
@@ -128,6 +128,9 @@ def test_an_objective_about_the_capacity_alone_does_not_count_a_rate_that_nobody
     assert found.offered.overload_risk > 0.1
     assert found.verdict is not None
     assert found.verdict.answer == "yes"
+    sweep = Sweep("arion", layouts_of(base, {}), DEFAULT_RATES)
+    (row,) = [point for each in sweep.configurations() for point in points_of(each.subject, 0)]
+    assert (row["answer"], row["risk"]) == ("yes", pytest.approx(found.verdict.risk, abs=SAME))
     given = predict(changed(base, tps=found.offered.peak_tps), engine="analytic").verdict
     assert given is not None
     assert given.risk == found.offered.overload_risk

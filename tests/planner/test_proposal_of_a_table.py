@@ -85,6 +85,14 @@ def test_figures_that_the_other_rows_do_not_decide_are_counted_and_not_scored() 
     assert bool(scores.why_undecided) == bool(scores.undecided)
 
 
+def test_what_a_table_states_is_documented() -> None:
+    """Its columns, and its highest throughput; other fields are assumed."""
+    tested = {each.field: (each.tested, each.basis) for each in of_a_table().assumptions}
+    assert tested["read_fraction"] == ("0", "measured")
+    assert tested["rate"] == ("up to 9,000 per second", "extrapolated")
+    assert tested["token_aware"][1] is None
+
+
 def test_the_next_test_is_one_that_next_test_ranks_first() -> None:
     """Of its own candidates, by the probability of another decision, or else by the band; and it narrows the band."""
     rows = [*curve(4, 16, 64), *curve(64, cass_nodes=6)]

@@ -29,6 +29,7 @@ from capplan.planner.predict.predict import predict
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.size.size import SizingQuestion, size
 from capplan.planner.sweep import DEFAULT_DRAWS, OfferedRates, SweepTask, band_columns, points_of
+from capplan.planner.what_if import what_if
 from capplan.systems.cassandra import SYSTEM
 from capplan.systems.cassandra.scenario import CassandraScenario
 from capplan.systems.registry import read_calibration, resolve
@@ -328,6 +329,30 @@ def test_a_sweep_has_the_figures_of_predict(fitted: Fitted) -> None:
         assert ends == pytest.approx([band.value, band.low, band.high], rel=1e-3)
 
 
+def test_a_sweep_of_clients_has_the_verdict_of_predict(fitted: Fitted) -> None:
+    usual = changed(SYSTEM.usual_scenario(fitted), clients=None, slo=("write.p99<5ms",))
+    rows = points_of(SweepTask(usual, OfferedRates("given", (4, 64), "clients"), fitted, 512, "analytic", 1), 0)
+    for row in rows:
+        verdict = predict(changed(usual, clients=row["clients"]), fitted=fitted, engine="analytic").verdict
+        assert verdict is not None
+        assert (row["answer"], row["risk"]) == (verdict.answer, pytest.approx(verdict.risk, rel=1e-3))
+    assert {row["answer"] for row in rows} == {"yes", "no"}
+
+
+def test_a_what_if_of_closed_clients_is_refused(fitted: Fitted) -> None:
+    usual = changed(SYSTEM.usual_scenario(fitted), clients=4)
+    with pytest.raises(InputError, match="closed clients have none"):
+        what_if(usual, fitted=fitted)
+
+
+def test_half_a_node_is_no_row_to_measure(fitted: Fitted) -> None:
+    """Unlike data centres have another mean number of nodes than any row can have."""
+    unlike = changed(SYSTEM.usual_scenario(fitted), clients=None, dcs=2, cass_nodes=(6, 3), tps=1000.0)
+    cautions = predict(unlike, fitted=fitted, engine="analytic").evidence.cautions
+    assert any("would decide" in each for each in cautions)
+    assert not any("4.5" in each for each in cautions)
+
+
 def test_a_comparison_shows_which_time_is_unbounded(
     fitted: Fitted, file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -363,6 +388,7 @@ def test_a_proposal_and_a_check_take_the_file(file: Path, tmp_path: Path) -> Non
     ]
     assert main(["proposal", str(file), *asked_for, "-o", str(proposal)]) == 0
     assert main(["verify", str(proposal), "--fitted", str(file)]) == 0
+    assert main(["verify", str(proposal)]) == 2
     objectives = tmp_path / "objectives.toml"
     objectives.write_text(
         'system = "cassandra"\ncass_nodes = 3\nrf = 3\nread_fraction = 0.0\ntps = 10000\nslo = ["write.p99<50ms"]\n'

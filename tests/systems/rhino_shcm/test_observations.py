@@ -219,6 +219,16 @@ def test_the_documented_rate_is_claimed_of_the_documented_layout_only() -> None:
     assert answered(cass_nodes=5).evidence.claims == ()
 
 
+@pytest.mark.parametrize("colocated", [True, False])
+def test_more_nodes_are_said_to_help_nobody_only_where_they_do_not(colocated: bool) -> None:
+    """They take work from a server that has a node of its own."""
+    found = predict(RhinoShcmScenario(cass_nodes=3, colocated=colocated, tps=1000.0), engine="analytic")
+    assert found.capacity is not None
+    more = [each.capacity_tps > 1.01 * found.capacity.peak_tps.value for each in found.one_more]
+    assert any(more) is colocated
+    assert any("do not raise" in each for each in found.evidence.cautions) is not colocated
+
+
 @pytest.mark.parametrize(
     ("layout", "available"), [({}, True), ({"cass_nodes": 2}, False), ({"colocated": True}, False)]
 )

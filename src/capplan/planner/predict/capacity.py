@@ -201,7 +201,7 @@ class _Curve:
 
     def __init__(self, figures: Figures, metric: Metric, relation: Relation | None, draws: int) -> None:
         self._logs = np.full((len(SHARES), draws), np.nan)
-        if metric.kind != "duration" or metric.statistic == MEAN or figures.pausing is None or figures.closed:
+        if metric.kind != "duration" or metric.statistic == "mean" or figures.pausing is None or figures.closed:
             self._logs[:] = np.log(_value(figures, metric, relation))
         else:
             corrected = None if relation is None else relation.at
