@@ -12,30 +12,36 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from capplan.calibration.fit.calibrate import calibrate
-    from capplan.calibration.tables.backtest import backtest
-    from capplan.calibration.validation.validation import validate
-    from capplan.evidence.import_files import import_load_tests
-    from capplan.models.errors import InputError
-    from capplan.models.language.document import read_network, write_network
-    from capplan.models.language.network import Network
-    from capplan.models.language.scenario import Scenario
-    from capplan.models.solver.analytic import Analysis
-    from capplan.planner.audit import audit
-    from capplan.planner.demand.demand import Demand, read_demand
-    from capplan.planner.demand.forecast import forecast
-    from capplan.planner.predict.predict import predict
-    from capplan.planner.predict.prediction import Prediction
-    from capplan.planner.proposal.details import Details
-    from capplan.planner.proposal.propose import ProposalQuestion, propose
-    from capplan.planner.size.machines import Prices
-    from capplan.planner.size.size import SizingQuestion, size
-    from capplan.planner.what_if import what_if
-    from capplan.reports.load_curve import figure, sentences
-    from capplan.reports.proposal import render_proposal
-    from capplan.reports.sizing import layouts
-    from capplan.simulator.engine import simulate
-    from capplan.systems.registry import every_system, scenario
+    from capplan.calibration.fit.calibrate import calibrate as calibrate
+    from capplan.calibration.tables.backtest import backtest as backtest
+    from capplan.calibration.validation.validation import validate as validate
+    from capplan.evidence.import_files import import_load_tests as import_load_tests
+    from capplan.models.errors import InputError as InputError
+    from capplan.models.language.document import read_network as read_network
+    from capplan.models.language.document import write_network as write_network
+    from capplan.models.language.network import Network as Network
+    from capplan.models.language.scenario import Scenario as Scenario
+    from capplan.models.solver.analytic import Analysis as Analysis
+    from capplan.planner.audit import audit as audit
+    from capplan.planner.demand.demand import Demand as Demand
+    from capplan.planner.demand.demand import read_demand as read_demand
+    from capplan.planner.demand.forecast import forecast as forecast
+    from capplan.planner.predict.predict import predict as predict
+    from capplan.planner.predict.prediction import Prediction as Prediction
+    from capplan.planner.proposal.details import Details as Details
+    from capplan.planner.proposal.propose import ProposalQuestion as ProposalQuestion
+    from capplan.planner.proposal.propose import propose as propose
+    from capplan.planner.size.machines import Prices as Prices
+    from capplan.planner.size.size import SizingQuestion as SizingQuestion
+    from capplan.planner.size.size import size as size
+    from capplan.planner.what_if import what_if as what_if
+    from capplan.reports.load_curve import figure as figure
+    from capplan.reports.load_curve import sentences as sentences
+    from capplan.reports.proposal import render_proposal as render_proposal
+    from capplan.reports.sizing import layouts as layouts
+    from capplan.simulator.engine import simulate as simulate
+    from capplan.systems.registry import every_system as every_system
+    from capplan.systems.registry import scenario as scenario
 
 _HOMES = {
     "Analysis": "models.solver.analytic",
@@ -70,38 +76,7 @@ _HOMES = {
     "write_network": "models.language.document",
 }
 
-__all__ = [
-    "Analysis",
-    "Demand",
-    "Details",
-    "InputError",
-    "Network",
-    "Prediction",
-    "Prices",
-    "ProposalQuestion",
-    "Scenario",
-    "SizingQuestion",
-    "audit",
-    "backtest",
-    "calibrate",
-    "every_system",
-    "figure",
-    "forecast",
-    "import_load_tests",
-    "layouts",
-    "predict",
-    "propose",
-    "read_demand",
-    "read_network",
-    "render_proposal",
-    "scenario",
-    "sentences",
-    "simulate",
-    "size",
-    "validate",
-    "what_if",
-    "write_network",
-]
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:

@@ -12,7 +12,7 @@ from capplan.calibration.fit.calibrate import calibrate, stages_of
 from capplan.calibration.tables.fit_table import TableSystem, fit_table
 from capplan.cli.shell.progress import stages
 from capplan.cli.shell.target import read_target
-from capplan.cli.shell.terminal import TABLE_ENDINGS, Json, Screen, check_output, write_json
+from capplan.cli.shell.terminal import TABLE_ENDINGS, Json, check_output, print_rows
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.row_choice import chosen_rows
@@ -21,7 +21,6 @@ from capplan.models.errors import InputError
 from capplan.models.files import writable_cache
 from capplan.reports.document import Paragraph
 from capplan.reports.fit import of_documents, of_table
-from capplan.reports.screen import show
 from capplan.systems.registry import DEFAULT
 from capplan.systems.registry import system as find_system
 
@@ -70,10 +69,7 @@ def calibrate_(
             fitted = calibrate(its, seed, progress=progress, output=output or _in_cache(its.name))
         write(fitted, path)
         described = tuple(of_documents(fitted, path.name))
-    if as_json:
-        write_json(to_json(fitted))
-    else:
-        show(described, Screen())
+    print_rows(to_json(fitted), ((), ()), lambda: described, as_json, as_csv=False)
 
 
 def _rows(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from capplan.cli.shell.progress import working
-from capplan.cli.shell.terminal import TABLE_ENDINGS, Json, Screen, check_output, naming, print_answer, write_json
+from capplan.cli.shell.terminal import TABLE_ENDINGS, Json, check_output, naming, print_answer, print_rows
 from capplan.models.cassandra.consistency import check_level
 from capplan.models.errors import InputError
 from capplan.models.language.units import parse_count, parse_duration_s, parse_share, parse_size_bytes
@@ -94,12 +94,9 @@ def collect_(
 def _list(as_json: bool) -> None:
     from capplan.lab.collectors.collector import COLLECTORS
     from capplan.reports.live import collectors
-    from capplan.reports.screen import show
 
-    if as_json:
-        write_json({name: {"about": each.about, "parameter": each.parameter} for name, each in COLLECTORS.items()})
-    else:
-        show(collectors(COLLECTORS), Screen())
+    known = {name: {"about": each.about, "parameter": each.parameter} for name, each in COLLECTORS.items()}
+    print_rows(known, ((), ()), lambda: collectors(COLLECTORS), as_json, as_csv=False)
 
 
 def read_settings(given: dict[str, Any]) -> Settings:

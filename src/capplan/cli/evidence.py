@@ -38,6 +38,7 @@ from capplan.evidence.table import Evidence, by_id, layout_text
 from capplan.models.errors import InputError, look_up, nearest
 from capplan.planner.audit import audit, is_table
 from capplan.reports import evidence
+from capplan.reports import figure as look
 from capplan.reports.screen import show as display
 from capplan.systems.registry import DEFAULT, names, system
 
@@ -186,7 +187,8 @@ def plot(
     check_plot(plot_file)
     if statistic and statistic not in evidence.STATISTICS:
         raise InputError(f"--statistic {statistic!r} is unknown{nearest(statistic, evidence.STATISTICS)}")
-    evidence.write_plot(LOAD_TESTS.read(table), table.name, plot_file, statistic or None)
+    frame, name = LOAD_TESTS.read(table), table.name
+    look.write(plot_file, f"{name}: load tests", lambda page: evidence.plot(frame, name, statistic or None, page))
     sys.stdout.write(f"{plot_file}\n")
 
 

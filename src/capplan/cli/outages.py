@@ -35,7 +35,9 @@ from capplan.planner.outages.places import ClientOptions, Return
 from capplan.planner.outages.transient import Effort, Times
 from capplan.planner.predict.predict import PredictionEngine
 from capplan.planner.time_limits import check_layout
-from capplan.reports.outages import describe, write_plot
+from capplan.reports import figure as look
+from capplan.reports.outages import describe
+from capplan.reports.outages import plot as drawn
 
 ENGINES: tuple[PredictionEngine, ...] = ("compiled", "analytic")
 _STEPS = (1.0, 3.0)  # of a range of times, in each power of ten
@@ -147,7 +149,7 @@ def outages_(
             answer = outages_of_scenario(scenario, question, chosen.fitted, progress)
             say_what_has_no_effect([scenario])
     if plot is not None:
-        write_plot(answer, plot)
+        look.write(plot, f"{answer.system}: outages", lambda page: drawn(answer, page))
     print_answer(answer, lambda: describe(answer), as_json)
     exit_by(None if answer.verdict is None else answer.verdict.answer)
     exit_unless(answer.recovers)

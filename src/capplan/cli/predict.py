@@ -34,7 +34,9 @@ from capplan.models.language.units import parse_duration_s, parse_share
 from capplan.planner.network_question import NetworkQuestion
 from capplan.planner.predict.predict import PredictionEngine, predict
 from capplan.planner.predict.prediction import Prediction
-from capplan.reports.prediction import Answer, answered, describe, write_plot, write_ratio_plot
+from capplan.reports import figure as look
+from capplan.reports.prediction import Answer, answered, describe, ratio_plot
+from capplan.reports.prediction import plot as drawn
 from capplan.systems.registry import resolve
 
 if TYPE_CHECKING:
@@ -176,11 +178,12 @@ def _refuse_for_network(
 
 def _plot(prediction: Prediction, case: Case[Any], path: Path) -> None:
     if prediction.throughput_ratios:
-        write_ratio_plot(prediction, path)
+        look.write(path, f"{prediction.system}: prediction", lambda page: ratio_plot(prediction, page))
     elif prediction.peak_tps is not None and prediction.offered is not None:
         offered = prediction.offered.peak_tps
         shown = (prediction.peak_tps, prediction.latency_ms, prediction.outages, answered(prediction))
-        write_plot(Answer(case.at(offered), offered, *shown), path)
+        answer = Answer(case.at(offered), offered, *shown)
+        look.write(path, f"{prediction.system}: prediction", lambda page: drawn(answer, page))
     else:
         raise InputError(f"--plot {path} shows latencies along the rate, and these clients have none: give --tps")
 

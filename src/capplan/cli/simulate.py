@@ -44,7 +44,9 @@ from capplan.planner.simulate.simulate import (
 )
 from capplan.planner.simulate.simulation import Horizon
 from capplan.planner.time_limits import check_layout
-from capplan.reports.simulation import describe, write_plot
+from capplan.reports import figure as look
+from capplan.reports.simulation import describe
+from capplan.reports.simulation import plot as drawn
 from capplan.simulator.effort import check_work
 from capplan.simulator.engine import check_engine
 from capplan.simulator.replications import ReplicationPlan
@@ -108,7 +110,7 @@ def simulate_(
     simulation = summed_up(target, subject, plan, design, seen)
     say_what_has_no_effect(layouts)
     if plot is not None:
-        write_plot(Sample(tuple(seen), design.horizon), simulation, plot)
+        look.write(plot, target, lambda page: drawn(Sample(tuple(seen), design.horizon), simulation, page))
     print_answer(simulation, lambda: describe(simulation), as_json, as_csv)
     exit_unless(simulation.precision is None or simulation.precision.reached)
 

@@ -44,7 +44,9 @@ from capplan.planner.size.machines import Prices, read_prices, read_shapes
 from capplan.planner.size.search import SizingEngine
 from capplan.planner.size.size import SizingQuestion, families, largest, most_machines, size
 from capplan.planner.sweep import rate_fields
-from capplan.reports.sizing import describe, write_plot
+from capplan.reports import figure as look
+from capplan.reports.sizing import describe
+from capplan.reports.sizing import plot as drawn
 from capplan.systems.registry import system
 
 ENGINES: tuple[SizingEngine, ...] = ("compiled", "analytic")
@@ -119,7 +121,7 @@ def size_(
         sizing = size(base, question, workers, chosen.fitted, progress)
     say_what_has_no_effect(largest(base, chosen_from))
     if plot is not None:
-        write_plot(sizing, its, plot)
+        look.write(plot, f"{sizing.system}: sizing", lambda page: drawn(sizing, its, page))
     print_answer(sizing, lambda: describe(sizing, its, explain), as_json)
     exit_unless(sizing.answer == "yes")
 

@@ -59,8 +59,10 @@ from capplan.planner.sweep import (
     rate_fields,
     write_table,
 )
+from capplan.reports import figure as look
 from capplan.reports.screen import show
-from capplan.reports.sweep import describe, write_plot
+from capplan.reports.sweep import describe
+from capplan.reports.sweep import plot as drawn
 from capplan.simulator.experiment import open_store, perform
 from capplan.systems.registry import system
 
@@ -123,7 +125,8 @@ def sweep_(
     say_what_has_no_effect(each.scenario for each in sweep.layouts if each.scenario is not None)
     if plot is not None:
         slo = next((layout.scenario.slo for layout in sweep.layouts if layout.scenario is not None), ())
-        write_plot(points, system(sweep.system), target, plot, slo)
+        its = system(sweep.system)
+        look.write(plot, f"{target}: sweep", lambda page: drawn(points, its, target, slo, page))
     _show(points, sweep, out, as_json, as_csv)
     _check_precision(points, sweep)
 

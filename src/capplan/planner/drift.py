@@ -28,13 +28,6 @@ from capplan.planner.proposal.proposal import Proposal
 from capplan.planner.saved_document import read_document
 from capplan.planner.size.sizing import Sizing
 
-_VERBS = {
-    Prediction.SCHEMA: "predict --json",
-    Sizing.SCHEMA: "size --json",
-    Checked.SCHEMA: "check --json",
-    Proposal.SCHEMA: "proposal -o proposal.json",
-}
-
 
 @dataclass(frozen=True)
 class SavedAnswer:
@@ -77,15 +70,15 @@ def read_answer(path: Path) -> SavedAnswer:
     InputError
         If the file is none, or a part of it is missing.
     """
-    content = read_document(path, _VERBS)
-    makers: Mapping[str, Callable[[Mapping[str, Any]], SavedAnswer]] = {
-        Prediction.SCHEMA: predicted,
-        Sizing.SCHEMA: _sized,
-        Checked.SCHEMA: _checked,
-        Proposal.SCHEMA: lambda proposal: predicted(proposal["prediction"]),
+    known: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], SavedAnswer]]] = {
+        Prediction.SCHEMA: ("predict --json", predicted),
+        Sizing.SCHEMA: ("size --json", _sized),
+        Checked.SCHEMA: ("check --json", _checked),
+        Proposal.SCHEMA: ("proposal -o proposal.json", lambda proposal: predicted(proposal["prediction"])),
     }
+    content = read_document(path, {schema: verb for schema, (verb, _) in known.items()})
     try:
-        return makers[content["schema"]](content)
+        return known[content["schema"]][1](content)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"{path} lacks a part of its answer ({error!r}): save it again") from None
 

@@ -234,17 +234,6 @@ def _rules(findings: Sequence[Finding]) -> Iterator[Block]:
         yield Paragraph(f"-> {found[0].action}", indent=4, hanging=7)
 
 
-def write_plot(frame: pd.DataFrame, name: str, path: Path, statistic: str | None = None) -> None:
-    """Write the plot to a page, an SVG or a PNG; see `capplan.reports.figure.write`.
-
-    Raises
-    ------
-    InputError
-        When no row has a throughput and a latency, the file cannot be written, or the picture cannot be drawn.
-    """
-    look.write(path, f"{name}: load tests", lambda page: plot(frame, name, statistic, page))
-
-
 def plot(frame: pd.DataFrame, name: str, statistic: str | None = None, page: bool = True) -> go.Figure:
     """Return the figure: a mark for each row, and a line through the medians of each load of a layout and class.
 

@@ -8,7 +8,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from html import escape
 from importlib import import_module
 from pathlib import Path
@@ -88,6 +88,7 @@ def faint(colour: str, opacity: float = BAND_OPACITY) -> str:
     return f"rgba({red}, {green}, {blue}, {opacity:g})"
 
 
+@cache
 def _template(ink: str, paper: str, grid: str, button: str) -> go.layout.Template:
     axis = {"showgrid": True, "gridcolor": grid, "zeroline": False, "linecolor": NEUTRAL, "showline": True}
     axis["title"] = {"font": {"size": TEXT_SIZE}}
@@ -106,22 +107,11 @@ def _template(ink: str, paper: str, grid: str, button: str) -> go.layout.Templat
     )
 
 
-@cache
-def light() -> go.layout.Template:
-    """Return the look on paper; a page changes between this and `_dark`, so no figure sets these colours itself."""
-    return _template(INK, PAPER, GRID, PAPER)
-
-
-@cache
-def either() -> go.layout.Template:
-    """Return the look in a notebook, which is read on light and on dark paper."""
-    return _template(EITHER_INK, CLEAR, faint(NEUTRAL, 0.25), NEUTRAL)
-
-
-@cache
-def _dark() -> go.layout.Template:
-    """Return the look on a dark screen."""
-    return _template(DARK_INK, DARK_PAPER, "#34373D", DARK_PAPER)
+light = partial(_template, INK, PAPER, GRID, PAPER)
+"""The look on paper; a page changes between this and `_dark`, so no figure sets these colours itself."""
+_dark = partial(_template, DARK_INK, DARK_PAPER, "#34373D", DARK_PAPER)
+either = partial(_template, EITHER_INK, CLEAR, faint(NEUTRAL, 0.25), NEUTRAL)
+"""The look in a notebook, which is read on light and on dark paper."""
 
 
 def make_subplots(**layout: Any) -> go.Figure:

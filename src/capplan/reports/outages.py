@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
 from capplan.models.number_words import rate, share, significant, tenths_of_percent
 from capplan.models.results import Outage, Relief
@@ -285,11 +284,6 @@ def _assumed(answer: OutagesAnswer) -> Iterator[Block]:
         yield Fact("Loss", f"others notice after {each.detection_s:g} s (--detection); back {cold} (--cold)")
     if answer.not_modelled:
         yield Fact("Not modelled", ", ".join(answer.not_modelled))
-
-
-def write_plot(found: OutagesAnswer, path: Path) -> None:
-    """Write the plot to a page, an SVG or a PNG; see `capplan.reports.figure.write`."""
-    look.write(path, f"{found.system}: outages", lambda page: plot(found, page))
 
 
 def plot(answer: OutagesAnswer, page: bool = True) -> go.Figure:

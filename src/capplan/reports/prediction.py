@@ -6,7 +6,6 @@ import math
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -502,11 +501,6 @@ class Answer:
     text: Sequence[str] = ()
 
 
-def write_plot(answer: Answer, path: Path) -> None:
-    """Write the plot to a page, an SVG or a PNG; see `capplan.reports.figure.write`."""
-    look.write(path, f"{answer.case.system.name}: prediction", lambda page: plot(answer, page))
-
-
 def plot(answer: Answer, page: bool = True) -> go.Figure:
     """Return the figure: one panel per request class, and one of the failures."""
     return _Drawn(answer, page).figure
@@ -742,11 +736,6 @@ def _capacities(verdict: str, symbol: str, rows: Sequence[_Row]) -> go.Scatter:
         customdata=[[each.low, each.high] for each in rows],
         hovertemplate="%{x:,.0f} (%{customdata[0]:,.0f} to %{customdata[1]:,.0f}) per second",
     )
-
-
-def write_ratio_plot(prediction: Prediction, path: Path) -> None:
-    """Write the plot of ratios to a page, an SVG or a PNG; see `capplan.reports.figure.write`."""
-    look.write(path, f"{prediction.system}: prediction", lambda page: ratio_plot(prediction, page))
 
 
 def ratio_plot(prediction: Prediction, page: bool = True) -> go.Figure:

@@ -331,11 +331,6 @@ def _precision_note(simulation: Simulation, precision: PrecisionReached) -> str:
     )
 
 
-def write_plot(seen: Sample, simulation: Simulation, path: Path) -> None:
-    """Write the plot to a page, an SVG or a PNG; see `capplan.reports.figure.write`."""
-    look.write(path, simulation.target, lambda page: plot(seen, simulation, page))
-
-
 def plot(seen: Sample, simulation: Simulation, page: bool = True) -> go.Figure:
     """Return the plots of a simulation as a figure of four panels, one below the other."""
     run = seen.runs[0]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -530,11 +529,6 @@ def _rounded_up(ms: float) -> float:
     """Round up to three digits, so that an objective with the result holds."""
     unit = 10.0 ** (math.floor(math.log10(ms)) - 2)
     return math.ceil(ms / unit) * unit
-
-
-def write_plot(sizing: Sizing, its: System[Any], path: Path) -> None:
-    """Write the plot to a page, an SVG or a PNG; see `capplan.reports.figure.write`."""
-    look.write(path, f"{sizing.system}: sizing", lambda page: plot(sizing, its, page))
 
 
 def plot(sizing: Sizing, its: System[Any], page: bool = True) -> go.Figure:

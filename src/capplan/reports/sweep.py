@@ -200,13 +200,6 @@ class Panels:
         return found
 
 
-def write_plot(
-    rows: Sequence[SweepPoint], system: System[Any], target: str, path: Path, slo: Sequence[str] = ()
-) -> None:
-    """Write the plot to a page, an SVG or a PNG; see `capplan.reports.figure.write`."""
-    look.write(path, f"{target}: sweep", lambda page: plot(rows, system, target, slo, page))
-
-
 def plot(
     rows: Sequence[SweepPoint], system: System[Any], target: str, slo: Sequence[str] = (), page: bool = True
 ) -> go.Figure:

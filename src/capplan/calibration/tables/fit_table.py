@@ -324,7 +324,7 @@ class TableSystem(System[S]):
     def values(self, fitted: Fitted, scenario: S) -> dict[str, Number]:
         """Return all parameter values of a layout, SI."""
         layout = unloaded(scenario)
-        values = with_unknown_layouts(self, fitted, fitted.values(self.parameters), [layout])
+        values = with_unknown_layouts(self, fitted, [layout])
         return dict(self.values_in(layout, values))
 
     def median_values(self, fitted: Fitted, scenario: S) -> dict[str, float]:
@@ -334,7 +334,7 @@ class TableSystem(System[S]):
 
     def all_values(self, fitted: Fitted, layout: S) -> dict[str, Number]:
         """Return all values of a calibration, with the factors of a layout."""
-        return with_unknown_layouts(self, fitted, fitted.values(self.parameters), [layout])
+        return with_unknown_layouts(self, fitted, [layout])
 
     def promises(self) -> tuple[str, ...]:
         """Return what users cannot rely on in predictions of this system, in sentences."""
@@ -865,11 +865,9 @@ def _learnt(
     )
 
 
-def with_unknown_layouts(
-    system: TableSystem[Any], fitted: Fitted, values: Mapping[str, Number], layouts: Iterable[Any]
-) -> dict[str, Number]:
-    """Return draws with factors for layouts that no row covers, drawn from the scatter between layouts."""
-    found = dict(values)
+def with_unknown_layouts(system: TableSystem[Any], fitted: Fitted, layouts: Iterable[Any]) -> dict[str, Number]:
+    """Return the fitted draws with factors for layouts that no row covers, drawn from the scatter between layouts."""
+    found = dict(fitted.values(system.parameters))
     for layout in dict.fromkeys(map(system.alike, layouts)):
         for at, name in enumerate(system.effects):
             full = name_of(name, layout)
@@ -897,7 +895,7 @@ def predict_table(system: TableSystem[Any], fitted: Fitted, rows: Sequence[LoadT
         For each row, its columns of `QUANTITIES`, in order; then the CPU of its nodes, if it was fitted and measured.
     """
     read = system.read(rows)
-    values = with_unknown_layouts(system, fitted, fitted.values(system.parameters), (row.layout for row in read))
+    values = with_unknown_layouts(system, fitted, (row.layout for row in read))
     wanted = [_wanted(row, fitted) for row in read]
     solved = solved_rows(system, read, values, wanted)
     judge, widening = Judge(system, fitted), Widening(system, fitted)

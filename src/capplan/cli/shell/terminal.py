@@ -86,14 +86,10 @@ def print_answer(answer: Any, described: Callable[[], Iterable[Block]], as_json:
     as_json, as_csv : bool
         The formats that were asked for; text if none was.
     """
-    if as_json:
-        write_json(answer.to_json())
-    elif as_csv:
+    if as_csv and not as_json:
         write_frame(answer.to_frame())
     else:
-        from capplan.reports.screen import show  # JSON and CSV need no tables of rich
-
-        show(described(), Screen())
+        print_rows(answer.to_json() if as_json else None, ((), ()), described, as_json, as_csv=False)
 
 
 def refuse_both(as_json: bool, as_csv: bool) -> None:

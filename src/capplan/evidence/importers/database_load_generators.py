@@ -29,6 +29,7 @@ from capplan.evidence.importers.importer import (
     Importer,
     at,
     json_with,
+    matching,
     number,
     of_histogram,
     percentile_columns,
@@ -381,34 +382,20 @@ def _read_latte_report(file: TextFile) -> Imported:
         "client_cpu_percent": real(result, file, "cpu_util") / real(configured, file, "threads"),
         "source": f"{file.path.name}: latte report",
     }
-    percentiles = at(report, file, "percentiles")
-    throughput = real(result, file, "cycle_throughput", "value")
+    percentiles, throughput = at(report, file, "percentiles"), real(result, file, "cycle_throughput", "value")
     remarks = tuple(_latte_remarks(result, rate, throughput, configured))
-    whole = LoadTestRow(
-        **shared,
-        request_class=ALL,
-        throughput_tps=throughput,
-        offered_tps=rate,
-        errors=int(real(result, file, "error_count")),
-        note="; ".join(remarks) or None,
-        **_latte_latencies(at(result, file, "cycle_latency"), percentiles, file),
-    )
+    shared["note"], errors = "; ".join(remarks) or None, int(real(result, file, "error_count"))
+    together = _latte_latencies(at(result, file, "cycle_latency"), percentiles, file)
     classes = at(result, file, "cycle_latency_by_fn")
     alone = len(classes) == 1
-    rows = [] if alone else [whole]
+    each: dict[str, Any] = {"throughput_tps": throughput, "errors": errors}
+    rows = [] if alone else [LoadTestRow(**shared, request_class=ALL, offered_tps=rate, **each, **together)]
     for name, latency in classes.items():
         count = decode(at(latency, file, "histogram"), f"{file.path}: {name}").get_total_count()
-        rows.append(
-            LoadTestRow(
-                **shared,
-                request_class=str(name).lower(),
-                throughput_tps=throughput if alone else count / elapsed_s,
-                offered_tps=rate * weights[name] / sum(weights.values()) if rate and name in weights else None,
-                errors=whole.errors if alone else None,
-                note=whole.note,
-                **_latte_latencies(latency, percentiles, file),
-            )
-        )
+        offered = rate * weights[name] / sum(weights.values()) if rate and name in weights else None
+        own: dict[str, Any] = {**(each if alone else {"throughput_tps": count / elapsed_s}), "offered_tps": offered}
+        latencies = _latte_latencies(latency, percentiles, file)
+        rows.append(LoadTestRow(**shared, request_class=str(name).lower(), **own, **latencies))
     return Imported(tuple(rows), remarks=remarks)
 
 
@@ -457,11 +444,6 @@ _YCSB_INTENDED, _YCSB_FAILED = "Intended-", "-FAILED"
 _YCSB_GOOD = ("Return=OK", "Return=0")  # of today's and of old versions
 _YCSB_READS = {"READ", "SCAN"}
 _YCSB_TWICE, _YCSB_TWO = "READ-MODIFY-WRITE", {"READ", "UPDATE"}
-
-
-def _is_ycsb(file: TextFile) -> bool:
-    head = file.head
-    return "YCSB Client" in head or "[OVERALL], " in head or "site.ycsb" in head or "com.yahoo.ycsb" in head
 
 
 def _read_ycsb(file: TextFile) -> Imported:
@@ -600,4 +582,5 @@ def _ycsb_level(options: Mapping[str, str], name: str) -> Any:
     return level if level in CONSISTENCY_LEVELS else None
 
 
-YCSB = Importer("YCSB", _is_ycsb, _read_ycsb)
+_IS_YCSB = matching(r"YCSB Client|\[OVERALL\], |site\.ycsb|com\.yahoo\.ycsb")
+YCSB = Importer("YCSB", _IS_YCSB, _read_ycsb)

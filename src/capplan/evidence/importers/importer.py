@@ -68,6 +68,11 @@ def json_with(*keys: str) -> Callable[[TextFile], bool]:
     return lambda file: file.head.lstrip().startswith("{") and all(f'"{key}"' in file.head for key in keys)
 
 
+def matching(pattern: str) -> Callable[[TextFile], bool]:
+    """Return a function that recognises a file by a pattern in its first 64 KiB."""
+    return lambda file: re.search(pattern, file.head, re.MULTILINE) is not None
+
+
 def run_id(file: TextFile) -> str:
     """Return the name of a file's run: the file name without its ending, which files of one run share."""
     return file.path.stem

@@ -168,28 +168,12 @@ def _decimal(text: str) -> float:
 
 
 @dataclass
-class _Stops:
-    """When stops began, and how long they took, both in seconds; not as tuples, for there may be millions."""
-
-    starts_s: array[float] = field(default_factory=lambda: array("d"))
-    lengths_s: array[float] = field(default_factory=lambda: array("d"))
-
-    def add(self, start_s: float, length_s: float) -> None:
-        self.starts_s.append(start_s)
-        self.lengths_s.append(length_s)
-
-    def drop_last(self) -> None:
-        self.starts_s.pop()
-        self.lengths_s.pop()
-
-
-@dataclass
 class _Log:
-    """What the lines read so far have told."""
+    """What the lines read so far have told; a stop is its start and its length, seconds, as there may be millions."""
 
     clock: _Clock = field(default_factory=_Clock)
-    stops: _Stops = field(default_factory=_Stops)
-    collections: _Stops = field(default_factory=_Stops)
+    stops: array[float] = field(default_factory=lambda: array("d"))
+    collections: array[float] = field(default_factory=lambda: array("d"))
     collector: str | None = None
     stalls: int = 0
     full: int | None = None  # the number of the last collection, if it was a full one
@@ -202,7 +186,7 @@ class _Log:
             self.collector = named.lastgroup
         if found := _STOPPED.search(rest):
             length_s = _decimal(found["s"]) if found["s"] else float(found["ns"]) * 1e-9
-            self.stops.add(self.clock.now_s - length_s, length_s)
+            self.stops.extend((self.clock.now_s - length_s, length_s))
         elif found := _PAUSE.search(rest):
             self._collection(int(found["id"]), found["kind"], _decimal(found["ms"]) * 1e-3)
         elif "Allocation Stall (" in rest and rest.rstrip().endswith("ms"):
@@ -212,15 +196,15 @@ class _Log:
 
     def _collection(self, identity: int, kind: str, length_s: float) -> None:
         if kind == "Young" and self.full == identity + 1:
-            self.collections.drop_last()  # a young collection that became a full one ends after it, and contains it
+            del self.collections[-2:]  # a young collection that became a full one ends after it, and contains it
         self.full = identity if kind == "Full" else None
-        self.collections.add(self.clock.now_s - length_s, length_s)
+        self.collections.extend((self.clock.now_s - length_s, length_s))
 
     def _jdk8(self, rest: str) -> None:
         if _EVENT.match(rest):
             self.began_s = self.clock.now_s
         if self.began_s is not None and (found := _EVENT_END.search(rest)):
-            self.collections.add(self.began_s, _decimal(found[1]))
+            self.collections.extend((self.began_s, _decimal(found[1])))
             self.began_s = None
 
 
@@ -228,8 +212,8 @@ def _read_log(file: TextFile) -> _Read:
     log = _Log()
     for _, line in file.lines():
         log.take(line[:_LONGEST])
-    kept = log.stops if log.stops.starts_s else log.collections
-    if not kept.starts_s:
+    kept = log.stops or log.collections
+    if not kept:
         raise InputError(
             f"{file.path} has no line of a stop: log with -Xlog:gc,safepoint, or on JDK 8 with -XX:+PrintGCDetails and "
             f"-XX:+PrintGCApplicationStoppedTime, for longer, {_TYPED}"
@@ -239,7 +223,7 @@ def _read_log(file: TextFile) -> _Read:
             f"{file.path} has stops without times: log with the decoration uptime or time, or on JDK 8 with "
             f"-XX:+PrintGCTimeStamps, {_TYPED}"
         )
-    starts_s, lengths_s = np.array(kept.starts_s), np.array(kept.lengths_s)
+    starts_s, lengths_s = np.array(kept).reshape(-1, 2).T.copy()
     begin_s = min(log.clock.first_s, float(starts_s.min()))
     end_s = max(log.clock.now_s, float((starts_s + lengths_s).max()))
     remarks = list(_log_remarks(log, end_s - begin_s))
@@ -274,9 +258,9 @@ def _busiest(
 def _log_remarks(log: _Log, span_s: float) -> Iterator[str]:
     whose = f"a log of {log.collector}" if log.collector else "a log that does not name its collector"
     yield f"From {whose} over {_time(span_s)}."
-    if not log.stops.starts_s:
+    if not log.stops:
         yield "Counted are the collector's pauses: the log has no safepoint lines, which hold all stops of threads."
-    elif inside := len(log.collections.starts_s):
+    elif inside := len(log.collections) // 2:
         yield f"Counted are all stops of threads; the collector's {inside} pauses are among them."
     if log.stalls:
         yield f"Allocation stalls are left out ({log.stalls}): each stops one thread only."

@@ -19,7 +19,7 @@ from threading import Thread
 from typing import Any
 from urllib.error import HTTPError
 
-from capplan.evidence.importers.importer import LABELS, Imported, Importer, number, read_json, run_id
+from capplan.evidence.importers.importer import LABELS, Imported, Importer, matching, number, read_json, run_id
 from capplan.evidence.importers.pause_records import gcstats, is_gcstats
 from capplan.evidence.load_test_row import ALL, PERCENTILES, LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
@@ -301,10 +301,6 @@ def _fetched(address: str) -> tuple[int, bytes]:
     return answer
 
 
-def _is_prometheus(file: TextFile) -> bool:
-    return bool(re.search(r"^\s*\[prometheus\]\s*$", file.head, re.MULTILINE))
-
-
 def _prometheus_content(file: TextFile) -> dict[str, Any]:
     content = read_toml(file.path)
     for name in content:
@@ -469,7 +465,7 @@ def _measured(
     return measured
 
 
-PROMETHEUS = Importer("Prometheus", _is_prometheus, _read_prometheus)
+PROMETHEUS = Importer("Prometheus", matching(r"^\s*\[prometheus\]\s*$"), _read_prometheus)
 
 
 # ---- nodetool: what a node counts of its own work. Written from real output of Cassandra 5.0.

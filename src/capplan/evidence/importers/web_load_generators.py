@@ -21,6 +21,7 @@ from capplan.evidence.importers.importer import (
     Importer,
     at,
     json_with,
+    matching,
     number,
     of_samples,
     percentile_columns,
@@ -63,10 +64,6 @@ _WRK_CLIENTS = re.compile(r"^ +\d+ threads and (\d+) connections", re.MULTILINE)
 _WRK_FAILED = re.compile(r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)|responses: (\d+)")
 
 
-def _is_wrk(file: TextFile) -> bool:
-    return bool(re.search(r"^Running \S+ test @ ", file.head, re.MULTILINE))
-
-
 def _read_wrk(file: TextFile) -> Imported:
     text = file.text()
     rate, clients, total = (each.search(text) for each in (_WRK_RATE, _WRK_CLIENTS, _WRK_TOTAL))
@@ -102,7 +99,7 @@ def _wrk_ms(value: str, unit: str) -> float:
     return float(value) * _WRK_MS[unit]
 
 
-WRK = Importer("wrk", _is_wrk, _read_wrk)
+WRK = Importer("wrk", matching(r"^Running \S+ test @ "), _read_wrk)
 
 
 # ---- ghz: its report in JSON. Written from a real report.
@@ -160,11 +157,6 @@ _K6_LATENCIES = ("http_req_duration", "grpc_req_duration")
 _K6_READ = (*_K6_LATENCIES, "http_req_failed", "dropped_iterations", "vus_max")
 
 
-def _is_k6_points(file: TextFile) -> bool:
-    first = file.head.partition("\n")[0]
-    return first.startswith("{") and '"metric"' in first and '"type"' in first and '"data"' in first
-
-
 def _read_k6_points(file: TextFile) -> Imported:
     latencies: dict[str, array[float]] = {}
     start, end, failed, dropped, clients = "", "", 0.0, 0.0, 0
@@ -216,16 +208,15 @@ def _read_k6_points(file: TextFile) -> Imported:
 
 
 def _go_time(text: str, file: TextFile) -> datetime:
-    """Parse a Go timestamp, which may have nine digits of fractional seconds."""
-    head, _, rest = text.partition(".")
-    digits = rest[: len(rest) - len(rest.lstrip("0123456789"))]
+    """Parse a Go timestamp; of nine digits of fractional seconds, Python keeps six."""
     try:
-        return datetime.fromisoformat(f"{head}.{digits[:6]:0<6}{rest[len(digits) :]}" if digits else text)
+        return datetime.fromisoformat(text)
     except ValueError:
         raise InputError(f"{file.path}: {text!r} must be a time such as 2026-05-09T14:34:45.625+02:00") from None
 
 
-K6_POINTS = Importer("k6 points", _is_k6_points, _read_k6_points, exactness=2)
+_IS_K6_POINTS = matching(r'\A\{(?=.*"metric")(?=.*"type").*"data"')
+K6_POINTS = Importer("k6 points", _IS_K6_POINTS, _read_k6_points, exactness=2)
 
 
 # ---- Gatling: `js/global_stats.json` and `js/stats.json` of its HTML report.
@@ -286,11 +277,6 @@ GATLING_REPORT = Importer("Gatling", json_with("meanNumberOfRequestsPerSecond"),
 _JMETER_NEEDED = ("timeStamp", "elapsed", "label", "success")
 _JMETER_OPTIONAL = {"allThreads": pa.int64(), "responseMessage": pa.string(), "threadName": pa.string()}
 _JMETER_TRANSACTION = "Number of samples in transaction : "
-
-
-def _is_jmeter(file: TextFile) -> bool:
-    header = file.head.partition("\n")[0]
-    return "timeStamp" in header and "elapsed" in header
 
 
 def _read_jmeter(file: TextFile) -> Imported:
@@ -379,4 +365,4 @@ def _damaged_jmeter(file: TextFile, delimiter: str, names: list[str], reason: st
     return InputError(f"{file.path} is not a JTL file: {reason.splitlines()[0]}")
 
 
-JMETER = Importer("JMeter", _is_jmeter, _read_jmeter, exactness=2)
+JMETER = Importer("JMeter", matching(r"\A(?=.*timeStamp).*elapsed"), _read_jmeter, exactness=2)

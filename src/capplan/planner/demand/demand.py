@@ -413,42 +413,6 @@ def read_demand(path: str | Path) -> Demand:
     return read(Demand, path)
 
 
-def interim_s(hour: BusyHour) -> float:
-    """Return the time between two accounting updates."""
-    return INTERIM_S if hour.interim_s is None else float(hour.interim_s)
-
-
-def authentication_requests(hour: BusyHour) -> float:
-    """Return the number of requests per authentication."""
-    return 1.0 if hour.authentication_requests is None else float(hour.authentication_requests)
-
-
-def boots(asked: Reattach) -> tuple[tuple[float, float, float], ...]:
-    """Return when devices return: start and end (s), and the share of devices."""
-    return tuple((float(each.from_s), float(each.to_s), each.share) for each in asked.boot) or BOOT_SHARES
-
-
-def window_s(asked: Reattach) -> float:
-    """Return the time over which the peak rate is counted."""
-    return 1.0 if asked.window_s is None else float(asked.window_s)
-
-
-def within_s(connections: Connections) -> float:
-    """Return the time within which all connections are re-established after an outage."""
-    return 10.0 if connections.within_s is None else float(connections.within_s)
-
-
-def compaction(data: Data) -> Literal["STCS", "LCS"]:
-    """Return the compaction strategy."""
-    return data.compaction or "STCS"
-
-
-def headroom(data: Data) -> Between:
-    """Return the share of the disk that compaction needs free."""
-    default = HEADROOM[compaction(data)]
-    return data.headroom or Between(default, default)
-
-
 def assumptions(demand: Demand) -> tuple[Assumption, ...]:
     """Return the relevant inputs that the file leaves out, with the sources of their defaults."""
     hour, again, connections = demand.busy_hour, demand.reattach, demand.connections
@@ -471,7 +435,7 @@ def assumptions(demand: Demand) -> tuple[Assumption, ...]:
 
 
 def _of_data(data: Data, hour: BusyHour) -> list[tuple[str, bool, str]]:
-    strategy = compaction(data)
+    strategy = data.compaction or "STCS"
     return [
         ("busy_hour.share_of_day", hour.share_of_day is None, f"{BUSY_SHARE.low:.0%} to {BUSY_SHARE.high:.0%}"),
         ("data.rows", data.rows is None, "1"),

@@ -19,11 +19,14 @@ from capplan.models.results import Band
 from capplan.models.verb_answer import UNBOUNDED_BANDS, VerbAnswer
 from capplan.models.verdict import Answer, answer
 from capplan.planner.demand.demand import (
+    BOOT_SHARES,
     BUSY_SHARE,
     COMPRESSION,
     DAY_S,
     DRAWS,
+    HEADROOM,
     HOUR_S,
+    INTERIM_S,
     USABLE,
     Assumption,
     Between,
@@ -31,14 +34,8 @@ from capplan.planner.demand.demand import (
     Data,
     Demand,
     assumptions,
-    authentication_requests,
     band_of,
-    boots,
     growth_factors,
-    headroom,
-    interim_s,
-    window_s,
-    within_s,
 )
 from capplan.planner.predict.capacity import peak_and_mean
 from capplan.planner.sweep import rate_fields
@@ -120,8 +117,8 @@ def session_requests(hour: BusyHour) -> SessionRequests:
     length_s = float(hour.length_s)
     again = 0.0 if hour.reauthentication_s is None else timer_events(float(hour.reauthentication_s), length_s)
     given = hour.interim_updates
-    updates = timer_events(interim_s(hour), length_s) if given is None else given
-    return SessionRequests(authentication_requests(hour) * (1 + again), 1.0, updates, 1.0)
+    updates = timer_events(float(hour.interim_s or INTERIM_S), length_s) if given is None else given
+    return SessionRequests(float(hour.authentication_requests or 1.0) * (1 + again), 1.0, updates, 1.0)
 
 
 def grown(demand: Demand, months: float | None = None) -> float:
@@ -246,11 +243,11 @@ def reattach(demand: Demand, subscribers: float) -> ReattachStorm:
     ReattachStorm
     """
     storm, asked, hour = _storm(demand, subscribers), demand.reattach, demand.busy_hour
-    window = window_s(asked)
+    window = float(asked.window_s or 1.0)
     start = _begin_of_peak(storm, window)
     peak = RatesAt(start, start + window, storm.between(start, start + window))
     usual = busy_hour_rates(demand, subscribers)
-    updates_s = None if hour.interim_updates is not None else interim_s(hour)
+    updates_s = None if hour.interim_updates is not None else float(hour.interim_s or INTERIM_S)
     later = None
     if updates_s is not None:
         still_open = math.exp(-updates_s / float(hour.length_s))
@@ -284,17 +281,18 @@ def _storm(demand: Demand, subscribers: float) -> _Storm:
     share = 1.0 if demand.reattach.share is None else demand.reattach.share
     usual, connections = busy_hour_rates(demand, subscribers), demand.connections
     times, shares = [0.0], [0.0]
-    for start, end, part in boots(demand.reattach):
+    booting = tuple((float(each.from_s), float(each.to_s), each.share) for each in demand.reattach.boot)
+    for start, end, part in booting or BOOT_SHARES:
         times += [start, end]
         shares += [shares[-1], shares[-1] + part]
     return _Storm(
         devices=share * starts_per_s(demand, subscribers) * float(demand.busy_hour.length_s),
-        auth_requests=authentication_requests(demand.busy_hour),
+        auth_requests=float(demand.busy_hour.authentication_requests or 1.0),
         connections=0.0 if connections is None else float(connections.count),
         besides=rates((1 - share) * usual.auth_per_s, (1 - share) * usual.acct_per_s, usual.handshakes_per_s),
         boot_s=np.array(times),
         booted=np.array(shares),
-        connected_s=np.array([0.0, 1.0 if connections is None else within_s(connections)]),
+        connected_s=np.array([0.0, 1.0 if connections is None else float(connections.within_s or 10.0)]),
     )
 
 
@@ -362,7 +360,8 @@ def volume(demand: Demand, data: Data, seed: int = 1) -> Volume:
     content = sessions * rows * data.row_bytes.draws(seed, _ROW_BYTES)
     if data.subscriber_bytes is not None:
         content = content + float(demand.subscribers) * data.subscriber_bytes.draws(seed, _SUBSCRIBER)
-    free = headroom(data).draws(seed, _HEADROOM, 0.99)
+    usual = HEADROOM[data.compaction or "STCS"]
+    free = (data.headroom or Between(usual, usual)).draws(seed, _HEADROOM, 0.99)
     return Volume(
         data_gib=content * (data.compression or COMPRESSION).draws(seed, _COMPRESSION, 1.0) / GIB,
         growth_factor=growth_factors(demand.growth, seed, GROWTH),
@@ -796,7 +795,7 @@ def layout_of(demand: Demand, scenario: Scenario, fitted: Fitted | None = None) 
         raise InputError(f"{scenario.system} has no Cassandra nodes of its own, so data cannot be laid out over them")
     tls = has_client_tls(getattr(scenario, "encryption", None), getattr(scenario, "vpn", None))
     usual = offered(demand, type(scenario), tls)
-    storm = {"mix": mix_text({"auth": authentication_requests(demand.busy_hour), "acct": 1.0})}
+    storm = {"mix": mix_text({"auth": float(demand.busy_hour.authentication_requests or 1.0), "acct": 1.0})}
     words, capacity = _carried(scenario, usual, fitted)
     return Layout(
         words=words,

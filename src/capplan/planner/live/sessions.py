@@ -124,7 +124,7 @@ def _predicted(
     trip = measured.get(f"{load.rtt_ms:g}", load.rtt_ms)
     cells = row_of(cluster, replace(load, rtt_ms=trip), FLOW)
     scenario = changed(unloaded(SYSTEM.row_scenario(LoadTestRow(**cells))), client_share=None)
-    drawn = with_unknown_layouts(SYSTEM, fitted, fitted.values(SYSTEM.parameters), [scenario])
+    drawn = with_unknown_layouts(SYSTEM, fitted, [scenario])
     rate = load.sessions_per_s * len(FLOW)
     values = _at_load(scenario, SYSTEM.values_in(scenario, drawn), load.think_s, rate)
     analysis = Analysis(session_network(scenario, values, load.think_s))

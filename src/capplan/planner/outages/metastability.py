@@ -25,7 +25,6 @@ from typing import TypeVar
 import numpy as np
 from scipy import stats
 
-from capplan.models.errors import InputError
 from capplan.models.language.network import ALL_TRAFFIC, Network
 from capplan.models.language.traffic import Event, Timeline
 from capplan.models.number_words import significant
@@ -84,21 +83,6 @@ class Trigger:
     places: tuple[str, ...] = ()
     surge: float = 1.0
     how: Return = AT_ONCE
-
-    def check(self) -> None:
-        """Check the trigger.
-
-        Raises
-        ------
-        InputError
-            If it has no length, or changes nothing.
-        """
-        if not self.lengths_s or min(self.lengths_s) <= 0:
-            raise InputError("a trigger lasts longer than 0 s: give --trigger lengths such as 1s..60s")
-        if not self.places and self.surge <= 1:
-            raise InputError(
-                f"a surge of {self.surge:g} times the traffic is none: give --surge more than 1, such as 3"
-            )
 
     def on(self, network: Network, at_s: float, length_s: float) -> Network:
         """Return a network with this trigger, in place of its own timeline."""
@@ -170,18 +154,7 @@ class Load:
 
 
 def metastability(network: Network, question: RetryQuestion, load: Load) -> Metastability:
-    """Return whether a network recovers from a trigger, for each length and number of attempts.
-
-    Raises
-    ------
-    InputError
-        If the trigger, the attempts or the horizon make no sense.
-    """
-    question.trigger.check()
-    if not question.attempts or min(question.attempts) < 1:
-        raise InputError("there is at least the first attempt: give --attempts such as 1..5")
-    if question.horizon_s is not None and question.horizon_s <= 0:
-        raise InputError(f"a horizon of {question.horizon_s:g} s shows nothing: give more than 0, such as 10m")
+    """Return whether a network recovers from a trigger, for each length and number of attempts."""
     return _Experiment(network, question, load).answer()
 
 

@@ -43,6 +43,7 @@ from capplan.planner.outages.places import (
 )
 from capplan.planner.outages.transient import Effort, SimulatedLoss, Times, transient
 from capplan.planner.predict.predict import PredictionEngine, Question, predict_case
+from capplan.planner.predict.simulated_latency import check_budget
 from capplan.planner.simulate.simulate import of_network
 from capplan.systems.registry import resolve
 
@@ -158,7 +159,7 @@ class OutagesQuestion:
             If something makes no sense.
         """
         self.times.check()
-        self.effort.check()
+        check_budget(self.effort.budget_s)
         if not 0 < self.within < 1:
             raise InputError(f"a tolerance of {self.within:g} is not a share above 0 and below 1: give one such as 10%")
         if self.surge is not None and not self.triggers_s:

@@ -16,7 +16,6 @@ from capplan.models.language.units import FloatArray
 from capplan.models.number_words import significant
 from capplan.planner.outages.outages_answer import Duration, Phase, SeriesBand, Transient
 from capplan.planner.outages.places import Return, with_loss
-from capplan.planner.predict.simulated_latency import check_budget
 from capplan.simulator.engine import simulate
 from capplan.simulator.output import CONFIDENCE, interval
 from capplan.simulator.replications import ReplicationPlan, replicate
@@ -250,18 +249,6 @@ class Effort:
     budget_s: float = 10.0
     seed: int = 1
     replications: int | None = None
-
-    def check(self) -> None:
-        """Check the numbers.
-
-        Raises
-        ------
-        InputError
-            If the budget is not above 0 and at most an hour, or there is no replication.
-        """
-        check_budget(self.budget_s)
-        if self.replications is not None and self.replications < 1:
-            raise InputError(f"{self.replications} replications show nothing: give at least 1")
 
 
 def run_cost_s(network: Network, duration_s: float, seed: int) -> float:

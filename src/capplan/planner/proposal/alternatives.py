@@ -40,26 +40,10 @@ CONFIDENCES = (0.5, 0.8, 0.9, 0.95, 0.99)
 _MORE_OF_OTHERS = 2  # machines of the other kinds that an option may have more than the proposal
 
 
-@dataclass(frozen=True)
-class Survival:
-    """The losses that a layout survives, and the costs of surviving less or more.
-
-    Attributes
-    ----------
-    options : tuple of Option
-        The cheapest layout for each choice of what to survive, from nothing to all losses.
-    failures : tuple of Safety
-        How safe the proposal is under each loss, asked or not, and under what else it must survive.
-    """
-
-    options: tuple[Option, ...]
-    failures: tuple[Safety, ...]
-
-
 def survival(
     base: Scenario, question: SizingQuestion, fitted: Fitted, sizing: Sizing, result: FamilyResult
-) -> Survival:
-    """Return what a layout survives, and its alternatives at the same confidence.
+) -> tuple[tuple[Option, ...], tuple[Safety, ...]]:
+    """Return alternatives at the same confidence, from surviving nothing to all losses, and the safety under each loss.
 
     Parameters
     ----------
@@ -142,10 +126,10 @@ class _Options:
             for word, each in every.items()
         }
 
-    def survival(self) -> Survival:
+    def survival(self) -> tuple[tuple[Option, ...], tuple[Safety, ...]]:
         """Return what the proposal survives, and the alternatives from surviving nothing to surviving all losses."""
         survived = sorted(dict.fromkeys([(), *((word,) for word in self.losses), self.own, self.every]), key=len)
-        return Survival(tuple(self._option(each, self.sizing.confidence) for each in survived), tuple(self._failures()))
+        return tuple(self._option(each, self.sizing.confidence) for each in survived), tuple(self._failures())
 
     def confidence(self) -> tuple[Option, ...]:
         """Return the alternatives with other confidences."""

@@ -44,10 +44,7 @@ from capplan.planner.proposal.failures import first_minute, losses_to_simulate, 
 from capplan.planner.proposal.proposal import (
     DISKS,
     RATE,
-    AcceptanceTest,
     Asked,
-    Assumption,
-    EvidenceUsed,
     FitsUntil,
     LatencyCurve,
     MachineCount,
@@ -153,32 +150,27 @@ def propose(question: ProposalQuestion, workers: Workers | None = None, stage: S
     if question.sizing.engine != "analytic":
         lost = losses_to_simulate(its, scenario, sizing.conditions)
         tasks += [partial(first_minute, scenario, fitted, question.sizing.seed, word) for word in lost]
-    survived, prediction, confident, support, advice, unseen, *minutes = run_all(workers, tasks)
-    evidence = support.evidence
+    (options, failures), prediction, confident, support, advice, unseen, *minutes = run_all(workers, tasks)
     if fitted.table is not None:
-        evidence = replace(evidence, unseen=unseen_rows(fold, unseen), next_test=advice)
+        support["evidence"] = replace(support["evidence"], unseen=unseen_rows(fold, unseen), next_test=advice)
     return Proposal(
         details=question.details,
         asked=asked(question),
         sizing=sizing,
         prediction=prediction,
         places=_places(its, scenario),
-        round_trips_ms=support.round_trips_ms,
         bill=_bill(its, sizing.chosen, question.sizing),
         growth=growth(sizing),
         fits_until=fits_until(sizing, sizing.chosen, question.sizing),
-        latency_curves=support.curves,
-        failures=survived.failures,
+        failures=failures,
         first_minutes=tuple(minutes),
         mass_return=_mass_return(question.sizing.demand, scenario, fitted, sizing.chosen.cells),
-        acceptance=support.acceptance,
-        survival_options=survived.options,
+        survival_options=options,
         confidence_options=confident,
-        assumptions=support.assumptions,
         inputs=measured_inputs(its, scenario),
-        evidence=evidence,
         limits=limits(its, sizing, prediction),
         provenance=provenance(fitted, question.sizing.seed),
+        **support,
     )
 
 
@@ -188,30 +180,20 @@ def _mass_return(demand: Demand | None, scenario: Scenario, fitted: Fitted, cell
     return mass_return(demand, cells * layout_of(demand, scenario, fitted).reattach_capacity.value)
 
 
-@dataclass(frozen=True)
-class _Support:
-    """Supporting material for the figures of a layout."""
-
-    curves: tuple[LatencyCurve, ...]
-    assumptions: tuple[Assumption, ...]
-    evidence: EvidenceUsed
-    round_trips_ms: tuple[tuple[float, ...], ...]
-    acceptance: AcceptanceTest
-
-
-def _supported(scenario: Scenario, fitted: Fitted, seed: int, sizing: Sizing) -> _Support:
+def _supported(scenario: Scenario, fitted: Fitted, seed: int, sizing: Sizing) -> dict[str, Any]:
+    """Return the parts of a proposal that support its figures, by name."""
     case = resolve(scenario, fitted, seed)
     planned = case.given_per_s
     if planned is None or sizing.chosen is None:
         raise ValueError("a proposal has a planned rate and a layout")
     case = case.at(planned)
-    return _Support(
-        tuple(_curves(case, planned)),
-        assumptions(case, planned),
-        evidence_used(case),
-        _round_trips(case.system, case),
-        acceptance_test(case, sizing.planned_tps, sizing.chosen),
-    )
+    return {
+        "latency_curves": tuple(_curves(case, planned)),
+        "assumptions": assumptions(case, planned),
+        "evidence": evidence_used(case),
+        "round_trips_ms": _round_trips(case.system, case),
+        "acceptance": acceptance_test(case, sizing.planned_tps, sizing.chosen),
+    }
 
 
 def _predicted_unseen(fitted: Fitted, fold: Fold | None) -> tuple[BacktestRow, ...]:

@@ -371,20 +371,10 @@ def components() -> dict[str, Any]:
 
 def _spread(name: str, described: dict[str, Any]) -> dict[str, Any]:
     """Return a schema and its definitions under unique names, because two schemas may each define a `Band`."""
-    moved = _moved(described, name)
+    moved = json.loads(json.dumps(described).replace('"#/$defs/', f'"#/components/schemas/{name}.'))
     parts = moved.pop("$defs", {})
     moved.pop("$schema", None)
     return {name: moved, **{f"{name}.{part}": each for part, each in parts.items()}}
-
-
-def _moved(node: Any, name: str) -> Any:
-    if isinstance(node, dict):
-        return {key: _moved(value, name) for key, value in node.items()}
-    if isinstance(node, list):
-        return [_moved(each, name) for each in node]
-    if isinstance(node, str) and node.startswith("#/$defs/"):
-        return f"#/components/schemas/{name}.{node.removeprefix('#/$defs/')}"
-    return node
 
 
 def _reference(name: str) -> dict[str, str]:
