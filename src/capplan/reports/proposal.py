@@ -671,13 +671,11 @@ def _backtest(its: contents.UnseenRows) -> Iterator[Block]:
 
 def _next_test(its: contents.NextLoadTest) -> str:
     """Return a sentence on which load test to run next, and what it would show."""
-    form, unit = (rate, "requests per second") if its.unit == "1/s" else (significant, "ms")
-    ends = {name: form(getattr(its, name)) for name in ("low", "high", "low_after", "high_after")}
     where = ", a layout that was not tested" if its.new_layout else ""
     change = ""
     if its.chance_of_change is not None and its.chance_of_change >= _WORTH_SAYING:
         change = f" With a probability of {share(its.chance_of_change)}, it changes whether the objective is met."
-    return _say("next_test", **{**vars(its), **ends, "unit": unit}, where=where, change=change)
+    return _say("next_test", **vars(its), narrower=share(its.narrowing), where=where, change=change)
 
 
 _Column = tuple[Column, Callable[[Any], Cell | str]]
