@@ -131,6 +131,7 @@ def counted(machines: Mapping[str, int], its: System[Any], shapes: Mapping[str, 
         [
             f"{count:,} {plural(its.machines[kind].name, count)}" + (f" ({shapes[kind]})" if kind in shapes else "")
             for kind, count in machines.items()
+            if count
         ]
     )
 
@@ -388,6 +389,7 @@ def _chosen(sizing: Sizing, chosen: SizedLayout, its: System[Any], explain: bool
         f"{count} {plural(its.machines[kind].name, count)}"
         + (f" ({chosen.shapes[kind]})" if kind in chosen.shapes else "")
         for kind, count in chosen.machines.items()
+        if count
     )
     cost = "" if sizing.currency == MACHINES else f": {cost_in_words(chosen.cost, sizing.currency)}"
     yield Fact("Machines", f"{machines}{cost}", "confirmed by simulation" if chosen.confirmed else "solver only")
@@ -424,7 +426,7 @@ def held(sizing: Sizing, chosen: SizedLayout, month: float) -> float:
 
 def added(stage: Stage, its: System[Any]) -> str:
     """Return the machines that a stage adds: `9 Cassandra nodes and 2 RADIUS servers`."""
-    return counted({kind: count for kind, count in stage.added.items() if count}, its, stage.layout.shapes)
+    return counted(stage.added, its, stage.layout.shapes)
 
 
 def _situations(heads: Sequence[str], layout: SizedLayout, its: System[Any]) -> Table:
