@@ -157,12 +157,13 @@ class OperatingPoint:
             Seconds.
         """
         solved = self.rate_per_s.shape
-        place = np.arange(solved[-1]) if place is None else place
-        shape = (*solved[:-1], len(place))
-        which = (..., place) if at is None else (*at[:-1], place[at[-1]])
+        shape = solved if place is None else (*solved[:-1], len(place))
 
         def chosen(values: FloatArray) -> FloatArray:
-            return np.broadcast_to(values, (*solved, values.shape[-1]))[*which, :]
+            if at is None:
+                return values if place is None else values[..., place, :]
+            every = np.broadcast_to(values, (*solved, values.shape[-1]))
+            return np.asarray(every[*at[:-1], at[-1] if place is None else place[at[-1]]])
 
         groups = [
             GammaMixture(*map(_rows, mixed))
