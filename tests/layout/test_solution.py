@@ -1,14 +1,18 @@
-"""Figures of a layout at its capacity, by hand."""
+"""Figures of a layout at its capacity, by hand; percentiles where they are asked for."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from capplan.layout.ensemble import spaced
 from capplan.layout.solution import Solution
 from capplan.models.language.distribution import Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.station import RateTable, Station
 from capplan.models.language.step import Sequence, Visit
 from capplan.models.language.traffic import Open, RequestClass
+from capplan.systems.registry import resolve, scenario
 
 
 def test_servers_that_slow_down_are_as_busy_at_the_capacity_as_their_birth_death_process() -> None:
@@ -22,3 +26,17 @@ def test_servers_that_slow_down_are_as_busy_at_the_capacity_as_their_birth_death
     assert solution.capacity == pytest.approx(10.0)
     assert solution.utilisation_at_capacity("front") == pytest.approx((1 / 4 + weights[2:].sum()) / weights.sum())
     assert solution.utilisation_at_capacity("disk") == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("solved", [8, 512])
+@pytest.mark.parametrize("factor", [None, 1.5])
+def test_a_percentile_with_pauses_is_the_same_where_it_is_asked_for(solved: int, factor: float | None) -> None:
+    """At some rates of some draws, each with pauses of its own, also where others represent it."""
+    case = resolve(scenario("openprovider", dcs=1, cass_nodes=3))
+    figures = replace(case, draws=solved).solution.at_shares(np.array([0.3, 0.7, 0.95]))
+    percentile = figures.percentile("acct", "p99", None if factor is None else lambda each: factor * each)
+    everywhere, draws = percentile(), spaced(512, 20)
+    assert everywhere.shape == (3, 512)
+    for rate in range(3):
+        at = (np.full(len(draws), rate), draws)
+        assert percentile(at) == pytest.approx(everywhere[at], rel=1e-9)
