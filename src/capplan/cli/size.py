@@ -188,7 +188,7 @@ def _space(
         base = with_options(start, {**listed, **plain, **most_machines(start, sized)})
     base = changed(base, **{name: None for name in replaced if name not in texts})
     for name in its.sized:
-        if isinstance(getattr(base, name), tuple):
+        if name not in texts and isinstance(getattr(base, name), tuple):
             say(f"{name} differs by data centre in the target: layouts of equal data centres are searched instead")
     if lists := _lists(texts):  # they say how many data centres there are
         if "dcs" in its.families:
