@@ -223,40 +223,29 @@ def observed(
     InputError
         When the plan or `processes` is invalid.
     """
-    rounds = _Rounds(progress)
+    before = now = (0.0, 0)
+
+    def tell(simulated_s: float, requests: int) -> None:
+        nonlocal now
+        now = before[0] + simulated_s, before[1] + requests
+        if progress is not None:
+            progress(*now)
+
     numbers = range(min(FIRST, plan.replications))
-    first = replicate(plan, numbers=numbers, processes=processes, progress=rounds, write=write)
+    first = replicate(plan, numbers=numbers, processes=processes, progress=tell, write=write)
     keep = partial(_observe, left_out=design.warmup_of(plan.network, first), replications=plan.replications)
     seen: list[Observation] = [keep(each) for each in first]
     del first
     while (wanted := enough(plan, design, seen, reported)) > len(seen):
-        rounds.next()
+        before = now
         numbers = range(len(seen), wanted)
-        seen += replicate(plan, keep, numbers=numbers, processes=processes, progress=rounds, write=write)
+        seen += replicate(plan, keep, numbers=numbers, processes=processes, progress=tell, write=write)
     return seen
 
 
 def _observe(run: Run, left_out: Truncation, replications: int) -> Observation:
     """Choose the window of a run; the first replication keeps its parts, for a plot over time."""
     return observe(run, left_out, parts=run.replication == 0 or replications < ENOUGH)
-
-
-@dataclass
-class _Rounds:
-    """Combined progress of replications that run in several rounds."""
-
-    tell: Progress | None
-    before: tuple[float, int] = (0.0, 0)
-    now: tuple[float, int] = (0.0, 0)
-
-    def __call__(self, simulated_s: float, requests: int) -> None:
-        self.now = self.before[0] + simulated_s, self.before[1] + requests
-        if self.tell is not None:
-            self.tell(*self.now)
-
-    def next(self) -> None:
-        """Begin the next round."""
-        self.before = self.now
 
 
 def enough(plan: ReplicationPlan, design: Design, seen: Sequence[Observation], reported: Reported | None = None) -> int:
