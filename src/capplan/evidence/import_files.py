@@ -297,9 +297,9 @@ def _with_constants(row: LoadTestRow, given: Mapping[str, Any]) -> LoadTestRow:
         if name in _TEXTS:
             cells[name] = "; ".join(dict.fromkeys(filter(None, (known, value))))
         elif known not in (None, value):
+            where = row.source or f"run {row.run_id!r}"
             raise InputError(
-                f"{name} is {value} by what was set, and {known} in {row.source}: leave it out, or import that file "
-                "apart"
+                f"{name} is {value} by what was set, and {known} in {where}: leave it out, or import its file apart"
             )
     return replace(row, **cells)
 

@@ -160,6 +160,8 @@ def scenario_of(tables: Mapping[str, Any], path: str | Path) -> Scenario:
     """
     if not tables:
         raise InputError(f'{path} has no keys: write those of a scenario, such as system = "{DEFAULT}"')
+    if "check" in tables:
+        raise InputError(f"{path}: [check] is for `capplan check`: remove the table for other verbs")
     name = tables.get("system", DEFAULT)
     if not isinstance(name, str):
         raise InputError(f"{path}: system = {name!r} must be a text in quotes")
