@@ -38,6 +38,7 @@ def by_name(found: Comparison) -> dict[str, Difference]:
 def test_a_layout_does_not_differ_from_itself() -> None:
     found = compare(SIX, SIX, engine="analytic")
     assert found.changed == ()
+    assert compare(SIX, changed(SIX, slo=("read.p99<1s",)), engine="analytic").changed == ("slo",)
     assert all(each.difference.low == each.difference.high == 0 for each in found.differences)
 
 

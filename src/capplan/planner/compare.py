@@ -251,8 +251,8 @@ def _layout(case: Case[Any]) -> str:
 
 
 def _changed(first: Scenario, second: Scenario) -> tuple[str, ...]:
-    """Return the layout fields that differ."""
-    one, other = layout_fields(first), layout_fields(second)
+    """Return the fields that differ: of the layout, and the objectives, which limit a capacity and decide an answer."""
+    one, other = ({**layout_fields(each), "slo": each.slo} for each in (first, second))
     return tuple(name for name in dict.fromkeys((*one, *other)) if one.get(name) != other.get(name))
 
 

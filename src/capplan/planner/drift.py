@@ -284,7 +284,7 @@ def drift(answer: SavedAnswer, measured: pd.DataFrame) -> Drift:
     runs = list(_runs(alike))
     claims = (*_capacity(answer, runs), *_latencies(answer, runs))
     if all(each.status == "untested" for each in claims):
-        why = claims[-1].sentence if claims else "it has neither a capacity nor latencies at a rate"
+        why = "; ".join(each.sentence for each in claims[:2]) or "it has neither a capacity nor latencies at a rate"
         others = len(believed) - len(alike)
         left = f"; {others} row{'s' * (others > 1)} of other layouts left out" if others else ""
         raise InputError(f"no run tests a claim of the answer about {answer.system}: {why}{left}")

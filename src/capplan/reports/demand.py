@@ -25,6 +25,7 @@ from capplan.reports.document import Block, Fact, Line, Paragraph, Table, more, 
 from capplan.reports.numbers import Format, per_second, to_ends
 
 _PER_YEAR = 12
+_AS_HIGH = 0.99  # of a peak: the same within what is printed
 _TIMES = 6  # rows of a table of the time after an outage
 
 
@@ -82,8 +83,10 @@ def _busy_hour(found: Forecast) -> Iterator[Fact]:
 def _reattach(found: Forecast) -> Iterator[Fact]:
     storm, start = found.reattach, found.reattach.peak.from_s
     again = f"{_count(storm.sessions)} sessions start again after an outage"
-    highest, lasts_s = per_second(storm.peak.rates.total_per_s), storm.peak.to_s - start
-    peak = f"peak {highest} over {lasts_s:g} s, {start:g} s after its end"
+    highest, window_s = storm.peak.rates.total_per_s, storm.peak.to_s - start
+    ends = (each.to_s for each in storm.over_time if each.rates.total_per_s > _AS_HIGH * highest)
+    until_s = max((storm.peak.to_s, *ends))
+    peak = f"peak {per_second(highest)} (mean of {window_s:g} s), {start:g} to {until_s:g} s after its end"
     yield Fact("Re-attach", f"{again}: {peak}, {significant(storm.times_busy_hour)} times the busy hour")
     if storm.updates_after_s is not None and storm.updates_peak_per_s is not None:
         updates = f"up to {per_second(storm.updates_peak_per_s)} interim updates"

@@ -244,20 +244,23 @@ def plot(frame: pd.DataFrame, name: str, statistic: str | None = None, page: boo
     name : str
         Name of the table, for the title.
     statistic : str, optional
-        A key of `STATISTICS`. Without it, the 99th percentile is drawn if at least half of the rows with any latency
-        have it, or else the mean, the 95th percentile and so on.
+        A key of `STATISTICS`. Without it, the 99th percentile is drawn if at least half of the rows with a rate and
+        any latency have it, or else the mean, the 95th percentile and so on.
     page : bool
         Whether it is for a page with a toolbar.
     """
     import plotly.express as px  # slow to import
 
-    counts = {each: int(frame[STATISTICS[each]].notna().sum()) for each in _PREFERRED}
+    with_rate = frame[frame["throughput_tps"].notna()]
+    counts = {each: int(with_rate[STATISTICS[each]].notna().sum()) for each in _PREFERRED}
     chosen = statistic or next(each for each in _PREFERRED if counts[each] >= max(counts.values()) / 2)
     column = STATISTICS[chosen]
     frame = frame.assign(audit=[_verdict_on(each) for each in audit_load_tests(frame).rows])
     shown = frame[frame["throughput_tps"].notna() & frame[column].notna()]
     if shown.empty:
-        raise InputError(f"{name} has no row with throughput_tps and {column}: give --statistic one that it has")
+        known = [each for each, count in counts.items() if count]
+        why = f"give --statistic one of {', '.join(known)}" if known else "no latency of it can be drawn"
+        raise InputError(f"{name} has no row with throughput_tps and {column}: {why}")
     words = [_words(row.dropna()) or "every row" for _, row in shown[_telling(shown)].iterrows()]
     shown, loads = shown.assign(series=words).sort_values("series"), ["offered_tps", "clients"]
     middle = shown.groupby(["series", *loads], dropna=False, as_index=False)[["throughput_tps", column]].median()

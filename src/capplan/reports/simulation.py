@@ -291,7 +291,10 @@ def _intervals_note(simulation: Simulation) -> str:
     count = simulation.replications
     if simulation.horizon == "finite":
         if count == 1:
-            return "A single finite-horizon replication has no interval: use --replications 10, for example."
+            return (
+                "The latencies of a single finite-horizon replication have no interval: use --replications 10. "
+                "± is the half-width of the 95 % confidence interval."
+            )
         return (
             f"Figures are means over {count} replications, including the longest latency; ± is the half-width of the "
             "95 % confidence interval."

@@ -122,7 +122,7 @@ _REFUSED = {
 _CAUTIONS = {
     "load-kind": (
         "Whether the load is open or closed decides what a latency means, and the table does not say.",
-        "Fill in load_kind: --set load_kind=closed, or --set load_kind=open.",
+        "Fill in the column load_kind, or import again with --set load_kind=closed or open.",
     ),
     "overloaded": (
         "More was offered than is carried. The throughput shows the capacity; the latencies grow as the run goes on.",
