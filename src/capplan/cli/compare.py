@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from capplan.cli.shell.messages import say
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import HELP, say_what_has_no_effect, with_demand_of
 from capplan.cli.shell.target import Target, read_target
@@ -55,6 +56,9 @@ def compare_(
             seed=seed,
         )
     say_what_has_no_effect((one.scenario, other.scenario))
+    rates = [each.scenario.offered_per_s() for each in (one, other)]
+    if demand is None and None not in rates and rates[0] != rates[1]:
+        say(f"the rate of {second} is not asked about: both layouts are compared at that of {first}")
     print_answer(found, lambda: describe(found), as_json)
 
 
