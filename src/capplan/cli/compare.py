@@ -58,7 +58,7 @@ def compare_(
     say_what_has_no_effect((one.scenario, other.scenario))
     rates = [each.scenario.offered_per_s() for each in (one, other)]
     if demand is None and None not in rates and rates[0] != rates[1]:
-        say(f"the rate of {second} is not asked about: both layouts are compared at that of {first}")
+        say(f"the rate of {second} is ignored: both layouts are compared at the rate of {first}")
     print_answer(found, lambda: describe(found), as_json)
 
 
