@@ -31,6 +31,19 @@ def small(tmp_path: Path) -> str:
     return str(path)
 
 
+@pytest.mark.parametrize(("second_s", "until"), [(10, "0 to 20 s"), (100, "0 to 10 s")])
+def test_a_peak_lasts_until_it_falls(
+    second_s: int, until: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Half of the devices come back in ten seconds, the others as fast at once or later."""
+    path = tmp_path / "storm.toml"
+    parts = ((0, 10), (second_s, second_s + 10))
+    boot = [f"{{ from_s = {begin}, to_s = {end}, share = 0.5 }}" for begin, end in parts]
+    path.write_text(f"{SMALL}[reattach]\nboot = [{', '.join(boot)}]\n", encoding="utf-8")
+    assert main(["demand", str(path)]) in (0, 1)
+    assert until in " ".join(capsys.readouterr().out.split())
+
+
 def test_a_demand_sets_rate_mix_and_reconnects_of_a_prediction(
     small: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,7 @@ from capplan.cli.main import main
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.layout.fitted_file import write
 from capplan.systems.cassandra import SYSTEM as CASSANDRA
+from capplan.systems.registry import scenario
 from capplan.systems.two_tier import SYSTEM as TWO_TIER
 
 SMALL = ["size", "fedora4", "--tps", "200", "--nodes", "1..6", "--processes", "1"]
@@ -60,6 +61,15 @@ def test_a_store_without_front_nodes_gets_none(tmp_path: Path, capsys: pytest.Ca
     assert answer["chosen"]["fields"]["front_nodes"] == 0
     assert answer["not_asked"] == ["node"]
     assert answer["single_points"] == []
+
+
+def test_a_node_on_the_server_of_an_application_is_a_single_point(capsys: pytest.CaptureFixture[str]) -> None:
+    """It is no machine of its own; and what is not searched is said as it was given."""
+    assert main(["size", "rhino-shcm", "--colocated", "yes", "--tps", "500", "--cass-nodes", "1..2", *SOLVED]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["not_asked"] == answer["single_points"] == ["node"]
+    layout = {**answer["scenario"], **answer["chosen"]["fields"]}
+    assert scenario(layout.pop("system"), **layout).given()["rf"] == layout["cass_nodes"]
 
 
 def test_several_data_centres_over_one_have_a_round_trip(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

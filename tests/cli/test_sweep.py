@@ -83,6 +83,8 @@ def test_a_layout_that_is_refused_has_the_fields_of_the_others() -> None:
     assert fine.scenario is not None
     assert refused.scenario is None
     assert "rtt" not in {**fine.scenario.given(), **refused.fields}
+    _, several = layouts_of(scenario("cassandra", cass_nodes=3), {"dcs": (2,), "rf": (3, 9)})
+    assert several.fields["rtt"] == "1ms"
 
 
 def test_json_is_the_table(capsys: pytest.CaptureFixture[str]) -> None:

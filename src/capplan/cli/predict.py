@@ -134,7 +134,7 @@ def predict_(
         )
     say_what_has_no_effect([scenario])
     if staleness and not prediction.session_not_found:
-        say("--staleness shows nothing: no session of this layout is looked up in another data centre")
+        say("--staleness shows nothing: no session is looked up in another data centre, or the rate is not carried")
     if plot is not None:
         _plot(prediction, resolve(scenario, chosen.fitted, seed), plot)
     _finish(prediction, as_json, as_csv, wanted_more, _of_demand(given_demand(ctx), scenario))
@@ -160,8 +160,8 @@ def _growth(text: str | None) -> float | None:
 def _refuse_for_network(
     target: str, plot: Path | None, lose: list[str] | None, growth: str | None, more: Sequence[str]
 ) -> None:
-    for name in {"sources", "staleness"} & set(more):
-        raise InputError(f"--{name} is for systems, and {target} is a network: leave it out")
+    if systems_only := [name for name in more if name in ("sources", "staleness")]:
+        raise InputError(f"--{systems_only[0]} is for systems, and {target} is a network: leave it out")
     if growth is not None:
         raise InputError(f"--growth {growth} is for systems, and {target} is a network: leave it out")
     if lose:

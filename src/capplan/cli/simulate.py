@@ -110,7 +110,7 @@ def simulate_(
     simulation = summed_up(target, subject, plan, design, seen)
     say_what_has_no_effect(layouts)
     if any(each.slo for each in layouts):
-        say("a simulation judges no objectives, which only set its default rate: `capplan predict` judges them")
+        say("a simulation judges no objectives: `capplan predict` does")
     if plot is not None:
         look.write(plot, target, lambda page: drawn(Sample(tuple(seen), design.horizon), simulation, page))
     print_answer(simulation, lambda: describe(simulation), as_json, as_csv)

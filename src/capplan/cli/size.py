@@ -165,7 +165,7 @@ def asked(
 def _refuse_what_shapes_say(texts: Mapping[str, Any], its: System[Any]) -> None:
     of_shapes = {name for each in its.machines.values() for name in (each.cores, each.speed)}
     if both := [name for name in texts if name in of_shapes]:
-        raise InputError(f"{flag(both[0])} has no effect beside --shapes: shapes say what cores their machines have")
+        raise InputError(f"{flag(both[0])} has no effect beside --shapes, which state cores and their speed")
 
 
 def _space(

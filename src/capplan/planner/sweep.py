@@ -615,7 +615,8 @@ def layouts_of(base: Scenario, axes: Mapping[str, Sequence[Any]]) -> tuple[Sweep
     if count > MAX_POINTS:
         raise InputError(f"{count:,} layouts are too many: a sweep has at most {MAX_POINTS:,} points, leave some out")
     options = options_of(type(base))
-    own = {name: value for name, value in base.given().items() if name in options}
+    shown = options if "dcs" in axes else base.given()  # one data centre has no round trip
+    own = {name: value for name, value in vars(base).items() if name in options and name in shown}
     emptied = dict.fromkeys((*rate_fields(type(base)), *(each for name in axes for each in options[name].replaces)))
     found = []
     for values in itertools.product(*axes.values()):

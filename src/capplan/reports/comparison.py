@@ -18,7 +18,7 @@ def describe(found: Comparison) -> Iterator[Block]:
     yield Line()
     for label, words in zip(("First", "Second"), found.layouts, strict=True):
         yield Fact(label, words)
-    yield Fact("Changed", ", ".join(found.changed) or "nothing")
+    yield Fact("Changed", ", ".join("objectives" if name == "slo" else name for name in found.changed) or "nothing")
     for label, name, verdict in zip(("Answer", ""), ("first", "second"), found.verdicts, strict=False):
         yield Fact(label, f"{name} {verdict.in_words()}")
     yield Line()

@@ -84,8 +84,10 @@ def _reattach(found: Forecast) -> Iterator[Fact]:
     storm, start = found.reattach, found.reattach.peak.from_s
     again = f"{_count(storm.sessions)} sessions start again after an outage"
     highest, window_s = storm.peak.rates.total_per_s, storm.peak.to_s - start
-    ends = (each.to_s for each in storm.over_time if each.rates.total_per_s > _AS_HIGH * highest)
-    until_s = max((storm.peak.to_s, *ends))
+    until_s = storm.peak.to_s
+    for each in storm.over_time:
+        if each.from_s <= until_s < each.to_s and each.rates.total_per_s > _AS_HIGH * highest:
+            until_s = each.to_s
     peak = f"peak {per_second(highest)} (mean of {window_s:g} s), {start:g} to {until_s:g} s after its end"
     yield Fact("Re-attach", f"{again}: {peak}, {significant(storm.times_busy_hour)} times the busy hour")
     if storm.updates_after_s is not None and storm.updates_peak_per_s is not None:

@@ -200,9 +200,10 @@ class _Curve:
     """A figure at `SHARES` of the capacity; its percentiles with pauses are solved where they are asked for."""
 
     def __init__(self, figures: Figures, metric: Metric, relation: Relation | None, draws: int) -> None:
-        self._logs = np.full((len(SHARES), draws), np.nan)
+        self._logs = np.zeros((len(SHARES), draws))
+        self._solved = np.zeros(self._logs.shape, dtype=bool)
         if metric.kind != "duration" or metric.statistic == "mean" or figures.pausing is None or figures.closed:
-            self._logs[:] = np.log(_value(figures, metric, relation))
+            self._logs[:], self._solved[:] = np.log(_value(figures, metric, relation)), True
         else:
             corrected = None if relation is None else relation.at
             self._percentile = figures.percentile(metric.subject, metric.statistic, corrected)
@@ -210,10 +211,10 @@ class _Curve:
     def logs(self, shares: NDArray[np.intp]) -> FloatArray:
         """Return logarithms of the figure of each draw at some of `SHARES`, by their places (n, draws)."""
         columns = np.broadcast_to(np.arange(shares.shape[-1]), shares.shape)
-        new = np.isnan(self._logs[shares, columns])
+        new = ~self._solved[shares, columns]
         if new.any():
             at = shares[new], columns[new]
-            self._logs[at] = np.log(np.clip(self._percentile(at), _TINY, _HUGE))
+            self._logs[at], self._solved[at] = np.log(np.clip(self._percentile(at), _TINY, _HUGE)), True
         return self._logs[shares, columns]
 
 

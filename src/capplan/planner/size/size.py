@@ -266,7 +266,7 @@ def most_machines(base: Scenario, given: Mapping[str, tuple[int, int]]) -> dict[
 
 
 def largest(base: Scenario, chosen_from: Sequence[Family]) -> list[Scenario]:
-    """Return the largest layout of each family, if it exists; the base if none does."""
+    """Return the largest layout of each family, if the system has such a layout; the base if no family does."""
     found = []
     for family in chosen_from:
         with suppress(InputError):
@@ -425,21 +425,23 @@ def _growth(target: SizingTarget, question: SizingQuestion) -> tuple[float, floa
 
 
 def _kept(layouts: Sequence[Scenario], results: Sequence[FamilyResult]) -> dict[str, Any]:
-    """Return the fields that are not searched and mean something in one of the layouts."""
+    """Return the fields that are not searched and mean something in one of the layouts, as they were given."""
     sized = {name for each in results for name in (*each.family.sized, *each.family.fixed)}
-    return {name: value for each in layouts for name, value in each.given().items() if name not in sized}
+    values = ((name, vars(each)[name]) for each in layouts for name in each.given() if name not in sized)
+    return {name: value for name, value in values if value is not None and value != ()}
 
 
 def _not_asked(target: SizingTarget, layouts: Sequence[Scenario]) -> tuple[str, ...]:
     """Return the losses that one of the layouts could have, and none need survive."""
     its = system(target.base.system)
     several = any(getattr(each, "dcs", 1) > 1 for each in layouts)
-    there = {kind for each in layouts for kind, count in its.machine_counts(each).items() if count}
-    return tuple(
-        kind
-        for kind in not_asked(its, target.conditions)
-        if (several if kind == DC else kind in there or kind not in its.machines)
-    )
+
+    def there(kind: str, layout: Scenario) -> bool:
+        """Whether a layout has parts of a kind; a node on another's machine counts no machine of its own."""
+        return its.machine_counts(layout).get(kind, 1) > 0 or all(getattr(layout, name) for name in its.sized)
+
+    losses = not_asked(its, target.conditions)
+    return tuple(kind for kind in losses if (several if kind == DC else any(there(kind, each) for each in layouts)))
 
 
 def _single_points(target: SizingTarget, fields: Mapping[str, Any]) -> tuple[str, ...]:
