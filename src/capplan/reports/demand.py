@@ -26,6 +26,7 @@ from capplan.reports.numbers import Format, per_second, to_ends
 
 _PER_YEAR = 12
 _AS_HIGH = 0.99  # of a peak: the same within what is printed
+_ROUNDING_S = 1e-6  # between the end of a window and the begin of the next
 _TIMES = 6  # rows of a table of the time after an outage
 
 
@@ -86,7 +87,7 @@ def _reattach(found: Forecast) -> Iterator[Fact]:
     highest, window_s = storm.peak.rates.total_per_s, storm.peak.to_s - start
     until_s = storm.peak.to_s
     for each in storm.over_time:
-        if each.from_s <= until_s < each.to_s and each.rates.total_per_s > _AS_HIGH * highest:
+        if each.from_s - _ROUNDING_S < until_s < each.to_s and each.rates.total_per_s > _AS_HIGH * highest:
             until_s = each.to_s
     peak = f"peak {per_second(highest)} (mean of {window_s:g} s), {start:g} to {until_s:g} s after its end"
     yield Fact("Re-attach", f"{again}: {peak}, {significant(storm.times_busy_hour)} times the busy hour")
