@@ -145,8 +145,8 @@ def _whole(text: str) -> Fraction:
 def _whole_per_dc(text: str) -> Fraction:
     if SEPARATOR in text:
         raise InputError(
-            f"{text!r} is one number for each data centre, and a searched or swept one is for all: give one, or write "
-            "unequal data centres in a scenario file, and predict or sweep that"
+            f"{text!r} has a number for each data centre, and here one number holds for all: give one number, or predict or "
+            "sweep a scenario file with unequal data centres"
         )
     return _whole(text)
 
