@@ -145,7 +145,7 @@ def _whole(text: str) -> Fraction:
 def _whole_per_dc(text: str) -> Fraction:
     if SEPARATOR in text:
         raise InputError(
-            f"{text!r} has a number for each data centre, and here one number holds for all: give one, or predict or sweep "
+            f"{text!r} has a number for each data centre, and here one holds for all: give one, or predict or sweep "
             "a scenario file with unequal data centres"
         )
     return _whole(text)
