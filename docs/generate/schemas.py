@@ -15,8 +15,8 @@ from typing import Any
 from capplan.calibration.tables.backtest import Backtest
 from capplan.evidence.audit.audit import Audit
 from capplan.evidence.import_files import ImportReport
-from capplan.evidence.load_tests import load_tests_schema
-from capplan.evidence.microbenchmarks import microbench_schema
+from capplan.evidence.load_tests import LOAD_TESTS
+from capplan.evidence.microbenchmarks import MICROBENCHMARKS
 from capplan.lab.cluster import LabStatus
 from capplan.lab.collectors.collector import Collection
 from capplan.models.language.document import network_schema, schema
@@ -74,8 +74,8 @@ def generated() -> dict[Path, str]:
     return {
         DOCS / "reference" / "network.schema.json": _text(network),
         DOCS / "reference" / "scenario.schema.json": _text(_scenarios()),
-        DOCS / "reference" / "load-tests.schema.json": _text(load_tests_schema()),
-        DOCS / "reference" / "microbench.schema.json": _text(microbench_schema()),
+        DOCS / "reference" / "load-tests.schema.json": _text(LOAD_TESTS.json_schema()),
+        DOCS / "reference" / "microbench.schema.json": _text(MICROBENCHMARKS.json_schema()),
         **{DOCS / "reference" / f"{_name(each)}.schema.json": _text(each.json_schema()) for each in ANSWERS},
         DOCS / "reference" / "language.md": _page(TEMPLATE.read_text(encoding="utf-8"), network),
     }

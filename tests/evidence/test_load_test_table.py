@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capplan.evidence.load_test_row import LoadTestRow
-from capplan.evidence.load_tests import LOAD_TESTS, load_tests_schema
-from capplan.evidence.microbenchmarks import MICROBENCHMARKS, MicrobenchRow, microbench_schema
+from capplan.evidence.load_tests import LOAD_TESTS
+from capplan.evidence.microbenchmarks import MICROBENCHMARKS, MicrobenchRow
 from capplan.models.errors import InputError
 from capplan.models.results import plain
 
@@ -159,12 +159,12 @@ def test_a_list_of_requests_is_no_table_of_runs(tmp_path: Path) -> None:
 
 
 def test_rows_fulfil_the_published_schemas() -> None:
-    jsonschema.validate(json.loads(json.dumps([plain(FULL)])), load_tests_schema())
+    jsonschema.validate(json.loads(json.dumps([plain(FULL)])), LOAD_TESTS.json_schema())
     figure = MicrobenchRow(run_id="a", quantity="latency", statistic="p99", value=0.001, unit="s")
-    jsonschema.validate([plain(figure)], microbench_schema())
+    jsonschema.validate([plain(figure)], MICROBENCHMARKS.json_schema())
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate([{**plain(FULL), "throughput": 1.0}], load_tests_schema())
-    assert all("description" in each for each in load_tests_schema()["items"]["properties"].values())
+        jsonschema.validate([{**plain(FULL), "throughput": 1.0}], LOAD_TESTS.json_schema())
+    assert all("description" in each for each in LOAD_TESTS.json_schema()["items"]["properties"].values())
 
 
 def test_microbenchmarks_have_a_table_of_their_own(tmp_path: Path) -> None:

@@ -46,6 +46,12 @@ def test_distance_is_counted_in_doublings_of_the_axes(
     assert all(each in far.why for each in named)
 
 
+@pytest.mark.parametrize(("nodes", "named"), [(1, "1 Cassandra node per DC"), (2, "2 Cassandra nodes per DC")])
+def test_one_machine_per_data_centre_is_singular(nodes: int, named: str) -> None:
+    asked = OpenproviderScenario(cass_nodes=nodes, rf=nodes)
+    assert named in extrapolation(asked, MEASURED, {"cass_nodes": "Cassandra nodes per DC"}).why
+
+
 def test_unequal_data_centres_within_the_measured_range_are_interpolated() -> None:
     measured = [OpenproviderScenario(cass_nodes=nodes) for nodes in (3, 6)]
 

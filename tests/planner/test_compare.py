@@ -23,8 +23,9 @@ from capplan.models.errors import InputError
 from capplan.models.language.parameter import from_log
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import FloatArray
-from capplan.planner.compare import CAPACITY, CompareEngine, Comparison, Difference, compare
+from capplan.planner.compare import CAPACITY, Comparison, Difference, compare
 from capplan.planner.predict.predict import predict
+from capplan.planner.sustained import JudgingEngine
 from capplan.systems.registry import scenario, system
 
 SIX, EIGHT = (scenario("fedora4", nodes=nodes, tps=300.0) for nodes in (6, 8))
@@ -51,7 +52,7 @@ def test_the_other_way_round_differences_change_their_signs() -> None:
 
 
 @pytest.mark.parametrize("engine", ["analytic", pytest.param("compiled", marks=pytest.mark.slow)])
-def test_what_both_layouts_share_makes_a_difference_surer_than_of_independent_ones(engine: CompareEngine) -> None:
+def test_what_both_layouts_share_makes_a_difference_surer_than_of_independent_ones(engine: JudgingEngine) -> None:
     """Both have more nodes than were tested and the same parameters; errors of rates share more than those of times."""
     found = by_name(compare(SIX, EIGHT, engine=engine))
 
@@ -75,7 +76,7 @@ PREDICTED = [
 
 
 @pytest.mark.parametrize(("layout", "engine"), PREDICTED)
-def test_the_figures_of_a_layout_are_those_of_predict(layout: Scenario, engine: CompareEngine) -> None:
+def test_the_figures_of_a_layout_are_those_of_predict(layout: Scenario, engine: JudgingEngine) -> None:
     found = compare(layout, layout, engine=engine)
     prediction = predict(changed(layout, tps=found.offered_tps), engine=engine)
     assert prediction.capacity is not None

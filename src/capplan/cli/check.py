@@ -11,20 +11,27 @@ import typer
 
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import HELP, say_what_has_no_effect, with_demand_of
-from capplan.cli.shell.terminal import Json, NoSolvingLimit, check_output, chosen_engine, exit_by, print_answer
+from capplan.cli.shell.terminal import (
+    Json,
+    LatencyEngine,
+    NoSolvingLimit,
+    check_output,
+    chosen_engine,
+    exit_by,
+    print_answer,
+)
 from capplan.models.files import replace_file
-from capplan.planner.check import CheckEngine, check, read_specification
+from capplan.planner.check import check, read_specification
+from capplan.planner.sustained import JudgingEngine
 from capplan.planner.time_limits import check_layout
 from capplan.reports.check import describe
 
-ENGINES: tuple[CheckEngine, ...] = ("compiled", "analytic")
+ENGINES: tuple[JudgingEngine, ...] = ("compiled", "analytic")
 
 
 def check_(
     file: Annotated[Path, typer.Argument(help="A scenario (.toml) with objectives and a table [check].")],
-    engine: Annotated[
-        str, typer.Option(metavar="NAME", help="What latencies come from: compiled or analytic.")
-    ] = ENGINES[0],
+    engine: LatencyEngine = ENGINES[0],
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 1,
     demand: Annotated[Path | None, typer.Option(metavar="FILE", help=HELP)] = None,
     junit: Annotated[Path | None, typer.Option(help="Write the verdicts to this JUnit file (.xml), too.")] = None,

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from capplan.cli.shell.progress import working
-from capplan.cli.shell.terminal import TABLE_ENDINGS, Json, check_output, naming, print_answer, print_rows
+from capplan.cli.shell.terminal import TABLE_ENDINGS, Json, TableFile, check_output, naming, print_answer, print_rows
 from capplan.models.cassandra.consistency import check_level
-from capplan.models.errors import InputError
+from capplan.models.errors import InputError, look_up
 from capplan.models.language.units import parse_count, parse_duration_s, parse_share, parse_size_bytes
 
 if TYPE_CHECKING:
@@ -27,10 +27,7 @@ def collect_(
     name: Annotated[
         str, typer.Argument(metavar="[NAME]", help="What to measure; without it, the names are listed.")
     ] = "",
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="Write the table to this .csv or .parquet file.", show_default=False),
-    ] = None,
+    out: TableFile = None,
     duration: Annotated[str | None, typer.Option(metavar="TIME", help="Duration of a run.", show_default="15s")] = None,
     requests: Annotated[
         str | None, typer.Option(metavar="N", help="Most requests of a run.", show_default="10M")
@@ -60,13 +57,13 @@ def collect_(
     Load tests go to the table, figures of parts to a table beside it (.microbench), and all latencies to an
     HdrHistogram log (.hlog). Most collectors need a lab: 'capplan lab up'.
     """
-    from capplan.lab.collectors.collector import Collection, Files, find_collector
+    from capplan.lab.collectors.collector import COLLECTORS, Collection, Files
     from capplan.lab.packages import check_installed
 
     if not name:
         _list(as_json)
         return
-    collector = find_collector(name)
+    collector = look_up(COLLECTORS, name, f"{name!r} is not a collector")
     given: dict[str, Any] = {
         "duration": duration, "requests": requests, "warm_up": warm_up, "level": level, "row_bytes": row_bytes,
         "clients": clients, "rates": rates, "repeats": repeats, "seed": seed,

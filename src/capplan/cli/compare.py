@@ -11,15 +11,16 @@ from capplan.cli.shell.messages import say
 from capplan.cli.shell.progress import counting
 from capplan.cli.shell.scenario_command import HELP, say_what_has_no_effect, with_demand_of
 from capplan.cli.shell.target import Target, read_target
-from capplan.cli.shell.terminal import Json, NoSolvingLimit, chosen_engine, print_answer
+from capplan.cli.shell.terminal import Json, LatencyEngine, NoSolvingLimit, chosen_engine, print_answer
 from capplan.layout.fitted_file import Fitted
 from capplan.models.errors import InputError
-from capplan.planner.compare import CompareEngine, compare
+from capplan.planner.compare import compare
+from capplan.planner.sustained import JudgingEngine
 from capplan.planner.time_limits import check_layouts
 from capplan.reports.comparison import describe
 from capplan.systems.registry import read_calibration
 
-ENGINES: tuple[CompareEngine, ...] = ("compiled", "analytic")
+ENGINES: tuple[JudgingEngine, ...] = ("compiled", "analytic")
 
 
 def compare_(
@@ -27,9 +28,7 @@ def compare_(
     second: Annotated[
         str, typer.Argument(help="A second layout of the same system: a scenario (.toml) or a fitted file (.json).")
     ],
-    engine: Annotated[
-        str, typer.Option(metavar="NAME", help="What latencies come from: compiled or analytic.")
-    ] = ENGINES[0],
+    engine: LatencyEngine = ENGINES[0],
     demand: Annotated[Path | None, typer.Option(metavar="FILE", help=HELP)] = None,
     calibration: Annotated[
         Path | None, typer.Option("--fitted", metavar="FILE", help="Fitted file (.json) for two scenarios.")

@@ -20,6 +20,7 @@ from capplan.cli.shell.terminal import (
     Csv,
     Json,
     Screen,
+    TableFile,
     check_output,
     check_plot,
     exit_unless,
@@ -32,10 +33,10 @@ from capplan.cli.shell.terminal import (
 from capplan.evidence.audit.finding import Finding
 from capplan.evidence.import_files import ImportReport, import_files
 from capplan.evidence.importers.mapped_table import read_mapping
-from capplan.evidence.load_tests import LOAD_TESTS, load_tests_schema
-from capplan.evidence.microbenchmarks import MICROBENCHMARKS, microbench_schema
+from capplan.evidence.load_tests import LOAD_TESTS
+from capplan.evidence.microbenchmarks import MICROBENCHMARKS
 from capplan.evidence.table import Evidence, by_id, layout_text
-from capplan.models.errors import InputError, look_up, nearest
+from capplan.models.errors import InputError, look_up, one_of
 from capplan.planner.audit import audit, is_table
 from capplan.reports import evidence
 from capplan.reports import figure as look
@@ -135,10 +136,7 @@ def import_(
             metavar="FILE|SYSTEM...", help="Outputs of load generators, folders of them, documented systems."
         ),
     ],
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="Write the table to this .csv or .parquet file.", show_default=False),
-    ] = None,
+    out: TableFile = None,
     map_: Annotated[
         Path | None,
         typer.Option("--map", help="A .toml file that says what the columns of a CSV are.", show_default=False),
@@ -185,8 +183,8 @@ def plot(
     A series is a layout and a request class.
     """
     check_plot(plot_file)
-    if statistic and statistic not in evidence.STATISTICS:
-        raise InputError(f"--statistic {statistic!r} is unknown{nearest(statistic, evidence.STATISTICS)}")
+    if statistic:
+        one_of(evidence.STATISTICS, statistic, f"--statistic {statistic!r} is unknown")
     frame, name = LOAD_TESTS.read(table), table.name
     look.write(plot_file, f"{name}: load tests", lambda page: evidence.plot(frame, name, statistic or None, page))
     sys.stdout.write(f"{plot_file}\n")
@@ -212,7 +210,7 @@ AUDITED = (
     *(f"{name}{end}" for name in _INTERVALS for end in ("", "_low", "_high")),
     "figures",
 )
-SCHEMAS = {"load-tests": load_tests_schema, "microbench": microbench_schema}
+SCHEMAS = {"load-tests": LOAD_TESTS.json_schema, "microbench": MICROBENCHMARKS.json_schema}
 
 
 def _finding_cells(finding: Finding) -> list[Any]:

@@ -28,7 +28,7 @@ from capplan.cli.shell.terminal import (
     refuse_both,
     seconds,
 )
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import InputError, look_up
 from capplan.models.language.network import Network
 from capplan.models.language.scenario import Scenario
 from capplan.models.language.units import parse_rate_per_s
@@ -118,9 +118,7 @@ def simulate_(
 
 
 def _horizon(name: str | None) -> Horizon | None:
-    if name is not None and name not in HORIZONS:
-        raise InputError(f"--horizon {name} does not exist{nearest(name, HORIZONS)}")
-    return None if name is None else HORIZONS[name]
+    return None if name is None else look_up(HORIZONS, name, f"--horizon {name} does not exist")
 
 
 def _subject(

@@ -41,15 +41,15 @@ from capplan.models.language.units import parse_share
 from capplan.planner.demand.demand import parse_growth
 from capplan.planner.ranges import WHOLE, value_type
 from capplan.planner.size.machines import Prices, read_prices, read_shapes
-from capplan.planner.size.search import SizingEngine
 from capplan.planner.size.size import SizingQuestion, families, largest, most_machines, size
+from capplan.planner.sustained import JudgingEngine
 from capplan.planner.sweep import rate_fields
 from capplan.reports import figure as look
 from capplan.reports.sizing import describe
 from capplan.reports.sizing import plot as drawn
 from capplan.systems.registry import system
 
-ENGINES: tuple[SizingEngine, ...] = ("compiled", "analytic")
+ENGINES: tuple[JudgingEngine, ...] = ("compiled", "analytic")
 _MOST_GROWTH = 10.0
 
 

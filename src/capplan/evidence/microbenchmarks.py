@@ -7,9 +7,8 @@ TLS handshake, or a histogram that a server keeps of its own work.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-from capplan.evidence.load_tests import table_schema
 from capplan.evidence.typed_table import TypedTable
 
 SCHEMA = "capplan.microbench/1"
@@ -78,8 +77,3 @@ class MicrobenchRow:
 
 MICROBENCHMARKS = TypedTable(MicrobenchRow, "a table of microbenchmarks", SCHEMA)
 """The table of microbenchmarks: `MICROBENCHMARKS.read(path)` returns a data frame."""
-
-
-def microbench_schema() -> dict[str, Any]:
-    """Return the JSON schema (draft 2020-12) of a table of microbenchmarks as an array of rows."""
-    return table_schema(MicrobenchRow, SCHEMA)

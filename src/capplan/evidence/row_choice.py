@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.row_validation import Column
-from capplan.models.errors import InputError, look_up, nearest
+from capplan.models.errors import InputError, look_up, one_of
 from capplan.models.language.per_dc import SEPARATOR
 
 Mask: TypeAlias = NDArray[np.bool_]
@@ -145,8 +145,8 @@ class _Rows:
     def _word(self, value: float | str | bool, column: Column) -> str:
         if not isinstance(value, str):
             raise InputError(f"{column.name!r} is text: quote what it is compared with, such as '{value}'")
-        if column.choices and value not in column.choices:
-            raise InputError(f"{column.name!r} is never {value!r}{nearest(value, column.choices)}")
+        if column.choices:
+            one_of(column.choices, value, f"{column.name!r} is never {value!r}")
         return value
 
     def _of_cells(self, column: Column, meets: Callable[[Any], bool], reverse: bool) -> Mask:

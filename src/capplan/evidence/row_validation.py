@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args, get_origin, get_type_hints
 
 from capplan.evidence.text_file import read_as_csv
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import InputError, nearest, one_of
 from capplan.models.language.per_dc import SEPARATOR, is_per_dc, parse_shares
 
 MOST_COUNT = 2**53  # beyond which a double does not count exactly
@@ -134,8 +134,7 @@ def check_header(header: Collection[str], known: Collection[str], where: str, ta
     """
     seen: set[str] = set()
     for name in header:
-        if name not in known:
-            raise InputError(f"{where}: column {name!r} is unknown in {table}{nearest(name, known)}")
+        one_of(known, name, f"{where}: column {name!r} is unknown in {table}")
         if name in seen:
             raise InputError(f"{where}: column {name!r} appears twice: each column must appear once")
         seen.add(name)

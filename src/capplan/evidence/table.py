@@ -66,7 +66,7 @@ from typing import Any, Literal
 
 from capplan.evidence.interval import Interval
 from capplan.evidence.row_validation import Column, columns_of, parse_rows
-from capplan.models.errors import InputError, look_up, nearest
+from capplan.models.errors import InputError, look_up, one_of
 
 # As written -> (SI unit, factor). Factors are decimal text, so that 2.5 ms is exactly 0.0025 s.
 UNITS = {
@@ -378,8 +378,7 @@ def select(rows: Iterable[Evidence], **criteria: object) -> tuple[Evidence, ...]
         If a criterion is not a column.
     """
     for name in criteria:
-        if name not in COLUMNS:
-            raise InputError(f"column {name!r} is unknown{nearest(name, COLUMNS)}")
+        one_of(COLUMNS, name, f"column {name!r} is unknown")
     return tuple(row for row in rows if all(getattr(row, name) == wanted for name, wanted in criteria.items()))
 
 

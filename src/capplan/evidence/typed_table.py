@@ -27,6 +27,7 @@ from capplan.evidence.text_file import TextFile, read_as_csv
 from capplan.models import visible_text
 from capplan.models.errors import InputError, look_up
 from capplan.models.files import replace_file
+from capplan.models.language.document import schema
 from capplan.models.language.per_dc import SEPARATOR, parse_shares, per_dc_text
 from capplan.models.language.units import parse_share
 
@@ -67,6 +68,15 @@ class TypedTable(Generic[R]):
     def columns(self) -> Mapping[str, Column]:
         """The columns by name, in order."""
         return columns_of(self.row)
+
+    def json_schema(self) -> dict[str, Any]:
+        """Return the JSON schema (draft 2020-12) of a table as an array of rows; every cell may be missing."""
+        found = schema(self.row)
+        dialect = found.pop("$schema")
+        for field in found["properties"].values():
+            field.pop("default", None)
+        items = {**found, "additionalProperties": False}
+        return {"$schema": dialect, "title": self.schema, "type": "array", "items": items}
 
     def read(self, path: str | Path) -> pd.DataFrame:
         """Read a table from a CSV or Parquet file.

@@ -15,7 +15,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
-from capplan.models.errors import InputError, look_up, nearest
+from capplan.models.errors import InputError, look_up, one_of
 
 NATIVE_PORT = 9042
 ECHO_PORT = 17007
@@ -161,10 +161,7 @@ class Layout:
         if self.heap_bytes < _LEAST_HEAP:
             raise InputError(f"--heap of {self.heap_bytes:,} bytes is too small for Cassandra: give at least 128MiB")
         find_version(self.version)
-        if self.collector not in COLLECTORS:
-            raise InputError(
-                f"--collector {self.collector!r} is no collector of a lab{nearest(self.collector, COLLECTORS)}"
-            )
+        one_of(COLLECTORS, self.collector, f"--collector {self.collector!r} is no collector of a lab")
 
         if self.collector == "zgc" and self.release.java < _JAVA_OF_ZGC:
             raise InputError(

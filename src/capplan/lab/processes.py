@@ -18,7 +18,7 @@ from pathlib import Path
 
 from capplan.models.errors import InputError
 
-_USABLE = frozenset(os.sched_getaffinity(0))  # before the generator leaves all but one
+USABLE_CORES = frozenset(os.sched_getaffinity(0))  # before the generator leaves all but one
 _STOPPED = frozenset("ZX")  # states of a process that has ended
 # A process waits until its number is recorded; if its starter is killed before that, it ends by itself.
 _WAIT_FOR_WORD = 'read word && exec "$@" </dev/null'
@@ -201,11 +201,6 @@ def move(process: Process, where: Collection[int]) -> None:
         left = {each.name for each in _threads(process)} - moved
 
 
-def all_cores() -> frozenset[int]:
-    """Return the cores that this process may use."""
-    return _USABLE
-
-
 def memory_bytes(process: Process) -> int:
     """Return the memory that a process holds (resident set)."""
     with suppress(OSError, ValueError, IndexError):
@@ -228,13 +223,13 @@ def cores() -> int:
 
 def generator_core() -> int | None:
     """Return the core that a load generator has for itself; None on a machine with one core."""
-    usable = sorted(_USABLE)
+    usable = sorted(USABLE_CORES)
     return usable[-1] if len(usable) > 1 else None
 
 
 def node_cores() -> frozenset[int]:
     """Return the cores of a lab's nodes: all but the load generator's."""
-    return _USABLE - {generator_core()} or _USABLE
+    return USABLE_CORES - {generator_core()} or USABLE_CORES
 
 
 def _processor() -> str:

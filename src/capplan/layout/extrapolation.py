@@ -183,7 +183,8 @@ def _outside(scenario: Scenario, measured: Sequence[Scenario], axis: str, label:
     if not values:
         return []
     known = [number for each in measured for number in _numbers(each, axis)]
-    low, high, what = min(known), max(known), f"{_written(scenario, axis)} {label}"
+    written, low, high = _written(scenario, axis), min(known), max(known)
+    what = f"{written} {label.replace('s per DC', ' per DC') if written == '1' else label}"
     found = []
     if min(values) < low:
         inside, far = _limited(scenario, axis, low, math.inf), _doublings(scenario, axis, min(values), low)

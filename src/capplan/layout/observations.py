@@ -11,7 +11,7 @@ import numpy as np
 
 from capplan.evidence.table import PERCENTILES, Evidence
 from capplan.layout.baselines import BASELINES, Baseline
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import InputError, nearest, one_of
 from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import Scenario, fields_of
 from capplan.models.language.units import FloatArray
@@ -178,10 +178,7 @@ class Observations(Generic[S]):
         columns = {name: getattr(row, name) for name in ("dcs", "front_nodes", "cass_nodes", "rf", "proxy", "ldap")}
         given = {name: value for name, value in columns.items() if name in known and value is not None}
         for name in row.layout:
-            if name not in known:
-                raise InputError(
-                    f"{row.id}: {name!r} in its layout is not a field of the scenario{nearest(name, known)}"
-                )
+            one_of(known, name, f"{row.id}: {name!r} in its layout is not a field of the scenario")
         layout = {name: _read(text) for name, text in row.layout.items()}
         return self.system.scenario(**{**given, **layout, **choice})
 

@@ -289,7 +289,7 @@ class Uncertainty:
         offset = self._offset_ms(draws, name, statistic)
         rest = np.median(draws - offset) * self.by_class.get(name, self.time).half_width
         error = float(np.hypot(rest, np.median(offset) * self.offset.model_error.half_width))
-        return Band(value, low, high, Parts(parameter=_half_width(draws), model_error=error))
+        return Band(value, low, high, Parts(parameter=half_width(draws), model_error=error))
 
     def spread_of_times(self, draws: FloatArray, name: str, statistics: Sequence[str] = STATISTICS) -> FloatArray:
         """Return the bands of latencies of a request class.
@@ -380,7 +380,7 @@ def _correlated(common: FloatArray, own: FloatArray, correlation: float) -> Floa
 
 def _band(draws: FloatArray, repeated: FloatArray, model_error: ModelError) -> Band:
     value, low, high = (float(x) for x in ends(draws, repeated))
-    return Band(value, low, high, Parts(parameter=_half_width(draws), model_error=model_error.half_width * value))
+    return Band(value, low, high, Parts(parameter=half_width(draws), model_error=model_error.half_width * value))
 
 
 def ends(draws: FloatArray, repeated: FloatArray) -> FloatArray:
@@ -390,7 +390,8 @@ def ends(draws: FloatArray, repeated: FloatArray) -> FloatArray:
     return np.stack([value, np.minimum(low, value), np.maximum(high, value)])
 
 
-def _half_width(draws: FloatArray) -> float:
+def half_width(draws: FloatArray) -> float:
+    """Return half the width of the central band of draws."""
     return float(np.subtract(*np.quantile(draws, [HIGH, LOW]))) / 2
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib.util import find_spec
-from typing import TypeVar
+from typing import TypeVar, cast
 
 T = TypeVar("T")
+Name = TypeVar("Name", bound=str)
 
 
 class InputError(ValueError):
@@ -56,10 +57,15 @@ class Notice(UserWarning):
 
 
 def look_up(known: Mapping[str, T], name: str, refusal: str) -> T:
-    """Return what a name stands for; refuse an unknown one with a sentence that ends in the nearest known name."""
+    """Return what a name stands for; refuse an unknown one as `one_of` does."""
+    return known[one_of(known, name, refusal)]
+
+
+def one_of(known: Collection[Name], name: str, refusal: str) -> Name:
+    """Return a known name; refuse an unknown one with a sentence that ends in the nearest known name."""
     if name not in known:
         raise InputError(f"{refusal}{nearest(name, known)}")
-    return known[name]
+    return cast("Name", name)
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

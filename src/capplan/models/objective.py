@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any, Literal, NamedTuple
 
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import InputError, nearest, one_of
 from capplan.models.language.units import parse_duration_s, parse_rate_per_s, parse_share
 from capplan.models.results import STATISTICS, Band, ComparedFigure, ObjectiveVerdict, Parts
 from capplan.models.verdict import answer
@@ -370,8 +370,8 @@ def _metric(name: str, classes: Collection[str], resources: Collection[str]) -> 
 
 
 def _check_subject(subject: str, known: Collection[str], what: str, others: Collection[str]) -> None:
-    if known and subject not in known:
-        raise InputError(f"{subject!r} is not a {what}{nearest(subject, known)}")
+    if known:
+        one_of(known, subject, f"{subject!r} is not a {what}")
     if not known and subject in others:
         raise InputError(f"{subject!r} is not a {what}")
 

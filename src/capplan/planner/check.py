@@ -6,23 +6,22 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from xml.etree import ElementTree as ET
 
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import InputError, one_of
 from capplan.models.language.document import read_toml
 from capplan.models.language.scenario import Scenario
 from capplan.models.language.units import parse_share
 from capplan.models.number_words import tenths_of_percent
 from capplan.models.verb_answer import VerbAnswer
 from capplan.models.verdict import CONFIDENCE, OVERLOAD, Answer, Verdict, answer, check_confidence
-from capplan.planner.sustained import Judged, Strained, read_conditions, words_of
+from capplan.planner.sustained import Judged, JudgingEngine, Strained, read_conditions, words_of
 from capplan.systems.registry import read_calibration, resolve, scenario_of
 
 TABLE = "check"
 _KEYS = ("survive", "confidence", "fitted")
 NO_OVERLOAD, ALL_AT_ONCE = "no overload", "all at once"
-CheckEngine = Literal["compiled", "analytic"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,8 +152,7 @@ def read_specification(path: Path) -> Specification:
     if not isinstance(own, dict):
         raise InputError(f"{path}: check = {own!r} must be a table: write [check] above survive = [...]")
     for key in own:
-        if key not in _KEYS:
-            raise InputError(f"{path}: {key!r} in [check] is unknown{nearest(key, _KEYS)}")
+        one_of(_KEYS, key, f"{path}: {key!r} in [check] is unknown")
     survive, fitted = own.get("survive", []), own.get("fitted")
     texts = [survive] if isinstance(survive, str) else survive
     if not isinstance(texts, list) or not all(isinstance(each, str) for each in texts):
@@ -178,7 +176,7 @@ def _confidence(given: object, path: Path) -> float:
     return found
 
 
-def check(asked: Specification, *, engine: CheckEngine = "compiled", seed: int = 1) -> Checked:
+def check(asked: Specification, *, engine: JudgingEngine = "compiled", seed: int = 1) -> Checked:
     """Check every objective in every situation.
 
     Parameters

@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,11 +29,10 @@ from capplan.models.verb_answer import VerbAnswer
 from capplan.models.verdict import NORMAL, Verdict
 from capplan.planner.predict.capacity import objectives_at_a_rate, sustained_rate
 from capplan.planner.predict.predict import AtRate, CapacityLimit, Question, capacity_limit, solved_at, utilisation
-from capplan.planner.sustained import Conditions, Judged
+from capplan.planner.sustained import Conditions, Judged, JudgingEngine
 from capplan.planner.sweep import layout_fields
 from capplan.systems.registry import resolve
 
-CompareEngine = Literal["compiled", "analytic"]
 CAPACITY = "capacity"
 _SHOWN = ("mean", "p50", "p99")
 
@@ -174,7 +173,7 @@ def compare(
     second: Scenario,
     *,
     fitted: Fitted | None = None,
-    engine: CompareEngine = "compiled",
+    engine: JudgingEngine = "compiled",
     seed: int = 1,
 ) -> Comparison:
     """Compare two layouts of a system.
@@ -220,7 +219,7 @@ def compare(
     )
 
 
-def _verdict(solved: AtRate, rate: float, engine: CompareEngine, given: bool) -> Verdict:
+def _verdict(solved: AtRate, rate: float, engine: JudgingEngine, given: bool) -> Verdict:
     judged = Judged(solved.case, (Conditions(NORMAL),), rate, given=given)
     if engine != "analytic":
         judged.simulate(solved.case.seed, {NORMAL: solved.relations})

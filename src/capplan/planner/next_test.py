@@ -19,7 +19,7 @@ from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.system import Case
 from capplan.layout.uncertainty import Uncertainty
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import InputError, one_of
 from capplan.models.language.scenario import Scenario, changed, fields_of, options_of
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.objective import Comparison
@@ -58,8 +58,7 @@ class Measured:
         InputError
             If there is no such figure, or it is unbounded because the load is beyond the capacity.
         """
-        if name not in self.draws:
-            raise InputError(f"figure {name!r} is not measured by a test of this layout{nearest(name, self.draws)}")
+        one_of(self.draws, name, f"figure {name!r} is not measured by a test of this layout")
         found = self.draws[name]
         if not np.all(np.isfinite(found)):
             raise InputError(f"{name} is unbounded: the load is beyond the capacity. Ask for capacity, or a lower load")
@@ -559,8 +558,7 @@ def _values(text: str, scenario: type[Scenario]) -> Mapping[str, tuple[Any, ...]
         field = name.removeprefix("--").replace("-", "_")
         if not sign or not values:
             raise InputError(f"candidates {text!r}: {part!r} has no value; write such as clients=128,512")
-        if field not in options:
-            raise InputError(f"candidates {text!r}: {name!r} is no option of the layout{nearest(field, options)}")
+        one_of(options, field, f"candidates {text!r}: {name!r} is no option of the layout")
         if field in found:
             raise InputError(f"candidates {text!r}: {name!r} appears twice; list its values with commas")
         try:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 from zlib import crc32
 
 import numpy as np
@@ -31,6 +31,8 @@ from capplan.planner.predict.capacity import (
 )
 
 _JOINED = "+"
+
+JudgingEngine = Literal["compiled", "analytic"]
 
 
 @dataclass(frozen=True)
@@ -372,11 +374,6 @@ class Judged:
         for word, strain in self.strains.items() if timed else ():
             self.relations[word] = known[word] if word in known else strain.simulated(seed)
 
-    @property
-    def normal(self) -> Strained:
-        """The layout with nothing lost."""
-        return self.strains[NORMAL]
-
     def verdict(self) -> Verdict:
         """Return the verdict over all conditions."""
         conditions = [each.conditions for each in self.strains.values()]
@@ -434,8 +431,3 @@ def not_asked(its: System[Any], conditions: Sequence[Conditions]) -> tuple[str, 
     losses = [each.loss for each in conditions if each.loss is not None]
     asked = {kind for loss in losses for kind in (*loss.counts, *(["dc"] if loss.dcs else []))}
     return tuple(kind for kind in its.losses if kind not in asked)
-
-
-def conditions_of(losses: Mapping[str, Loss]) -> tuple[Conditions, ...]:
-    """Return the relevant conditions: normal ones, and each requested loss by its words."""
-    return (Conditions(NORMAL), *(Conditions(word, loss) for word, loss in losses.items()))

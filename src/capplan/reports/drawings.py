@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from capplan.models.errors import check_extra
 from capplan.models.number_words import as_given, rate
 from capplan.planner.proposal.proposal import LatencyCurve, Proposal
 from capplan.planner.rule_names import statistic
@@ -61,13 +60,7 @@ def drawings(proposal: Proposal, width: float = WIDE) -> dict[str, str]:
         The proposal.
     width : float
         Their width, inches.
-
-    Raises
-    ------
-    MissingError
-        If matplotlib is not installed.
     """
-    check_extra("proposal", "matplotlib")
     import matplotlib as mpl
 
     drawn: dict[str, Callable[[Proposal, float], Figure]] = {LAYOUT: _layout, CAPACITY: _capacity, LATENCY: _latency}

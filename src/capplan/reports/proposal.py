@@ -508,11 +508,11 @@ class _Document:
         costs = {each.confidence: each.cost for each in self.proposal.confidence_options}
         median, low = costs.get(0.5), costs.get(0.95)
         if median is not None and median < self.chosen.cost:
-            saved = self._worth(self.chosen.cost - median)
+            saved = words.worth_of(self.chosen.cost - median, self.sizing)
             yield _say("too_much", saved=saved, part=signed(median / self.chosen.cost - 1))
         if low is not None:
             if low > self.chosen.cost:
-                yield _say("too_little", more=self._worth(low - self.chosen.cost))
+                yield _say("too_little", more=words.worth_of(low - self.chosen.cost, self.sizing))
         elif 0.95 in costs:
             yield _say("never_enough")
 
@@ -530,10 +530,6 @@ class _Document:
     @property
     def _price(self) -> str:
         return "Machines" if self.sizing.currency == MACHINES else "Price"
-
-    def _worth(self, cost: float) -> str:
-        text = self._cost_cell(cost).text
-        return f"{text} machine{'s' * (text != '1')}" if self.sizing.currency == MACHINES else text
 
     # Acceptance and agreement
 

@@ -257,14 +257,14 @@ def _regret(layout: SizedLayout, sizing: Sizing) -> str:
     if layout is sizing.chosen:
         return "proposed"
     more = layout.cost - (sizing.chosen or layout).cost
-    worth = _worth(abs(more), sizing)
+    worth = worth_of(abs(more), sizing)
     if layout.safe:
         return f"costs {worth} more" if more > 0 else "costs the same"
     fails = f"misses the plan in {tenths_of_percent(layout.binding.risk)} of load tests"
     return f"saves {worth}, and {fails}" if more < 0 else fails
 
 
-def _worth(cost: float, sizing: Sizing) -> str:
+def worth_of(cost: float, sizing: Sizing) -> str:
     """Return a difference in cost, in words."""
     if sizing.currency != MACHINES:
         return cost_in_words(cost, sizing.currency)
@@ -490,7 +490,7 @@ def _others(sizing: Sizing, its: System[Any]) -> Iterator[Block]:
 
 def _dearer(each: SizedLayout, sizing: Sizing) -> str:
     extra = 0.0 if sizing.chosen is None else each.cost - sizing.chosen.cost
-    more = f"{_worth(extra, sizing)} more" if extra > 0 else "costs the same"
+    more = f"{worth_of(extra, sizing)} more" if extra > 0 else "costs the same"
     return f"also safe; {more}"
 
 

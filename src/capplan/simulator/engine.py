@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import one_of
 from capplan.models.language.network import Network
 from capplan.simulator.results.histogram import IntArray
 from capplan.simulator.results.run import Run
@@ -110,7 +110,4 @@ def check_engine(name: str) -> Engine:
     InputError
         When there is none; names the nearest one.
     """
-    for known in ENGINES:
-        if name == known:
-            return known
-    raise InputError(f"engine {name!r} does not exist{nearest(name, ENGINES)}")
+    return one_of(ENGINES, name, f"engine {name!r} does not exist")

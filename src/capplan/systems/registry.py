@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from capplan.layout.fitted_file import Fitted, read_fitted
 from capplan.layout.system import Case, System
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import InputError, look_up
 from capplan.models.language.document import load, read_toml
 from capplan.models.language.scenario import Scenario, with_units
 
@@ -61,9 +61,7 @@ def system(name: str) -> System[Any]:
     InputError
         If there is no system of this name.
     """
-    location = _locations().get(name)
-    if location is None:
-        raise InputError(f"system {name!r} does not exist{nearest(name, names())}")
+    location = look_up(_locations(), name, f"system {name!r} does not exist")
     loaded: System[Any] = import_module(location).SYSTEM if isinstance(location, str) else _load(location)
     return loaded
 

@@ -204,24 +204,28 @@ def _predicted(system: TableSystem[Any], split: Split, seed: int) -> Iterator[tu
                 yield row, each
 
 
+def better_rules(scores: Summary) -> Iterator[tuple[str, str, float, float]]:
+    """Yield the best simple rule for each quantity where it beats the model: name, median error, and the model's."""
+    for quantity, by_name in scores.items():
+        errors = [(name, each.median_abs_error, each.capplan_median_abs_error) for name, each in by_name.items()]
+        better = [
+            (name, rule, own)
+            for name, rule, own in errors
+            if name != MODEL and rule is not None and own is not None and rule + CLOSE < own
+        ]
+        if better:
+            yield quantity, *min(better, key=lambda each: each[1])
+
+
 def _objections(scores: Summary, rows: Sequence[BacktestRow]) -> Iterator[str]:
     """Yield reasons not to rely on the model: a simple rule is better, or too many bands miss."""
     if not scores:
         yield "The trained rows decide no figure of the others."
-    for quantity, by_name in scores.items():
-        errors = {
-            name: (each.median_abs_error, each.capplan_median_abs_error)
-            for name, each in by_name.items()
-            if name != MODEL and each.median_abs_error is not None and each.capplan_median_abs_error is not None
-        }
-        better = {name: each for name, each in errors.items() if each[0] + CLOSE < each[1]}
-        if better:
-            name = min(better, key=lambda rule: better[rule][0])
-            rule, own = better[name]
-            yield (
-                f"{quantity}: the rule {name} is better on the figures that it estimates: median error "
-                f"{rule:.1%} against {own:.1%}."
-            )
+    for quantity, name, rule, own in better_rules(scores):
+        yield (
+            f"{quantity}: the rule {name} is better on the figures that it estimates: median error "
+            f"{rule:.1%} against {own:.1%}."
+        )
     banded = [row for row in rows if row.identifiable]
     held = sum(row.predicted.low <= row.measured <= row.predicted.high for row in banded)
     if len(banded) >= FIGURES_FOR_COVERAGE and held < LEAST_COVERAGE * len(banded):

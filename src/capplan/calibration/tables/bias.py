@@ -130,7 +130,7 @@ def scored(kind: str, outcomes: Sequence[Outcome], tolerated: float) -> KindOfFi
     logs = np.array([math.log(each.predicted / each.measured) for each in outcomes])
     places = np.array([place(each) for each in outcomes])
     medians = [float(np.median(each)) for each in _by_cluster(logs, clusters)]
-    mean, width = float(np.mean(medians)), _half_width(medians)
+    mean, width = float(np.mean(medians)), half_width_of_mean(medians)
     verdict = _verdict(mean, width, math.log(tolerated))
     below, above = int(np.sum(logs < 0)), int(np.sum(logs > 0))
     return KindOfFigure(
@@ -161,11 +161,12 @@ def place(outcome: Outcome) -> float:
     return float(norm.cdf(gap / max(math.log(end), 1e-12) * norm.ppf(_END)))
 
 
-def _half_width(medians: Sequence[float]) -> float | None:
-    count = len(medians)
+def half_width_of_mean(values: Sequence[float] | FloatArray) -> float | None:
+    """Return the half-width of Student's interval of a mean; None of one value."""
+    count = len(values)
     if count == 1:
         return None
-    return float(student.ppf((1 + CONFIDENCE) / 2, count - 1) * np.std(medians, ddof=1) / math.sqrt(count))
+    return float(student.ppf((1 + CONFIDENCE) / 2, count - 1) * np.std(values, ddof=1) / math.sqrt(count))
 
 
 def held_bands(places: FloatArray, clusters: Sequence[str], level: float) -> HeldBands:

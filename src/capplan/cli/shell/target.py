@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from capplan.layout.fitted_file import Fitted, read_fitted
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import InputError, one_of
 from capplan.models.language.document import load, read_toml
 from capplan.models.language.network import Network
 from capplan.models.language.scenario import Scenario
@@ -62,8 +62,7 @@ def read_target(text: str) -> Target:
     if text.endswith(".json"):
         fitted = read_calibration(text)
         return Target(system(fitted.system).usual_scenario(fitted), fitted)
-    if text not in names():
-        raise InputError(f"{text!r} is neither a system nor a .toml or .json file{nearest(text, names())}")
+    one_of(names(), text, f"{text!r} is neither a system nor a .toml or .json file")
     return Target(scenario(text))
 
 

@@ -14,7 +14,7 @@ import typer
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import InputError, one_of
 from capplan.models.files import check_replaceable
 from capplan.models.language.units import check_number, parse_duration_s
 from capplan.models.results import plain
@@ -32,6 +32,10 @@ TABLE_ENDINGS = (".csv", ".parquet")
 PLOT_ENDINGS = (".html", ".png", ".svg")
 PLOT_HELP = "Write the plot to this .html, .svg or .png file."
 Csv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
+TableFile = Annotated[
+    Path | None, typer.Option("--out", "-o", help="Write the table to this .csv or .parquet file.", show_default=False)
+]
+LatencyEngine = Annotated[str, typer.Option(metavar="NAME", help="What latencies come from: compiled or analytic.")]
 
 
 NoLimits = Annotated[bool, typer.Option("--no-limits", help="Accept more than an hour of work, or 4 GiB of memory.")]
@@ -215,7 +219,4 @@ def chosen_engine(name: str, known: tuple[E, ...], refusal: str) -> E:
     InputError
         If the verb has no such engine.
     """
-    found = next((each for each in known if each == name), None)
-    if found is None:
-        raise InputError(f"engine {name!r} {refusal}{nearest(name, known)}")
-    return found
+    return one_of(known, name, f"engine {name!r} {refusal}")

@@ -28,7 +28,7 @@ from typing import TypeAlias
 from capplan.evidence.audit.finding import at_least, at_most, shown
 from capplan.evidence.interval import Interval
 from capplan.evidence.table import PERCENTILES, Evidence
-from capplan.models.errors import InputError, look_up, nearest
+from capplan.models.errors import InputError, look_up, nearest, one_of
 
 Number: TypeAlias = Interval | float
 _SHOWN_IN = ("1", "s", "1/s", "B")
@@ -208,8 +208,7 @@ def _cell(found: Figure, name: str) -> Figure:
     (row,) = found.rows
     cells = {each: getattr(row, each) for each in ("dcs", "front_nodes", "cass_nodes", "rf")}
     cells = {each: str(count) for each, count in cells.items() if count is not None} | dict(row.layout)
-    if name not in cells:
-        raise InputError(f"the layout of row {row.id!r} has no {name!r}{nearest(name, cells)}")
+    one_of(cells, name, f"the layout of row {row.id!r} has no {name!r}")
     try:
         number = float(cells[name])
     except ValueError:

@@ -22,7 +22,7 @@ from capplan.evidence.importers.importer import Imported, number, run_id
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.text_file import TextFile, read_as_csv
-from capplan.models.errors import InputError, look_up, nearest
+from capplan.models.errors import InputError, look_up, nearest, one_of
 from capplan.models.language.document import read_toml
 from capplan.models.language.units import DURATIONS_S, SIZES_BYTES
 
@@ -97,8 +97,7 @@ def read_mapped(file: TextFile, mapping: ColumnMap) -> Imported:
         reader = csv.DictReader(line + "\n" for _, line in file.lines())
         header = reader.fieldnames or []
         for name, its in mapping.columns.items():
-            if its.column not in header:
-                raise InputError(f"{file.path} has no column {its.column!r}, for {name}{nearest(its.column, header)}")
+            one_of(header, its.column, f"{file.path} has no column {its.column!r}, for {name}")
         rows = [
             _row(cells, mapping, file, reader.line_num)
             for cells in reader

@@ -25,7 +25,7 @@ from capplan.evidence.load_test_row import ALL, PERCENTILES, LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.microbenchmarks import MicrobenchRow
 from capplan.evidence.text_file import TextFile
-from capplan.models.errors import InputError, look_up, nearest
+from capplan.models.errors import InputError, look_up, one_of
 from capplan.models.language.document import read_toml
 from capplan.models.language.units import DURATIONS_S, parse_duration_s
 
@@ -101,10 +101,6 @@ class Histogram:
         return None
 
 
-def _is_openmetrics(file: TextFile) -> bool:
-    return bool(_METRICS_TYPE.search(file.head)) or file.head.startswith("# HELP ")
-
-
 def _read_openmetrics(file: TextFile) -> Imported:
     types: dict[str, str] = {}
     found: dict[_Key, Histogram] = {}
@@ -176,7 +172,7 @@ def _shown_key(key: _Key) -> str:
     return name + ("{" + ",".join(f'{label}="{value}"' for label, value in labels) + "}" if labels else "")
 
 
-OPENMETRICS = Importer("OpenMetrics text", _is_openmetrics, _read_openmetrics)
+OPENMETRICS = Importer("OpenMetrics text", matching(r"^# TYPE \S+ \w+\s*$|\A# HELP "), _read_openmetrics)
 
 
 # ---- Prometheus by its HTTP API: a file says which server, which metrics and which runs. Written against version 2.42.
@@ -304,8 +300,7 @@ def _fetched(address: str) -> tuple[int, bytes]:
 def _prometheus_content(file: TextFile) -> dict[str, Any]:
     content = read_toml(file.path)
     for name in content:
-        if name not in _PROMETHEUS_TABLES:
-            raise InputError(f"{file.path}: table {name!r} is unknown{nearest(name, _PROMETHEUS_TABLES)}")
+        one_of(_PROMETHEUS_TABLES, name, f"{file.path}: table {name!r} is unknown")
     drop = content.get("drop", {})
     if not isinstance(drop, dict) or not all(isinstance(each, str) for each in drop.values()):
         raise InputError(f"{file.path}: [drop] must be a table of queries, each with its reason as the name")
@@ -433,8 +428,7 @@ def _measured(
     metric, selector, unit = (str(described.get(name, "")) for name in ("metric", "selector", "unit"))
     if not _METRIC.fullmatch(metric):
         raise InputError(f"{server.asker}: metric is {metric!r}: it must be the name of a histogram without _bucket")
-    if unit not in DURATIONS_S:
-        raise InputError(f"{server.asker}: unit is {unit!r}{nearest(unit, DURATIONS_S)}")
+    one_of(DURATIONS_S, unit, f"{server.asker}: unit is {unit!r}")
     chosen = f"{{{selector}}}[$run]"
     buckets, sums, counts = (
         server.ask(f"sum{by} (increase({metric}_{part}{chosen}))", length_s, ends)

@@ -12,7 +12,6 @@ from hdrh.histogram import HdrHistogram
 
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.microbenchmarks import MicrobenchRow
-from capplan.models.errors import look_up
 from capplan.models.files import replace_file
 from capplan.models.verb_answer import VerbAnswer
 
@@ -308,14 +307,3 @@ COLLECTORS = {
     ),
 }
 """The collectors by name."""
-
-
-def find_collector(name: str) -> Collector:
-    """Return a collector by its name.
-
-    Raises
-    ------
-    InputError
-        If there is none of that name.
-    """
-    return look_up(COLLECTORS, name, f"{name!r} is not a collector")

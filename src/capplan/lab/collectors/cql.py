@@ -46,7 +46,7 @@ from capplan.lab.collectors.load import (
     between,
     machine_cpu_s,
 )
-from capplan.lab.processes import all_cores, cpu_s, generator_core, move, node_cores
+from capplan.lab.processes import USABLE_CORES, cpu_s, generator_core, move, node_cores
 from capplan.models.errors import InputError
 
 LEVELS = {
@@ -579,7 +579,7 @@ class CqlTarget(Target):
 
         Java compiles hot code beside the requests. With one core for both, two nodes took six minutes.
         """
-        self._share(all_cores(), sharing=True)
+        self._share(USABLE_CORES, sharing=True)
         try:
             return await super().warmed_up(clients, most, most_s, window_s)
         finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from capplan.models.errors import InputError, RefusedError, nearest
+from capplan.models.errors import InputError, RefusedError, one_of
 
 CONSISTENCY_LEVELS = ("ONE", "LOCAL_ONE", "TWO", "THREE", "LOCAL_QUORUM", "EACH_QUORUM", "QUORUM", "ALL")
 """Levels of reads and of writes alike: Cassandra reads at EACH_QUORUM since version 3.0 (CASSANDRA-9602)."""
@@ -57,8 +57,7 @@ def check_level(level: str) -> str:
         raise RefusedError(
             f"consistency level {name!r} is refused: {_REFUSED[name]}; use one of {', '.join(CONSISTENCY_LEVELS)}"
         )
-    if name not in CONSISTENCY_LEVELS:
-        raise InputError(f"{level!r} is not a consistency level{nearest(name, CONSISTENCY_LEVELS)}")
+    one_of(CONSISTENCY_LEVELS, name, f"{level!r} is not a consistency level")
     return name
 
 

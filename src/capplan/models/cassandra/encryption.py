@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import InputError, nearest, one_of
 from capplan.models.language.units import Number
 
 LINKS: Mapping[str, frozenset[str]] = {
@@ -116,8 +116,8 @@ def check_encryption(encryption: str | None, vpn: str | None, nodes: int) -> str
     encryption = None if encryption in (None, NO_LINKS) else in_order(encryption)
     if encryption is not None and encryption not in LINKS:
         raise InputError(f"encryption {encryption!r} names no links{nearest(encryption, (*LINKS, NO_LINKS))}")
-    if vpn is not None and vpn not in VPNS:
-        raise InputError(f"vpn {vpn!r} does not exist{nearest(vpn, VPNS)}")
+    if vpn is not None:
+        one_of(VPNS, vpn, f"vpn {vpn!r} does not exist")
     if vpn is not None and encryption is None:
         raise InputError(
             f"vpn {vpn!r} has no effect without encryption: give encryption too, such as 'client+internode'"

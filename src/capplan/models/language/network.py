@@ -13,7 +13,7 @@ from functools import cached_property
 
 from pydantic.dataclasses import dataclass
 
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import InputError, nearest, one_of
 from capplan.models.language.construct import LANGUAGE, Construct, Name
 from capplan.models.language.station import Assignment, Host, Pool, Station, member_name
 from capplan.models.language.step import (
@@ -323,8 +323,7 @@ def _unique(what: str, names: list[str]) -> frozenset[str]:
 
 def _known(what: str, used: Iterable[str], known: Collection[str]) -> None:
     for name in used:
-        if name not in known:
-            raise InputError(f"{what} {name!r} does not exist{nearest(name, known)}")
+        one_of(known, name, f"{what} {name!r} does not exist")
 
 
 def member_of(name: str, groups: Iterable[Host | Station | Pool]) -> tuple[str, int] | None:

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import InputError, one_of
 from capplan.models.language.construct import LANGUAGE, Construct, Name
 from capplan.models.language.distribution import Distribution
 from capplan.models.language.step import Step
@@ -384,8 +384,7 @@ def parse_mix(text: str, names: Collection[str]) -> dict[str, float]:
         name, equals, number = (each.strip() for each in part.partition("="))
         if not equals:
             raise InputError(f"{part.strip()!r} in mix {text!r} is not a name with a number: write {example!r}")
-        if name not in names:
-            raise InputError(f"{name!r} in mix {text!r} does not exist{nearest(name, names)}")
+        one_of(names, name, f"{name!r} in mix {text!r} does not exist")
         if name in found:
             raise InputError(f"mix {text!r} has {name} twice: give it once")
         found[name] = _number(number, text)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, PlainSerializer, PlainValidator, WithJsonSchema
 
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import InputError, nearest, one_of
 
 FloatArray = NDArray[np.float64]
 Number = float | FloatArray
@@ -86,8 +86,8 @@ def _parse(text: str, units: dict[str, Fraction], what: str, usual: str, bare: b
     number, unit = _split(text, what, f"'1.5{usual}', with its unit")
     if not unit and not bare and math.isfinite(float(number)) and float(number) != 0:
         raise InputError(f"{text!r} is not a {what}: it has no unit, write '{text.strip()}{usual}'")
-    if unit and unit not in units:
-        raise InputError(f"{text!r} is not a {what}: unit {unit!r} is unknown{nearest(unit, units)}")
+    if unit:
+        one_of(units, unit, f"{text!r} is not a {what}: unit {unit!r} is unknown")
     return _si(text, what, number, units[unit or usual])
 
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from scipy.stats import t as student
 
-from capplan.calibration.tables.bias import CONFIDENCE, KindOfFigure, Outcome, scored
+from capplan.calibration.tables.bias import KindOfFigure, Outcome, half_width_of_mean, scored
 from capplan.calibration.tables.scores import relative_error
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.lab.collectors.cassandra import Load
@@ -286,10 +285,7 @@ def repeats_of(values: Sequence[float], *, logarithms: bool = True) -> Measured 
     if not values:
         return None
     found = np.log(values) if logarithms else np.asarray(values, dtype=float)
-    mean, count = float(found.mean()), len(found)
-    width = None
-    if count > 1:
-        width = float(student.ppf((1 + CONFIDENCE) / 2, count - 1) * found.std(ddof=1) / math.sqrt(count))
+    mean, width = float(found.mean()), half_width_of_mean(found)
     if not logarithms:
         return Measured(mean, width, by_factor=False)
     value = math.exp(mean)

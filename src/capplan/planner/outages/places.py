@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from capplan.layout.solution import kind_of
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import InputError, one_of
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.network import Network
 from capplan.models.language.station import Station
@@ -96,8 +96,7 @@ def places_named(network: Network, text: str) -> tuple[str, ...]:
     known += [each.name for each in (*network.hosts, *network.each_host)]
     names = tuple(word.strip() for word in text.split(","))
     for name in names:
-        if name not in known:
-            raise InputError(f"--lose {text}: {network.name!r} has no station or host {name!r}{nearest(name, known)}")
+        one_of(known, name, f"--lose {text}: {network.name!r} has no station or host {name!r}")
     return names
 
 

@@ -49,7 +49,7 @@ from capplan.planner.predict.prediction import (
 )
 from capplan.planner.predict.promises import promises
 from capplan.planner.predict.simulated_latency import check_budget, solved_latency
-from capplan.planner.sustained import Conditions, Judged, Strained, conditions_of
+from capplan.planner.sustained import Conditions, Judged, Strained
 from capplan.simulator.replications import RunsDone
 from capplan.systems.registry import resolve
 
@@ -254,7 +254,7 @@ def _predicted(case: Case[Any], question: Question) -> Prediction:
     capacity, relations, near = limit
     rate = given if given is not None else limit.default_rate
     case, figures, latency, at_rate, notes = solved_at(case, rate, question)
-    lost = conditions_of(dict(zip(question.lose, losses, strict=True)))
+    lost = (Conditions(NORMAL), *map(Conditions, question.lose, losses))
     judged = Judged(case, lost, rate, question.confidence, given=given is not None)
     if question.engine != "analytic":
         judged.simulate(case.seed, {NORMAL: at_rate})
@@ -307,7 +307,7 @@ def _with_objectives(prediction: Prediction, judged: Judged, figures: Figures) -
     """Return the prediction with a verdict on each objective, beside the figures that it shows."""
     if not judged.case.objectives:
         return prediction
-    risks = judged.risks(judged.normal)
+    risks = judged.risks(judged.strains[NORMAL])
 
     def lookup(metric: Metric) -> Band | None:
         return _band(figures.drop_rate) if metric.name == "drop_rate" else prediction.figure(metric)

@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Literal
 
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import InputError, one_of
 from capplan.models.language.document import read_toml
 
 LONGEST = 200  # characters of a text: it stands on the first page
@@ -116,8 +116,7 @@ def read_details(path: Path | None, customer: str | None) -> tuple[Details, str,
     content: dict[str, Any] = {} if path is None else dict(read_toml(path))
     known = (*_TEXTS, "currency", "logo")
     for key, value in content.items():
-        if key not in known:
-            raise InputError(f"{path}: {key!r} is unknown{nearest(key, known)}")
+        one_of(known, key, f"{path}: {key!r} is unknown")
         if isinstance(value, date) and key in _DATES:
             content[key] = value.isoformat()[:10]
         elif not isinstance(value, str):

@@ -14,10 +14,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from capplan.calibration.tables.backtest import CLOSE
+from capplan.calibration.tables.backtest import better_rules
 from capplan.calibration.tables.fit_table import TableSystem, fit_table, predict_table, unloaded
 from capplan.calibration.tables.rows import TableRow, rate_per_s, rows_of, with_mix
-from capplan.calibration.tables.scores import MODEL, BacktestRow, backtest_row, summary
+from capplan.calibration.tables.scores import BacktestRow, backtest_row, summary
 from capplan.calibration.validation.validation import report
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.layout.extrapolation import RATE, Extrapolation
@@ -222,7 +222,10 @@ def unseen_rows(fold: Fold | None, rows: Sequence[BacktestRow]) -> UnseenRows:
         figures=tuple(_scored(name, each) for name, each in grouped(decided, lambda row: row.quantity).items()),
         undecided=len(rows) - len(decided),
         why_undecided=next((row.reason for row in rows if not row.identifiable), ""),
-        better_rules=tuple(_better_rules(decided)),
+        better_rules=tuple(
+            BetterRule(quantity, name, steady(rule), steady(own))
+            for quantity, name, rule, own in better_rules(summary(decided))
+        ),
     )
 
 
@@ -235,20 +238,6 @@ def _scored(quantity: str, rows: Sequence[BacktestRow]) -> UnseenFigures:
         worst_error=steady(max(errors)),
         held=sum(row.predicted.low <= row.measured <= row.predicted.high for row in rows),
     )
-
-
-def _better_rules(rows: Sequence[BacktestRow]) -> Iterator[BetterRule]:
-    """Yield the best simple rule for each quantity where it beats the model."""
-    for quantity, scores in summary(rows).items():
-        errors = [(name, each.median_abs_error, each.capplan_median_abs_error) for name, each in scores.items()]
-        better = [
-            (name, rule, own)
-            for name, rule, own in errors
-            if name != MODEL and rule is not None and own is not None and rule + CLOSE < own
-        ]
-        if better:
-            name, rule, own = min(better, key=lambda each: each[1])
-            yield BetterRule(quantity, name, steady(rule), steady(own))
 
 
 _HELPS = 0.01  # a test helps from this probability of a different decision, or this narrowing of the band

@@ -20,7 +20,7 @@ from pydantic import BeforeValidator, Field
 from pydantic.dataclasses import dataclass
 
 from capplan.layout.fitted_file import Fitted
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import InputError, nearest, one_of
 from capplan.models.language.construct import LANGUAGE, Construct
 from capplan.models.language.document import load
 from capplan.models.language.network import Network
@@ -45,8 +45,8 @@ from capplan.planner.simulate.simulate import (
 )
 from capplan.planner.simulate.simulation import Horizon
 from capplan.planner.size.machines import Prices, Shapes, checked_shapes, prices_of
-from capplan.planner.size.search import SizingEngine
 from capplan.planner.size.size import SizingQuestion, most_machines, size
+from capplan.planner.sustained import JudgingEngine
 from capplan.simulator.engine import Engine
 from capplan.simulator.replications import ReplicationPlan
 from capplan.systems.registry import scenario_of, system
@@ -192,7 +192,7 @@ class SizeRequest(Construct):
     prices: Tables | None = None
     shapes: Tables | None = None
     cells: Annotated[tuple[UpTo1000, ...], Field(min_length=1)] = (1,)
-    engine: SizingEngine = "compiled"
+    engine: JudgingEngine = "compiled"
     seed: Seed = 1
 
 
@@ -277,9 +277,8 @@ def _changed(fitted: Fitted, tables: Mapping[str, Any], name: str | None) -> Sce
     kind: type[Scenario] = type(usual)
     keys = with_units(kind, {key: value for key, value in tables.items() if key != "system"})
     fields = {field: getattr(usual, field) for field in fields_of(kind)}
-    unknown = next((key for key in keys if key not in fields), None)
-    if unknown is not None:
-        raise InputError(f"the request: {unknown!r} is no field of {fitted.system}{nearest(unknown, fields)}")
+    for key in keys:
+        one_of(fields, key, f"the request: {key!r} is no field of {fitted.system}")
     read: Scenario = load(kind, {**fields, **kind.implied(keys), **keys}, "the request")
     return read
 
@@ -404,8 +403,7 @@ def _sized(body: Mapping[str, Any], files: FittedFiles) -> dict[str, Any]:
         where = "families" if given[0] in its.families or given[0] in request.families else "sized"
         raise InputError(f"{given[0]} is searched: leave it out of the scenario, and give its numbers in {where!r}")
     for name, (low, high) in request.sized.items():
-        if name not in its.sized:
-            raise InputError(f"{name!r} in sized is not a number of machines{nearest(name, its.sized)}")
+        one_of(its.sized, name, f"{name!r} in sized is not a number of machines")
         if low > high:
             raise InputError(f"{name} = [{low}, {high}] in sized is empty: give the lowest number first")
     _check_families(base, request)
@@ -459,8 +457,7 @@ def _check_families(base: Scenario, request: SizeRequest) -> None:
     most, fixed = most_machines(base, request.sized), {*its.sized, "system", "tps", "slo"}
     known = [name for name in fields_of(type(base)) if name not in fixed]
     for name, values in request.families.items():
-        if name not in known:
-            raise InputError(f"{name!r} in families is not a field to choose from{nearest(name, known)}")
+        one_of(known, name, f"{name!r} in families is not a field to choose from")
         for value in values:
             changed(base, **{**most, name: value})
 

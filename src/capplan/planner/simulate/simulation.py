@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from capplan.layout.solution import LEVELS, kind_of
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import InputError, one_of
 from capplan.models.grouped import grouped
 from capplan.models.results import STATISTICS
 from capplan.models.verb_answer import VerbAnswer
@@ -521,10 +521,9 @@ def read_precision_target(text: str, classes: Sequence[str], everything: Sequenc
     """
     asked = parse_precision(text)
     subject, _, statistic = asked.statistic.rpartition(".")
-    if statistic not in STATISTICS:
-        raise InputError(f"{statistic!r} in the precision {text!r} is not a statistic{nearest(statistic, STATISTICS)}")
-    if subject and subject not in classes:
-        raise InputError(f"{subject!r} in the precision {text!r} is not a request class{nearest(subject, classes)}")
+    one_of(STATISTICS, statistic, f"{statistic!r} in the precision {text!r} is not a statistic")
+    if subject:
+        one_of(classes, subject, f"{subject!r} in the precision {text!r} is not a request class")
     if statistic != "mean" and asked.relative < FINEST:
         raise InputError(
             f"the precision {text!r} is finer than the resolution of percentiles: ask for {FINEST:.1%} or more, or a "

@@ -13,7 +13,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from capplan.layout.system import System
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import InputError, nearest, one_of
 from capplan.models.language.construct import LANGUAGE, Construct, Name
 from capplan.models.language.document import read, read_toml
 from capplan.models.language.scenario import Scenario
@@ -72,8 +72,7 @@ def prices_of(content: Mapping[str, Any], system: System[Any], path: str) -> Pri
     if not isinstance(currency, str) or not isinstance(listed, dict):
         raise InputError(f'{path}: a price list has currency = "EUR" and a table [machines]')
     for kind, price in listed.items():
-        if kind not in system.machines:
-            raise InputError(f"{path}: {system.name} has no {kind!r}{nearest(kind, system.machines)}")
+        one_of(system.machines, kind, f"{path}: {system.name} has no {kind!r}")
         if isinstance(price, bool) or not isinstance(price, int | float) or not 0 <= price < float("inf"):
             raise InputError(f"{path}: {kind} = {price!r} is not a price: give a number of at least 0")
     if missing := [kind for kind in system.machines if kind not in listed]:
@@ -214,8 +213,7 @@ def checked_shapes(found: Shapes, system: System[Any], path: str) -> Shapes:
         As for `read_shapes`.
     """
     for kind in (*found.shapes, *found.load_test):
-        if kind not in system.machines:
-            raise InputError(f"{path}: {system.name} has no {kind!r}{nearest(kind, system.machines)}")
+        one_of(system.machines, kind, f"{path}: {system.name} has no {kind!r}")
     for kind, machine in system.machines.items():
         listed = found.shapes.get(kind)
         if not listed:

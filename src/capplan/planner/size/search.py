@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -30,7 +30,16 @@ from capplan.planner.demand.forecast import GROWTH, Volume, fullest, months_unti
 from capplan.planner.predict.capacity import Relations
 from capplan.planner.size.machines import Prices
 from capplan.planner.size.sizing import Refusal, Safety, SizedLayout, steady
-from capplan.planner.sustained import NONE, Conditions, Strained, Strains, at_confidence, band_of_rates, strained
+from capplan.planner.sustained import (
+    NONE,
+    Conditions,
+    JudgingEngine,
+    Strained,
+    Strains,
+    at_confidence,
+    band_of_rates,
+    strained,
+)
 from capplan.systems.registry import resolve, system
 
 DATA = "data"
@@ -435,12 +444,9 @@ class Search:
     def _cheaper(self, low: Numbers, high: Numbers, cost: float) -> Numbers:
         """Return the largest numbers of each kind in a box with which a layout may still cost less."""
         return tuple(
-            number + bisect_left(range(number + 1, most + 1), cost, key=partial(self._cost_with, low, kind))
+            number + bisect_left(range(number + 1, most + 1), cost, key=lambda each: self._cost(_with(low, kind, each)))
             for kind, (number, most) in enumerate(zip(low, high, strict=True))
         )
-
-    def _cost_with(self, numbers: Numbers, kind: int, number: int) -> float:
-        return self._cost(_with(numbers, kind, number))
 
     def _cost(self, numbers: Numbers) -> float:
         layout = self.strains(numbers)
@@ -543,7 +549,6 @@ def _halves(low: Numbers, high: Numbers, around: Numbers | None = None) -> list[
     return [(low, _with(high, kind, middle)), (_with(low, kind, middle + 1), high)]
 
 
-SizingEngine = Literal["compiled", "analytic"]
 _ROUNDS = 4
 _LOCAL = "LOCAL_QUORUM"
 
@@ -577,7 +582,7 @@ class FamilyResult:
     relations: Simulated = field(default_factory=dict)
 
 
-def best_of(target: SizingTarget, family: Family, engine: SizingEngine) -> FamilyResult:
+def best_of(target: SizingTarget, family: Family, engine: JudgingEngine) -> FamilyResult:
     """Find the cheapest safe layout of a family.
 
     Parameters
@@ -649,7 +654,7 @@ def search_of(target: SizingTarget, family: Family) -> Search:
     return Search(target.in_cells(family.cells), family)
 
 
-def confirmed(search: Search, best: Candidate | None, engine: SizingEngine) -> tuple[Candidate | None, Simulated]:
+def confirmed(search: Search, best: Candidate | None, engine: JudgingEngine) -> tuple[Candidate | None, Simulated]:
     """Return the cheapest safe layout near the best of a search, and the simulated latencies that it rests on.
 
     The layout is simulated, and the search repeated with its latencies, until it stays the same, four times at most.

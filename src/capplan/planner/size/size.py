@@ -38,7 +38,6 @@ from capplan.planner.size.search import (
     Family,
     FamilyResult,
     Simulated,
-    SizingEngine,
     SizingTarget,
     best_of,
     confirmed,
@@ -48,7 +47,7 @@ from capplan.planner.size.search import (
     would_help,
 )
 from capplan.planner.size.sizing import GuessedPauses, SizedLayout, Sizing, Stage, steady
-from capplan.planner.sustained import not_asked, read_conditions
+from capplan.planner.sustained import JudgingEngine, not_asked, read_conditions
 from capplan.simulator.workers import Workers, run_all
 from capplan.systems.registry import resolve, system
 
@@ -101,7 +100,7 @@ class SizingQuestion:
     shapes: Shapes | None = None
     cells: tuple[int, ...] = (1,)
     demand: Demand | None = None
-    engine: SizingEngine = "compiled"
+    engine: JudgingEngine = "compiled"
     seed: int = 1
 
 
@@ -165,7 +164,7 @@ def size_families(
 
 
 def _each_best(
-    target: SizingTarget, calm: SizingTarget | None, family: Family, engine: SizingEngine
+    target: SizingTarget, calm: SizingTarget | None, family: Family, engine: JudgingEngine
 ) -> tuple[FamilyResult, Candidate | None]:
     """Return a family's result, and its cheapest layout without pauses by the solver: they share most networks.
 
@@ -189,7 +188,7 @@ def _rate_in(found: Sizing, months: float) -> float:
 
 
 def _stages(
-    found: Sizing, family: Family, engine: SizingEngine, target_in: Callable[[float], SizingTarget]
+    found: Sizing, family: Family, engine: JudgingEngine, target_in: Callable[[float], SizingTarget]
 ) -> tuple[Stage, ...]:
     """Return the purchases of a plan.
 

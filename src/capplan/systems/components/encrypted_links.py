@@ -131,7 +131,7 @@ def _median_capacity(case: Case[Any], scenario: Any, values: Values) -> float:
 
 
 def _less(capacity: float, without: float) -> str:
-    return f"{max(1 - capacity / without, 0.0) * 100:.2g} %"
+    return f"{(max(1 - capacity / without, 0.0) if without else 0.0) * 100:.2g} %"
 
 
 def _encryption(scenario: Any) -> str | None:

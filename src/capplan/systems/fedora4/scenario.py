@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import PlainValidator, WithJsonSchema
 from pydantic.dataclasses import dataclass
 
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import InputError, one_of
 from capplan.models.language.construct import LANGUAGE
 from capplan.models.language.scenario import LARGEST, Objectives, Option, Scenario, check_at_most, rate_option
 from capplan.models.language.units import (
@@ -101,5 +101,4 @@ class Fedora4Scenario(Scenario):
 
     def __post_init__(self) -> None:
         check_at_most(LARGEST, nodes=self.nodes)
-        if self.region not in REGIONS:
-            raise InputError(f"region {self.region!r} does not exist{nearest(self.region, REGIONS)}")
+        one_of(REGIONS, self.region, f"region {self.region!r} does not exist")

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic.dataclasses import dataclass
 
 from capplan.models.cassandra.encryption import in_order
-from capplan.models.errors import InputError, nearest
+from capplan.models.errors import InputError, one_of
 from capplan.models.language.construct import LANGUAGE
 from capplan.models.language.scenario import Objectives, Option, Scenario, rate_option
 from capplan.models.language.units import AtLeastOne, PositivePerSecond
@@ -66,13 +66,8 @@ class VciderScenario(Scenario):
         if self.column_bytes > WIDEST:
             raise InputError(f"column_bytes = {self.column_bytes} is more than the {WIDEST:,} that capplan sizes")
         object.__setattr__(self, "encryption", in_order(self.encryption))
-        if self.encryption not in ENCRYPTION:
-            known = nearest(self.encryption, ENCRYPTION)
-            raise InputError(f"encryption {self.encryption!r} is not a reference of vcider{known}")
-        if self.virtual_encrypts not in VIRTUAL:
-            raise InputError(
-                f"virtual_encrypts {self.virtual_encrypts!r} does not exist{nearest(self.virtual_encrypts, VIRTUAL)}"
-            )
+        one_of(ENCRYPTION, self.encryption, f"encryption {self.encryption!r} is not a reference of vcider")
+        one_of(VIRTUAL, self.virtual_encrypts, f"virtual_encrypts {self.virtual_encrypts!r} does not exist")
         for name, given in (("tps", self.tps), ("slo", self.slo)):
             if given is not None and given != ():
                 raise InputError(
