@@ -33,7 +33,7 @@ def test_servers_that_slow_down_are_as_busy_at_the_capacity_as_their_birth_death
 def test_a_percentile_with_pauses_is_the_same_where_it_is_asked_for(solved: int, factor: float | None) -> None:
     """At some rates of some draws, each with pauses of its own, also where others represent it."""
     case = resolve(scenario("openprovider", dcs=1, cass_nodes=3))
-    figures = replace(case, draws=solved).solution.at_shares(np.array([0.3, 0.7, 0.95]))
+    figures = replace(case, draws=solved).solution.at_shares(np.array([0.3, 0.7, 0.95])[:, None])
     percentile = figures.percentile("acct", "p99", None if factor is None else lambda each: factor * each)
     everywhere, draws = percentile(), spaced(512, 20)
     assert everywhere.shape == (3, 512)

@@ -3,7 +3,9 @@
 import numpy as np
 
 import capplan
+from capplan.layout import solution as layout_solution
 from capplan.models.language.scenario import changed
+from capplan.planner.predict.capacity import sustained_rate
 from capplan.systems.registry import resolve
 
 
@@ -23,3 +25,15 @@ def test_rates_of_any_shape_give_the_same_figures() -> None:
 
     np.testing.assert_array_equal(row[:, 0], plain)
     np.testing.assert_allclose(both[:, 1], plain, rtol=1e-9)
+
+
+def test_another_objective_over_a_network_solves_no_rate_again() -> None:
+    base = capplan.scenario(dcs=2, cass_nodes=3)
+    misses = []
+    for limit in ("100ms", "100.0001ms"):
+        its = resolve(changed(base, slo=(f"acct.p99<{limit}",)), None, 1)
+        before = layout_solution._point.cache_info().misses
+        sustained_rate(its.solution, its.uncertainty, its.objectives)
+        misses.append(layout_solution._point.cache_info().misses - before)
+    assert misses[0] > 1
+    assert misses[1] == 0

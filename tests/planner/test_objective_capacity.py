@@ -1,14 +1,17 @@
 """The capacity under an objective, the objective's verdict and the latency table say the same."""
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
 
 from capplan.layout.system import Case
 from capplan.models.language.scenario import changed
+from capplan.models.language.units import FloatArray
 from capplan.models.results import Band
-from capplan.planner.predict.capacity import capacity_of
+from capplan.planner.predict.capacity import SHARES, capacity_of, sustained_rate
 from capplan.planner.predict.predict import predict
 from capplan.planner.predict.simulated_latency import solved_latency
 from capplan.planner.size.size import SizingQuestion, size
@@ -56,6 +59,31 @@ def test_at_the_capacity_the_limiting_figure_is_at_its_limit(statistic: str, sha
     band = solved(statistic, capacity.value)
     assert band.value == pytest.approx(limit, rel=0.01)
     assert capacity.low == 0 or band.low < limit < band.high
+
+
+@pytest.mark.parametrize("client_share", [None, (0.7, 0.3)])
+def test_a_draw_sustains_the_rate_at_which_its_figure_crosses_the_limit(client_share: tuple[float, ...] | None) -> None:
+    """As if every draw was solved at all rates, also where data centres differ."""
+    asked = OpenproviderScenario(dcs=2, cass_nodes=3, client_share=client_share, slo=("acct.p99<100ms",))
+    its = replace(resolve(asked, None, 1), draws=32)
+    found = sustained_rate(its.solution, its.uncertainty, its.objectives).predicted / its.solution.capacity
+    logs = np.log(its.solution.at_shares(SHARES[:, None]).latency_s("acct", "p99") / 0.1)
+    once = np.all(np.diff(np.sign(logs), axis=0) >= 0, axis=0) & (logs[0] < 0)  # each crosses the limit once
+    crossing = [_crossing(each) for each in logs[:, once].T]
+    assert np.mean(once) > 0.9
+    assert 0 < np.mean(np.array(crossing) < 1) < 1
+    assert found[once] == pytest.approx(crossing, abs=1e-4)
+    limited = (found > 0) & (found < 1)  # one of the crossings where there are several
+    there = [np.interp(share, SHARES, each) for share, each in zip(found[limited], logs[:, limited].T, strict=True)]
+    assert there == pytest.approx(np.zeros(len(there)), abs=1e-3)
+
+
+def _crossing(logs: FloatArray) -> float:
+    """Return the share at which logarithms at `SHARES` reach 0; 1 if they do not."""
+    if logs[-1] <= 0:
+        return 1.0
+    place = int(np.argmax(logs > 0))
+    return float(np.interp(0.0, logs[place - 1 : place + 1], SHARES[place - 1 : place + 1]))
 
 
 @pytest.mark.trust

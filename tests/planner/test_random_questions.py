@@ -219,7 +219,7 @@ def test_latency_rises_with_the_load(number: int) -> None:
     asked = question(number)
     if system(asked.name).ratios_only:
         return
-    figures = asked.few.solution.at_shares(np.array([0.1, 0.3, 0.5, 0.7, 0.85]))
+    figures = asked.few.solution.at_shares(np.array([0.1, 0.3, 0.5, 0.7, 0.85])[:, None])
     for name in figures.asked:
         times = np.median(figures.latencies_s(name), axis=-1)
         assert np.all(np.diff(times[0]) >= -1e-3 * times[0][:-1]), (name, "mean", str(asked))

@@ -414,8 +414,8 @@ class Solution:
         return values if self.place is None else values[self.place]
 
     def at_shares(self, shares: FloatArray) -> Figures:
-        """Return the figures at shares (rates,) of each draw's capacity; arrays (rates, draws)."""
-        return self.at(shares[:, None] * self._capacity)
+        """Return the figures at shares (rates, solved draws or 1) of each draw's capacity; arrays (rates, draws)."""
+        return self.at(shares * self._capacity)
 
     @property
     def burst_ratio(self) -> FloatArray:
@@ -458,7 +458,7 @@ def _capacity(analysis: Analysis) -> FloatArray:
     return np.asarray(capacity_per_s(analysis, MAX_DROP_RATE) * peak_ratio(analysis))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=512)  # a rate a draw each
 def _point(analysis: Analysis, peak_rates: bytes, shape: tuple[int, ...]) -> OperatingPoint:
     return solve(analysis, np.frombuffer(peak_rates).reshape(shape) / peak_ratio(analysis))
 

@@ -497,6 +497,11 @@ class Analysis:
         return tuple(parts)
 
     @cached_property
+    def near_capacity(self) -> tuple[Analysis, ...]:
+        """The network as each group of requests sees it, at the largest rates without a growing backlog."""
+        return self.parts([self.drift_per_s * group.share for group in self.groups])
+
+    @cached_property
     def _of_groups(self) -> list[dict[str, Any]]:
         """Attributes of the part of each group that do not depend on the rates of the others."""
         found = []

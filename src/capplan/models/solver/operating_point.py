@@ -316,7 +316,10 @@ def _sent_per_s(analysis: Analysis, rate: FloatArray) -> tuple[FloatArray, list[
     if len(shares) < 2:
         return _sent_to_part(analysis, rate), shares
     rows = [[row * share for share in shares] for row in _batches(analysis, rate)]
-    parts = [[_sent_to_part(part, own) for part, own in zip(_parts(analysis, row), row, strict=True)] for row in rows]
+    near = analysis.near_capacity
+    parts = [
+        [_sent_to_part(part, own) for part, own in zip(_parts(analysis, row, near), row, strict=True)] for row in rows
+    ]
     each = np.swapaxes(parts, 0, 1).reshape(-1, *rate.shape)
     total = np.asarray(np.sum(each, axis=0))
     return total, list(each / np.maximum(total, 1e-300))
@@ -527,12 +530,14 @@ def _batches(analysis: Analysis, rate: FloatArray) -> FloatArray:
     return rate.reshape(1, -1) if analysis.draws == 1 else rate.reshape(-1, analysis.draws)
 
 
-def _parts(analysis: Analysis, rates: Sequence[FloatArray]) -> tuple[Analysis, ...]:
+def _parts(
+    analysis: Analysis, rates: Sequence[FloatArray], like: Sequence[Analysis] | None = None
+) -> tuple[Analysis, ...]:
     """Return the parts of a network with several groups of pools, at rates of each (draws,), or (n,) of one draw.
 
-    Each part is next to the requests of other parts that are not dropped.
+    Each part is next to the requests of other parts that are not dropped. `like` is that of `Analysis.parts`.
     """
-    parts = analysis.parts(rates)
+    parts = analysis.parts(rates, like)
     every = np.arange(parts[0].draws)
     lost = [
         np.zeros(len(every)) if part.server is None else np.exp(part.server.blocking(each, every)[0])
@@ -542,7 +547,7 @@ def _parts(analysis: Analysis, rates: Sequence[FloatArray]) -> tuple[Analysis, .
     if not np.any(relieved):
         return parts
     left = [each * np.where(relieved, 1 - dropped, 1.0) for each, dropped in zip(rates, lost, strict=True)]
-    return analysis.parts(left)
+    return analysis.parts(left, like)
 
 
 def stacked(states: Sequence[SteadyState], shape: tuple[int, ...]) -> SteadyState:

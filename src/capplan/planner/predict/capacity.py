@@ -16,13 +16,14 @@ from capplan.calibration.tables.rows import LEVELS, MEAN, QUANTITIES, THROUGHPUT
 from capplan.calibration.tables.solved_rows import Solved, solved_rows
 from capplan.layout.solution import Figures, Solution
 from capplan.layout.system import Case
-from capplan.layout.uncertainty import HIGH, LOW, Uncertainty
+from capplan.layout.uncertainty import HIGH, LOW, Uncertainty, half_width
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.scenario import changed
 from capplan.models.language.traffic import Bursty
 from capplan.models.language.units import FloatArray
 from capplan.models.objective import Metric, Objective
 from capplan.models.results import Band, Capacity, Latency, Parts
+from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import MAX_DROP_RATE
 from capplan.models.verdict import CONFIDENCE
 from capplan.planner.predict.prediction import (
@@ -36,13 +37,14 @@ from capplan.planner.predict.prediction import (
 from capplan.planner.predict.simulated_latency import Relation, in_order
 
 _HIGH = (0.9, 0.92, 0.94, 0.955, 0.97, 0.98, 0.985, 0.99, 0.995, 0.998, 1.0)
-SHARES: FloatArray = np.array([0.001, 0.1, 0.2, *np.arange(0.3, 0.9, 0.025), *_HIGH])
-"""Rates at which figures are solved, relative to the capacity without objectives; values between are interpolated.
+SHARES: FloatArray = np.array([0.001, 0.1, 0.2, *np.arange(0.3, 0.89, 0.025), *_HIGH])
+"""Rates at which figures may be solved, relative to the capacity without objectives; values between are interpolated.
 
 They are close because a percentile may grow tenfold from one to the next, where pauses of nodes begin to reach it. A
 draw that meets the objectives at the highest counts as sustaining its whole capacity, one that does not at the lowest
 as sustaining nothing.
 """
+_PLACES = np.arange(len(SHARES))
 _HALVINGS = 20
 _TINY, _HUGE = 1e-12, 1e12  # stand for zero and for infinity between two rates
 
@@ -111,9 +113,9 @@ def repeated_at_rate(
     array (draws,)
         Infinite where the rate exceeds the capacity.
     """
-    share = rate_per_s / uncertainty.repeated_rate(solution.capacity)
+    share = rate_per_s / np.maximum(uncertainty.repeated_rate(solution.capacity), _TINY)
     curves = _Curves(solution, uncertainty, (), relations, (metric,))
-    return np.where(share > 1, np.inf, curves.repeated(metric, np.minimum(share, 1.0)))
+    return np.where(share > 1, np.inf, curves.repeated(metric, np.interp(share, SHARES, _PLACES)))
 
 
 def held_at_rate(
@@ -171,61 +173,113 @@ class _Curves:
             metric: _curve(solution, metric, relations.get((metric.subject, metric.statistic))) for metric in metrics
         }
 
-    def predicted(self, metric: Metric, share: FloatArray) -> FloatArray:
-        """Return a figure at shares of the capacity (draws,)."""
-        curve, right = self.values[metric], np.clip(np.searchsorted(SHARES, share), 1, len(SHARES) - 1)
-        along = (share - SHARES[right - 1]) / np.diff(SHARES)[right - 1]
-        low, high = curve.logs(np.stack([right - 1, right]))
-        return np.asarray(np.exp(low + np.clip(along, 0.0, 1.0) * (high - low)))
+    def predicted(self, metric: Metric, place: FloatArray) -> FloatArray:
+        """Return a figure at places in `SHARES`, or between them (draws,)."""
+        ends = np.stack([np.floor(place), np.ceil(place)]).astype(np.intp)
+        low, high = self.values[metric].logs(ends)
+        return np.asarray(np.exp(low + (place - ends[0]) * (high - low)))
 
-    def repeated(self, metric: Metric, share: FloatArray) -> FloatArray:
-        """Return simulated repeats of a figure at shares of the capacity (draws,)."""
-        return _repeated(self.predicted(metric, share), metric, self.uncertainty)
+    def repeated(self, metric: Metric, place: FloatArray) -> FloatArray:
+        """Return simulated repeats of a figure at places in `SHARES` (draws,)."""
+        return _repeated(self.predicted(metric, place), metric, self.uncertainty)
 
     def highest_share(self, value: Callable[[Metric, FloatArray], FloatArray]) -> FloatArray:
-        """Return the highest share of the capacity at which each draw meets the objectives; 0 if it never does."""
-        low, high = np.zeros(self.draws), np.ones(self.draws)
-        met = self._hold(value, high)
+        """Return the share of the capacity up to which each draw meets the objectives; 0 if it never does.
+
+        The search halves the range of shares on `SHARES` first, then between two of them, so few rates are solved. Of
+        several shares at which a figure crosses its limit, it finds one.
+        """
+        low, high = np.full(self.draws, -1.0), np.full(self.draws, float(_PLACES[-1]))
+        low = np.where(self._hold(value, high), high, low)
+        while np.any(wide := high - low > 1):
+            middle = np.interp((_share(low) + _share(high)) / 2, SHARES, _PLACES)
+            middle = np.where(wide, np.clip(np.rint(middle), low + 1, high - 1), high)
+            holds = self._hold(value, middle)
+            low, high = np.where(wide & holds, middle, low), np.where(wide & np.logical_not(holds), middle, high)
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
-            holds = self._hold(value, middle)
+            holds = self._hold(value, np.maximum(middle, 0.0))
             low, high = np.where(holds, middle, low), np.where(holds, high, middle)
-        return np.where(met, 1.0, np.where(high < SHARES[0], 0.0, low))
+        return _share(low)
 
-    def _hold(self, value: Callable[[Metric, FloatArray], FloatArray], share: FloatArray) -> FloatArray:
-        return np.asarray(np.all([each.holds(lambda metric: value(metric, share)) for each in self.objectives], axis=0))
+    def _hold(self, value: Callable[[Metric, FloatArray], FloatArray], place: FloatArray) -> FloatArray:
+        return np.asarray(np.all([each.holds(lambda metric: value(metric, place)) for each in self.objectives], axis=0))
+
+
+def _share(place: FloatArray) -> FloatArray:
+    """Return the share at places in `SHARES`, or between them; 0 before the first."""
+    return np.where(place < 0, 0.0, np.interp(place, _PLACES, SHARES))
+
+
+class _Rates:
+    """Rates at which a network is solved: each draw at one of `SHARES` of the capacity."""
+
+    def __init__(self, draws: int) -> None:
+        self.places = list[NDArray[np.intp]]()
+        self._number = np.full((len(SHARES), draws), -1)  # of the rates with a draw at a share
+
+    def numbers(self, places: NDArray[np.intp], draws: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return which of the rates have some draws at their places in `SHARES`; add those that are missing.
+
+        Of each draw, rates have one place: the last where none is asked for.
+        """
+        while np.any(missing := self._number[places, draws] < 0):
+            at = np.full(self._number.shape[1], _PLACES[-1])
+            at[draws[missing]] = places[missing]
+            self._number[at, np.arange(len(at))] = len(self.places)
+            self.places.append(at)
+        return self._number[places, draws]
 
 
 class _Curve:
-    """A figure at `SHARES` of the capacity; its percentiles with pauses are solved where they are asked for."""
+    """A figure at `SHARES` of the capacity, solved where it is asked for."""
 
-    def __init__(self, figures: Figures, metric: Metric, relation: Relation | None, draws: int) -> None:
-        self._logs = np.zeros((len(SHARES), draws))
+    def __init__(self, solution: Solution, metric: Metric, relation: Relation | None) -> None:
+        self._solution, self._metric, self._relation = solution, metric, relation
+        self._rates = _rates(solution.analysis)
+        self._logs = np.zeros((len(SHARES), solution.capacity.shape[-1]))
         self._solved = np.zeros(self._logs.shape, dtype=bool)
-        if metric.kind != "duration" or metric.statistic == "mean" or figures.pausing is None or figures.closed:
-            self._logs[:], self._solved[:] = np.log(_value(figures, metric, relation)), True
-        else:
-            corrected = None if relation is None else relation.at
-            self._percentile = figures.percentile(metric.subject, metric.statistic, corrected)
+        self._place = np.arange(self._logs.shape[1]) if solution.place is None else solution.place
+        self._known: dict[int, Callable[[NDArray[np.intp]], FloatArray]] = {}
 
     def logs(self, shares: NDArray[np.intp]) -> FloatArray:
         """Return logarithms of the figure of each draw at some of `SHARES`, by their places (n, draws)."""
         columns = np.broadcast_to(np.arange(shares.shape[-1]), shares.shape)
         new = ~self._solved[shares, columns]
-        if new.any():
-            at = shares[new], columns[new]
-            self._logs[at], self._solved[at] = np.log(np.clip(self._percentile(at), _TINY, _HUGE)), True
+        places, draws = shares[new], columns[new]
+        numbers = self._rates.numbers(places, self._place[draws])
+        for number in np.unique(numbers).tolist():
+            if number not in self._known:
+                self._known[number] = self._at(_figures(self._solution, number))
+            at = places[numbers == number], draws[numbers == number]
+            self._logs[at] = np.log(np.clip(self._known[number](at[1]), _TINY, _HUGE))
+            self._solved[at] = True
         return self._logs[shares, columns]
+
+    def _at(self, figures: Figures) -> Callable[[NDArray[np.intp]], FloatArray]:
+        """Return the figure as a function of draws; percentiles with pauses are solved for these alone."""
+        metric = self._metric
+        if metric.kind != "duration" or metric.statistic == "mean" or figures.pausing is None or figures.closed:
+            values = _value(figures, metric, self._relation)[0]
+            return lambda draws: np.asarray(values[draws])
+        corrected = None if self._relation is None else self._relation.at
+        percentile = figures.percentile(metric.subject, metric.statistic, corrected)
+        return lambda draws: percentile((np.zeros_like(draws), draws))
 
 
 @lru_cache(maxsize=8)  # a prediction needs the same curves several times
 def _curve(solution: Solution, metric: Metric, relation: Relation | None) -> _Curve:
-    return _Curve(_at_shares(solution), metric, relation, solution.capacity.shape[-1])
+    return _Curve(solution, metric, relation)
 
 
-@lru_cache(maxsize=8)
-def _at_shares(solution: Solution) -> Figures:
-    return solution.at_shares(SHARES)
+@lru_cache(maxsize=64)  # so that objectives over one network share what is solved
+def _rates(analysis: Analysis) -> _Rates:
+    return _Rates(analysis.draws)
+
+
+@lru_cache(maxsize=512)
+def _figures(solution: Solution, number: int) -> Figures:
+    return solution.at_shares(SHARES[None, _rates(solution.analysis).places[number]])
 
 
 def _value(figures: Figures, metric: Metric, relation: Relation | None) -> FloatArray:
@@ -284,9 +338,7 @@ def peak_and_mean(case: Case[Any], relations: Relations | None = None) -> Capaci
         peak_tps=peak,
         mean_tps=capacity_of(case, relations, ratio) if middle > 1 else peak,
         overload_tps=overload,
-        burst_ratio=Band(middle, low, high, Parts(parameter=_half_width(ratio)))
-        if high > low
-        else Band.exactly(middle),
+        burst_ratio=Band(middle, low, high, Parts(parameter=half_width(ratio))) if high > low else Band.exactly(middle),
         criterion=_criterion(case),
     )
 
@@ -355,13 +407,9 @@ def band_of_rates(found: SustainedRate, plain: Band, free: FloatArray) -> Band:
     if value == plain.value and np.allclose(repeated, free):
         return plain
     low, high = (float(each) for each in np.quantile(repeated, [LOW, HIGH]))
-    parameter = _half_width(predicted)
-    error = max(_half_width(repeated) ** 2 - parameter**2, 0.0) ** 0.5
+    parameter = half_width(predicted)
+    error = max(half_width(repeated) ** 2 - parameter**2, 0.0) ** 0.5
     return Band(value, min(low, value), max(high, value), Parts(parameter=parameter, model_error=error))
-
-
-def _half_width(draws: FloatArray) -> float:
-    return float(np.subtract(*np.quantile(draws, [HIGH, LOW]))) / 2
 
 
 NOTE = (
