@@ -5,6 +5,8 @@ import numpy as np
 import capplan
 from capplan.layout import solution as layout_solution
 from capplan.models.language.scenario import changed
+from capplan.models.language.units import FloatArray
+from capplan.planner.predict import capacity
 from capplan.planner.predict.capacity import sustained_rate
 from capplan.systems.registry import resolve
 
@@ -37,3 +39,18 @@ def test_another_objective_over_a_network_solves_no_rate_again() -> None:
         misses.append(layout_solution._point.cache_info().misses - before)
     assert misses[0] > 1
     assert misses[1] == 0
+
+
+def test_a_capacity_is_the_same_once_its_rates_are_forgotten() -> None:
+    """After other limits over one network, in another order, and with nothing kept of the rates."""
+    base = capplan.scenario(dcs=2, cass_nodes=3)
+    cases = [resolve(changed(base, slo=(f"acct.p99<{limit}ms",)), None, 1) for limit in (15, 40)]
+
+    def rates() -> list[FloatArray]:
+        return [sustained_rate(its.solution, its.uncertainty, its.objectives).repeated for its in cases]
+
+    before = rates()
+    capacity._rates.cache_clear()
+    capacity._curve.cache_clear()
+    cases.reverse()
+    np.testing.assert_allclose(rates()[::-1], before, rtol=1e-6)

@@ -221,13 +221,13 @@ class _Rates:
     def numbers(self, places: NDArray[np.intp], draws: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return which of the rates have some draws at their places in `SHARES`; add those that are missing.
 
-        Of each draw, rates have one place: the last where none is asked for.
+        Of each draw, rates have one place: where none is asked for, the one that most draws are asked for.
         """
         while np.any(missing := self._number[places, draws] < 0):
-            at = np.full(self._number.shape[1], _PLACES[-1])
+            at = np.full(self._number.shape[1], np.bincount(places[missing]).argmax())
             at[draws[missing]] = places[missing]
-            self._number[at, np.arange(len(at))] = len(self.places)
             self.places.append(at)
+            self._number[at, np.arange(len(at))] = len(self.places) - 1
         return self._number[places, draws]
 
 
@@ -250,7 +250,7 @@ class _Curve:
         numbers = self._rates.numbers(places, self._place[draws])
         for number in np.unique(numbers).tolist():
             if number not in self._known:
-                self._known[number] = self._at(_figures(self._solution, number))
+                self._known[number] = self._at(_figures(self._solution, self._rates.places[number].tobytes()))
             at = places[numbers == number], draws[numbers == number]
             self._logs[at] = np.log(np.clip(self._known[number](at[1]), _TINY, _HUGE))
             self._solved[at] = True
@@ -278,8 +278,8 @@ def _rates(analysis: Analysis) -> _Rates:
 
 
 @lru_cache(maxsize=512)
-def _figures(solution: Solution, number: int) -> Figures:
-    return solution.at_shares(SHARES[None, _rates(solution.analysis).places[number]])
+def _figures(solution: Solution, places: bytes) -> Figures:
+    return solution.at_shares(SHARES[None, np.frombuffer(places, dtype=np.intp)])
 
 
 def _value(figures: Figures, metric: Metric, relation: Relation | None) -> FloatArray:
