@@ -458,7 +458,7 @@ def _capacity(analysis: Analysis) -> FloatArray:
     return np.asarray(capacity_per_s(analysis, MAX_DROP_RATE) * peak_ratio(analysis))
 
 
-@lru_cache(maxsize=512)  # a rate a draw each
+@lru_cache(maxsize=512)  # most are one rate of each draw
 def _point(analysis: Analysis, peak_rates: bytes, shape: tuple[int, ...]) -> OperatingPoint:
     return solve(analysis, np.frombuffer(peak_rates).reshape(shape) / peak_ratio(analysis))
 

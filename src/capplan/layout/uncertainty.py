@@ -391,7 +391,7 @@ def ends(draws: FloatArray, repeated: FloatArray) -> FloatArray:
 
 
 def half_width(draws: FloatArray) -> float:
-    """Return half the width of the central band of draws."""
+    """Return half the width of the central band of draws, in their unit."""
     return float(np.subtract(*np.quantile(draws, [HIGH, LOW]))) / 2
 
 

@@ -162,7 +162,7 @@ def place(outcome: Outcome) -> float:
 
 
 def half_width_of_mean(values: Sequence[float] | FloatArray) -> float | None:
-    """Return the half-width of Student's interval of a mean; None of one value."""
+    """Return the half-width of Student's interval of a mean, in the unit of the values; None of one value."""
     count = len(values)
     if count == 1:
         return None
