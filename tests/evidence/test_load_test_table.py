@@ -109,6 +109,7 @@ def test_counts_may_be_written_as_other_numbers_are(tmp_path: Path) -> None:
         (b"run_id,latency_p99_ms\na,1\nb,1.5 ms\n", "line 3: column 'latency_p99_ms' has '1.5 ms': it must be"),
         (b"run_id,latency_p99_ms\na,inf\n", "line 2: column 'latency_p99_ms' has inf"),
         (b"run_id,clients\na,1.5\n", "line 2: column 'clients' has '1.5': it must be a whole number"),
+        (b"run_id,clients\na,687399551400673278\n", "it must be a whole number, at most 2^53"),
         (b"run_id,load_kind\na,opne\n", "line 2: column 'load_kind' has 'opne'; did you mean 'open'?"),
         (b"run_id,consistency_read\na,local_quorum\n", "did you mean 'LOCAL_QUORUM'?"),
         (b"run_id,token_aware\na,perhaps\n", "it must be 'yes' or 'no'"),
@@ -145,6 +146,9 @@ def test_a_parquet_file_of_another_writer_is_checked_too(tmp_path: Path) -> None
     pd.DataFrame({"run_id": ["a", "b"], "clients": [1.0, 2.0], "load_kind": ["open", "opne"]}).to_parquet(path)
 
     with pytest.raises(InputError, match="did you mean 'open'"):
+        LOAD_TESTS.read(path)
+    pd.DataFrame({"run_id": ["a"], "clients": pd.array([2**64 - 1], dtype="UInt64")}).to_parquet(path)
+    with pytest.raises(InputError, match="'clients' has 18446744073709551615"):
         LOAD_TESTS.read(path)
     pd.DataFrame({"run_id": ["a", "b"], "clients": [1.0, None], "rf": [3, 5]}).to_parquet(path)
     assert [(row.clients, row.rf) for row in LOAD_TESTS.rows(LOAD_TESTS.read(path))] == [(1, 3), (None, 5)]

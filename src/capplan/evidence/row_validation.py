@@ -51,7 +51,7 @@ class Column:
         of_unit = f" of {unit}, without a unit" if unit and unit != "per cent" else ""
         return {
             "number": f"it must be a finite number{of_unit}",
-            "count": "it must be a whole number",
+            "count": "it must be a whole number, at most 2^53",
             "flag": "it must be 'yes' or 'no'",
             "per_dc": "it must be a whole number, or one for each data centre such as '6/6/3'",
             "shares": "it must be one share for each data centre, which add up to 100%, such as '50%/30%/20%'",

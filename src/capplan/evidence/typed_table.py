@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,7 @@ from capplan.models.language.units import parse_share
 TEXT = pd.StringDtype("pyarrow", na_value=pd.NA)
 
 
+_NUMERIC = ("number", "count")
 _DTYPES: Mapping[str, Any] = {"number": "float64", "count": "Int64", "flag": "boolean"}
 
 
@@ -250,10 +252,9 @@ def _cells(found: pa.ChunkedArray, column: Column, where: Callable[[int], str]) 
         array = array.cast(pa.string())
     if pa.types.is_null(array.type):
         return _series([_missing(column)] * len(array), column)
-    if kind == "number" and pa.types.is_floating(array.type):
-        return _finite(pd.Series(array.to_pandas(), dtype=_dtype(column)), column, where)
-    if kind in ("number", "count") and pa.types.is_integer(array.type):
-        return _series(array.to_pylist(), column)
+    whole = kind in _NUMERIC and pa.types.is_integer(array.type)
+    if whole or (kind == "number" and pa.types.is_floating(array.type)):
+        return _bounded(array, column, where)
     if kind == "flag" and pa.types.is_boolean(array.type):
         return _series(array.to_pylist(), column)
     try:
@@ -264,17 +265,10 @@ def _cells(found: pa.ChunkedArray, column: Column, where: Callable[[int], str]) 
 
 
 def _parsed(words: pa.Array, column: Column, where: Callable[[int], str]) -> Cells:
-    if column.kind == "number":
+    if column.kind in _NUMERIC:
         try:
             numbers = words.cast(pa.float64())
-        except pa.ArrowInvalid:
-            raise _refused(words, column, where) from None
-        return _finite(pd.Series(numbers.to_numpy(zero_copy_only=False), dtype="float64"), column, where)
-    if column.kind == "count":
-        try:
-            return pd.Series(words.cast(pa.float64()).cast(pa.int64()).to_pandas(integer_object_nulls=True)).astype(
-                "Int64"
-            )
+            return _bounded(numbers if column.kind == "number" else numbers.cast(pa.int64()), column, where)
         except pa.ArrowInvalid:
             raise _refused(words, column, where) from None
     distinct = pc.unique(words)
@@ -301,12 +295,14 @@ def _refused(words: pa.Array, column: Column, where: Callable[[int], str]) -> In
     return InputError(f"column {column.name!r}: {column.rule}")
 
 
-def _finite(numbers: pd.Series, column: Column, where: Callable[[int], str]) -> Cells:
-    unbounded = np.flatnonzero(np.isinf(numbers.to_numpy()))
-    if len(unbounded):
-        row = int(unbounded[0])
-        raise column.refusal(float(numbers[row]), where(row))
-    return numbers
+def _bounded(array: pa.Array, column: Column, where: Callable[[int], str]) -> Cells:
+    """Return numbers as cells of a column, after a check that none is too large for it."""
+    numbers = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    too_large = np.flatnonzero(np.abs(numbers) > (MOST_COUNT if column.kind == "count" else sys.float_info.max))
+    if len(too_large):
+        row = int(too_large[0])
+        raise column.refusal(array[row].as_py(), where(row))
+    return pd.Series(numbers) if column.kind == "number" else _series(array.to_pylist(), column)
 
 
 def _series(cells: list[Any], column: Column) -> Cells:
