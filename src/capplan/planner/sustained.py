@@ -185,11 +185,18 @@ class Strained:
     @cached_property
     def uncertainty(self) -> Uncertainty:
         """The model errors of the figures."""
+        return self._of_what_is_left(self.case.uncertainty)
+
+    @property
+    def uncertainty_as_tested(self) -> Uncertainty:
+        """The model errors if the layout were a tested one."""
+        return self._of_what_is_left(self.case.uncertainty_as_tested)
+
+    def _of_what_is_left(self, errors: Uncertainty) -> Uncertainty:
         left = self._left
         if not isinstance(left, Remainder) or left.offset is None:
-            return self.case.uncertainty
-        offset = left.offset(self.case.system.values(self.case.fitted, self.case.scenario))
-        return replace(self.case.uncertainty, offset=offset)
+            return errors
+        return replace(errors, offset=left.offset(self.case.system.values(self.case.fitted, self.case.scenario)))
 
     @cached_property
     def rate_factor(self) -> FloatArray:
@@ -223,7 +230,7 @@ class Strained:
 
     def narrowed(self, other: Strained | None) -> Uncertainty:
         """Return the model errors, capped at another layout's (or at a tested layout's if it is None)."""
-        own, its = self.uncertainty, self.case.uncertainty_as_tested if other is None else other.uncertainty
+        own, its = self.uncertainty, self.uncertainty_as_tested if other is None else other.uncertainty
         by_class = {name: min(error, its.by_class.get(name, its.time)) for name, error in own.by_class.items()}
         return replace(own, rate=min(own.rate, its.rate), time=min(own.time, its.time), by_class=by_class)
 

@@ -456,12 +456,22 @@ class Search:
         """Whether a box contains no safe layout, because its largest is unsafe even with the box's narrowest bands."""
         if self._below_a_safe_one(low, high):
             return not self.safe(self.at(high))
-        layout, near = self.strains(high), self.strains(self._nearest_to_tests(low, high))
+        near = self.strains(self._nearest_to_tests(low, high))
+        bands = {} if isinstance(near, str) or _unavailable(near[1]) else near[1]
+        return self._unsafe(high, lambda each: each.narrowed(bands.get(each.conditions.word)))
+
+    def hopeless(self, numbers: Numbers) -> bool:
+        """Return whether a layout is none, or is unsafe even with the narrow bands of tested ones, which are quick.
+
+        Narrower bands lower a risk below a half, and raise one above.
+        """
+        return self.target.accepted_risk <= 0.5 and self._unsafe(numbers, lambda each: each.uncertainty_as_tested)
+
+    def _unsafe(self, numbers: Numbers, errors: Callable[[Strained], Uncertainty]) -> bool:
+        layout = self.strains(numbers)
         if isinstance(layout, str) or _unavailable(layout[1]):
             return True
-        bands = {} if isinstance(near, str) or _unavailable(near[1]) else near[1]
-        risk = self._risk(high, layout, lambda each: each.narrowed(bands.get(each.conditions.word)))
-        return risk > self.target.accepted_risk
+        return self._risk(numbers, layout, errors) > self.target.accepted_risk
 
     def _below_a_safe_one(self, low: Numbers, high: Numbers) -> bool:
         """Whether layouts differ in one kind of machine only, and a layout with more of that kind is known to be safe.
@@ -646,7 +656,7 @@ def would_help(target: SizingTarget, results: Sequence[FamilyResult]) -> dict[st
 def _is_safe(target: SizingTarget, base: Scenario, **fields: Any) -> bool:
     """Return whether a layout is safe enough; False if it is invalid."""
     search = Search(replace(target, base=base), Family(fields, {}))
-    return search.safe(search.at(()))
+    return not search.hopeless(()) and search.safe(search.at(()))
 
 
 def search_of(target: SizingTarget, family: Family) -> Search:
