@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.simulator.histograms import histogram_of
 
 from capplan.layout.ensemble import evenly_along
 from capplan.layout.solution import LEVELS
@@ -157,7 +158,7 @@ MS = 10**6
 
 
 def milliseconds(*values: float) -> Histogram:
-    return Histogram.from_ticks((np.array(values) * MS).astype(np.int64))
+    return histogram_of((np.array(values) * MS).astype(np.int64))
 
 
 def test_phases_are_weighted_by_their_shares_whatever_their_counts() -> None:
@@ -171,7 +172,7 @@ def test_phases_are_weighted_by_their_shares_whatever_their_counts() -> None:
 
 def test_percentiles_are_finer_than_the_bins_of_a_histogram() -> None:
     """Of even latencies; bins are 0.4 % wide."""
-    seen = samples([[(1.0, Histogram.from_ticks(np.arange(1, 10**6) * 10))]] * 2)
+    seen = samples([[(1.0, histogram_of(np.arange(1, 10**6) * 10))]] * 2)
 
     for level in LEVELS.values():
         assert seen.figures(level) == pytest.approx([level * 1e-2] * 2, rel=1e-3)

@@ -9,9 +9,10 @@ from hdrh.histogram import HdrHistogram
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from tests.simulator.histograms import histogram_of
 
 from capplan.models.errors import InputError
-from capplan.simulator.results.histogram import BINS, Histogram, bin_middles, bin_of, bin_starts
+from capplan.simulator.results.histogram import BINS, bin_middles, bin_of, bin_starts
 
 
 # As many short ones as long ones: durations are drawn by their number of bits.
@@ -50,7 +51,7 @@ def test_the_middle_of_a_bin_is_within_a_512th(ticks: int) -> None:
 
 @given(MANY)
 def test_count_mean_and_maximum_are_exact(ticks: np.ndarray) -> None:
-    histogram = Histogram.from_ticks(ticks)
+    histogram = histogram_of(ticks)
     assert histogram.count == ticks.size
     assert histogram.total_ticks == sum(ticks.tolist())
     if ticks.size:
@@ -66,7 +67,7 @@ def test_count_mean_and_maximum_are_exact(ticks: np.ndarray) -> None:
 def test_quantiles_are_those_of_the_sorted_latencies(ticks: np.ndarray, per_mille: int) -> None:
     rank = max(math.ceil(Fraction(per_mille, 1000) * ticks.size), 1)
     exact = sorted(ticks.tolist())[rank - 1]
-    found = Histogram.from_ticks(ticks).quantile_s(per_mille / 1000)
+    found = histogram_of(ticks).quantile_s(per_mille / 1000)
     assert abs(found * 1e9 - exact) <= exact / 256 * (1 + 1e-12)
     assert found <= max(ticks.tolist()) / 1e9
 
@@ -74,14 +75,14 @@ def test_quantiles_are_those_of_the_sorted_latencies(ticks: np.ndarray, per_mill
 def test_latencies_spread_over_a_bin_are_told_apart() -> None:
     """A bin of 4,096 ticks; its middle would be wrong by half of that."""
     first = 1 << 20
-    histogram = Histogram.from_ticks(np.arange(first, first + 4096))
+    histogram = histogram_of(np.arange(first, first + 4096))
     assert [histogram.quantile_s(share) * 1e9 - first for share in (0.25, 0.5, 0.99)] == pytest.approx(
         [1023, 2047, 4055], abs=1
     )
 
 
 def test_quantiles_by_hand() -> None:
-    histogram = Histogram.from_ticks(np.arange(1, 101))
+    histogram = histogram_of(np.arange(1, 101))
     shares = (0.0, 0.01, 0.07, 0.5, 0.501, 0.99, 1.0)
     assert [round(histogram.quantile_s(share) * 1e9) for share in shares] == [1, 1, 7, 50, 51, 99, 100]
     for wrong in (-0.1, 1.1, math.nan):
@@ -91,8 +92,8 @@ def test_quantiles_by_hand() -> None:
 
 @given(MANY, MANY)
 def test_adding_is_counting_both(one: np.ndarray, other: np.ndarray) -> None:
-    added = Histogram.from_ticks(one) + Histogram.from_ticks(other)
-    both = Histogram.from_ticks(np.concatenate([one, other]))
+    added = histogram_of(one) + histogram_of(other)
+    both = histogram_of(np.concatenate([one, other]))
     assert np.array_equal(added.counts, both.counts)
     assert (added.total_ticks, added.largest_ticks) == (both.total_ticks, both.largest_ticks)
 
@@ -100,7 +101,7 @@ def test_adding_is_counting_both(one: np.ndarray, other: np.ndarray) -> None:
 @settings(max_examples=25)  # counting below every bin takes long
 @given(SHORT)
 def test_the_distribution_function_rises_to_one_at_the_maximum(ticks: np.ndarray) -> None:
-    latencies_s, shares = Histogram.from_ticks(ticks).cdf()
+    latencies_s, shares = histogram_of(ticks).cdf()
     assert latencies_s[-1] == max(ticks.tolist()) / 1e9
     assert shares[-1] == 1
     assert np.all(np.diff(shares) > 0)
@@ -110,14 +111,14 @@ def test_the_distribution_function_rises_to_one_at_the_maximum(ticks: np.ndarray
 
 
 def test_no_latencies_no_points() -> None:
-    assert [points.size for points in Histogram.from_ticks(NONE).cdf()] == [0, 0]
+    assert [points.size for points in histogram_of(NONE).cdf()] == [0, 0]
 
 
 @pytest.mark.slow
 @settings(max_examples=25)  # filling one takes milliseconds
 @given(SOME)
 def test_the_exported_histogram_has_the_same_quantiles_up_to_a_bin(ticks: np.ndarray) -> None:
-    histogram = Histogram.from_ticks(ticks)
+    histogram = histogram_of(ticks)
     exported = histogram.to_hdr()
     assert exported.get_total_count() == ticks.size
     for share in np.arange(1, ticks.size + 1) / ticks.size:  # in between, the other's ranks are rounded to the nearest
@@ -126,8 +127,8 @@ def test_the_exported_histogram_has_the_same_quantiles_up_to_a_bin(ticks: np.nda
 
 
 def test_the_encoded_histogram_is_read_back() -> None:
-    histogram = Histogram.from_ticks(np.array([0, 5, 1_000_000, 1_000_000, 2_500_000]))
+    histogram = histogram_of(np.array([0, 5, 1_000_000, 1_000_000, 2_500_000]))
     read = HdrHistogram.decode(histogram.encoded())
     assert read.get_total_count() == 5
     assert read.get_value_at_percentile(50) == pytest.approx(1_000_000, rel=5e-3)
-    assert Histogram.from_ticks(NONE).to_hdr().get_total_count() == 0
+    assert histogram_of(NONE).to_hdr().get_total_count() == 0

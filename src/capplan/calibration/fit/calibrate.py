@@ -94,8 +94,10 @@ class _Calibration:
     def fitted(self, version: str) -> Fitted:
         """Run all stages and return the result."""
         hypotheses, best = self.choices()
-        first = _ensemble(self.stages.of("locating the posterior", lambda: _plain(self.resampled(best))))
-        drawn = _ensemble(self.stages.of("drawing from the posterior", lambda: _plain(self.moved(first))))
+        sampled = partial(resampled, self.problem, best, DRAWS, _PROPOSALS, self.seed)
+        first = _ensemble(self.stages.of("locating the posterior", lambda: _plain(sampled())))
+        stepped = partial(moved, self.problem, first, _STEPS, self.seed)
+        drawn = _ensemble(self.stages.of("drawing from the posterior", lambda: _plain(stepped())))
         draws = tuple(tuple(rounded(float(value)) for value in row) for row in np.exp(drawn.log_points))
         kept = replace(drawn, log_points=np.log(np.array(draws)))  # figures in the file must match its rounded draws
         predicted = self.stages.of("predicting", lambda: figures(self.system, self.tests, kept))
@@ -139,14 +141,6 @@ class _Calibration:
     def fit(self, choice: Mapping[str, str]) -> dict[str, Any]:
         """Fit the system under one choice."""
         return _plain(maximum(problem(self.system, self.system.observations.load_tests(choice)), start_of(self.system)))
-
-    def resampled(self, best: Maximum) -> Ensemble:
-        """Draw the ensemble by importance sampling."""
-        return resampled(self.problem, best, DRAWS, _PROPOSALS, self.seed)
-
-    def moved(self, first: Ensemble) -> Ensemble:
-        """Move the draws by steps of the sampler."""
-        return moved(self.problem, first, _STEPS, self.seed)
 
 
 def _posterior(best: Maximum, drawn: Ensemble) -> Posterior:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import AfterValidator, Field
 from pydantic.dataclasses import dataclass
 
 from capplan.models.errors import InputError, one_of
@@ -189,7 +189,15 @@ class Trace(Construct):
 
 
 Arrivals = Annotated[Poisson | Bursty | Trace, Field(discriminator="kind")]
-Mix = dict[str, Share]
+
+
+def _checked_mix(mix: dict[str, float]) -> dict[str, float]:
+    if abs(sum(mix.values()) - 1) > 1e-9:
+        raise InputError(f"the shares of the traffic mix {mix} add up to {sum(mix.values()):g}: their sum must be 1")
+    return mix
+
+
+Mix = Annotated[dict[str, Share], AfterValidator(_checked_mix)]
 
 
 @dataclass(frozen=True, config=LANGUAGE)
@@ -217,9 +225,6 @@ class Open(Construct):
     arrivals: Arrivals = Poisson()
     kind: Literal["open"] = "open"
 
-    def __post_init__(self) -> None:
-        _check_mix(self.mix)
-
 
 @dataclass(frozen=True, config=LANGUAGE)
 class Closed(Construct):
@@ -244,9 +249,6 @@ class Closed(Construct):
     think: Distribution
     mix: Mix
     kind: Literal["closed"] = "closed"
-
-    def __post_init__(self) -> None:
-        _check_mix(self.mix)
 
 
 @dataclass(frozen=True, config=LANGUAGE)
@@ -274,14 +276,6 @@ class Throttled(Construct):
     rate_per_s: PositivePerSecond
     mix: Mix
     kind: Literal["throttled"] = "throttled"
-
-    def __post_init__(self) -> None:
-        _check_mix(self.mix)
-
-
-def _check_mix(mix: Mix) -> None:
-    if abs(sum(mix.values()) - 1) > 1e-9:
-        raise InputError(f"the shares of the traffic mix {mix} add up to {sum(mix.values()):g}: their sum must be 1")
 
 
 Traffic = Annotated[Open | Closed | Throttled, Field(discriminator="kind")]

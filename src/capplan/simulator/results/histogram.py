@@ -77,12 +77,6 @@ class Histogram:
     total_ticks: int
     largest_ticks: int
 
-    @staticmethod
-    def from_ticks(ticks: IntArray) -> Histogram:
-        """Return a histogram of `ticks` (none negative)."""
-        total = (int((ticks >> 32).sum()) << 32) + int((ticks & 0xFFFFFFFF).sum())  # may exceed 63 bits
-        return Histogram(np.bincount(bin_of(ticks), minlength=BINS), total, int(ticks.max(initial=0)))
-
     def __add__(self, other: Histogram) -> Histogram:
         """Return the histogram of both."""
         largest = max(self.largest_ticks, other.largest_ticks)
