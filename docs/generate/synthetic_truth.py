@@ -421,7 +421,8 @@ def _varied(run: Run, truth: Truth, row: TableRow, random: np.random.Generator) 
     found = []
     for name in network_classes(run):
         own = np.tile(run.latencies_s(name), _COPIES)
-        own = own * np.exp(log_sd * random.standard_normal(len(own)) - log_sd**2 / 2)
+        delay = np.minimum(own, analysis.delays[name][0, 0])  # which the speed of nodes does not stretch
+        own = delay + (own - delay) * np.exp(log_sd * random.standard_normal(len(own)) - log_sd**2 / 2)
         for each in delays.get(name, ()):
             late = random.random(len(own)) < float(np.ravel(each.chance)[0])
             own = own + late * random.exponential(float(np.ravel(each.mean_s)[0]), len(own))

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from capplan.layout.ensemble import spaced
-from capplan.layout.solution import Solution
-from capplan.models.language.distribution import Exponential
+from capplan.layout.solution import Solution, varied
+from capplan.models.language.distribution import Deterministic, Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.station import RateTable, Station
-from capplan.models.language.step import Sequence, Visit
+from capplan.models.language.step import Delay, Sequence, Visit
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.systems.registry import resolve, scenario
 
@@ -26,6 +26,26 @@ def test_servers_that_slow_down_are_as_busy_at_the_capacity_as_their_birth_death
     assert solution.capacity == pytest.approx(10.0)
     assert solution.utilisation_at_capacity("front") == pytest.approx((1 / 4 + weights[2:].sum()) / weights.sum())
     assert solution.utilisation_at_capacity("disk") == pytest.approx(1.0)
+
+
+def test_a_speed_that_varies_stretches_work_and_no_distance() -> None:
+    """A response is the distance, 80 ms, and an exponential time T with the mean 20 ms, over a speed.
+
+    With the log-sd 0.5, its variance is that of T over the speed: E[T²] exp(0.5²) - E[T]².
+    """
+    flow = Sequence((Delay(Deterministic(0.08)), Visit("node", Exponential(0.01))))
+    classes = (RequestClass("read", flow),)
+    its = Solution(Network("it", (Station("node", 1),), classes, Open(1.0, {"read": 1.0})), {"read": ("read",)}).at(
+        50.0
+    )
+    point = varied(its.point, np.array([0.5]))
+    weight, mean, variance, _ = (each[0] for each in point.states[0].parts("read"))
+    second = weight @ (variance + (mean - 0.1) ** 2)
+
+    assert weight @ mean == pytest.approx(0.1)
+    assert mean.min() > 0.08
+    assert second == pytest.approx(2 * 0.02**2 * np.exp(0.25) - 0.02**2, rel=2e-3)
+    assert point.quantile_s(0.001, "read")[0] >= 0.08
 
 
 @pytest.mark.parametrize("solved", [8, 512])

@@ -6,10 +6,14 @@ from functools import cache
 from typing import Any
 
 import pytest
+from tests.systems.prior_draws import prior_draws
 
+from capplan.evidence.load_test_row import LoadTestRow
+from capplan.models.language.scenario import changed
 from capplan.planner.predict.predict import PredictionEngine, predict
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.predict.promises import Promise
+from capplan.systems.cassandra import SYSTEM
 from capplan.systems.registry import scenario
 
 
@@ -49,6 +53,17 @@ def test_nodes_that_never_pause_leave_nothing_to_decide() -> None:
     assert not any(each.decided_by_pauses for each in promises.values())
     assert all(each.promise_ms == pytest.approx(each.promise_without_pauses_ms) for each in promises.values())
     assert not prediction.tails_guessed
+
+
+def test_a_speed_that_varies_is_no_pause() -> None:
+    """A fitted cluster's speed varies during a run, which widens percentiles with pauses and without."""
+    row = LoadTestRow(cass_nodes=6, rf=3, read_fraction=0.0, clients=8, load_kind="closed", throughput_tps=1000.0)
+    fitted = prior_draws(SYSTEM, [row])
+    cluster = changed(SYSTEM.usual_scenario(fitted), gc="none")
+    for engine in ("analytic", "compiled"):
+        (p99, p999) = predict(cluster, engine=engine, fitted=fitted, budget_s=0.1).promises
+        for each in (p99, p999):
+            assert each.promise_without_pauses_ms == pytest.approx(each.promise_ms, rel=0.01)
 
 
 def test_a_node_of_the_user_narrows_the_promise() -> None:

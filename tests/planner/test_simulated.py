@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.simulator.histograms import histogram_of
 
 from capplan.layout.ensemble import evenly_along
 from capplan.layout.fitted_file import DRAWS
@@ -40,7 +41,7 @@ Asked = list[tuple[Network, Sequence[DrawRun]]]
 
 @pytest.fixture(scope="module")
 def figures() -> Figures:
-    return case().solution.at(4000.0).without_pauses  # which no run has
+    return case().solution.at(4000.0).steady  # which no run has
 
 
 @cache
@@ -70,7 +71,7 @@ def pretending(monkeypatch: pytest.MonkeyPatch, figures: Figures) -> Asked:
         def seen(run: DrawRun, name: str) -> Histogram:
             count = round((run.duration_s - run.warmup_s) * rates_of(system)[run.draw])
             mean_s = 1.2 * figures.latency_s(name, "mean")[chosen[run.draw % half]]
-            return Histogram.from_ticks((generator.exponential(mean_s, count // 2) * 1e9).astype(np.int64))
+            return histogram_of((generator.exponential(mean_s, count // 2) * 1e9).astype(np.int64))
 
         return [{name: seen(run, name) for name in REPORTED} for run in runs]
 
@@ -142,7 +143,7 @@ def test_where_no_request_was_completed_there_is_no_figure(monkeypatch: pytest.M
 
     def without(*arguments: Any, **options: Any) -> list[dict[str, Histogram]]:
         seen = pretend(*arguments, **options)
-        return [{**seen[0], "auth": Histogram.from_ticks(np.zeros(0, dtype=np.int64))}, *seen[1:]]
+        return [{**seen[0], "auth": histogram_of(np.zeros(0, dtype=np.int64))}, *seen[1:]]
 
     monkeypatch.setattr(simulated, "simulate_draws", without)
     found = asked(figures, 0.5)

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from tests.simulator.histograms import histogram_of
 
 from capplan.layout.uncertainty import ModelError, Uncertainty
 from capplan.models.results import STATISTICS
@@ -18,7 +19,7 @@ class Analytic:
     asked = ("read",)
 
     @property
-    def without_pauses(self) -> "Analytic":
+    def steady(self) -> "Analytic":
         return self
 
     def __init__(self, unbounded: int) -> None:
@@ -38,7 +39,7 @@ class Analytic:
 
 
 def seen(generator: np.random.Generator) -> Histogram:
-    return Histogram.from_ticks((generator.exponential(1.5e-3, 1000) * 1e9).astype(np.int64))
+    return histogram_of((generator.exponential(1.5e-3, 1000) * 1e9).astype(np.int64))
 
 
 def mean_with(unbounded: int) -> Any:

@@ -34,9 +34,10 @@ _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 
 
 def varied(point: OperatingPoint, log_sd: FloatArray | None) -> OperatingPoint:
-    """Spread the responses of a steady state over the speeds of a run.
+    """Spread what requests spend at stations over the speeds of a run.
 
-    The factor on a response is lognormal with the mean 1, by Gauss-Hermite quadrature; means stay.
+    The factor on it is lognormal with the mean 1, by Gauss-Hermite quadrature; means stay. Distances and other delays
+    do not depend on the speed of nodes.
 
     Parameters
     ----------
@@ -50,18 +51,22 @@ def varied(point: OperatingPoint, log_sd: FloatArray | None) -> OperatingPoint:
     factor = np.exp(log_sd[..., None] * (_NODES - _NODES.max()))  # at most 1, however much the speed varies
     factor = factor / np.sum(factor * _WEIGHTS, axis=-1, keepdims=True)
 
-    def spread(state: SteadyState) -> SteadyState:
-        def outer(part: FloatArray, scale: FloatArray) -> FloatArray:
-            joined = part[..., :, None] * scale[..., None, :]
-            return joined.reshape(*joined.shape[:-2], -1)
+    def joined(values: FloatArray) -> FloatArray:
+        return values.reshape(*values.shape[:-2], -1)
 
-        return replace(
-            state,
-            weight={name: outer(each, np.broadcast_to(_WEIGHTS, factor.shape)) for name, each in state.weight.items()},
-            mean_s={name: outer(each, factor) for name, each in state.mean_s.items()},
-            variance_s2={name: outer(each, factor**2) for name, each in state.variance_s2.items()},
-            third_s3={name: outer(each, factor**3) for name, each in state.third_s3.items()},
-        )
+    def spread(state: SteadyState) -> SteadyState:
+        def of(parts: Mapping[str, FloatArray], order: int) -> dict[str, FloatArray]:
+            """Return the cumulants of some order, as parts (..., parts x speeds)."""
+            found = {}
+            for name, part in parts.items():
+                delay = np.where(part > 0, np.minimum(part, state.delays[name][..., order - 1]), 0.0)
+                work = (part - delay)[..., :, None] * factor[..., None, :] ** order
+                found[name] = joined(delay[..., :, None] + work)
+            return found
+
+        weight = {name: joined(each[..., :, None] * _WEIGHTS) for name, each in state.weight.items()}
+        cumulants = of(state.mean_s, 1), of(state.variance_s2, 2), of(state.third_s3, 3)
+        return replace(state, weight=weight, mean_s=cumulants[0], variance_s2=cumulants[1], third_s3=cumulants[2])
 
     return replace(point, states=tuple(map(spread, point.states)))
 
@@ -119,9 +124,14 @@ class Figures:
     varying: Varying | None = None
 
     @cached_property
-    def without_pauses(self) -> Figures:
+    def steady(self) -> Figures:
         """The figures for nodes that never pause and keep a constant speed, as in a simulation."""
         return self._at_the_same_point(pausing=None, varying=None)
+
+    @cached_property
+    def without_pauses(self) -> Figures:
+        """The figures for nodes that never pause."""
+        return self._at_the_same_point(pausing=None)
 
     def represented(self, place: Places) -> Figures:
         """Return the figures as if only some draws were solved; `place` (draws,) maps draws to representatives."""
@@ -159,9 +169,9 @@ class Figures:
         return self.time_s(self.reported[name], None if statistic == "mean" else LEVELS[statistic])
 
     def corrected_s(self, name: str, statistic: str, corrected: Callable[[FloatArray], FloatArray]) -> FloatArray:
-        """Return a response time with pauses; its part without them is replaced, such as by a simulated one.
+        """Return a response time with pauses; that of steady nodes is replaced, such as by a simulated one.
 
-        The percentile is that of requests whose times without pauses are all longer by the same factor. Seconds
+        The percentile is that of requests whose times at steady nodes are all longer by the same factor. Seconds
         (..., draws). A delay that ends at a retry ends when it did.
 
         Parameters
@@ -169,10 +179,10 @@ class Figures:
         name, statistic : str
             As for `latency_s`.
         corrected : function
-            Returns the right response times without pauses (..., draws) for those of the solver.
+            Returns the right response times of steady nodes (..., draws) for those of the solver.
         """
         if self.closed is not None or statistic == "mean" or (self.varying is None and self.pausing is None):
-            return corrected(self.without_pauses.latencies_s(name)[STATISTICS.index(statistic)])
+            return corrected(self.steady.latencies_s(name)[STATISTICS.index(statistic)])
         return self.percentile(name, statistic, corrected)()
 
     def percentile(
@@ -187,7 +197,7 @@ class Figures:
         """
         factor, delays = np.ones(()), self._delays
         if corrected is not None:
-            solved = self.without_pauses.latencies_s(name)[STATISTICS.index(statistic)]
+            solved = self.steady.latencies_s(name)[STATISTICS.index(statistic)]
             right = corrected(solved)
             factor = np.divide(right, solved, out=np.ones_like(right), where=np.isfinite(right) & np.isfinite(solved))
             if delays is not None:
@@ -250,7 +260,8 @@ class Figures:
         """The operating point used for percentiles, with varying node speed."""
         if self.varying is None:
             return self.point
-        return varied(self.point, self.varying(np.minimum(self.point.rate_per_s / self.analysis.drift_per_s, 1.0)))
+        utilisation = np.minimum(self.point.rate_per_s / self.analysis.drift_per_s, 1.0)
+        return varied(self.point, self.varying(utilisation))
 
     def _closed_s(self, closed: ClosedForm, level: float | None) -> FloatArray:
         """Return a figure in closed form; infinite beyond the sustained rate unless clients wait for their answers."""

@@ -270,9 +270,10 @@ def _promises(prediction: Prediction) -> Iterator[Block]:
         promised = ", ".join(f"{name} {two_digits(each.promise_ms)}" for name, each in its.items())
         calm = ", ".join(two_digits(each.promise_without_pauses_ms) for each in its.values())
         pauses = "guessed GC pauses (--gc)" if prediction.tails_guessed else "GC pauses"
+        never = all(each.promise_without_pauses_ms == each.promise_ms for each in its.values())
         label = f"  {statistic}, {confidence * 100:g} %"
         label = label if len(label) < LABEL else label.replace(",", "")
-        yield Fact(label, f"promise {promised}; without {pauses} {calm}")
+        yield Fact(label, f"promise {promised}" if never else f"promise {promised}; without {pauses} {calm}")
 
 
 def _latency_table(latencies: Mapping[str, Latency], names: Sequence[str], narrow: Block) -> Table:

@@ -99,11 +99,31 @@ def test_open_requests_that_wait_are_solved_as_they_are_simulated(share: float) 
     limited = changed(CLUSTER, in_flight=5)
     analysed = solution(limited)
     rate = share * float(analysed.capacity[0])
-    figures = analysed.at(rate).without_pauses
+    figures = analysed.at(rate).steady
     composed = network(limited, VALUES, rate)
     run = simulate(composed, 400_000 / rate, warmup_s=20_000 / rate, seed=1).report("read").latency("actual")
     assert figures.latency_s("read", "mean")[0] == pytest.approx(run.mean_s, rel=0.08)
     assert figures.latency_s("read", "p99")[0] == pytest.approx(run.quantile_s(0.99), rel=0.12)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.8])
+def test_a_speed_that_varies_moves_no_client(share: float) -> None:
+    """Half of the clients have a quorum nearby, the others await an answer over 80 ms; each half has its own driver.
+
+    At 80 % of the capacity a node holds a request for some milliseconds, so its speed moves p90 by less than 1 %.
+    """
+    apart = changed(
+        CLUSTER, dcs=2, cass_nodes=4, rf=(3, 1), rtt="80ms", consistency_write="QUORUM", read_fraction=0.0,
+        connections=4, in_flight=1024,
+    )  # fmt: skip
+    analysed = solution(apart)
+    figures = analysed.at(share * float(analysed.capacity[0]))
+    figures = replace(figures, pausing=None)
+    varying, steady = (each.latency_s("write", "p90")[0] for each in (figures, figures.steady))
+    assert varying == pytest.approx(steady, rel=0.01)
+    assert steady > 0.08
+    (quarter,) = figures.without_pauses._varied_point.quantile_s(0.25, "write")
+    assert quarter < 0.005
 
 
 def test_the_capacity_is_what_the_limit_lets_through_and_nothing_is_dropped_beyond_it() -> None:

@@ -68,7 +68,7 @@ _NEARLY = 0.999  # most of a station that others may take from those who have th
 _SLOW, _AVOIDED = 1000.0, 0.05  # stretch of a slow station; share of its time below which requests do without it
 _SURELY = 0.5  # of the stretched time of a station in the response, from which requests wait for it
 _OF_ALL_PARTS = ("network", "traffic", "stations", "members", "_pools", "pool_members", "races", "draws")
-_OF_A_GROUP = ("demands", "unloaded", "_held_s", "outer_pools", "pool", "_known_times_s")
+_OF_A_GROUP = ("demands", "unloaded", "_held_s", "outer_pools", "pool", "_known_times_s", "delays")
 _BESIDE_DETACHED = ("flows", "share", "clusters", "unloaded", "outside_s")
 _NO_DEMAND = ServiceDemand()
 _ROUNDING = 1e-9  # of a sum of demands or times
@@ -303,6 +303,15 @@ class Analysis:
         """Response time of a single request by class."""
         reader = self._idle_reader
         return {name: reader.of(flow) for name, flow in self.flows.items()}
+
+    @cached_property
+    def delays(self) -> dict[str, FloatArray]:
+        """Mean (s), variance (s²), third cumulant (s³) of responses if stations took no time, by class (draws, 3)."""
+        times = self.mean_response(dict.fromkeys(self.demands, Congestion(stretch=0.0))).items()
+        return {
+            name: np.stack([self._full(each) for each in (time.total, time.variance, time.third_s3)], axis=-1)
+            for name, time in times
+        }
 
     @cached_property
     def _idle_reader(self) -> ResponseReader:

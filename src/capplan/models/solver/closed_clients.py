@@ -181,7 +181,7 @@ def _closed(analysis: Analysis, chain: FlowEquivalent, clients: int, pause_s: Nu
     rate = (chance @ (clients - chain.states)) / pause
     dropped = chance[:, -1] * (clients - chain.places) / pause / rate
     part, chance = _probable(chain, chance)
-    return rate, steady_state(part, analysis.conditions(part), chance, dropped)
+    return rate, steady_state(part, analysis.conditions(part), chance, dropped, analysis.delays)
 
 
 def _probable(chain: FlowEquivalent, chance: FloatArray) -> tuple[FlowEquivalent, FloatArray]:

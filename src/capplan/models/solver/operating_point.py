@@ -56,6 +56,8 @@ class SteadyState:
         Weights of the mixture that approximates the response, by class.
     mean_s, variance_s2, third_s3 : dict of arrays (..., draws, parts)
         Means (s), variances (s²) and third cumulants (s³) of the parts of the mixture, by class.
+    delays : dict of arrays (..., draws, parts, 3)
+        The same three of what the parts spend at no station, by class.
     """
 
     drop_rate: FloatArray
@@ -65,6 +67,7 @@ class SteadyState:
     mean_s: dict[str, FloatArray]
     variance_s2: dict[str, FloatArray]
     third_s3: dict[str, FloatArray]
+    delays: dict[str, FloatArray]
 
     def parts(self, name: str) -> Parts:
         """Return weight, mean, variance and third cumulant of the parts of a class."""
@@ -271,7 +274,7 @@ def idle_point(analysis: Analysis) -> OperatingPoint:
         nothing,
         mean,
         dict.fromkeys(mean, every[:, None]),
-        *({name: each[:, None] for name, each in part.items()} for part in (mean, variance, third)),
+        *({name: each[:, None] for name, each in part.items()} for part in (mean, variance, third, analysis.delays)),
     )
     return OperatingPoint(nothing, (every,), (1.0,), (state,), analysis.share)
 
@@ -302,6 +305,7 @@ def _with_lasting(state: SteadyState, slow: NDArray[np.bool_], dropped: FloatArr
         parts(lasting.mean_s, state.mean_s),
         parts(lasting.variance_s2, state.variance_s2),
         parts(lasting.third_s3, state.third_s3),
+        state.delays,
     )
 
 
@@ -571,13 +575,14 @@ def _state_of_part(analysis: Analysis, rate: FloatArray) -> SteadyState:
     if analysis.server is None:
         return _open_state(analysis, rate)
     chance = analysis.server.chances(rate)
-    return steady_state(analysis.server, analysis.inside, chance, analysis.server.drop_rate(chance))
+    dropped = analysis.server.drop_rate(chance)
+    return steady_state(analysis.server, analysis.inside, chance, dropped, analysis.delays)
 
 
 def _together(parts: Sequence[tuple[Number, Analysis, SteadyState]]) -> SteadyState:
     """Combine the steady states of parts of the traffic, weighted by completed requests."""
     response: dict[str, FloatArray] = {}
-    weight, mean, variance, third = (dict[str, FloatArray]() for _ in range(4))
+    weight, mean, variance, third, delays = (dict[str, FloatArray]() for _ in range(5))
     for name in dict.fromkeys(name for _, part, _ in parts for name in part.share):
         done = [
             (share * part.share[name] * (1 - each.drop_rate), each) for share, part, each in parts if name in part.share
@@ -588,13 +593,20 @@ def _together(parts: Sequence[tuple[Number, Analysis, SteadyState]]) -> SteadySt
         mean[name] = np.concatenate([each.mean_s[name] for _, each in done], axis=-1)
         variance[name] = np.concatenate([each.variance_s2[name] for _, each in done], axis=-1)
         third[name] = np.concatenate([each.third_s3[name] for _, each in done], axis=-1)
+        delays[name] = np.concatenate([each.delays[name] for _, each in done], axis=-2)
     dropped = np.asarray(sum((share * each.drop_rate for share, _, each in parts), np.zeros(1)))
     held = (each.busy_units for _, part, each in parts if part.server is not None)
     busy = np.asarray(sum(held, np.zeros_like(dropped)))
-    return SteadyState(dropped, busy, response, weight, mean, variance, third)
+    return SteadyState(dropped, busy, response, weight, mean, variance, third, delays)
 
 
-def steady_state(server: FlowEquivalent, inside: Inside, chance: FloatArray, drop_rate: FloatArray) -> SteadyState:
+def steady_state(
+    server: FlowEquivalent,
+    inside: Inside,
+    chance: FloatArray,
+    drop_rate: FloatArray,
+    delays: Mapping[str, FloatArray],
+) -> SteadyState:
     """Return the steady state of a chain.
 
     Parameters
@@ -607,6 +619,8 @@ def steady_state(server: FlowEquivalent, inside: Inside, chance: FloatArray, dro
         Probabilities of its states.
     drop_rate : array (..., draws)
         Share of the requests that are dropped.
+    delays : mapping of arrays (draws, 3)
+        As `Analysis.delays`.
 
     Returns
     -------
@@ -628,7 +642,13 @@ def steady_state(server: FlowEquivalent, inside: Inside, chance: FloatArray, dro
         {name: mean + waiting_there_s for name, mean in mean_s.items()},
         variance_s2,
         third_s3,
+        _of_parts(delays, weight.shape),
     )
+
+
+def _of_parts(delays: Mapping[str, FloatArray], shape: tuple[int, ...]) -> dict[str, FloatArray]:
+    """Give every part of a mixture (..., draws, parts) the same delays (draws, 3)."""
+    return {name: np.broadcast_to(each[:, None], (*shape, 3)) for name, each in delays.items()}
 
 
 def _interpolated(ends: FloatArray, passed: FloatArray) -> FloatArray:
@@ -651,6 +671,7 @@ def _open_state(analysis: Analysis, rate: FloatArray) -> SteadyState:
         {name: value[..., None] for name, value in mean.items()},
         {name: time[1][..., None] for name, time in times.items()},
         {name: time[2][..., None] for name, time in times.items()},
+        _of_parts(analysis.delays, (*rate.shape, 1)),
     )
 
 

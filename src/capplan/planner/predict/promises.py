@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,25 +64,18 @@ def promises(
     """
     if figures.pausing is None:
         return ()
+    both = figures, figures.without_pauses
+    every = [(name, statistic) for name in figures.asked for statistic in PROMISED]
     return tuple(
-        _promise((name, statistic), uncertainty, confidence, *draws)
-        for name in figures.asked
-        for statistic, draws in _by_statistic(figures, relations, name)
+        _promise(of, uncertainty, confidence, *(_ms(each, of, relations.get(of)) for each in both)) for of in every
     )
 
 
-def _by_statistic(
-    figures: Figures, relations: Mapping[tuple[str, str], Relation], name: str
-) -> Iterator[tuple[str, tuple[FloatArray, FloatArray]]]:
-    """Yield each percentile with its draws, in ms, with pauses and without."""
-    paused, plain = (1e3 * each.latencies_s(name) for each in (figures, figures.without_pauses))
-    for statistic in PROMISED:
-        place, relation = STATISTICS.index(statistic), relations.get((name, statistic))
-        if relation is None:
-            yield statistic, (paused[place], plain[place])
-        else:
-            own = 1e3 * relation.at(plain[place] / 1e3)
-            yield statistic, (1e3 * figures.corrected_s(name, statistic, relation.at), own)
+def _ms(figures: Figures, of: tuple[str, str], relation: Relation | None) -> FloatArray:
+    """Return a percentile of a class (draws,), ms."""
+    if relation is not None:
+        return np.asarray(1e3 * figures.corrected_s(*of, relation.at))
+    return np.asarray(1e3 * figures.latencies_s(of[0])[STATISTICS.index(of[1])])
 
 
 def _promise(

@@ -432,7 +432,7 @@ def relations_of(
         seen = samples([[(share, latencies[name]) for share, latencies in draw] for draw in phases])
         if not np.all(np.isfinite(seen.mean_s)):
             continue
-        for statistic, analytic in zip(STATISTICS, figures.without_pauses.latencies_s(name), strict=True):
+        for statistic, analytic in zip(STATISTICS, figures.steady.latencies_s(name), strict=True):
             bounded = np.all(np.isfinite(analytic))  # no line goes through infinity
             found[name, statistic] = related(analytic[chosen], seen, LEVELS.get(statistic)) if bounded else None
     return found
@@ -455,7 +455,7 @@ def extended_to_all(
     found: dict[str, Latency] = {}
     for name in figures.asked:
         bands: dict[str, Band | None] = {}
-        for statistic, plain in zip(STATISTICS, figures.without_pauses.latencies_s(name), strict=True):
+        for statistic, plain in zip(STATISTICS, figures.steady.latencies_s(name), strict=True):
             if (name, statistic) not in relations:
                 continue
             relation, of = relations[name, statistic], (name, statistic)
