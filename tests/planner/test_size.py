@@ -67,6 +67,16 @@ def test_the_search_finds_what_an_exhaustive_search_finds(wanted: SizingTarget, 
     assert len(search.evaluated) < len(every)
 
 
+@pytest.mark.parametrize(("confidence", "some"), [(0.9, True), (0.5, True), (0.3, False)])
+def test_a_layout_without_hope_is_unsafe(confidence: float, some: bool) -> None:
+    """Above a risk of a half, narrow bands raise it instead, so they refuse nothing there."""
+    search = Search(target("fedora4", "node", 400.0, confidence), Family({}, {"nodes": (1, 24)}))
+    hopeless = [(number,) for number in range(1, 25) if search.hopeless((number,))]
+
+    assert bool(hopeless) == some
+    assert not any(search.safe(search.at(each)) for each in hopeless)
+
+
 def test_the_answer_holds_what_it_promises_and_the_next_smaller_layout_does_not() -> None:
     question = SizingQuestion(survive=("node", "node+cold"), growth_per_year=0.3, years=3.0)
     answer = sized("fedora4", question, tps=200.0)

@@ -117,12 +117,11 @@ def test_a_speed_that_varies_moves_no_client(share: float) -> None:
         connections=4, in_flight=1024,
     )  # fmt: skip
     analysed = solution(apart)
-    figures = analysed.at(share * float(analysed.capacity[0]))
-    figures = replace(figures, pausing=None)
+    figures = analysed.at(share * float(analysed.capacity[0])).without_pauses
     varying, steady = (each.latency_s("write", "p90")[0] for each in (figures, figures.steady))
     assert varying == pytest.approx(steady, rel=0.01)
     assert steady > 0.08
-    (quarter,) = figures.without_pauses._varied_point.quantile_s(0.25, "write")
+    (quarter,) = figures._varied_point.quantile_s(0.25, "write")
     assert quarter < 0.005
 
 

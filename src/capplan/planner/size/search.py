@@ -461,9 +461,10 @@ class Search:
         return self._unsafe(high, lambda each: each.narrowed(bands.get(each.conditions.word)))
 
     def hopeless(self, numbers: Numbers) -> bool:
-        """Return whether a layout is none, or is unsafe even with the narrow bands of tested ones, which are quick.
+        """Return whether a layout is invalid, or unsafe even with the narrow bands of tested ones, which are quick.
 
-        Narrower bands lower a risk below a half, and raise one above.
+        Narrower bands lower a risk below a half and raise one above it, so where more than a half is accepted they
+        decide nothing.
         """
         return self.target.accepted_risk <= 0.5 and self._unsafe(numbers, lambda each: each.uncertainty_as_tested)
 
