@@ -7,13 +7,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
-from zlib import crc32
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from capplan.calibration.tables.errors import name_of
-from capplan.calibration.tables.fit_table import TableSystem
+from capplan.calibration.tables.fit_table import TableSystem, unloaded, with_unknown_layouts
 from capplan.calibration.tables.rows import NODE_CPU, QUANTITIES, Load, TableRow, rows_of
 from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.layout.fitted_file import Fitted
@@ -21,7 +19,7 @@ from capplan.layout.system import Case
 from capplan.layout.uncertainty import Uncertainty
 from capplan.models.errors import InputError, one_of
 from capplan.models.language.scenario import Scenario, changed, fields_of, options_of
-from capplan.models.language.units import FloatArray, Number
+from capplan.models.language.units import FloatArray
 from capplan.models.objective import Comparison
 from capplan.models.verb_answer import VerbAnswer
 from capplan.models.verdict import CONFIDENCE
@@ -65,16 +63,18 @@ class Measured:
         return found, self.scatter[name]
 
 
-def measured(case: Case[Any]) -> Measured:
+def measured(case: Case[Any], question: Scenario | None = None) -> Measured:
     """Return a layout's figures at its load: clients, offered rate, or else 80 % of the capacity.
 
     Parameters
     ----------
     case : Case
         The layout with its calibration.
+    question : Scenario, optional
+        The layout in question, whose chance has a part in common with this one's; by default the same.
     """
     if isinstance(case.system, TableSystem):
-        return _of_table(case.system, case.fitted, case.scenario)
+        return _of_table(case.system, case.fitted, case.scenario, question or case.scenario)
     return _of_case(case)
 
 
@@ -86,11 +86,11 @@ def _of_rate(test: Measured, fields: Mapping[str, Any]) -> Measured:
     return replace(test, draws={name: each for name, each in test.draws.items() if name != CAPACITY})
 
 
-def _of_table(system: TableSystem[Any], fitted: Fitted, scenario: Scenario) -> Measured:
+def _of_table(system: TableSystem[Any], fitted: Fitted, scenario: Scenario, question: Scenario) -> Measured:
     clients = getattr(scenario, "clients", None)
     rate = scenario.offered_per_s()
-    layout = changed(scenario, tps=None, slo=(), **({"clients": None} if hasattr(scenario, "clients") else {}))
-    values = _with_own_factors(system, fitted, layout)
+    layout = unloaded(scenario)
+    values = with_unknown_layouts(system, fitted, [unloaded(question), layout], "own")
     row = TableRow("", None, layout, Load("open", 0, 1.0), {})
     if clients is None:
         (alone,) = solved_rows(system, [row], values, [[]], service=True)
@@ -119,18 +119,6 @@ def _of_table(system: TableSystem[Any], fitted: Fitted, scenario: Scenario) -> M
     if metered:
         scatter[NODE_CPU] = known[NODE_CPU]
     return Measured({name: np.broadcast_to(each, (len(fitted.draws),)) for name, each in draws.items()}, scatter)
-
-
-def _with_own_factors(system: TableSystem[Any], fitted: Fitted, layout: Any) -> dict[str, Number]:
-    """Return all draws, with factors for an unmeasured layout; the same layout gets the same factors in every call."""
-    found = fitted.values(system.parameters)
-    for effect in system.effects:
-        name = name_of(effect, system.alike(layout))
-        if name not in found:
-            sd = fitted.its_table.priors[name_of(effect)][1]
-            random = np.random.default_rng([fitted.seed, crc32(name.encode())])
-            found[name] = np.exp(sd * random.standard_normal(len(fitted.draws)))
-    return found
 
 
 def _of_case(case: Case[Any]) -> Measured:
@@ -392,7 +380,7 @@ def next_test(
     for fields in candidates:
         try:
             its = replace(case, scenario=_with(case.scenario, fields), offered_per_s=None)
-            test = _of_rate(measured(_without_objectives(its)), fields)
+            test = _of_rate(measured(_without_objectives(its), case.scenario), fields)
         except InputError as error:
             refused.append(f"{_in_words(fields)}: {error}")
             continue

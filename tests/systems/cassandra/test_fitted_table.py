@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from tests.systems.cassandra.made_up_clusters import outcome
 
-from capplan.calibration.tables.errors import name_of
+from capplan.calibration.tables.errors import SHARED, name_of
 from capplan.calibration.tables.fit_table import RowPrediction, fit_table, predict_table
 from capplan.calibration.tables.identifiability import decided
 from capplan.calibration.tables.priors import OVERHEAD
@@ -397,13 +397,18 @@ def test_a_proposal_and_a_check_take_the_file(file: Path, tmp_path: Path) -> Non
     assert main(["check", str(objectives)]) == 0
 
 
-def test_a_single_layout_is_predicted_without_factors_and_others_differ_by_two(fitted: Fitted) -> None:
-    """Its own factors are part of its times, so the logarithm of another layout's has twice the variance."""
-    own, other = SYSTEM.usual_scenario(fitted), changed(SYSTEM.usual_scenario(fitted), cass_nodes=60)
+@pytest.mark.parametrize(("change", "alike"), [({"rf": 2}, 0.0), ({"cass_nodes": 12}, SHARED**2)])
+def test_a_single_layout_is_predicted_without_factors_and_others_differ_by_two(
+    fitted: Fitted, change: dict[str, Any], alike: float
+) -> None:
+    """Its own factors are part of its times, so the logarithm of another's has twice the variance not in common."""
+    own = SYSTEM.usual_scenario(fitted)
+    assert own.cass_nodes == 3
+    other = changed(own, **change)
     ones = SYSTEM.all_values(fitted, own)[name_of("work", SYSTEM.alike(own))]
     assert np.all(np.asarray(ones) == 1)
     factors = np.asarray(SYSTEM.all_values(fitted, other)[name_of("work", SYSTEM.alike(other))])
-    assert float(np.log(factors).std()) == pytest.approx(math.sqrt(2) * SYSTEM.effects["work"], rel=0.01)
+    assert float(np.log(factors).std()) == pytest.approx(math.sqrt(2 * (1 - alike)) * SYSTEM.effects["work"], rel=0.01)
 
 
 @pytest.mark.parametrize(

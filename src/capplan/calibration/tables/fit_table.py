@@ -15,10 +15,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib.metadata import version
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ from scipy.special import ndtri
 
 from capplan.calibration.fit.posterior import Maximum, best_of, laplace_distance, maximum
 from capplan.calibration.tables import errors as solver_error
-from capplan.calibration.tables.errors import Effects, chance_errors, factors, learnt_scatter, name_of
+from capplan.calibration.tables.errors import Effects, chance_errors, correlation, factors, learnt_scatter, name_of
 from capplan.calibration.tables.identifiability import Judge
 from capplan.calibration.tables.rows import (
     ACROSS_LAYOUTS,
@@ -64,7 +65,7 @@ from capplan.layout.system import Case, Notes, System
 from capplan.layout.uncertainty import ModelError, Uncertainty
 from capplan.models.errors import InputError
 from capplan.models.language.network import Network
-from capplan.models.language.parameter import Parameter, Values, defaults
+from capplan.models.language.parameter import Parameter, Values
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.results import Band, Basis, Parts
@@ -329,7 +330,8 @@ class TableSystem(System[S]):
 
     def median_values(self, fitted: Fitted, scenario: S) -> dict[str, float]:
         """Return one value of each parameter, SI."""
-        single = self.values_in(unloaded(scenario), {**defaults(self.parameters), **fitted.middle()})
+        layout = unloaded(scenario)
+        single = self.values_in(layout, with_unknown_layouts(self, fitted, [layout], "none"))
         return {name: float(np.asarray(value)) for name, value in single.items()}
 
     def all_values(self, fitted: Fitted, layout: S) -> dict[str, Number]:
@@ -559,7 +561,8 @@ class _Problem:
             values.update({name_of(name, layout): np.exp(steps) for layout in layouts})
         found = self._predicted_with(values)
         slopes = ((found[::2] - found[1::2]) / (2 * _EFFECT_STEP)).T
-        return Effects(slopes, group, np.array([self.system.effects[name] for name in names]))
+        log_sd = np.array([self.system.effects[name] for name in names])
+        return Effects(slopes, group, log_sd, correlation(layouts, self.system.sized))
 
     def of(self, names: Sequence[str]) -> _Problem:
         """Return the problem with only the named parameters free."""
@@ -865,15 +868,60 @@ def _learnt(
     )
 
 
-def with_unknown_layouts(system: TableSystem[Any], fitted: Fitted, layouts: Iterable[Any]) -> dict[str, Number]:
-    """Return the fitted draws with factors for layouts that no row covers, drawn from the scatter between layouts."""
-    found = dict(fitted.values(system.parameters))
-    for layout in dict.fromkeys(map(system.alike, layouts)):
-        for at, name in enumerate(system.effects):
-            full = name_of(name, layout)
-            if full not in found:
-                levels = (np.random.default_rng([fitted.seed, 3 + at]).permutation(DRAWS) + 0.5) / DRAWS
-                found[full] = np.exp(fitted.its_table.priors[name_of(name)][1] * ndtri(levels))
+@lru_cache(maxsize=8)  # rows take long to read
+def _tested(system: TableSystem[Any], fitted: Fitted) -> tuple[Any, ...]:
+    """Return the layouts with fitted factors."""
+    layouts = dict.fromkeys(system.alike(row.layout) for row in system.read(rows_of(fitted)))
+    return tuple(each for each in layouts if any(name_of(name, each) in fitted.names for name in system.effects))
+
+
+def with_unknown_layouts(
+    system: TableSystem[Any],
+    fitted: Fitted,
+    layouts: Iterable[Any],
+    chance: Literal["common", "own", "none"] = "common",
+) -> dict[str, Number]:
+    """Return the fitted draws with factors for layouts that no row covers.
+
+    Factors are jointly normal in their logarithms, with the `correlation` of layouts: what the fitted ones leave open
+    is drawn.
+
+    Parameters
+    ----------
+    system : TableSystem
+        The system.
+    fitted : Fitted
+        A calibration by `fit_table`.
+    layouts : iterable of Scenario
+        The layouts.
+    chance : {"common", "own", "none"}
+        Whether unknown layouts share what is drawn, so that chance does not decide which is better; or each has its
+        own, correlated with the layouts before it; or nothing is drawn, with a single value of each parameter.
+    """
+    found = fitted.values(system.parameters)
+    if chance == "none":
+        found |= fitted.middle()
+    effects = tuple(system.effects)
+    unknown = [each for each in dict.fromkeys(map(system.alike, layouts)) if not factors(effects, each, found)]
+    if not effects or not unknown:
+        return found
+    tested = _tested(system, fitted)
+    every = [*tested, *unknown]
+    known = correlation(every, system.sized)
+    if len(tested) == 1:  # its factor is 1; others are relative to it, with twice the variance: `_scatter_of_layouts`
+        known = (1 + known - known[0] - known[:, :1]) / 2
+    for number, layout in enumerate(unknown, len(tested)):
+        given = number if chance == "own" else len(tested)
+        gain = np.linalg.pinv(known[:given, :given]) @ known[:given, number]
+        left = math.sqrt(max(float(known[number, number] - gain @ known[:given, number]), 0.0))
+        for at, name in enumerate(effects):
+            logs = sum(each * np.log(found[name_of(name, one)]) for each, one in zip(gain, every, strict=False))
+            if chance != "none":
+                key = [3 + at] if chance == "common" else [at, crc32(repr(layout).encode())]
+                order = np.random.default_rng([fitted.seed, *key]).permutation(len(fitted.draws))
+                sd = left * fitted.its_table.priors[name_of(name)][1]
+                logs = logs + sd * ndtri((order + 0.5) / len(fitted.draws))
+            found[name_of(name, layout)] = np.exp(logs)
     return found
 
 
