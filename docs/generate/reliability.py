@@ -70,7 +70,8 @@ and without touching a file outside its folder.
 options drawn from what each declares. Each must end within three minutes of computing and without a traceback, with one
 sentence where there is no answer. Bands and percentiles are in order, every verdict follows one rule, no loss is an
 advantage, Little's law holds, all verbs give the same figures, more machines carry no less, and latencies rise with the
-load. {contradicted}
+load. One document says otherwise: deletes of fedora4 hold a thread three times as long on four nodes as on three, so
+where threads are the limit, four can carry less, and the answer must say so. {contradicted}
 
 ## Faults while verbs write
 

@@ -316,9 +316,22 @@ def _agreed(found: Sequence[Any]) -> Iterator[Violation]:
             yield Violation("a layout does not differ from itself", f"{each['figure']} {each['difference']}")
 
 
+def _deletes_hold_longer(few: Tree, more: Tree) -> bool:
+    """Whether these are three and four nodes of fedora4, and the second answer says that four can carry less.
+
+    By the document, a delete takes 61 to 66 ms on three nodes and 190 to 216 ms on four, and it holds a thread of its
+    node meanwhile. So where threads are the limit, four nodes carry 4/3 x 61/216 or more of what three do.
+    """
+    if more["system"] != "fedora4" or (few["scenario"].get("nodes", 3), more["scenario"].get("nodes")) != (3, 4):
+        return False
+    carried, then = (each["capacity"]["overload_tps"]["value"] for each in (few, more))
+    said = any("four nodes can carry less than three" in each for each in more["evidence"]["notes"])
+    return said and then > carried * 4 / 3 * 61 / 216
+
+
 def _carries_more(found: Sequence[Any]) -> Iterator[Violation]:
     few, more = (each["capacity"]["overload_tps"]["value"] if each["capacity"] else None for each in found)
-    if few and more is not None and more < few * (1 - SOLVED):
+    if few and more is not None and more < few * (1 - SOLVED) and not _deletes_hold_longer(*found):
         yield Violation("more machines carry no less", f"{few} {more}")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.planner.answered_questions import answers, violations
+from tests.planner.answered_questions import RELATIONS, answers, violations
 from tests.planner.valid_questions import TARGETS, Asked, asked, drawn, layout
 
 from capplan.models.language.scenario import options_of
@@ -55,6 +55,37 @@ def test_a_valid_question_breaks_no_invariant(number: int) -> None:
 def test_a_question_that_broke_an_invariant_breaks_none(line: str) -> None:
     words = (*line.split(), "--engine", "analytic", "--json")
     assert not violations(Asked(0, "predict", (words,)))
+
+
+@pytest.mark.parametrize(
+    ("line", "more"),
+    [
+        # A layout that was tested has a factor of its own, and other numbers of nodes share it.
+        ("predict mixed.json --row-bytes 94000", "--cass-nodes 7"),
+        # A document's longer deletes are no error of the model.
+        ("predict fedora4 --node-cores 4 --node-speed 30.1 --write-share 0.58 --region eu", "--nodes 4"),
+        ("predict fedora4 --node-cores 4 --node-speed 18 --write-share 0.58", "--nodes 4"),
+    ],
+)
+def test_more_machines_carry_no_less_or_a_document_says_why(line: str, more: str) -> None:
+    words = (*line.split(), "--engine", "analytic", "--json")
+    assert not violations(Asked(0, "more machines", (words, (*words, *more.split()))))
+
+
+def test_slower_deletes_explain_three_and_four_nodes_if_the_answer_says_so() -> None:
+    def answer(nodes: int, capacity: float, *notes: str, system: str = "fedora4") -> dict[str, Any]:
+        scenario, carried = {"nodes": nodes}, {"overload_tps": {"value": capacity}}
+        return {"system": system, "scenario": scenario, "capacity": carried, "evidence": {"notes": notes}}
+
+    def broken(few: dict[str, Any], more: dict[str, Any]) -> bool:
+        return bool(list(RELATIONS["more machines"]([few, more])))
+
+    said = "Here, four nodes can carry less than three."
+    assert not broken(answer(3, 900), answer(4, 800, said))
+    assert broken(answer(3, 900), answer(4, 800))
+    assert broken(answer(3, 900), answer(4, 300, said))
+    assert broken(answer(4, 900), answer(5, 800, said))
+    assert broken(answer(3, 900, system="arion"), answer(4, 800, said, system="arion"))
 
 
 @pytest.mark.parametrize("system", every_system(), ids=lambda each: each.name)
