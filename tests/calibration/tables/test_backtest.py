@@ -32,11 +32,11 @@ def found(table: pd.DataFrame) -> Backtest:
 
 @pytest.mark.slow
 def test_every_figure_of_every_other_row_is_scored_once(table: pd.DataFrame, found: Backtest) -> None:
-    split = split_table(table, TRAIN)
-    assert (found.trained_rows, found.unseen_rows) == (len(split.trained), len(split.unseen)) == (8, 3)
+    trained, unseen = split_table(table, TRAIN)
+    assert (found.trained_rows, found.unseen_rows) == (len(trained), len(unseen)) == (8, 3)
     keys = [(row.run_id, row.quantity) for row in found.rows]
     assert len(keys) == len(set(keys)) == 3 * 3
-    assert {run for run, _ in keys} == {row.run_id for row in split.unseen}
+    assert {run for run, _ in keys} == {row.run_id for row in unseen}
 
 
 def test_rows_of_a_known_system_are_predicted_within_the_scatter(found: Backtest) -> None:
@@ -76,8 +76,8 @@ def test_a_split_without_rows_on_both_sides_is_refused(table: pd.DataFrame, trai
 
 def test_a_repeat_has_a_name_of_its_own() -> None:
     rows = [layout(run_id="a", throughput_tps=each, clients=2 * each) for each in (1, 1, 2)]
-    split = split_table(LOAD_TESTS.frame(rows), "clients == 2")
-    assert [row.run_id for row in (*split.trained, *split.unseen)] == ["a", "a (2)", "a (3)"]
+    trained, unseen = split_table(LOAD_TESTS.frame(rows), "clients == 2")
+    assert [row.run_id for row in (*trained, *unseen)] == ["a", "a (2)", "a (3)"]
 
 
 def test_a_row_that_is_predicted_alone_has_the_mix_of_its_run() -> None:
@@ -86,8 +86,8 @@ def test_a_row_that_is_predicted_alone_has_the_mix_of_its_run() -> None:
         for run, clients, rate in (("a", 2, 100), ("b", 4, 200))
         for name, share in (("read", 0.75), ("write", 0.25))
     ]
-    split = split_table(LOAD_TESTS.frame(rows), "clients == 2")
-    assert [row.read_fraction for row in (*split.trained, *split.unseen)] == [0.75] * 4
+    trained, unseen = split_table(LOAD_TESTS.frame(rows), "clients == 2")
+    assert [row.read_fraction for row in (*trained, *unseen)] == [0.75] * 4
 
 
 def test_rows_of_another_version_say_nothing(table: pd.DataFrame) -> None:

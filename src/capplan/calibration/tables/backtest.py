@@ -84,22 +84,8 @@ class Backtest(VerbAnswer):
     identifiable_summary: Mapping[str, Mapping[str, TableScore]]
 
 
-@dataclass(frozen=True)
-class Split:
-    """The rows of a table, divided.
-
-    Attributes
-    ----------
-    trained, unseen : tuple of LoadTestRow
-        The rows to fit, and the others. Each has a `run_id` that tells it from all others of its class.
-    """
-
-    trained: tuple[LoadTestRow, ...]
-    unseen: tuple[LoadTestRow, ...]
-
-
-def split_table(frame: pd.DataFrame, train: str) -> Split:
-    """Divide the rows of a load-test table.
+def split_table(frame: pd.DataFrame, train: str) -> tuple[list[LoadTestRow], list[LoadTestRow]]:
+    """Return the rows of a load-test table to fit, and the others, each with a `run_id` unique within its class.
 
     Parameters
     ----------
@@ -119,10 +105,8 @@ def split_table(frame: pd.DataFrame, train: str) -> Split:
     if kept.all():
         raise InputError(f"--train {train!r} keeps all {len(frame)} rows: leave some out, which are then predicted")
     rows = list(_told_apart(with_mix(list(LOAD_TESTS.rows(frame)))))  # each row is predicted alone, with its run's mix
-    return Split(
-        tuple(row for row, own in zip(rows, kept, strict=True) if own),
-        tuple(row for row, own in zip(rows, kept, strict=True) if not own),
-    )
+    trained, unseen = ([row for row, own in zip(rows, kept, strict=True) if own == side] for side in (True, False))
+    return trained, unseen
 
 
 def _told_apart(rows: Sequence[LoadTestRow]) -> Iterator[LoadTestRow]:
@@ -161,10 +145,10 @@ def backtest(system: TableSystem[Any], frame: pd.DataFrame, train: str, *, table
         If the expression cannot be read, keeps no row or every row, a row lacks what the system needs, or no unseen row
         has a figure to compare with.
     """
-    split = split_table(frame, train)
-    found = list(_predicted(system, split, seed))
+    trained, unseen = split_table(frame, train)
+    found = list(_predicted(system, trained, unseen, seed))
     rows = tuple(
-        backtest_row(row, str(row.run_id), each, split.trained)
+        backtest_row(row, str(row.run_id), each, trained)
         for row, each in found
         if each.measured is not None and each.measured > 0
     )
@@ -175,30 +159,32 @@ def backtest(system: TableSystem[Any], frame: pd.DataFrame, train: str, *, table
         system=system.name,
         table=table,
         train=train,
-        trained_rows=len(split.trained),
-        unseen_rows=len(split.unseen),
+        trained_rows=len(trained),
+        unseen_rows=len(unseen),
         answer=not (reasons := tuple(_objections(scores, rows))),
         reasons=reasons,
-        assumed=system.unstated((*split.trained, *split.unseen)),
+        assumed=system.unstated((*trained, *unseen)),
         rows=rows,
         summary=summary(rows),
         identifiable_summary=scores,
     )
 
 
-def _predicted(system: TableSystem[Any], split: Split, seed: int) -> Iterator[tuple[LoadTestRow, RowPrediction]]:
+def _predicted(
+    system: TableSystem[Any], trained: Sequence[LoadTestRow], unseen: Sequence[LoadTestRow], seed: int
+) -> Iterator[tuple[LoadTestRow, RowPrediction]]:
     """Yield each unseen row's figures, predicted by a fit to the trained rows of the same group."""
-    groups = grouped(split.unseen, system.group)
-    trained = {name: [row for row in split.trained if system.group(row) == name] for name in groups}
-    for name, rows in trained.items():
-        if not rows:
+    groups = grouped(unseen, system.group)
+    known = grouped(trained, system.group)
+    for name in groups:
+        if name not in known:
             raise InputError(
                 f"--train keeps no row of {name}, which its other rows say nothing of: keep some, or leave {name} out "
                 "of the table"
             )
-    for name, unseen in groups.items():
-        own = {(row.run_id, row.request_class): row for row in unseen}
-        fitted = fit_table(system, trained[name], seed=seed)
+    for name, rows in groups.items():
+        own = {(row.run_id, row.request_class): row for row in rows}
+        fitted = fit_table(system, known[name], seed=seed)
         for row in own.values():
             for each in predict_table(system, fitted, [row]):
                 yield row, each

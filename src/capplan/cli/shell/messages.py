@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from threading import Event, Thread
-from typing import NamedTuple
 
 from capplan.models.visible_text import short, visible
 
@@ -50,21 +49,14 @@ PATIENCE_S = 2.0
 AGAIN_S = 60.0
 
 
-class _UnderWay(NamedTuple):
-    """Work in progress: its state in words, and whether a progress bar shows it."""
-
-    words: Callable[[], str]
-    on_screen: Callable[[], bool]
-
-
-_under_way: list[_UnderWay] = []
+_under_way: list[tuple[Callable[[], str], Callable[[], bool]]] = []  # its state in words; whether a bar shows it
 _ended = Event()
 
 
 @contextmanager
 def under_way(words: Callable[[], str], on_screen: Callable[[], bool]) -> Iterator[None]:
     """Describe in words the work inside the block, to print if it takes long."""
-    _under_way.append(_UnderWay(words, on_screen))
+    _under_way.append((words, on_screen))
     try:
         yield
     finally:
@@ -92,5 +84,5 @@ def _tell(what: str) -> None:
     while not _ended.wait(patience):
         patience = AGAIN_S
         now = _under_way[-1:]
-        if not any(each.on_screen() for each in now):
-            say(next((each.words() for each in now), f"{what} is still at work") + " ...")
+        if not any(on_screen() for _, on_screen in now):
+            say(next((words() for words, _ in now), f"{what} is still at work") + " ...")

@@ -95,22 +95,6 @@ def course_of(run: Run) -> Course:
 
 
 @dataclass(frozen=True)
-class Back:
-    """When a run was back to normal, in seconds; None if it was not before its end.
-
-    Attributes
-    ----------
-    after_loss_s
-        Time from the loss.
-    after_return_s
-        Time from the return.
-    """
-
-    after_loss_s: float | None
-    after_return_s: float | None
-
-
-@dataclass(frozen=True)
 class Normal:
     """The limits of normal operation in each window of `LOOK_S`.
 
@@ -149,8 +133,8 @@ def normal_of(courses: Sequence[Course], normal_s: tuple[float, float], within: 
     return Normal((1 - within) * min(rates), (1 + within) * max(p99))
 
 
-def back_to_normal(course: Course, times_s: tuple[float, float], limits: Normal) -> Back:
-    """Return when a run was back to normal after a loss and after the return.
+def back_to_normal(course: Course, times_s: tuple[float, float], limits: Normal) -> tuple[float | None, float | None]:
+    """Return the seconds from a loss, and from the return, until a run was back to normal; None if it never was.
 
     It is back at the start of the first two successive windows of `LOOK_S` that are normal, if three of four are from
     then on.
@@ -175,7 +159,7 @@ def back_to_normal(course: Course, times_s: tuple[float, float], limits: Normal)
     after_loss = _first(starts[still_lost] - lost_s, normal[still_lost], twice[still_lost])
     if after_loss is None and after_return is not None:
         after_loss = returned_s - lost_s + after_return
-    return Back(after_loss, after_return)
+    return after_loss, after_return
 
 
 def _windows(course: Course) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -374,7 +358,7 @@ def transient(
     courses = replicate(plan, course_of, processes=processes)
     margin_s = _margin_s(network, fitting)
     limits = normal_of(courses, (SETTLES * fitting.at_s, fitting.at_s - margin_s), within)
-    backs = [back_to_normal(each, span, limits) for each in courses]
+    after_loss, after_return = zip(*(back_to_normal(each, span, limits) for each in courses), strict=True)
     ended = _rows(courses[0], fitting.at_s, fitting.duration_s)
     lost = sum(int(each.unanswered[ended].sum()) for each in courses)
     begun = sum(int(each.started[ended].sum()) for each in courses)
@@ -390,8 +374,8 @@ def transient(
         started=sum(int(each.started.sum()) for each in courses),
         unanswered_share=lost / max(begun, 1),
         within=within,
-        back_after_loss_s=_duration([each.after_loss_s for each in backs], courses[0].width_s),
-        back_after_return_s=_duration([each.after_return_s for each in backs], courses[0].width_s),
+        back_after_loss_s=_duration(after_loss, courses[0].width_s),
+        back_after_return_s=_duration(after_return, courses[0].width_s),
         phases=tuple(_phases(courses, fitting, loss.how.detection_s, margin_s)),
         boundaries_s=tuple(courses[0].boundaries_s.tolist()),
         series=_series(courses),
