@@ -325,7 +325,7 @@ def _deletes_hold_longer(few: Tree, more: Tree) -> bool:
     if more["system"] != "fedora4" or (few["scenario"].get("nodes", 3), more["scenario"].get("nodes")) != (3, 4):
         return False
     carried, then = (each["capacity"]["overload_tps"]["value"] for each in (few, more))
-    said = any("four nodes can carry less than three" in each for each in more["evidence"]["notes"])
+    said = any("four nodes or more can carry less than three" in each for each in more["evidence"]["notes"])
     return said and then > carried * 4 / 3 * 61 / 216
 
 

@@ -80,7 +80,7 @@ def test_slower_deletes_explain_three_and_four_nodes_if_the_answer_says_so() -> 
     def broken(few: dict[str, Any], more: dict[str, Any]) -> bool:
         return bool(list(RELATIONS["more machines"]([few, more])))
 
-    said = "Here, four nodes can carry less than three."
+    said = "Here, four nodes or more can carry less than three."
     assert not broken(answer(3, 900), answer(4, 800, said))
     assert broken(answer(3, 900), answer(4, 800))
     assert broken(answer(3, 900), answer(4, 300, said))

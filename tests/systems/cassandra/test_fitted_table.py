@@ -412,9 +412,17 @@ def test_a_single_layout_is_predicted_without_factors_and_others_differ_by_two(
 
 
 @pytest.mark.parametrize(
-    "same", [{"row_bytes": 4096.0}, {"encryption": "client"}, {"native_threads": 128}, {"rtt": "7ms"}]
+    "same",
+    [
+        {"row_bytes": 4096.0},
+        {"encryption": "client"},
+        {"native_threads": 128},
+        {"rtt": "7ms"},
+        {"gc": "0.6%@45ms"},
+        {"heap": "8GiB", "collector": "G1"},
+    ],
 )
-def test_rows_tls_limits_and_the_round_trip_of_one_dc_leave_the_factors_of_a_layout(
+def test_rows_tls_limits_pauses_and_the_round_trip_of_one_dc_leave_the_factors_of_a_layout(
     fitted: Fitted, same: dict[str, Any]
 ) -> None:
     own = SYSTEM.usual_scenario(fitted)

@@ -12,7 +12,7 @@ import json
 import math
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -292,9 +292,7 @@ class TableSystem(System[S]):
 
     def of(self, fitted: Fitted) -> TableSystem[S]:
         """Return the system with the table of a calibration attached."""
-        own = type(self)()  # a copy would keep the observations of another table
-        own.table, own.seed = fitted.table, fitted.seed
-        return own
+        return _with_table(type(self), fitted)
 
     def copies(self, layout: S) -> int:
         """Return how many copies of a row a layout stores; 0 if the system does not define it."""
@@ -434,6 +432,13 @@ class TableObservations(Observations[S]):
             return ()
         layouts = dict.fromkeys(row.layout for row in system.read([row_of(cells) for cells in system.table.rows]))
         return tuple(LoadTest(f"layout {at}", f"layout {at}", layout, ()) for at, layout in enumerate(layouts, 1))
+
+
+@lru_cache(maxsize=8)  # what is kept by system, such as its tested layouts, is found again
+def _with_table(kind: Callable[[], TableSystem[Any]], fitted: Fitted) -> TableSystem[Any]:
+    own = kind()  # a copy would keep the observations of another table
+    own.table, own.seed = fitted.table, fitted.seed
+    return own
 
 
 def unloaded(scenario: S) -> S:
@@ -906,16 +911,15 @@ def with_unknown_layouts(
     if not effects or not unknown:
         return found
     tested = _tested(system, fitted)
-    every = [*tested, *unknown]
-    known = correlation(every, system.sized)
-    if len(tested) == 1:  # its factor is 1; others are relative to it, with twice the variance: `_scatter_of_layouts`
-        known = (1 + known - known[0] - known[:, :1]) / 2
-    for number, layout in enumerate(unknown, len(tested)):
-        given = number if chance == "own" else len(tested)
-        gain = np.linalg.pinv(known[:given, :given]) @ known[:given, number]
-        left = math.sqrt(max(float(known[number, number] - gain @ known[:given, number]), 0.0))
+    for number, layout in enumerate(unknown):
+        given = [*tested, *unknown[:number]] if chance == "own" else tested
+        known = correlation([*given, layout], system.sized)
+        if len(tested) == 1:  # its factor is 1; others are relative to it, with twice the variance
+            known = (1 + known - known[0] - known[:, :1]) / 2
+        gain = np.linalg.pinv(known[:-1, :-1]) @ known[:-1, -1]
+        left = math.sqrt(max(float(known[-1, -1] - gain @ known[:-1, -1]), 0.0))
         for at, name in enumerate(effects):
-            logs = sum(each * np.log(found[name_of(name, one)]) for each, one in zip(gain, every, strict=False))
+            logs = sum(each * np.log(found[name_of(name, one)]) for each, one in zip(gain, given, strict=True))
             if chance != "none":
                 key = [3 + at] if chance == "common" else [at, crc32(repr(layout).encode())]
                 order = np.random.default_rng([fitted.seed, *key]).permutation(len(fitted.draws))

@@ -52,7 +52,7 @@ def _writes_notes(scenario: Fedora4Scenario) -> list[str]:
     if scenario.nodes >= MEASURED_NODES:
         notes.append(
             "Deletes took 61 to 66 ms on one and three nodes and 190 to 216 ms on four. This is unexplained. A delete "
-            "holds a thread of its node, so where threads are the limit, four nodes can carry less than three."
+            "holds a thread of its node, so where threads are the limit, four nodes or more can carry less than three."
         )
     if scenario.nodes > MEASURED_NODES:
         notes.append("Deletes were not measured on more than four nodes, and the band reflects that.")
