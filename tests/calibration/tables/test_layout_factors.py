@@ -81,12 +81,12 @@ def test_layouts_are_alike_by_the_doublings_between_them() -> None:
             [0, 0, 0, 0, half, 1],
         ]
     )
-    assert correlation(layouts, SYSTEM.sized) == pytest.approx(expected)
+    assert correlation(layouts, SYSTEM.scaled) == pytest.approx(expected)
 
 
 @given(st.lists(st.tuples(st.integers(1, 64), st.integers(1, 64)), min_size=1, max_size=12, unique=True))
 def test_no_layouts_correlate_in_a_way_that_no_chance_has(nodes: list[tuple[int, int]]) -> None:
-    found = correlation([CassandraScenario(dcs=2, cass_nodes=each, rf=1) for each in nodes], SYSTEM.sized)
+    found = correlation([CassandraScenario(dcs=2, cass_nodes=each, rf=1) for each in nodes], SYSTEM.scaled)
     assert np.linalg.eigvalsh(found)[0] > 0
 
 
@@ -111,7 +111,8 @@ def test_another_replication_factor_has_nothing_of_them(mixed: Fitted) -> None:
 
 @pytest.mark.parametrize("nodes", [6, 20, 60])
 @pytest.mark.parametrize("factor", [0.7, 1.3])
-def test_one_more_node_than_tested_carries_more(mixed: Fitted, nodes: int, factor: float) -> None:
+@pytest.mark.parametrize("field", ["cass_nodes", "node_cores"])
+def test_one_more_than_tested_carries_more(mixed: Fitted, nodes: int, factor: float, field: str) -> None:
     """Even where the tested number has far less work than the model says of others, in one value and in all draws.
 
     On hundreds of nodes, one more adds less than the chance in the median of the draws.
@@ -119,7 +120,8 @@ def test_one_more_node_than_tested_carries_more(mixed: Fitted, nodes: int, facto
     factors = {(nodes, 3): np.full(DRAWS, factor), (nodes, 1): np.ones(DRAWS)}
     fitted, (tested, _) = calibration(mixed, factors)
     system = SYSTEM.of(fitted)
-    cases = [Case(system, changed(tested, cass_nodes=each), fitted) for each in (nodes, nodes + 1)]
+    more = changed(tested, **{field: getattr(tested, field) + 1})
+    cases = [Case(system, each, fitted) for each in (tested, more)]
     before, after = (float(np.median(each.solution.capacity)) for each in cases)
     assert before < after
     single = [np.ravel(each.middle.capacity)[0] for each in cases]

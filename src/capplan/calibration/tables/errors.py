@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 _COUNTED = 4.0  # weight of the assumed factor scatter, in layouts
 SHARED = 0.72
-"""Correlation of the factors of two layouts of which one has twice the nodes of the other.
+"""Correlation of the factors of two layouts of which one has twice the nodes, or the cores, of the other.
 
 In the published table of a growing Cassandra cluster (Netflix 2011: 48, 96, 144 and 288 nodes, with load generators in
 proportion), writes per node change by 5.2, -2.4 and 2.4 % from one number of nodes to the next. With 8 % of scatter
 between layouts, 0.89 is the likeliest; with a uniform prior, the median is 0.72 (90 %: 0.13 to 0.93). The table has no
-latencies: the correlation of delays is assumed to be the same."""
+latencies, and no table varies the cores: the same is assumed of delays and of cores."""
 
 
 def name_of(effect: str, layout: Any = None) -> str:
@@ -43,23 +43,23 @@ def factors(effects: Sequence[str], layout: Any, values: Mapping[str, Number]) -
     return {name: values[full] for name in effects if (full := name_of(name, layout)) in values}
 
 
-def correlation(layouts: Sequence[Any], sized: Collection[str]) -> FloatArray:
+def correlation(layouts: Sequence[Any], scaled: Sequence[str]) -> FloatArray:
     """Return the correlation of the logarithms of a factor (layouts, layouts).
 
-    It falls with the doublings of machines between two layouts, and is 0 if they differ in anything else.
+    It falls with the doublings between two layouts, and is 0 if they differ in anything else.
 
     Parameters
     ----------
     layouts : sequence of Scenario
         The layouts.
-    sized : collection of str
-        Fields that are numbers of machines, or of those in each data centre.
+    scaled : sequence of str
+        Fields that may be doubled: numbers, or numbers in each data centre.
     """
 
     def between(one: Any, other: Any) -> float:
-        if any(getattr(one, each.name) != getattr(other, each.name) for each in fields(one) if each.name not in sized):
+        if any(getattr(one, each.name) != getattr(other, each.name) for each in fields(one) if each.name not in scaled):
             return 0.0
-        doublings = (np.abs(np.log2(getattr(one, name)) - np.log2(getattr(other, name))) for name in sized)
+        doublings = (np.abs(np.log2(getattr(one, name)) - np.log2(getattr(other, name))) for name in scaled)
         return float(SHARED ** sum(np.mean(each) for each in doublings))
 
     return np.array([[between(one, other) for other in layouts] for one in layouts])

@@ -149,6 +149,9 @@ class TableSystem(System[S]):
     effects: Mapping[str, float] = MappingProxyType({})
     """What layouts differ in beyond the model, with the standard deviation of its logarithm; see `with_effects`."""
 
+    scaled: Sequence[str] = ()
+    """Fields of a layout over which its factors change little by little, such as the number of nodes."""
+
     def alike(self, layout: S) -> S:
         """Return the layout that shares its factors with this one; by default the layout itself."""
         return layout
@@ -567,7 +570,7 @@ class _Problem:
         found = self._predicted_with(values)
         slopes = ((found[::2] - found[1::2]) / (2 * _EFFECT_STEP)).T
         log_sd = np.array([self.system.effects[name] for name in names])
-        return Effects(slopes, group, log_sd, correlation(layouts, self.system.sized))
+        return Effects(slopes, group, log_sd, correlation(layouts, self.system.scaled))
 
     def of(self, names: Sequence[str]) -> _Problem:
         """Return the problem with only the named parameters free."""
@@ -913,7 +916,7 @@ def with_unknown_layouts(
     tested = _tested(system, fitted)
     for number, layout in enumerate(unknown):
         given = [*tested, *unknown[:number]] if chance == "own" else tested
-        known = correlation([*given, layout], system.sized)
+        known = correlation([*given, layout], system.scaled)
         if len(tested) == 1:  # its factor is 1; others are relative to it, with twice the variance
             known = (1 + known - known[0] - known[:, :1]) / 2
         gain = np.linalg.pinv(known[:-1, :-1]) @ known[:-1, -1]
