@@ -91,7 +91,7 @@ def test_no_layouts_correlate_in_a_way_that_no_chance_has(nodes: list[tuple[int,
 
 
 def test_a_layout_between_two_tested_ones_follows_both(mixed: Fitted) -> None:
-    """By conditioning of a normal distribution: 6 nodes lie half a doubling from 3 and a whole one from 12."""
+    """By conditioning of a normal distribution: 6 nodes lie one doubling from 3 and one from 12."""
     fitted, (three, twelve, *_) = calibration(
         mixed, {(3, 1): lognormal(1), (12, 1): lognormal(2), (6, 5): lognormal(3)}
     )
