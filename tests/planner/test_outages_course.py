@@ -46,6 +46,11 @@ def test_a_run_is_back_at_the_first_normal_second(
     assert back(outage(lost_to, slow_to)) == (after_loss, after_return)
 
 
+def test_nothing_is_normal_where_no_request_was_answered_before_the_loss() -> None:
+    silent = course([0 if second < RETURNED else 100 for second in range(END)], [0] * END)
+    assert back(silent) == (None, None)
+
+
 def test_a_rate_within_the_tolerance_is_normal_and_below_it_is_not() -> None:
     for rate, expected in ((91, 0.0), (89, None)):
         completed = [100 if second < LOST else rate for second in range(END)]

@@ -31,7 +31,7 @@ from capplan.cli.size import (
     asked,
 )
 from capplan.models.errors import InputError
-from capplan.models.files import replace_file
+from capplan.models.files import replace_files
 from capplan.planner.proposal.details import read_details
 from capplan.planner.proposal.propose import STAGES, TASKS, NoLayoutError, ProposalQuestion, propose
 from capplan.planner.size.machines import Prices
@@ -96,8 +96,8 @@ def proposal_(
         say(f"{error}")
         raise typer.Exit(1) from None
     say_what_has_no_effect(largest(base, chosen_from))
+    replace_files({path: render_proposal(made, path.suffix.lower(), logo) for path in out})
     for path in out:
-        replace_file(path, render_proposal(made, path.suffix.lower(), logo))
         say(f"wrote {path}")
     if made.sizing.answer != "yes":
         say("GC pauses, which nobody measured, decide what to buy: the proposal says so first")

@@ -7,8 +7,8 @@ import secrets
 import shutil
 import sys
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -228,13 +228,20 @@ def replace_file(path: Path, write: str | bytes | Callable[[Path], None]) -> Non
     InputError
         If the file cannot be written.
     """
-    with replacing(path) as beside:
-        if isinstance(write, str):
-            beside.write_text(write, encoding="utf-8", newline="\n")
-        elif isinstance(write, bytes):
-            beside.write_bytes(write)
-        else:
-            write(beside)
+    replace_files({path: write})
+
+
+def replace_files(contents: Mapping[Path, str | bytes | Callable[[Path], None]]) -> None:
+    """Write several files that belong together: none is replaced before all are written; see `replace_file`."""
+    with ExitStack() as unfinished:
+        for path, write in contents.items():
+            beside = unfinished.enter_context(replacing(path))
+            if isinstance(write, str):
+                beside.write_text(write, encoding="utf-8", newline="\n")
+            elif isinstance(write, bytes):
+                beside.write_bytes(write)
+            else:
+                write(beside)
 
 
 def _unwritten(path: Path, error: Exception) -> InputError:

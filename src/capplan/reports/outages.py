@@ -164,8 +164,8 @@ def _transient(each: Transient) -> Iterator[Block]:
         ["", *heads], [[f"{time.strip()} s, {name}", *rest] for time, name, *rest in rows], indent=2, hanging=4
     )
     yield table(["  time, s", "", *heads], rows, narrow)
-    yield Fact("Back", f"{_back(each)}, within {share(each.within)} of before")
-    yield Fact("Unanswered", f"{tenths_of_percent(each.unanswered_share)} of the requests from the loss on")
+    yield Fact("Back", _back(each))
+    yield Fact("Unanswered", f"{tenths_of_percent(each.unanswered_share)} of the requests that ended after the loss")
     if each.shortened:
         yield Fact("Shortened", each.shortened)
 
@@ -181,9 +181,11 @@ def _phase(phase: Phase) -> list[str]:
 
 
 def _back(each: Transient) -> str:
+    if each.phases[0].p99_ms is None:
+        return "never: no request was answered before the loss, so there is no normal operation to come back to"
     loss = _duration(each.back_after_loss_s, each.replications, each.duration_s - each.lost_s)
     back = _duration(each.back_after_return_s, each.replications, each.duration_s - each.returned_s)
-    return f"{loss} after the loss, {back} after the return"
+    return f"{loss} after the loss, {back} after the return, within {share(each.within)} of before"
 
 
 def _duration(found: Duration, replications: int, seen_s: float) -> str:

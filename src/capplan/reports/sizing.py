@@ -12,7 +12,7 @@ import pandas as pd
 
 from capplan.layout.system import System
 from capplan.models.errors import InputError
-from capplan.models.language.scenario import Scenario, changed
+from capplan.models.language.scenario import Scenario
 from capplan.models.number_words import as_given, listed, rate, share, tenths_of_percent
 from capplan.models.objective import parse
 from capplan.models.results import Band, Basis
@@ -30,7 +30,6 @@ from capplan.planner.size.sizing import (
     none_holds,
     nothing_found,
 )
-from capplan.planner.sweep import rate_fields
 from capplan.reports import figure as look
 from capplan.reports.demand import until
 from capplan.reports.document import Block, Fact, Line, Table, more, stacked, table, title, told
@@ -272,10 +271,10 @@ def worth_of(cost: float, sizing: Sizing) -> str:
 
 
 def _scenario(sizing: Sizing, layout: SizedLayout) -> Scenario:
-    kept = {name: value for name, value in sizing.scenario.items() if name not in ("system", *layout.fields)}
+    """Return the scenario of a layout; its fields are set at once, as some of them alone contradict the usual ones."""
     base = scenario(sizing.system)
-    kept = {name: value for name, value in kept.items() if name not in rate_fields(type(base))}
-    return chosen_scenario(changed(base, **kept), sizing, layout)
+    given = {name: value for name, value in sizing.scenario.items() if name != "system"}
+    return chosen_scenario(base, sizing, layout, given)
 
 
 def _what_to_buy(sizing: Sizing, chosen: SizedLayout, its: System[Any]) -> str:

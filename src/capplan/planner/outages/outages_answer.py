@@ -138,7 +138,7 @@ class Transient:
     started
         Requests that started, in all of them.
     unanswered_share
-        Share of them that ended without an answer, from the loss on.
+        Share without an answer of the requests that ended from the loss on.
     within
         Tolerance of what counts as normal, as a share.
     back_after_loss_s

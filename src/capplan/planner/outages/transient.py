@@ -110,8 +110,10 @@ class Normal:
     p99_ms: float
 
 
-def normal_of(courses: Sequence[Course], normal_s: tuple[float, float], within: float) -> Normal:
+def normal_of(courses: Sequence[Course], normal_s: tuple[float, float], within: float) -> Normal | None:
     """Return the limits of normal operation: the worst windows of all runs before a loss, and a tolerance.
+
+    None if no request is answered before the loss, as far above the capacity: then nothing is normal.
 
     Parameters
     ----------
@@ -128,12 +130,12 @@ def normal_of(courses: Sequence[Course], normal_s: tuple[float, float], within: 
         before = (starts >= normal_s[0] - _ROUNDING) & (ends <= normal_s[1] + _ROUNDING)
         rates += rate[before].tolist()
         p99 += slow[before & np.isfinite(slow)].tolist()
-    if not rates or not p99:
-        raise ValueError(f"no {LOOK_S:g} s with an answer between {normal_s[0]:g} and {normal_s[1]:g} s")
-    return Normal((1 - within) * min(rates), (1 + within) * max(p99))
+    return Normal((1 - within) * min(rates), (1 + within) * max(p99)) if p99 else None
 
 
-def back_to_normal(course: Course, times_s: tuple[float, float], limits: Normal) -> tuple[float | None, float | None]:
+def back_to_normal(
+    course: Course, times_s: tuple[float, float], limits: Normal | None
+) -> tuple[float | None, float | None]:
     """Return the seconds from a loss, and from the return, until a run was back to normal; None if it never was.
 
     It is back at the start of the first two successive windows of `LOOK_S` that are normal, if three of four are from
@@ -145,9 +147,11 @@ def back_to_normal(course: Course, times_s: tuple[float, float], limits: Normal)
         The run.
     times_s : (float, float)
         When the loss and the return happened.
-    limits : Normal
-        What is normal.
+    limits : Normal or None
+        What is normal; None: nothing.
     """
+    if limits is None:
+        return None, None
     starts, ends, rates, p99 = _windows(course)
     look = len(course.completed) - len(rates) + 1
     lost_s, returned_s = times_s
@@ -212,6 +216,8 @@ EVENT_S = 300e-9
 RUN_S = 5e-3
 """Nominal time to begin and to report a run."""
 THREADS = 2
+LONGEST_UNASKED_S = 20.0
+"""Longest nominal time to simulate a loss that takes longer than the budget, however short its times are made."""
 _PILOT_EVENTS = 20_000
 _MOST_PILOT_S = 1000.0
 
@@ -227,7 +233,7 @@ class Effort:
     seed
         Seed of every random number.
     replications
-        Number of replications, whatever they cost; None: what the budget pays for.
+        Number of replications; None: what the budget pays for.
     """
 
     budget_s: float = 10.0
@@ -348,7 +354,7 @@ def transient(
     Raises
     ------
     InputError
-        If the times make no sense.
+        If the times make no sense, or the shortest that do would take much longer than the budget.
     """
     times.check()
     fitting, count, why = _fitted(network, times, effort, loss.how.detection_s)
@@ -361,7 +367,7 @@ def transient(
     after_loss, after_return = zip(*(back_to_normal(each, span, limits) for each in courses), strict=True)
     ended = _rows(courses[0], fitting.at_s, fitting.duration_s)
     lost = sum(int(each.unanswered[ended].sum()) for each in courses)
-    begun = sum(int(each.started[ended].sum()) for each in courses)
+    answered = sum(int(each.completed[ended].sum()) for each in courses)
     return Transient(
         name=loss.name,
         places=loss.places,
@@ -372,7 +378,7 @@ def transient(
         shortened=why,
         replications=count,
         started=sum(int(each.started.sum()) for each in courses),
-        unanswered_share=lost / max(begun, 1),
+        unanswered_share=lost / max(lost + answered, 1),
         within=within,
         back_after_loss_s=_duration(after_loss, courses[0].width_s),
         back_after_return_s=_duration(after_return, courses[0].width_s),
@@ -388,16 +394,28 @@ def _fitted(network: Network, times: Times, effort: Effort, detection_s: float) 
     cost_s = second_s * times.duration_s
     most = effort.replications or MOST_REPLICATIONS
     count = min(most, int(effort.budget_s / cost_s)) if cost_s > 0 else most
-    if effort.replications is not None or count >= FEWEST_REPLICATIONS:
-        return times, max(count, effort.replications or 0), ""
-    share = effort.budget_s / (FEWEST_REPLICATIONS * cost_s)
-    fitting = Times(
-        float(round(max(times.at_s * share, SHORTEST_BEFORE_S))),
-        float(round(max(times.lasts_s * share, min(times.lasts_s, detection_s + 2 * LOOK_S)))),
-        float(round(max(times.after_s * share, min(times.after_s, 3 * LOOK_S)))),
-    )
-    asked = f"{times.lasts_s:g} s of loss in {times.duration_s:g} s would take {significant(3 * cost_s)} s to compute"
-    return fitting, FEWEST_REPLICATIONS, f"{asked}: --budget {math.ceil(3 * cost_s)}s simulates them"
+    fitting, why = times, ""
+    if effort.replications is not None:
+        count = effort.replications
+    elif count < FEWEST_REPLICATIONS:
+        count, share = FEWEST_REPLICATIONS, effort.budget_s / (FEWEST_REPLICATIONS * cost_s)
+        fitting = Times(
+            float(round(max(times.at_s * share, SHORTEST_BEFORE_S))),
+            float(round(max(times.lasts_s * share, min(times.lasts_s, detection_s + 2 * LOOK_S)))),
+            float(round(max(times.after_s * share, min(times.after_s, 3 * LOOK_S)))),
+        )
+        asked = f"{times.lasts_s:g} s of loss in {times.duration_s:g} s would take {significant(3 * cost_s)} s to compute"
+        why = f"{asked}: --budget {math.ceil(3 * cost_s)}s simulates them"
+    _check_cost(second_s * fitting.duration_s * count, fitting.duration_s * count, effort.budget_s)
+    return fitting, count, why
+
+
+def _check_cost(cost_s: float, simulated_s: float, budget_s: float) -> None:
+    if cost_s > max(budget_s, LONGEST_UNASKED_S):
+        raise InputError(
+            f"the {simulated_s:g} s around a loss that must be simulated take about {significant(cost_s)} s to compute, "
+            f"and the budget is {budget_s:g} s: add --budget {math.ceil(cost_s)}s, or ask at a lower rate"
+        )
 
 
 def _margin_s(network: Network, times: Times) -> float:

@@ -18,6 +18,7 @@ from capplan.planner.demand.demand import Demand
 from capplan.planner.demand.forecast import grown, reattach, served_after_s
 from capplan.planner.outages.outages import OutagesQuestion, simulated_losses
 from capplan.planner.outages.transient import Effort, Times
+from capplan.planner.predict.simulated_latency import LONGEST_BUDGET_S
 from capplan.planner.proposal.proposal import FirstMinute, MassReturn
 from capplan.systems.components.data_centres import ClusterScenario
 from capplan.systems.components.losses import NODE
@@ -53,7 +54,7 @@ def first_minute(scenario: Scenario, fitted: Fitted, seed: int, word: str) -> Fi
     case = resolve(scenario, fitted, seed)
     rate = float(case.given_per_s or 0.0)
     remainders = case.system.outages(case.at(rate), losses_of((word,), case.system.losses, getattr(scenario, "dcs", 1)))
-    question = OutagesQuestion((word,), _TIMES, effort=Effort(seed=seed, replications=1))
+    question = OutagesQuestion((word,), _TIMES, effort=Effort(LONGEST_BUDGET_S, seed, 1))
     ((_, found),) = simulated_losses(case, rate, remainders, question)
     back_s = found.back_after_loss_s.value
     completed = {each.name: each.completed_per_s / found.phases[0].completed_per_s for each in found.phases}

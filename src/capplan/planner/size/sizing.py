@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from capplan.models.language.scenario import Scenario, changed
@@ -302,7 +303,9 @@ class Sizing(VerbAnswer):
     version: str
 
 
-def chosen_scenario(base: Scenario, sizing: Sizing, layout: SizedLayout) -> Scenario:
+def chosen_scenario(
+    base: Scenario, sizing: Sizing, layout: SizedLayout, given: Mapping[str, Any] = MappingProxyType({})
+) -> Scenario:
     """Return the scenario of a sized layout, or of one of its cells, at the planned rate.
 
     Parameters
@@ -313,9 +316,11 @@ def chosen_scenario(base: Scenario, sizing: Sizing, layout: SizedLayout) -> Scen
         The answer of `size`.
     layout : SizedLayout
         One of its layouts.
+    given : mapping
+        Fields that replace those of the base; the layout's replace these.
     """
     rates: dict[str, Any] = dict.fromkeys(rate_fields(type(base)))
-    return changed(base, **{**rates, **layout.fields, "tps": sizing.planned_tps / layout.cells})
+    return changed(base, **{**given, **rates, **layout.fields, "tps": sizing.planned_tps / layout.cells})
 
 
 def nothing_found(sizing: Sizing) -> str:
