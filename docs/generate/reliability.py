@@ -53,6 +53,7 @@ notice, and what happens in long runs. `just faults`, `just mutants`, `just endu
   4 MiB.
 - **Sign of life.** What takes longer than two seconds says so on stderr, and again every minute.
 - **Refusals.** Bad input, a full disk and a closed stdout end in one sentence on stderr, with exit code 2.
+- **Defects.** An error that capplan should not have ends in one sentence with exit code 70, never in the 1 of a *no*.
 
 ## Hostile inputs
 

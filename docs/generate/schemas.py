@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from capplan.calibration.tables.backtest import Backtest
+from capplan.calibration.validation.validation import Validations
 from capplan.evidence.audit.audit import Audit
 from capplan.evidence.import_files import ImportReport
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.microbenchmarks import MICROBENCHMARKS
+from capplan.evidence.table import DocumentedFigures
 from capplan.lab.cluster import LabStatus
-from capplan.lab.collectors.collector import Collection
+from capplan.lab.collectors.collector import Collection, CollectorList
 from capplan.models.language.document import network_schema, schema
 from capplan.models.verb_answer import VerbAnswer
 from capplan.planner.check import Checked
@@ -33,7 +35,8 @@ from capplan.planner.proposal.proposal import Proposal
 from capplan.planner.proposal.verify import Verification
 from capplan.planner.simulate.simulation import Simulation
 from capplan.planner.size.sizing import Sizing
-from capplan.systems.registry import every_system
+from capplan.planner.sweep import SweepTable
+from capplan.systems.registry import KnownSystems, every_system
 
 DOCS = Path(__file__).resolve().parents[1]
 TEMPLATE = DOCS / "generate" / "language.md"
@@ -55,6 +58,11 @@ ANSWERS: tuple[type[VerbAnswer], ...] = (
     Drift,
     Backtest,
     NextTest,
+    SweepTable,
+    Validations,
+    KnownSystems,
+    DocumentedFigures,
+    CollectorList,
 )
 UNIONS = {  # a kind that only this union has, and the page's word for the union
     "visit": "[step](#steps)",

@@ -157,6 +157,7 @@ def _exit_codes() -> Iterator[str]:
             "2",
             "The input is wrong. One sentence on stderr says what, by which rule, and what to do; nothing is written.",
         ),
+        ("70", "capplan has a defect: one sentence on stderr says where to report it. It is never an answer."),
         ("130, 143", "It was interrupted or terminated. Long work resumes when the command runs again."),
         ("141", "The reader of its output went away, such as `head`."),
     )

@@ -10,10 +10,14 @@ import pytest
 import capplan.cli.calibrate as face
 from capplan.calibration.fit.calibrate import stages_of
 from capplan.cli.main import main
+from capplan.evidence.load_test_row import LoadTestRow
+from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.layout.fitted_file import Fitted, read_fitted
 from capplan.layout.system import System
+from capplan.models.files import only_run
 from capplan.systems.registry import system
 
+ROOT = Path(__file__).parents[2]
 FITTED = system("openprovider").fitted()
 
 
@@ -46,6 +50,23 @@ def test_it_writes_where_it_is_told(seeds: list[int], tmp_path: Path, capsys: py
     assert err == ""  # progress is for terminals
     assert str(len(FITTED.draws)) in out
     assert all(name in out for name in FITTED.names)
+
+
+def test_a_second_fit_to_the_same_output_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table, output = "docs/examples/own-measurements/three-rows.csv", tmp_path / "mine.json"
+    with only_run(output):
+        for command in (["cassandra", "--evidence", str(ROOT / table)], ["vcider", "--seed", "2"]):
+            assert main(["calibrate", *command, "-o", str(output)]) == 2
+            assert "another run" in capsys.readouterr().err
+    assert not output.exists()
+
+
+def test_rows_that_the_audit_refuses_are_fitted_when_that_is_asked_for(tmp_path: Path) -> None:
+    row = LoadTestRow(run_id="one", cass_nodes=3, rf=3, read_fraction=0.0, clients=8, load_kind="closed")
+    rows = [replace(row, throughput_tps=rate) for rate in (900.0, 950.0)]
+    LOAD_TESTS.write(LOAD_TESTS.frame(rows), tmp_path / "twice.csv")
+    asked = ["calibrate", "cassandra", "--evidence", str(tmp_path / "twice.csv"), "-o", str(tmp_path / "mine.json")]
+    assert (main(asked), main([*asked, "--with-refused"])) == (2, 0)
 
 
 def test_without_output_it_is_the_system_s_own_file(

@@ -34,7 +34,7 @@ def in_csv(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str
 
 
 def test_the_list_for_programs_is_in_si(capsys: pytest.CaptureFixture[str]) -> None:
-    mean = next(row for row in in_json(capsys, "evidence", "list") if row["id"] == "ts1.acct_mean")
+    mean = next(row for row in in_json(capsys, "evidence", "list")["figures"] if row["id"] == "ts1.acct_mean")
     cells = next(row for row in in_csv(capsys, "evidence", "list") if row["id"] == "ts1.acct_mean")
 
     assert (mean["value"], mean["low"], mean["high"], mean["unit"]) == (0.004, 0.00375, 0.00425, "s")
@@ -45,7 +45,7 @@ def test_the_list_for_programs_is_in_si(capsys: pytest.CaptureFixture[str]) -> N
 def test_an_id_is_found_in_any_system_and_in_either_order(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert in_json(capsys, "evidence", "show", *arguments)["row"]["system"] == "rhino-shcm"
+    assert in_json(capsys, "evidence", "show", *arguments)["figures"][0]["system"] == "rhino-shcm"
 
 
 def test_an_id_that_two_systems_have_needs_the_system(
@@ -67,7 +67,7 @@ def test_the_footer_of_a_list_has_a_command_that_works(system: str, capsys: pyte
 
 
 def test_words_and_open_ends_are_null(capsys: pytest.CaptureFixture[str]) -> None:
-    rows = {row["id"]: row for row in in_json(capsys, "evidence", "list")}
+    rows = {row["id"]: row for row in in_json(capsys, "evidence", "list")["figures"]}
 
     assert rows["all.cass_version"]["value"] is None
     assert rows["all.dc_distance"]["high"] is None

@@ -1,5 +1,6 @@
 """The entry point: help is fast, bad input ends in one sentence with exit code 2, a closed pipe is not an error."""
 
+import os
 import subprocess
 import sys
 from importlib.metadata import version
@@ -7,6 +8,7 @@ from importlib.metadata import version
 import pytest
 
 from capplan.cli.main import main
+from capplan.cli.process import DEFECT, TRACEBACK
 from capplan.cli.shell import groups
 from capplan.cli.shell.groups import VERBS, Verb
 
@@ -40,6 +42,24 @@ def test_an_interrupt_has_no_traceback(capsys: pytest.CaptureFixture[str], monke
 
     assert main(["interrupt"]) == 130
     assert capsys.readouterr().err == "capplan: interrupted\n"
+
+
+def test_a_defect_is_one_sentence_and_never_the_exit_code_of_an_answer() -> None:
+    program = """
+import capplan.cli.main as command_line
+from capplan.cli.process import run
+def fails(arguments):
+    raise ZeroDivisionError("first line" + chr(10) + "second")
+command_line.main = fails
+run()
+"""
+    command = [sys.executable, "-c", program]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stdout, found.stderr.count("\n")) == (DEFECT, "", 1)
+    assert "ZeroDivisionError: first line second" in found.stderr
+    shown = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, TRACEBACK: "1"})
+    assert "Traceback" in shown.stderr
+    assert shown.returncode == DEFECT
 
 
 def test_a_signal_in_a_destructor_is_not_lost() -> None:

@@ -12,6 +12,8 @@ LISTED = (HERE / "refused.txt").read_text(encoding="utf-8").splitlines()
 LINES = [line for line in LISTED if line and not line.startswith("#")]
 DEMAND = 'subscribers = 900_000\n[busy_hour]\nsessions = 1\nlength_s = "30min"\ninterim_updates = 5\n'
 
+DEEP = f"[{'.'.join('a' * 200_000)}]\n"  # as long as this, the library takes minutes
+
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -21,7 +23,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     place.mkdir()
     for link in ("docs", "tests"):
         (place / link).symlink_to(ROOT / link)
-    for name, text in (("mine.toml", NETWORK), ("closed.toml", CLOSED), ("demand.toml", DEMAND), ("bad.json", "{}")):
+    for name, text in (
+        ("mine.toml", NETWORK),
+        ("closed.toml", CLOSED),
+        ("demand.toml", DEMAND),
+        ("bad.json", "{}"),
+        ("deep.toml", DEEP),
+    ):
         (place / name).write_text(text, encoding="utf-8")
     monkeypatch.chdir(place)
     monkeypatch.setenv("CAPPLAN_CACHE_DIR", str(tmp_path / "cache"))

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from tests.calibration.documented_reports import reported
 from tests.calibration.fit.small_calibration import few_draws
@@ -13,7 +14,7 @@ from tests.calibration.made_up_fits import as_documented
 from tests.cli.commands import answered
 
 import capplan.cli.validate as face
-from capplan.calibration.validation.validation import Validation, goals_of_all, report, stages_of
+from capplan.calibration.validation.validation import Validation, Validations, goals_of_all, report, stages_of
 from capplan.cli.main import main
 from capplan.layout.fitted_file import Fitted, write
 from capplan.layout.system import System
@@ -136,8 +137,8 @@ def test_json_of_all_is_by_system(capsys: pytest.CaptureFixture[str]) -> None:
     main(["validate", "all", "--json"])
     document = json.loads(capsys.readouterr().out, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
 
-    assert list(document) == list(documented_names())
-    assert document["vcider"]["system"] == "vcider"
+    jsonschema.validate(document, Validations.json_schema())
+    assert [each["system"] for each in document["systems"]] == list(documented_names())
 
 
 def test_a_fitted_file_is_validated(asked: Asked, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.fuzz.rules import time_limit
 
 from capplan.evidence.importers.pause_records import read_pauses
 from capplan.models.cassandra.pauses import ReportedPauses, parse_pauses
@@ -489,3 +490,11 @@ def test_a_record_with_any_bytes_is_refused_or_read(sample: Path, data: st.DataO
         path = Path(folder) / sample.name
         path.write_bytes(bytes(content))
         refusal(path)
+
+
+@pytest.mark.parametrize("part", ["GC(1) Pause Young ", 'Safepoint "a", Total: 1 ', "threads were stopped: 1.0 second"])
+def test_lines_that_repeat_what_begins_a_stop_are_read_in_time(part: str, tmp_path: Path) -> None:
+    path = tmp_path / "gc.log"
+    path.write_text(("[1.000s][info][gc] " + part * 150 + "\n") * 1500, encoding="utf-8")
+    with time_limit(), pytest.raises(InputError, match="no line of a stop"):  # the square of a line took half a minute
+        read_pauses(path)

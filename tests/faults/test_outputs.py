@@ -122,8 +122,8 @@ def test_one_run_at_a_time_resumes(tmp_path: Path) -> None:
 
 def test_a_lock_ends_with_its_block(tmp_path: Path) -> None:
     for _ in range(2):
-        with only_run(tmp_path / "lock", "it"):
-            assert names(tmp_path) == ["lock"]
+        with only_run(tmp_path / "mine.json"):
+            assert names(tmp_path) == [".capplan-mine.json.lock"]
     assert names(tmp_path) == []
 
 

@@ -69,6 +69,23 @@ def test_one_server_alone_is_back_after_its_return_only_and_answers_what_waited(
     assert found.unanswered_share == pytest.approx(0.5, abs=0.05)
 
 
+def test_where_nothing_is_answered_before_the_loss_there_is_nothing_to_come_back_to() -> None:
+    never = replace(pair(), traffic=Open(20_000.0, {"request": 1.0}))  # of 2,000: the first second fills the queue
+    never = with_clients(never, ClientOptions(timeout_s=0.1, attempts=1), RADIUS)
+    loss = SimulatedLoss("a server", ("server/1",), Return(5.0))
+    found = transient(never, loss, Times(15.0, 10.0, 10.0), Effort(60.0, 1, 1), 0.1)
+    assert found.phases[0].p99_ms is None
+    assert (found.back_after_loss_s.value, found.recovers) == (None, False)
+    assert found.unanswered_share == 1.0
+
+
+def test_a_loss_that_is_far_too_long_to_simulate_is_refused_with_the_budget_that_it_needs() -> None:
+    busy = replace(pair(), traffic=Open(5e5, {"request": 1.0}))
+    loss = SimulatedLoss("a server", ("server/1",), Return(5.0))
+    with pytest.raises(InputError, match="add --budget"):
+        transient(busy, loss, Times(60.0, 400.0, 400.0), Effort(10.0, 1, 1), 0.1)
+
+
 def test_a_cold_start_delays_the_recovery() -> None:
     slow = replace(pair(1), stations=(Station("server", 1, count=1),), traffic=Open(500.0, {"request": 1.0}))
     slow = with_clients(slow, ClientOptions(timeout_s=10.0, attempts=1), RADIUS)

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from capplan.calibration.tables.backtest import backtest
-from capplan.cli.shell.terminal import Json, exit_unless, print_answer
+from capplan.cli.shell.terminal import Json, WithRefused, exit_unless, print_answer
+from capplan.evidence.audit.audit import check_believed
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.reports.backtest import describe
 from capplan.systems.registry import table_system
@@ -20,6 +21,7 @@ def backtest_(
     train: Annotated[
         str, typer.Option(metavar="EXPRESSION", help="Rows to fit, such as 'rf in (1, 3) and clients <= 256'.")
     ],
+    with_refused: WithRefused = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the parameter draws.")] = 1,
     as_json: Json = False,
 ) -> None:
@@ -30,6 +32,8 @@ def backtest_(
     """
     its = table_system(system)
     frame = LOAD_TESTS.read(table)
+    if not with_refused:
+        check_believed(frame, table.name)
     found = backtest(its, frame, train, table=table.name, seed=seed)
     print_answer(found, lambda: describe(found), as_json)
     exit_unless(found.answer)

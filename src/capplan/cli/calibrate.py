@@ -12,13 +12,14 @@ from capplan.calibration.fit.calibrate import calibrate, stages_of
 from capplan.calibration.tables.fit_table import TableSystem, fit_table
 from capplan.cli.shell.progress import stages
 from capplan.cli.shell.target import read_target
-from capplan.cli.shell.terminal import TABLE_ENDINGS, Json, check_output, print_rows
+from capplan.cli.shell.terminal import TABLE_ENDINGS, Json, WithRefused, check_output, print_rows
+from capplan.evidence.audit.audit import check_believed
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.row_choice import chosen_rows
 from capplan.layout.fitted_file import to_json, write
 from capplan.models.errors import InputError
-from capplan.models.files import writable_cache
+from capplan.models.files import only_run, writable_cache
 from capplan.reports.document import Paragraph
 from capplan.reports.fit import of_documents, of_table
 from capplan.systems.registry import DEFAULT
@@ -39,6 +40,7 @@ def calibrate_(
         str | None,
         typer.Option(metavar="EXPRESSION", help="Rows of that table to fit, such as 'rf in (1, 3)'; all by default."),
     ] = None,
+    with_refused: WithRefused = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Output file; the packaged fitted file when not given.")
     ] = None,
@@ -50,17 +52,18 @@ def calibrate_(
     """
     its = find_system(read_target(system).scenario.system)
     if isinstance(its, TableSystem):
-        rows, remarks = _rows(its, evidence, train)
+        rows, remarks = _rows(its, evidence, train, with_refused)
         if output is None:
             raise _needs_table(its)
         check_output(output)
-        fitted = fit_table(its, rows, seed=seed)
-        write(fitted, output)
+        with only_run(output):
+            fitted = fit_table(its, rows, seed=seed)
+            write(fitted, output)
         described = (*remarks, *of_table(its, fitted, output.name))
-    elif evidence is not None or train is not None:
+    elif evidence is not None or train is not None or with_refused:
         raise InputError(
-            f"--evidence and --train are for systems that are fitted to your load tests, such as cassandra: {its.name} "
-            "has documents of its own"
+            f"--evidence, --train and --with-refused are for systems that are fitted to your load tests, such as "
+            f"cassandra: {its.name} has documents of its own"
         )
     else:
         path = output or its.fitted_path
@@ -73,7 +76,7 @@ def calibrate_(
 
 
 def _rows(
-    system: TableSystem[Any], evidence: Path | None, train: str | None
+    system: TableSystem[Any], evidence: Path | None, train: str | None, with_refused: bool
 ) -> tuple[list[LoadTestRow], list[Paragraph]]:
     """Return the rows to fit, and what their importer said."""
     if evidence is None:
@@ -84,6 +87,8 @@ def _rows(
         if not kept.any():
             raise InputError(f"--train {train!r} keeps none of the {len(frame)} rows of {evidence}")
         frame = frame[kept]
+    if not with_refused:
+        check_believed(frame, evidence.name)
     return list(LOAD_TESTS.rows(frame)), remarks
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from capplan.cli.shell.progress import working
-from capplan.cli.shell.terminal import TABLE_ENDINGS, Json, TableFile, check_output, naming, print_answer, print_rows
+from capplan.cli.shell.terminal import TABLE_ENDINGS, Json, TableFile, check_output, naming, print_answer
 from capplan.models.cassandra.consistency import check_level
 from capplan.models.errors import InputError, look_up
 from capplan.models.language.units import parse_count, parse_duration_s, parse_share, parse_size_bytes
@@ -89,11 +89,11 @@ def collect_(
 
 
 def _list(as_json: bool) -> None:
-    from capplan.lab.collectors.collector import COLLECTORS
+    from capplan.lab.collectors.collector import COLLECTORS, CollectorList, KnownCollector
     from capplan.reports.live import collectors
 
-    known = {name: {"about": each.about, "parameter": each.parameter} for name, each in COLLECTORS.items()}
-    print_rows(known, ((), ()), lambda: collectors(COLLECTORS), as_json, as_csv=False)
+    known = [KnownCollector(name, each.about, each.parameter) for name, each in COLLECTORS.items()]
+    print_answer(CollectorList(tuple(known)), lambda: collectors(COLLECTORS), as_json)
 
 
 def read_settings(given: dict[str, Any]) -> Settings:

@@ -35,7 +35,7 @@ from capplan.evidence.import_files import ImportReport, import_files
 from capplan.evidence.importers.mapped_table import read_mapping
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.microbenchmarks import MICROBENCHMARKS
-from capplan.evidence.table import Evidence, by_id, layout_text
+from capplan.evidence.table import DocumentedFigures, Evidence, by_id, layout_text
 from capplan.models.errors import InputError, look_up, one_of
 from capplan.planner.audit import audit, is_table
 from capplan.reports import evidence
@@ -65,8 +65,15 @@ def list_(target: System = DEFAULT, as_json: Json = False, as_csv: Csv = False) 
     With its rounding, what is known of it, and what it is used for.
     """
     refuse_both(as_json, as_csv)
-    rows = system(target).evidence
-    print_rows(rows, (COLUMNS, map(_cells, rows)), lambda: evidence.rows(rows), as_json, as_csv)
+    its = system(target)
+    rows = its.evidence
+    print_rows(
+        DocumentedFigures(tuple(rows), tuple(its.sources)).to_json(),
+        (COLUMNS, map(_cells, rows)),
+        lambda: evidence.rows(rows),
+        as_json,
+        as_csv,
+    )
 
 
 @evidence_.command()
@@ -85,8 +92,13 @@ def show(
     refuse_both(as_json, as_csv)
     found = _find(*((target, row) if row in names() and target else (row, target)))
     source = next(each for each in system(found.system).sources if each.id == found.source)
-    both = {"row": found, "source": source}
-    print_rows(both, (COLUMNS, [_cells(found)]), lambda: evidence.one_row(found, source), as_json, as_csv)
+    print_rows(
+        DocumentedFigures((found,), (source,)).to_json(),
+        (COLUMNS, [_cells(found)]),
+        lambda: evidence.one_row(found, source),
+        as_json,
+        as_csv,
+    )
 
 
 def _find(row: str, target: str | None) -> Evidence:

@@ -1,6 +1,7 @@
 """The process around a command: its streams, the signals that end it, and the entry point `capplan`.
 
-Exit codes: 0 answered, 1 answered "no", 2 bad input, 130 interrupted, 141 closed output pipe, 143 terminated.
+Exit codes: 0 answered, 1 answered "no", 2 bad input, 70 defect of capplan (EX_SOFTWARE of sysexits.h), 130 interrupted,
+141 closed output pipe, 143 terminated.
 """
 
 from __future__ import annotations
@@ -11,6 +12,10 @@ import sys
 import threading
 from typing import Any
 
+DEFECT = 70
+TRACEBACK = "CAPPLAN_TRACEBACK"
+"""Environment variable with which a defect shows its traceback."""
+_LONGEST = 200  # characters of an error
 PATIENCE_S = 10.0  # for what runs to unwind
 _ended_by: list[int] = []  # signals
 _lost: list[int] = []  # signals that arrived while Python ignores exceptions, and are sent again
@@ -33,11 +38,28 @@ def _guarded() -> int:
     _take_signals()
     try:
         return run_command()
-    except BaseException:
-        if not _ended_by:
+    except BaseException as error:
+        if _ended_by:
+            sys.stderr.write("capplan: interrupted\n")
+            return 128 + _ended_by[0]
+        if not isinstance(error, Exception):
             raise
-        sys.stderr.write("capplan: interrupted\n")
-        return 128 + _ended_by[0]
+        return _defect(error)
+
+
+def _defect(error: Exception) -> int:
+    """Report an error that capplan should not have, in one sentence; return the exit code."""
+    import traceback
+
+    if os.environ.get(TRACEBACK):
+        traceback.print_exception(error)
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    words = " ".join(f"{type(error).__name__}: {error}".split())
+    sys.stderr.write(
+        f"capplan: this is a defect of capplan ({words[:_LONGEST]}, {last.name}, line {last.lineno}): "
+        f"open an issue in its repository, with the command and the traceback that {TRACEBACK}=1 shows\n"
+    )
+    return DEFECT
 
 
 def run_command() -> int:

@@ -46,11 +46,11 @@ from capplan.planner.sweep import (
     DEFAULT_PRECISION,
     DEFAULT_RATES,
     ENGINES,
-    SCHEMA,
     OfferedRates,
     Sweep,
     SweepEngine,
     SweepPoint,
+    SweepTable,
     check_objectives,
     csv_text,
     experiment,
@@ -92,7 +92,9 @@ def sweep_(
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 1,
     processes: Annotated[int | None, typer.Option(min=1, help="Layouts at a time; all processors.")] = None,
     cluster: Annotated[str | None, typer.Option("--dask", metavar="ADDRESS", help="local, or tcp://host:port.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the table to this .csv or .parquet file.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write the table to this .csv or .parquet file.")
+    ] = None,
     no_limits: NoTimeLimit = False,
     plot: Annotated[Path | None, typer.Option(help=PLOT_HELP)] = None,
     as_json: Json = False,
@@ -213,7 +215,7 @@ def _perform(
 
 def _show(points: list[SweepPoint], sweep: Sweep, out: Path | None, as_json: bool, as_csv: bool) -> None:
     if as_json:
-        write_json({"schema": SCHEMA, "points": points})
+        write_json(SweepTable(tuple(points)).to_json())
     elif as_csv:
         sys.stdout.write(csv_text(points, sweep.columns))
     elif out is None:

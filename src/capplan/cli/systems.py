@@ -10,23 +10,24 @@ from rich.text import Text
 from capplan.cli.shell.scenario_command import described_options
 from capplan.cli.shell.terminal import Csv, Json, Screen, refuse_both, write_csv, write_json
 from capplan.layout.system import System
-from capplan.systems.registry import every_system
+from capplan.systems.registry import KnownSystem, KnownSystems, every_system
 
 
 def systems_(as_json: Json = False, as_csv: Csv = False) -> None:
     """List the known systems: what is modelled, on what evidence, and their layout options."""
     refuse_both(as_json, as_csv)
-    found = [
-        {
-            "name": each.name,
-            "models": each.summary,
-            "options": described_options(each.scenario),
-            "evidence": {"figures": len(each.evidence), "sources": [source.title for source in each.sources]},
-        }
-        for each in every_system()
-    ]
     if as_json:
-        write_json(found)
+        known = [
+            KnownSystem(
+                name=each.name,
+                models=each.summary,
+                options=described_options(each.scenario),
+                figures=len(each.evidence),
+                sources=tuple(source.title for source in each.sources),
+            )
+            for each in every_system()
+        ]
+        write_json(KnownSystems(tuple(known)).to_json())
     elif as_csv:
         lines = [(each.name, each.summary, " ".join(described_options(each.scenario))) for each in every_system()]
         write_csv(("name", "models", "options"), lines)

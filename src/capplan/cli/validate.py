@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from capplan.calibration.validation.validation import Validation, goals_of_all, stages_of, validate
+from capplan.calibration.validation.validation import Validation, Validations, goals_of_all, stages_of, validate
 from capplan.cli.shell.messages import say
 from capplan.cli.shell.progress import stages, working
 from capplan.cli.shell.target import DEFAULT_TARGET, read_target
@@ -81,7 +81,7 @@ def validate_(
         written = write_report(reports, folder)
         say(f"{written[0]} and {written[1].name}")
     if as_json:
-        write_json({each.system: each for each in reports} if target == ALL else reports[0])
+        write_json(Validations(tuple(reports)).to_json())
     elif as_csv:
         _write_csv(reports)
     else:

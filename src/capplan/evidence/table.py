@@ -67,6 +67,7 @@ from typing import Any, Literal
 from capplan.evidence.interval import Interval
 from capplan.evidence.row_validation import Column, columns_of, parse_rows
 from capplan.models.errors import InputError, look_up, one_of
+from capplan.models.verb_answer import VerbAnswer
 
 # As written -> (SI unit, factor). Factors are decimal text, so that 2.5 ms is exactly 0.0025 s.
 UNITS = {
@@ -214,6 +215,25 @@ class Source:
     measured: str
     citation: str
     defects: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DocumentedFigures(VerbAnswer):
+    """The JSON that `evidence list --json` and `evidence show --json` print.
+
+    Attributes
+    ----------
+    figures
+        Documented figures, SI.
+    sources
+        Where they come from.
+    """
+
+    SCHEMA = "capplan.evidence/1"
+    UNBOUNDED = tuple(("Evidence", name) for name in ("value", "low", "high"))
+
+    figures: tuple[Evidence, ...]
+    sources: tuple[Source, ...]
 
 
 def read_sources(file: Traversable) -> tuple[Source, ...]:

@@ -95,22 +95,24 @@ def same_file(descriptor: int, path: Path) -> bool:
         return False
 
 
+_BEGIN, _END = ".capplan-", ".new"  # of the names of unfinished files
+
+
 @contextmanager
-def only_run(path: Path, what: str) -> Iterator[None]:
-    """Refuse a second process in the same block; the lock file disappears with the block.
+def only_run(output: Path) -> Iterator[None]:
+    """Refuse a second process that computes the same output; a lock file beside it disappears with the block.
 
     Parameters
     ----------
-    path : Path
-        The lock file.
-    what : str
-        What only one process may do, for the message.
+    output : Path
+        What is computed.
 
     Raises
     ------
     InputError
-        If another process is in the block, or the file cannot be written.
+        If another process is in the block, or the lock file cannot be written.
     """
+    path = output.with_name(f"{_BEGIN}{output.name}.lock")
     while True:
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
@@ -118,7 +120,10 @@ def only_run(path: Path, what: str) -> Iterator[None]:
             raise InputError(f"{path} cannot be written: {error.strerror or error}") from None
         if not locked(descriptor):
             os.close(descriptor)
-            raise InputError(f"{what} belongs to another run that has not ended: wait for it, or name another file")
+            raise InputError(
+                f"the calculation of {output} belongs to another run that has not ended: wait for it, or name another "
+                "file"
+            )
         if sys.platform == "win32" or same_file(descriptor, path):
             break
         os.close(descriptor)  # the other run removed the file between the two calls
@@ -128,9 +133,6 @@ def only_run(path: Path, what: str) -> Iterator[None]:
         with suppress(OSError):
             path.unlink()
         os.close(descriptor)
-
-
-_BEGIN, _END = ".capplan-", ".new"  # of the names of unfinished files
 
 
 _unfinished: set[Path] = set()

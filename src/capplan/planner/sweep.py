@@ -27,6 +27,7 @@ from capplan.models.language.per_dc import is_per_dc, per_dc_text
 from capplan.models.language.scenario import Option, Scenario, changed, options_of
 from capplan.models.language.units import FloatArray
 from capplan.models.results import STATISTICS, Band, Latency, plain, rounded
+from capplan.models.verb_answer import VerbAnswer
 from capplan.models.verdict import NORMAL, Verdict
 from capplan.planner.predict.capacity import DEFAULT_SHARE, Relations, capacity_of, rate_at
 from capplan.planner.predict.predict import Question, capacity_limit, predict_case
@@ -52,10 +53,24 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-SCHEMA = "capplan.sweep/3"
 RateSource = Literal["given", "load", "default"]
 SweepPoint = dict[str, Any]
 """A row: a layout at an offered rate, by column."""
+
+
+@dataclass(frozen=True)
+class SweepTable(VerbAnswer):
+    """The answer of `sweep`.
+
+    Attributes
+    ----------
+    points
+        A row for each layout at each rate, by column; the columns are those of the system, see `columns_of`.
+    """
+
+    SCHEMA = "capplan.sweep/3"
+
+    points: tuple[Mapping[str, str | float | bool | None], ...]
 
 
 def band_columns(name: str) -> tuple[str, str, str]:
@@ -168,8 +183,9 @@ def to_frame(points: Iterable[SweepPoint], columns: Mapping[str, str]) -> pd.Dat
 
 
 def csv_text(points: Iterable[SweepPoint], columns: Mapping[str, str]) -> str:
-    """Return rows as CSV with a header; missing values are empty, verdicts `true` or `false`."""
+    """Return rows as CSV with a header; missing and unbounded numbers are empty, verdicts `true` or `false`."""
     frame = to_frame(points, columns)
+    frame = frame.mask(frame.isin([math.inf, -math.inf]))
     verdicts = [name for name, dtype in columns.items() if dtype == "boolean"]
     words = {name: frame[name].map({True: "true", False: "false"}) for name in verdicts}
     return str(frame.assign(**words).to_csv(index=False, lineterminator="\n"))
@@ -624,7 +640,7 @@ def layouts_of(base: Scenario, axes: Mapping[str, Sequence[Any]]) -> tuple[Sweep
         try:
             found.append(SweepLayout({**own, **swept}, changed(base, **swept)))
         except InputError as error:
-            found.append(SweepLayout({**own, **swept}, None, str(error).removeprefix(f"{type(base).__name__}: ")))
+            found.append(SweepLayout({**own, **swept}, None, str(error)))
     return tuple(found)
 
 

@@ -84,16 +84,31 @@ def open_store(path: Path) -> Iterator[Store]:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise _unusable(path, error) from None
+    kept = path.exists()
     try:
         with closing(_connected(path)) as connection:
-            yield Store(connection)
+            try:
+                yield Store(connection)
+            finally:
+                kept = kept or bool(len(Store(connection)))
     except sqlite3.DatabaseError as error:
         if _code(error) == sqlite3.SQLITE_BUSY:
             raise InputError(
                 f"the results in {str(path)!r} belong to another run that has not ended: wait for it, or name another"
                 " file"
             ) from None
-        raise _unusable(path, error) from None
+        if _code(error) != sqlite3.SQLITE_FULL:
+            raise _unusable(path, error) from None
+        if not kept:
+            _remove(path)
+        then = "the same command goes on from the results in that file" if kept else "ask again"
+        raise InputError(f"the disk of {str(path)!r} is full: free some space, and {then}") from None
+
+
+def _remove(path: Path) -> None:
+    """Remove a store, with the files that SQLite keeps beside it."""
+    for each in (path, *(path.with_name(f"{path.name}{suffix}") for suffix in ("-wal", "-shm", "-journal"))):
+        each.unlink(missing_ok=True)
 
 
 def _connected(path: Path) -> sqlite3.Connection:
@@ -111,8 +126,7 @@ def _connected(path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     connection.close()
-    for each in (path, *(path.with_name(f"{path.name}{suffix}") for suffix in ("-wal", "-shm", "-journal"))):
-        each.unlink(missing_ok=True)
+    _remove(path)
     warnings.warn(f"{path} was damaged: it is removed, and its results are computed again", Notice, stacklevel=2)
     connection = sqlite3.connect(path, timeout=0, isolation_level=None)
     _prepare(connection, path)

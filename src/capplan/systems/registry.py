@@ -7,6 +7,7 @@ value refers to the `SYSTEM` object.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -19,12 +20,53 @@ from capplan.layout.system import Case, System
 from capplan.models.errors import InputError, look_up
 from capplan.models.language.document import load, read_toml
 from capplan.models.language.scenario import Scenario, with_units
+from capplan.models.verb_answer import VerbAnswer
 
 if TYPE_CHECKING:
     from capplan.calibration.tables.fit_table import TableSystem
 
 DEFAULT = "openprovider"
 _NO_SYSTEMS = frozenset({"components"})
+
+
+@dataclass(frozen=True)
+class KnownSystem:
+    """A system, as `systems --json` prints it.
+
+    Attributes
+    ----------
+    name
+        Its name.
+    models
+        What it models.
+    options
+        The options of its layouts with their meaning.
+    figures
+        How many figures of evidence it has.
+    sources
+        Their titles.
+    """
+
+    name: str
+    models: str
+    options: Mapping[str, str]
+    figures: int
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class KnownSystems(VerbAnswer):
+    """The JSON that `systems --json` prints.
+
+    Attributes
+    ----------
+    systems
+        Every system.
+    """
+
+    SCHEMA = "capplan.systems/1"
+
+    systems: tuple[KnownSystem, ...]
 
 
 @lru_cache(maxsize=1)

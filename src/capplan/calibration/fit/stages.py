@@ -84,16 +84,14 @@ class Stages:
         return self.known[name]
 
     def owned(self) -> AbstractContextManager[None]:
-        """Refuse a second run of the same calculation with the same output while the block runs.
+        """Refuse a second calculation with the same output while the block runs.
 
         Raises
         ------
         InputError
             If there is one, or the lock cannot be written.
         """
-        if self.path is None:
-            return nullcontext()
-        return only_run(self.path.with_name(f"{self.path.name}.lock"), f"the calculation of {self.output}")
+        return nullcontext() if self.output is None else only_run(self.output)
 
     def complete(self, count: int) -> bool:
         """Whether at least `count` stages are finished."""

@@ -23,6 +23,7 @@ from capplan.layout.fitted_file import Fitted, FittedFigure, Posterior
 from capplan.layout.observations import Goal, Observations
 from capplan.layout.system import System
 from capplan.models.files import writable_cache
+from capplan.models.verb_answer import VerbAnswer
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -208,6 +209,27 @@ class Validation:
         rules = dict.fromkeys(f"{name}_error" for each in self.left_out for name in each.estimates if name != MODEL)
         left_out = pd.DataFrame(map(_left_out_row, self.left_out), columns=["id", *_LEFT_OUT, *rules])
         return compared.merge(left_out, on="id", how="left")
+
+
+@dataclass(frozen=True)
+class Validations(VerbAnswer):
+    """The JSON that `validate --json` prints.
+
+    Attributes
+    ----------
+    systems
+        The validation of each system that was asked for.
+    """
+
+    SCHEMA = "capplan.validation/1"
+    UNBOUNDED = (
+        *(("Compared", name) for name in ("low", "high", "error")),
+        ("LeftOut", "size"),
+        *(("IntervalEstimate", name) for name in ("low", "high")),
+        *(("Score", name) for name in ("error", "interval_score", "half_width")),
+    )
+
+    systems: tuple[Validation, ...]
 
 
 _LEFT_OUT = (

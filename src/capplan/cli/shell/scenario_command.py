@@ -344,10 +344,7 @@ def with_options(scenario: S, texts: Mapping[str, Any]) -> S:
         if read is not None and isinstance(text, str):
             with naming(flag(field)):
                 fields[field] = read(text)
-    try:
-        return changed(scenario, **{**emptied, **fields})
-    except InputError as error:  # nobody wrote the name of a class on the command line
-        raise InputError(str(error).removeprefix(f"{type(scenario).__name__}: ")) from None
+    return changed(scenario, **{**emptied, **fields})
 
 
 def _is_count(hint: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+WithRefused = Annotated[bool, typer.Option("--with-refused", help="Believe rows that the audit refuses, too.")]
 TABLE_ENDINGS = (".csv", ".parquet")
 PLOT_ENDINGS = (".html", ".png", ".svg")
 PLOT_HELP = "Write the plot to this .html, .svg or .png file."
@@ -159,8 +161,10 @@ def write_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
 
 
 def write_frame(frame: DataFrame) -> None:
-    """Print a data frame as CSV; a missing number is an empty cell, an unbounded one `inf`."""
-    frame.to_csv(sys.stdout, index=False, float_format="%.15g", lineterminator="\n")
+    """Print a data frame as CSV; a missing or unbounded number is an empty cell, as it is null in JSON."""
+    frame.mask(frame.isin([math.inf, -math.inf])).to_csv(
+        sys.stdout, index=False, float_format="%.15g", lineterminator="\n"
+    )
 
 
 Confidence = Annotated[

@@ -166,6 +166,34 @@ def audit_load_tests(frame: pd.DataFrame, subject: str = "table") -> Audit:
     return Audit(subject=subject, **_of_load_tests(rows))
 
 
+def check_believed(frame: pd.DataFrame, subject: str) -> None:
+    """Refuse rows with figures that must not be believed.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Rows of a load-test table.
+    subject : str
+        Name of the table.
+
+    Raises
+    ------
+    InputError
+        Names the first of these rows with the rule that it breaks, and says how to leave it out.
+    """
+    refused = audit_load_tests(frame).refused
+    if not refused:
+        return
+    first, lines = refused[0], {each.line for each in refused}
+    run = first.run_id
+    others = "" if len(lines) == 1 else f" and {len(lines) - 1} more"
+    leave_out = "leave it out" if run is None else f'leave it out (--train "run_id != {run!r}")'
+    raise InputError(
+        f"{subject}: the audit refuses {f'row {first.line}' if run is None else f'run {run!r}'}{others} "
+        f"({first.rule}): correct what `capplan evidence audit` shows, {leave_out}, or add --with-refused"
+    )
+
+
 def audit_documents(checks: Checks, evidence: Iterable[Evidence]) -> Audit:
     """Audit one system's documented figures and the load tests among them.
 

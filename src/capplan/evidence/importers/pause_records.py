@@ -102,9 +102,11 @@ _DECORATIONS = re.compile(r"(?:\[[^\]]*\])+")
 _UNIFIED = re.compile(rf"\[(?:(?P<wall>{_WALL})|(?P<up>\d{{1,18}}(?:[.,]\d{{1,9}})?)(?P<unit>s|ms|ns))\]")
 _JDK8 = re.compile(rf"(?:(?P<wall>{_WALL}): )?(?:(?P<up>\d{{1,18}}[.,]\d{{1,9}}): )?")
 _STOPPED = re.compile(
-    r'threads were stopped: (?P<s>\d{1,9}[.,]\d{1,9}) seconds|Safepoint ".*?\bTotal:\s+(?P<ns>\d{1,18}) ns'
+    r'threads were stopped: (?P<s>\d{1,9}[.,]\d{1,9}) seconds|Safepoint "[^"]*"[^"]*?\bTotal:\s+(?P<ns>\d{1,18}) ns'
 )
-_PAUSE = re.compile(r"GC\((?P<id>\d{1,18})\) (?:[YyOo]: )?Pause (?P<kind>\w+).*?\b(?P<ms>\d{1,9}[.,]\d{1,9})ms\s*$")
+# The begin and the end of a line are searched one after the other: together they would take the square of its length.
+_PAUSE = re.compile(r"GC\((?P<id>\d{1,18})\) (?:[YyOo]: )?Pause (?P<kind>\w+)")
+_PAUSE_MS = re.compile(r"\b(\d{1,9}[.,]\d{1,9})ms\s*$")
 _EVENT = re.compile(r"(?:#\d+: )?\[(?:Full )?GC(?! ?concurrent)")
 _EVENT_END = re.compile(r", (\d{1,9}[.,]\d{1,9}) secs\]\s*(?:\[Times: .*)?$")
 _COLLECTOR = re.compile(
@@ -187,8 +189,8 @@ class _Log:
         if found := _STOPPED.search(rest):
             length_s = _decimal(found["s"]) if found["s"] else float(found["ns"]) * 1e-9
             self.stops.extend((self.clock.now_s - length_s, length_s))
-        elif found := _PAUSE.search(rest):
-            self._collection(int(found["id"]), found["kind"], _decimal(found["ms"]) * 1e-3)
+        elif (found := _PAUSE.search(rest)) and (length := _PAUSE_MS.search(rest, found.end())):
+            self._collection(int(found["id"]), found["kind"], _decimal(length[1]) * 1e-3)
         elif "Allocation Stall (" in rest and rest.rstrip().endswith("ms"):
             self.stalls += 1
         else:

@@ -132,6 +132,40 @@ class Collection(VerbAnswer):
     remarks: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class KnownCollector:
+    """A collector.
+
+    Attributes
+    ----------
+    name
+        Its name.
+    about
+        What it measures.
+    parameter
+        The model parameter that the figures are for, and how they give it.
+    """
+
+    name: str
+    about: str
+    parameter: str
+
+
+@dataclass(frozen=True)
+class CollectorList(VerbAnswer):
+    """The JSON that `collect --json` prints without the name of a collector.
+
+    Attributes
+    ----------
+    collectors
+        Every collector.
+    """
+
+    SCHEMA = "capplan.collectors/1"
+
+    collectors: tuple[KnownCollector, ...]
+
+
 def write_histograms(found: Sequence[Timed], path: Path) -> None:
     """Write one line per histogram, tagged with the name of the run."""
     lines = ["#[Histogram log format version 1.3]", "# latencies in ns, from the intended start in open runs"]

@@ -84,11 +84,16 @@ class _Explained(type):
                 return super().__call__(*args, **keywords)
             except ValidationError as error:
                 named = dict(zip(_names(cls), args, strict=False))
-                raise explained(error, cls, {**named, **keywords}, cls.__name__) from None
+                raise explained(error, cls, {**named, **keywords}, cls.in_messages()) from None
 
 
 class Construct(metaclass=_Explained):
     """Base class of the language's dataclasses: a bad value raises `InputError`, in Python as in a file."""
+
+    @classmethod
+    def in_messages(cls) -> str:
+        """Return how a refusal begins: with the name that the construct has in Python and in a file."""
+        return cls.__name__
 
 
 @lru_cache(maxsize=64)
@@ -114,7 +119,7 @@ def explained(error: ValidationError, type_: Any, data: Any, where: str) -> Inpu
     data : Any
         The rejected data, for the names in the place (`stations['cassandra'].servers`).
     where : str
-        File or construct, for the start of the sentence.
+        File or construct, for the start of the sentence; empty if the rest says enough.
 
     Returns
     -------
@@ -126,7 +131,8 @@ def explained(error: ValidationError, type_: Any, data: Any, where: str) -> Inpu
     location = list(first["loc"])
     if location and isinstance(location[0], int) and isinstance(type_, type) and issubclass(type_, Construct):
         location[0] = _names(type_)[location[0]]  # a positional argument
-    return InputError(f"{where}: {_sentence(dict(first), type_, location, data)}")
+    sentence = _sentence(dict(first), type_, location, data)
+    return InputError(f"{where}: {sentence}" if where else sentence)
 
 
 def _sentence(error: dict[str, Any], type_: Any, location: list[int | str], data: Any) -> str:

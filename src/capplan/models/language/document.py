@@ -5,6 +5,7 @@ Every mistake in a document raises `InputError` with one sentence: file, place, 
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
@@ -116,6 +117,11 @@ def read_toml(path: Path) -> dict[str, Any]:
     return parse_toml(read_file(path), str(path))
 
 
+DEEPEST = 64
+"""Most parts of a dotted name in a TOML file; the time to read one grows with their square."""
+_DEEP_NAME = re.compile(rf"(?<![\w-])(?:(?:[\w-]++|\"[^\"\n]*+\"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{DEEPEST}}}")
+
+
 def parse_toml(text: str, where: str) -> dict[str, Any]:
     """Return the tables of a TOML text; `where` names it in messages.
 
@@ -124,6 +130,8 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
     InputError
         If it is not TOML.
     """
+    if _DEEP_NAME.search(text):
+        raise InputError(f"{where} is nested too deeply: a name has at most {DEEPEST} parts")
     try:
         return tomllib.loads(text)
     except RecursionError:

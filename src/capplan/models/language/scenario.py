@@ -81,6 +81,11 @@ class Scenario(Construct):
     slo: tuple[str, ...]
 
     @classmethod
+    def in_messages(cls) -> str:
+        """Return nothing: people write options and files, and no name of a class."""
+        return ""
+
+    @classmethod
     def implied(cls, fields: Mapping[str, Any]) -> dict[str, Any]:
         """Return defaults that follow from the given fields; none by default.
 

@@ -404,7 +404,9 @@ def _fitted(network: Network, times: Times, effort: Effort, detection_s: float) 
             float(round(max(times.lasts_s * share, min(times.lasts_s, detection_s + 2 * LOOK_S)))),
             float(round(max(times.after_s * share, min(times.after_s, 3 * LOOK_S)))),
         )
-        asked = f"{times.lasts_s:g} s of loss in {times.duration_s:g} s would take {significant(3 * cost_s)} s to compute"
+        asked = (
+            f"{times.lasts_s:g} s of loss in {times.duration_s:g} s would take {significant(3 * cost_s)} s to compute"
+        )
         why = f"{asked}: --budget {math.ceil(3 * cost_s)}s simulates them"
     _check_cost(second_s * fitting.duration_s * count, fitting.duration_s * count, effort.budget_s)
     return fitting, count, why
@@ -413,8 +415,8 @@ def _fitted(network: Network, times: Times, effort: Effort, detection_s: float) 
 def _check_cost(cost_s: float, simulated_s: float, budget_s: float) -> None:
     if cost_s > max(budget_s, LONGEST_UNASKED_S):
         raise InputError(
-            f"the {simulated_s:g} s around a loss that must be simulated take about {significant(cost_s)} s to compute, "
-            f"and the budget is {budget_s:g} s: add --budget {math.ceil(cost_s)}s, or ask at a lower rate"
+            f"simulating the {simulated_s:g} s that a loss needs takes about {significant(cost_s)} s, and the budget "
+            f"is {budget_s:g} s: add --budget {math.ceil(cost_s)}s, or ask at a lower rate"
         )
 
 

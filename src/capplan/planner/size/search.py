@@ -337,16 +337,13 @@ class Search:
         try:
             return scenario if isinstance(scenario, str) else (scenario, self.target.strains(scenario))
         except InputError as error:
-            return self._reason(error)
+            return str(error)
 
     def _scenario(self, numbers: Numbers) -> Scenario | str:
         try:
             return changed(self.target.base, **self.family.fields(numbers))
         except InputError as error:
-            return self._reason(error)
-
-    def _reason(self, error: InputError) -> str:
-        return str(error).removeprefix(f"{type(self.target.base).__name__}: ")
+            return str(error)
 
     def _cheapest(self, low: Numbers, high: Numbers, start: Numbers) -> Candidate | None:
         """Return the cheapest safe layout of a box."""
