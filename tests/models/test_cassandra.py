@@ -151,6 +151,66 @@ def test_a_row_without_replica_in_another_data_centre_is_not_forwarded() -> None
     assert by_dc(where, "LOCAL_ONE", "write") == {"dc1": 1, "dc2": 0.5}
 
 
+@pytest.mark.parametrize(
+    ("down", "contacted"), [((1, 0, 0), {"dc1": 2, "dc2": 3}), ((1, 1, 0), {"dc1": 2, "dc2": 2, "dc3": 1})]
+)
+def test_a_read_over_data_centres_asks_elsewhere_for_each_replica_that_is_down(
+    down: tuple[int, ...], contacted: dict[str, float]
+) -> None:
+    """Five of nine must answer: what the near data centres have lost comes from the next ones."""
+    where = cluster(3, 3, 3, down=down)
+
+    assert by_dc(where, "QUORUM", "read") == contacted
+    assert latencies_s(where, "QUORUM", "read") == {round(CLIENT_S + 2 * WAN_S, 6)}
+
+
+@pytest.mark.parametrize("operation", ["read", "write"])
+@pytest.mark.parametrize(
+    ("level", "down"),
+    [*((level, (0, 0, 0)) for level in CONSISTENCY_LEVELS), *((level, (0, 1, 1)) for level in CONSISTENCY_LEVELS[:-1])],
+)
+def test_as_many_nodes_take_part_as_have_work(level: str, operation: str, down: tuple[int, ...]) -> None:
+    """Data centres of unlike size, two of them with a node down: without ALL, which cannot be met then."""
+    where = cluster(4, 5, 6, down=down)
+    counted = sum(
+        each * where.alive[int(dc.removeprefix("dc")) - 1] for dc, each in work(where, level, operation).items()
+    )
+
+    assert where.taking_part(0, level, operation) == pytest.approx(counted)
+
+
+MESSAGES_ONLY = Costs(coordinator=0.0, read=0.0, mutation=0.0, unseen=0.0, storage=0.0, message=1.0)
+
+
+@pytest.mark.parametrize(
+    ("level", "operation", "down", "messages"),
+    [
+        ("LOCAL_ONE", "read", (0, 0), 2 * (1 - 3 / 4)),  # a request and an answer for each replica elsewhere
+        ("LOCAL_QUORUM", "read", (0, 0), 2 * (2 - 3 / 4)),
+        ("QUORUM", "read", (0, 0), 2 * (4 - 3 / 4)),
+        ("EACH_QUORUM", "read", (0, 0), 2 * (4 - 3 / 4)),
+        (
+            "ONE",
+            "write",
+            (0, 0),
+            2 * (3 - 3 / 4) + 1 + 2 + 3,
+        ),  # one to a forwarder, two to its peers, and three answers
+        ("ALL", "write", (0, 0), 2 * (3 - 3 / 4) + 1 + 2 + 3),  # as many whatever the level
+        ("QUORUM", "write", (1, 0), 2 * (9 / 4 - 3 / 4) + 1 + 2 + 3),  # no message to a node that is down
+    ],
+)
+def test_each_message_costs_its_sender_and_its_receiver(
+    level: str, operation: str, down: tuple[int, int], messages: float
+) -> None:
+    where = replace(cluster(4, 4, down=down), read_repair=0.0)
+    flow = statement(where, MESSAGES_ONLY, 0, level, operation)
+    demands = Analysis(system(where, flow, Open(1.0, {"ask": 1.0}))).demands
+    alive = {f"cassandra/dc{dc + 1}": count for dc, count in enumerate(where.alive)}
+    spent = sum(float(np.ravel(each.mean_s)[0]) * alive[name] for name, each in demands.items() if name in alive)
+
+    assert spent == pytest.approx(2 * messages)
+
+
 def test_other_operations_and_levels_are_refused_by_name() -> None:
     with pytest.raises(RefusedError, match="'batch' is refused"):
         statement(cluster(3), COUNTED, 0, "ONE", "batch")

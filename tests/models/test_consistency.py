@@ -45,7 +45,7 @@ def test_needs_with_three_replicas_in_each_of_three_data_centres(level: str, tot
 def test_needs_follow_unequal_replication_factors() -> None:
     assert dict(need("EACH_QUORUM", [3, 5, 1], 0).by_dc) == {0: 2, 1: 3, 2: 1}
     assert need("QUORUM", [3, 2], 0).total == 3
-    assert dict(need("LOCAL_QUORUM", [3, 5], 1).by_dc) == {1: 3}
+    assert [dict(need("LOCAL_QUORUM", [3, 5, 1], dc).by_dc) for dc in range(3)] == [{0: 2}, {1: 3}, {2: 1}]
 
 
 @pytest.mark.parametrize(

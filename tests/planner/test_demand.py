@@ -202,6 +202,31 @@ def test_growth_is_monotone(growth: float, spread: float, early: float, late: fl
     assert smaller.value <= larger.value
 
 
+def test_growth_compounds_and_its_median_is_geometric() -> None:
+    """-20 % to 80 % a year are factors of 0.8 and 1.8, of which 1.2 is the median: as many grow faster as slower."""
+    asked = demand(1_000_000, growth=["-20%", "80%"], years=2)
+
+    assert [grown(asked, months) for months in (0, 12, 24, 36)] == pytest.approx([1e6, 1.2e6, 1.44e6, 1.728e6])
+    assert forecast(asked).subscribers == pytest.approx(1.44e6)
+    assert grown(demand(1_000_000, growth="20%", years=2)) == pytest.approx(1.44e6)
+
+
+@given(st.floats(-0.5, -0.01) | st.floats(0.01, 2), st.floats(0, 2), st.floats(0, 60), st.floats(0, 60))
+def test_every_figure_of_a_forecast_grows_by_the_median_of_the_same_growth(
+    low: float, more: float, early: float, late: float
+) -> None:
+    """The time from one month to another has the same factor wherever it begins, and draws agree with it."""
+    asked = demand(growth=[low, low + more], years=5, data={"row_bytes": 500, "retention_s": "24h"})
+    found = forecast(asked)
+    factor = 1 + found.growth_per_year.value
+
+    assert grown(asked, early + late) == pytest.approx(grown(asked, early) * grown(asked, late) / 36_000)
+    assert grown(asked, early) == pytest.approx(36_000 * factor ** (early / 12), rel=1e-6)
+    assert (found.starts_per_s, found.open_sessions) == pytest.approx((10 * factor**5, 18_000 * factor**5), rel=1e-6)
+    assert found.months[-1].busy_hour_per_s.value == pytest.approx(found.busy_hour.total_per_s, rel=1e-6)
+    assert found.reattach.sessions == pytest.approx(found.open_sessions)
+
+
 def test_numbers_are_read_as_people_type_them() -> None:
     asked = demand("3M", growth=["-5%", "150%"], data={"row_bytes": "1kB", "retention_s": "30d"})
     assert asked.subscribers == 3e6

@@ -71,10 +71,22 @@ def test_only_runs_near_the_rate_of_the_answer_test_its_latencies(rate: float, s
     assert tested["read.mean"] == status
 
 
-def test_of_several_runs_the_median_counts() -> None:
-    rows = [measured(run_id=str(mean), latency_mean_ms=mean) for mean in (2.0, 2.9, 9.0)]
+@pytest.mark.parametrize(
+    ("means", "median", "status"),
+    [
+        ((2.0, 2.9, 9.0), 2.9, "held"),
+        ((9.0, 2.0, 2.9), 2.9, "held"),  # whichever comes first
+        ((0.1, 0.2, 2.0), 0.2, "better"),
+        ((2.0, 3.4, 3.5), 3.4, "worse"),
+        ((2.0, 3.0), 2.5, "held"),
+    ],
+)
+def test_of_several_runs_the_median_counts(means: tuple[float, ...], median: float, status: str) -> None:
+    rows = [measured(run_id=str(mean), latency_mean_ms=mean) for mean in means]
+    found = {each.name: each for each in drift(predicted(ANSWER), LOAD_TESTS.frame(rows)).claims}["read.mean"]
 
-    assert statuses(*rows)["read.mean"] == "held"
+    assert (found.measured, found.status) == (pytest.approx(median), status)
+    assert found.runs == tuple(map(str, means))
 
 
 @pytest.mark.parametrize(
@@ -246,3 +258,34 @@ def test_clients_that_wait_claim_their_throughput(completed: float, status: str)
     assert {each.name: each.status for each in found.claims}["throughput"] == status
     assert found.rows_of_other_layouts == 1
     assert {each.name: each.measured for each in found.claims}["read.mean"] == 8000 / completed
+
+
+@pytest.mark.parametrize(
+    ("completed", "median", "status"),
+    [
+        ((950.0, 1150.0, 890.0), 950.0, "held"),
+        ((850.0, 1150.0, 890.0), 890.0, "worse"),
+        ((1150.0, 890.0, 1250.0), 1150.0, "better"),
+        ((880.0, 1000.0), 940.0, "held"),
+    ],
+)
+def test_of_several_runs_of_clients_that_wait_the_median_throughput_counts(
+    completed: tuple[float, ...], median: float, status: str
+) -> None:
+    """Each run measures it, as repeats do, so neither the best nor the last decides."""
+    closed = {**ANSWER, "offered": None, "scenario": {"clients": 8}}
+    rows = [
+        measured(
+            run_id=str(rate),
+            load_kind="closed",
+            offered_tps=None,
+            clients=8,
+            throughput_tps=rate,
+            latency_mean_ms=8000 / rate,
+        )
+        for rate in completed
+    ]
+    found, *_ = drift(predicted(closed), LOAD_TESTS.frame(rows)).claims
+
+    assert (found.name, found.measured, found.status) == ("throughput", pytest.approx(median), status)
+    assert found.runs == tuple(map(str, completed))

@@ -237,6 +237,22 @@ def test_rows_of_which_half_have_lost_their_spare_replica() -> None:
     assert needed_nodes(cluster, 0, "LOCAL_QUORUM", "write") == pytest.approx(1 + 0.5 * (2 - 0.5))
 
 
+@pytest.mark.parametrize(
+    ("nodes", "down", "expected"),
+    [
+        (3, 0, 1 + 0.9 * (2 - 1)),  # a read that repairs asks three, and any two of them answer it
+        (3, 1, 1 + (2 - 1)),  # it asks the two that are up, repair or not, and needs both
+        (4, 1, 1 + 0.9 * (2 - 3 / 4)),  # a row has three live replicas still
+    ],
+)
+def test_read_repair_spares_a_read_no_pause_unless_a_further_replica_is_alive(
+    nodes: int, down: int, expected: float
+) -> None:
+    cluster = Cluster((nodes,), (3,), 24, 1e-4, ((0.0,),), down=(down,), read_repair=0.1)
+
+    assert needed_nodes(cluster, 0, "LOCAL_QUORUM", "read") == pytest.approx(expected)
+
+
 def test_a_short_request_waits_less_for_a_paused_node() -> None:
     long, short = (
         pause_delays(NodePauses(0.01, 0.04, 0.4), np.array([0.6]), 1, relative_need=(share, share))

@@ -165,6 +165,29 @@ def test_why_survivors_do_better_than_the_whole(fields: dict[str, Any], reasons:
     assert set(after(**fields)[-1].eased) == reasons
 
 
+@pytest.mark.parametrize(
+    ("lost", "waits_ms"),
+    [
+        ("dc3", 1.0),  # the two that are left are near each other
+        ("dc2", 30.0),  # and these are not
+        ("node", 30.0),  # two near replicas and two of the next data centre are not five
+        ("dc2,dc3", 0.0),  # the lone survivor writes at LOCAL_QUORUM
+    ],
+)
+def test_survivors_wait_for_the_round_trips_that_they_have_and_no_others(lost: str, waits_ms: float) -> None:
+    """Of all three data centres whole, two wait 1 ms for a write at QUORUM and the third 30 ms."""
+    far = case(consistency_write="QUORUM", rtt="dc1-dc2=1ms,dc1-dc3=30ms,dc2-dc3=30ms")
+    values = far.system.median_values(far.fitted, far.scenario)
+    *_, left = far.system.outages(far, losses_of((lost,), far.system.losses, 3))
+    assert left.offset is not None
+    survivors, whole = left.offset(values), far.system.offset(far.scenario, values)
+
+    assert whole.time_s["acct"]["mean"] == pytest.approx((1e-3 + 1e-3 + 30e-3) / 3, rel=1e-3)
+    assert survivors.time_s["acct"]["mean"] == pytest.approx(waits_ms * 1e-3, rel=1e-3, abs=1e-7)
+    assert survivors.time_s["acct"]["p99"] == pytest.approx(waits_ms * 1e-3, rel=5e-3, abs=1e-6)
+    assert survivors.time_s["auth"]["mean"] == pytest.approx(0.0, abs=1e-7)  # reads at LOCAL_QUORUM
+
+
 def test_one_replica_has_nothing_left_for_a_lost_node() -> None:
     """With RF 1 some tokens have no living replica in any data centre: no level helps."""
     rows = after(rf=1, cass_nodes=3, consistency_read="LOCAL_ONE", consistency_write="ONE")
