@@ -80,6 +80,26 @@ def test_each_doubling_adds_as_much_again(widening: float, rate: float, time: fl
     assert FAR.factor(widening, "acct", {}) == pytest.approx(time)
 
 
+def test_beside_another_layout_only_what_both_exceed_counts() -> None:
+    ways = Excess(1.0, "6 nodes", axis="nodes >"), Excess(2.0, "a load"), Excess(4.0, "little", axis="data <")
+    others = Excess(3.0, "24 nodes", axis="nodes >"), Excess(0.5, "a load"), Excess(4.0, "much", axis="data >")
+    one, other = (Extrapolation(each, (), "extrapolated", "made up") for each in (ways, others))
+
+    assert one.factor(1.0, "acct", {}, beside=other) == other.factor(1.0, "acct", {}, beside=one) == 1 + 1 + 0.5
+    assert one.factor(1.0, "acct", {}, beside=one) == one.factor(1.0, "acct", {})
+    assert one.factor(1.0, "acct", {ways[0]: {"acct": 0.02}}, beside=other) == pytest.approx(1 + 0.2 + 0.5)
+    measured = Extrapolation((), (), "measured", "made up")
+    assert one.factor(1.0, "acct", {}, beside=measured) == measured.factor(1.0, "acct", {}, beside=one) == 1
+
+
+def test_an_axis_is_without_effect_if_it_moves_no_figure_at_all() -> None:
+    (way,) = FAR.excess
+
+    assert FAR.without_effect({way: {RATE: 0.0, "acct": 0.0}}) == (way,)
+    assert FAR.without_effect({way: {RATE: 0.0, "acct": 0.01}}) == ()
+    assert FAR.without_effect({}) == ()
+
+
 @pytest.mark.parametrize(
     ("response", "factor"), [(0.0, 1.0), (0.01, 1.1), (0.05, 1.5), (0.1, 2.0), (1.0, 2.0), (math.inf, 2.0)]
 )

@@ -88,6 +88,10 @@ def test_a_reattach_by_hand() -> None:
     assert found.times_busy_hour == pytest.approx(1800 / 80)
     assert found.handshakes_peak_per_s == pytest.approx(100)
     assert found.updates_peak_per_s is None
+    renewed = {**anew, "lifetime_s": 100}  # 5 a second, whatever becomes of the sessions
+    for share in ("100%", "50%"):
+        found = reattach(demand(reattach={"boot": boot, "share": share}, connections=renewed), 36_000)
+        assert found.handshakes_peak_per_s == pytest.approx(105)
     longer = reattach(demand(reattach={"boot": boot, "window_s": 20}), 36_000)
     assert longer.peak.rates.auth_per_s == pytest.approx((900 * 10 + 450 * 10) / 20)
     half = reattach(demand(reattach={"boot": boot, "share": "50%"}), 36_000)
@@ -247,10 +251,15 @@ def test_where_subscribers_leave_today_decides() -> None:
         size(scenario("openprovider"), SizingQuestion(demand=leaving, engine="analytic"))
 
 
-def test_until_when_a_rate_fits() -> None:
-    """It doubles each year: a capacity of four times the rate is reached after two years."""
-    found = months_until_rate(np.full(2047, 2.0), 100.0, Band(400, 200, 800))
-    assert [found.low, found.value, found.high] == pytest.approx([12, 24, 36], abs=0.1)
+@pytest.mark.parametrize(("low", "high"), [(200, 800), (380, 800), (200, 420)])
+def test_until_when_a_rate_fits(low: float, high: float) -> None:
+    """It doubles each year: a capacity of four times the rate is reached after two years.
+
+    A capacity may be surer on one side than on the other.
+    """
+    found = months_until_rate(np.full(2047, 2.0), 100.0, Band(400, low, high))
+    expected = [12 * math.log2(each / 100) for each in (low, 400, high)]
+    assert [found.low, found.value, found.high] == pytest.approx(expected, abs=0.1)
 
 
 @pytest.mark.parametrize("value", [0.0, 400.0])
@@ -306,6 +315,13 @@ def test_a_forecast_says_what_does_not_fit() -> None:
     assert (disk.what, disk.risk, found.answer) == ("disk", 1.0, "no")
     assert forecast(asked, replace(layout, capacity=Band(1000, 900, 1100))).fits[0].risk == 0
     assert [each.month for each in found.months] == [float(month) for month in range(25)]
+    once = found.months[0].data_gib
+    for each in found.months:
+        assert each.data_gib is not None
+        assert once is not None
+        assert each.node_gib == each.data_gib  # three replicas on three nodes
+        assert each.busy_hour_per_s.value == pytest.approx(80 * 2 ** (each.month / 12))
+        assert each.data_gib.value == pytest.approx(once.value * 2 ** (each.month / 12))
     assert forecast(asked).answer == "yes"
 
 

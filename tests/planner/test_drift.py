@@ -85,7 +85,8 @@ def test_of_several_runs_the_median_counts(means: tuple[float, ...], median: flo
     rows = [measured(run_id=str(mean), latency_mean_ms=mean) for mean in means]
     found = {each.name: each for each in drift(predicted(ANSWER), LOAD_TESTS.frame(rows)).claims}["read.mean"]
 
-    assert (found.measured, found.status) == (pytest.approx(median), status)
+    assert found.measured == pytest.approx(median)
+    assert found.status == status
     assert found.runs == tuple(map(str, means))
 
 
@@ -111,6 +112,57 @@ def test_classes_of_a_run_add_up_to_its_rate() -> None:
     parts = [measured(request_class=name, offered_tps=250.0, throughput_tps=250.0) for name in ("read", "write")]
 
     assert statuses(*parts)["read.mean"] == "held"
+
+
+def classes(read: dict[str, Any], write: dict[str, Any], run: str = "mixed") -> list[LoadTestRow]:
+    """Return a run of two request classes, each with half of the answer's rate unless something else is said."""
+    half = {"run_id": run, "offered_tps": 250.0, "throughput_tps": 250.0}
+    return [measured(**{**half, "request_class": name, **cells}) for name, cells in (("read", read), ("write", write))]
+
+
+def test_latencies_of_an_overloaded_run_test_nothing_though_its_rate_is_near() -> None:
+    """Its backlog grew: half as much was offered again as it completed, and requests waited for minutes."""
+    tested = statuses(measured(run_id="near"), beyond(500))
+
+    assert tested["read.mean"] == "held"
+    assert statuses(measured(run_id="near", latency_mean_ms=None, latency_p99_ms=6.0), beyond(500))["read.mean"] == (
+        "untested"
+    )
+
+
+def test_a_run_is_overloaded_if_one_of_its_classes_is() -> None:
+    late_ms = (1 - 250 / 400) * 1000 * 1000 / 2
+    run = classes({"latency_mean_ms": 9.0}, {"offered_tps": 400.0, "latency_mean_ms": late_ms})
+    near = measured(run_id="near")
+
+    assert statuses(near, *run) == {"capacity": "worse", "read.mean": "held", "read.p99": "untested"}
+    assert statuses(near, *classes({"latency_mean_ms": 9.0}, {}))["read.mean"] == "worse"  # the median of 2.5 and 9
+
+
+def test_the_rate_of_a_run_is_unknown_if_that_of_a_class_is() -> None:
+    """Reads alone come near the rate of the answer, and nobody knows how many writes there were beside them."""
+    run = classes(
+        {"offered_tps": 500.0, "throughput_tps": 500.0, "latency_mean_ms": 9.0},
+        {"offered_tps": None, "throughput_tps": None},
+    )
+    claims = {each.name: each for each in drift(predicted(ANSWER), LOAD_TESTS.frame([measured(), *run])).claims}
+
+    assert (claims["read.mean"].runs, claims["read.mean"].measured) == (("a",), 2.5)
+
+
+def test_a_row_of_all_requests_tests_a_class_only_where_it_is_the_only_one() -> None:
+    """The mean of reads and writes together is that of neither."""
+    both = {**ANSWER, "latency_ms": {name: {"mean": band(2, 1, 3)} for name in ("read", "write")}}
+    row = measured(request_class="all")
+
+    assert statuses(row)["read.mean"] == "held"
+    assert statuses(*classes({}, {}), measured(run_id="all", request_class="all"), answer=both) == {
+        "capacity": "untested",
+        "read.mean": "held",
+        "write.mean": "held",
+    }
+    with pytest.raises(InputError, match="no run tests a claim"):
+        statuses(row, answer=both)
 
 
 def test_refused_rows_and_other_layouts_test_nothing() -> None:
@@ -287,5 +339,6 @@ def test_of_several_runs_of_clients_that_wait_the_median_throughput_counts(
     ]
     found, *_ = drift(predicted(closed), LOAD_TESTS.frame(rows)).claims
 
-    assert (found.name, found.measured, found.status) == ("throughput", pytest.approx(median), status)
+    assert found.measured == pytest.approx(median)
+    assert (found.name, found.status) == ("throughput", status)
     assert found.runs == tuple(map(str, completed))

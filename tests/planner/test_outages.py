@@ -16,13 +16,16 @@ from capplan.models.language.network import Network
 from capplan.models.language.scenario import changed
 from capplan.models.language.station import Station
 from capplan.models.language.step import Acquire, Hedge, Pick, Visit, walk
-from capplan.models.language.traffic import Open, RequestClass
+from capplan.models.language.traffic import Open, RequestClass, Retry
 from capplan.planner.outages.outages import OutagesQuestion, levels_left, outages_of_network, outages_of_scenario
 from capplan.planner.outages.outages_answer import OutagesAnswer
 from capplan.planner.outages.places import (
+    PATIENT,
     RADIUS,
     ClientOptions,
+    Clients,
     Return,
+    clients_of,
     places_of_loss,
     with_clients,
     with_loss,
@@ -232,6 +235,39 @@ def test_a_lost_data_centre_leaves_quorums_and_takes_what_needs_each() -> None:
 def test_retransmissions_are_near_those_of_rfc_5080() -> None:
     """Section 2.2.1: IRT 2 s, doubled up to MRT 16 s, MRD 30 s: transmissions after 0, 2, 6 and 14 s."""
     assert RADIUS.starts_s() == pytest.approx((0.0, 2.0, 6.0, 14.0), abs=0.7)
+
+
+@pytest.mark.parametrize(
+    ("clients", "span_s"),
+    [
+        (Clients(timeout_s=2.0, attempts=1, backoff_s=5.0), 2.0),  # there is no wait after the last attempt
+        (Clients(timeout_s=2.0, attempts=3, backoff_s=1.0, backoff_factor=4.0), 3 * 2.0 + 1.0 + 4.0),
+        (RADIUS, 4 * 2.0 + 0.6 * (1 + 3.1 + 3.1**2)),
+        (PATIENT, 0.0),
+    ],
+)
+def test_clients_give_up_finally_when_their_last_attempt_times_out(clients: Clients, span_s: float) -> None:
+    assert clients.span_s == pytest.approx(span_s)
+    assert clients.starts_s()[-1] + (clients.timeout_s or 0.0) == pytest.approx(span_s)
+
+
+def test_what_a_class_says_of_its_clients_counts_and_options_count_more() -> None:
+    """A class with a timeout and no retry tries once; one that says nothing has the usual clients."""
+    flow, retry = pair().classes[0].flow, Retry(6, 0.5, 3.0)
+    classes = (RequestClass("once", flow, 1.0), RequestClass("usual", flow), RequestClass("often", flow, 3.0, retry))
+    usual = (RADIUS.timeout_s, Retry(RADIUS.attempts, RADIUS.backoff_s, RADIUS.backoff_factor))
+
+    def network(*chosen: RequestClass) -> Network:
+        return replace(pair(), classes=chosen, traffic=Open(RATE, {each.name: 1 / len(chosen) for each in chosen}))
+
+    def clients(asked: ClientOptions) -> list[tuple[Any, Any]]:
+        return [(each.timeout_s, each.retry) for each in with_clients(network(*classes), asked, RADIUS).classes]
+
+    assert clients(ClientOptions()) == [(1.0, None), usual, (3.0, retry)]
+    assert clients(ClientOptions(attempts=1)) == [(1.0, None), (2.0, None), (3.0, None)]
+    assert [timeout for timeout, _ in clients(ClientOptions(timeout_s=9.0))] == [9.0] * 3
+    most = [clients_of(network(*classes[:count]), ClientOptions(), RADIUS) for count in (1, 2, 3)]
+    assert most == [Clients(1.0, 1), RADIUS, Clients(3.0, 6, 0.5, 3.0)]
 
 
 @pytest.fixture(scope="session")

@@ -73,6 +73,33 @@ def test_classes_outside_a_full_pool_share_cores_with_what_it_lets_in(rate_per_s
     assert found.response_s("free") == pytest.approx(MEAN_S * (1 + erlang_c(4, busy) / (4 - busy)), rel=1e-6)
 
 
+def test_units_in_use_are_those_of_littles_law_in_bursts_too() -> None:
+    """Every request holds one unit from its arrival to its answer, and none is dropped at these rates.
+
+    In a burst more units are held than on average: requests that arrive see some 2 % more than there are over time.
+    """
+    rates = np.array([[0.1], [1.0], [2.0]])
+    found = solve(analysis(True), rates)
+
+    assert found.drop_rate.max() < 1e-9
+    assert found.busy_units == pytest.approx(rates * found.response_s("slow", "quick"), rel=3e-3)
+
+
+def test_requests_that_all_wait_as_long_keep_their_law_and_have_it_later() -> None:
+    """M/M/1: the time in the system is exponential, whose skewness comes from states that differ in mean and variance.
+
+    The nine states that stand for all are some 7 % off at the far end.
+    """
+    levels, load = np.array([0.9, 0.99, 0.999]), 0.7
+    flow = Acquire("workers", Visit("a", Exponential(1.0)))
+    classes, traffic = (RequestClass("all", flow),), Open(1.0, {"all": 1.0})
+    network = Network("queue", (Station("a", 1, "fcfs"),), classes, traffic, (Pool("workers", 300, 10),))
+    delays = {"all": [RareDelay(np.ones(1), np.full(1, 1000.0), np.zeros(1))]}
+    found = solve(Analysis(network), load).quantiles_s(tuple(levels), "all", delays=delays).ravel() - 1000.0
+
+    assert found == pytest.approx(-np.log(1 - levels) / (1 - load), rel=0.08)
+
+
 def test_a_delay_has_the_percentiles_of_its_gamma_law() -> None:
     """All requests are delayed by 4 s in the mean, beside which nothing else takes time."""
     quick = Visit("a", Exponential(1e-6))

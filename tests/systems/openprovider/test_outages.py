@@ -261,6 +261,51 @@ def test_a_lost_data_centre_without_which_a_level_fails_is_worse_than_any_other(
     assert first.lost_dcs == ("dc1",)
 
 
+def test_a_lost_data_centre_that_lowers_levels_is_worse_though_more_is_carried_without_it() -> None:
+    """QUORUM of 3 + 1 + 1 replicas is 3: without the first data centre there are 2, and fewer writes for each."""
+    made = case(rf=(3, 1, 1), consistency_read="LOCAL_ONE", consistency_write="QUORUM")
+    failed, lowered = made.system.outages(made, losses_of(("dc",), made.system.losses, 3))
+
+    assert failed.lost_dcs == lowered.lost_dcs == ("dc1",)
+    assert failed.solved is None
+
+
+def test_the_cost_of_a_lower_level_is_that_of_the_data_centre_where_the_fewest_answer() -> None:
+    """QUORUM of 18 is 10 and 8 are left: LOCAL_QUORUM is 3 of 5 in the third data centre and 2 of 3 in the fourth."""
+    made = case(dcs=4, rf=(5, 5, 5, 3), cass_nodes=5, consistency_write="QUORUM")
+    _, row = made.system.outages(made, losses_of(("dc1,dc2",), made.system.losses, 4))
+
+    assert row.lowered == {"write": "LOCAL_QUORUM"}
+    assert row.cost.startswith("confirmed by 2 replicas, not 10;")
+
+
+@pytest.mark.parametrize(("dcs", "found"), [(3, True), (4, False)])
+def test_local_quorums_find_what_was_written_in_their_own_data_centre_only(dcs: int, found: bool) -> None:
+    """Of three data centres one is left, which reads what it writes; of four two are, and each may miss the other's."""
+    made = case(dcs=dcs, consistency_write="QUORUM")
+    _, row = made.system.outages(made, losses_of(("dc,dc",), made.system.losses, dcs))
+
+    assert row.lowered == {"write": "LOCAL_QUORUM"}
+    assert row.cost.endswith("reads still find them" if found else "reads may miss them")
+
+
+@pytest.mark.parametrize(
+    ("fields", "kinds"),
+    [
+        ({"front_nodes": (1, 2), "cass_nodes": 3}, ["node", "front", "dc"]),
+        ({"front_nodes": 1, "cass_nodes": (3, 1), "rf": (3, 1)}, ["node", "dc"]),
+        ({"front_nodes": 1, "cass_nodes": 1, "rf": 1}, ["dc"]),
+    ],
+)
+def test_a_kind_of_machine_is_lost_if_any_data_centre_has_more_than_one(
+    fields: dict[str, Any], kinds: list[str]
+) -> None:
+    made = case(dcs=2, consistency_read="LOCAL_ONE", consistency_write="LOCAL_ONE", **fields)
+    rows = made.system.outages(made, ())
+
+    assert list(dict.fromkeys(next(iter(row.lost)) for row in rows)) == kinds
+
+
 def test_a_standby_takes_over_and_needs_policing_nodes_to_do_so() -> None:
     local: dict[str, Any] = {"dcs": 2, "consistency_write": "LOCAL_QUORUM", "client_share": (1.0, 0.0)}
     ready, bare = after(**local), after(**local, front_nodes=(2, 0))
