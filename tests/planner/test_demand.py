@@ -315,13 +315,13 @@ def test_a_forecast_says_what_does_not_fit() -> None:
     assert (disk.what, disk.risk, found.answer) == ("disk", 1.0, "no")
     assert forecast(asked, replace(layout, capacity=Band(1000, 900, 1100))).fits[0].risk == 0
     assert [each.month for each in found.months] == [float(month) for month in range(25)]
-    once = found.months[0].data_gib
+    today = found.months[0].data_gib
+    assert today is not None
     for each in found.months:
         assert each.data_gib is not None
-        assert once is not None
         assert each.node_gib == each.data_gib  # three replicas on three nodes
         assert each.busy_hour_per_s.value == pytest.approx(80 * 2 ** (each.month / 12))
-        assert each.data_gib.value == pytest.approx(once.value * 2 ** (each.month / 12))
+        assert each.data_gib.value == pytest.approx(today.value * 2 ** (each.month / 12))
     assert forecast(asked).answer == "yes"
 
 
