@@ -197,6 +197,7 @@ MESSAGES_ONLY = Costs(coordinator=0.0, read=0.0, mutation=0.0, unseen=0.0, stora
         ),  # one to a forwarder, two to its peers, and three answers
         ("ALL", "write", (0, 0), 2 * (3 - 3 / 4) + 1 + 2 + 3),  # as many whatever the level
         ("QUORUM", "write", (1, 0), 2 * (9 / 4 - 3 / 4) + 1 + 2 + 3),  # no message to a node that is down
+        ("QUORUM", "write", (0, 1), 2 * (3 - 3 / 4) + 1 + 5 / 4 + 9 / 4),  # nor is one forwarded to it
     ],
 )
 def test_each_message_costs_its_sender_and_its_receiver(

@@ -149,6 +149,16 @@ def test_when_a_reattach_is_served() -> None:
     assert served_after_s(half, 36_000, 40.0) == math.inf
 
 
+def test_a_layout_serves_the_reattach_of_the_planned_time() -> None:
+    """9,000 sessions an hour become 36,000 in two years, whose 36,000 requests take 60 s at 600 a second."""
+    boot = [{"from_s": 0, "to_s": 10, "share": "50%"}, {"from_s": 10, "to_s": 30, "share": "50%"}]
+    asked, carried = demand(9_000, growth="100%", years=2, reattach={"boot": boot}), Band(600, 500, 700)
+    layout = Layout(words="", cass_nodes=(3,), rf=(3,), capacity=Band(80, 70, 90), reattach_capacity=carried)
+
+    assert forecast(asked, layout).reattach_served_s == pytest.approx(60)
+    assert forecast(replace(asked, years=0.0), layout).reattach_served_s == pytest.approx(30)
+
+
 def test_data_by_hand() -> None:
     """1,024 sessions of an hour start in the busy hour, and their rows of 2 MiB are kept for no longer.
 

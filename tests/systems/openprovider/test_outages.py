@@ -14,6 +14,7 @@ from capplan.models.errors import InputError
 from capplan.models.language.scenario import changed
 from capplan.models.results import Outage
 from capplan.planner.predict.losses import Whole, outages
+from capplan.planner.sustained import Conditions, Strained
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 from capplan.systems.registry import resolve, system
 
@@ -39,8 +40,10 @@ def after(offered: float = 1000.0, lose: tuple[str, ...] = (), **fields: Any) ->
 
 
 def answered(made: Case[OpenproviderScenario], offered: float, lose: tuple[str, ...] = ()) -> tuple[Outage, ...]:
+    there = made.at(offered)
+    vars(there)["_widened"] = vars(made)["_widened"]  # a case at another rate has other model errors by itself
     losses = losses_of(lose, made.system.losses, made.scenario.dcs)
-    return outages(Whole(made.at(offered), made.solution.at(offered), {}), losses)
+    return outages(Whole(there, made.solution.at(offered), {}), losses)
 
 
 def summary(rows: list[Outage]) -> list[tuple[dict[str, int], bool, str]]:
@@ -186,6 +189,20 @@ def test_survivors_wait_for_the_round_trips_that_they_have_and_no_others(lost: s
     assert survivors.time_s["acct"]["mean"] == pytest.approx(waits_ms * 1e-3, rel=1e-3, abs=1e-7)
     assert survivors.time_s["acct"]["p99"] == pytest.approx(waits_ms * 1e-3, rel=5e-3, abs=1e-6)
     assert survivors.time_s["auth"]["mean"] == pytest.approx(0.0, abs=1e-7)  # reads at LOCAL_QUORUM
+
+
+def test_bands_of_survivors_exempt_the_round_trips_that_they_have() -> None:
+    """The model error may make a band threefold as wide, but no write at QUORUM takes less than 30 ms without dc2."""
+    fields: dict[str, Any] = {"rtt": "dc1-dc2=1ms,dc1-dc3=30ms,dc2-dc3=30ms", "slo": ("acct.mean<1s",)}
+    unsure = case(Uncertainty(ModelError(0.1), ModelError(1.0), 1), consistency_write="QUORUM", **fields)
+    (row,) = answered(unsure, 100.0, ("dc2",))
+    (loss,) = losses_of(("dc2",), unsure.system.losses, 3)
+    reached = Strained(unsure, Conditions("dc2", loss), 100.0).reached_ms(0.05)["acct.mean"]
+
+    assert row.latency_ms["acct"].mean is not None
+    assert reached is not None
+    assert 30.0 < row.latency_ms["acct"].mean.low < 32.0
+    assert 30.0 < reached < 32.0
 
 
 def test_one_replica_has_nothing_left_for_a_lost_node() -> None:
