@@ -88,6 +88,8 @@ def test_beside_another_layout_only_what_both_exceed_counts() -> None:
     assert one.factor(1.0, "acct", {}, beside=other) == other.factor(1.0, "acct", {}, beside=one) == 1 + 1 + 0.5
     assert one.factor(1.0, "acct", {}, beside=one) == one.factor(1.0, "acct", {})
     assert one.factor(1.0, "acct", {ways[0]: {"acct": 0.02}}, beside=other) == pytest.approx(1 + 0.2 + 0.5)
+    rates = Extrapolation((), (Excess(1.5, "a load"),), "extrapolated", "made up")  # a way may concern rates only
+    assert one.factor(1.0, RATE, {}, beside=rates) == rates.factor(1.0, RATE, {}, beside=one) == 2.5
     measured = Extrapolation((), (), "measured", "made up")
     assert one.factor(1.0, "acct", {}, beside=measured) == measured.factor(1.0, "acct", {}, beside=one) == 1
 

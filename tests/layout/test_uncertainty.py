@@ -9,6 +9,7 @@ from scipy import stats
 from tests.calibration.altered_systems import observing
 from tests.calibration.made_up_fits import left_out_at, nested_at
 
+from capplan.layout.extrapolation import RATE
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.uncertainty import CORRELATIONS, ModelError, ModelErrors, Offset, Uncertainty, model_errors
 from capplan.systems.registry import documented_names, scenario, system
@@ -99,6 +100,15 @@ def test_model_errors_widen_by_their_factors_and_keep_their_scenarios() -> None:
     assert far.by_class["auth"].log_sd == pytest.approx(1.5 * near.time.log_sd)
     assert far.time.log_sd == pytest.approx(2 * near.time.log_sd)  # of no class: the largest factor
     assert (far.rate.scenarios, far.time.scenarios) == (near.rate.scenarios, near.time.scenarios)
+
+
+def test_what_another_layout_shares_widens_the_shared_part_of_each_figure() -> None:
+    error = ModelError(0.1, correlation=0.6)
+    found = Uncertainty(error, error, 1).widened(2.0, {"auth": 2.0, "acct": 3.0}, {RATE: 1.5, "acct": 2.0})
+
+    assert found.rate == error.times(2.0, 1.5)
+    assert found.by_class == {"auth": error.times(2.0, 1.0), "acct": error.times(3.0, 2.0)}
+    assert found.rate.correlation > error.times(2.0).correlation
 
 
 def test_times_of_a_class_widen_from_their_own_model_error() -> None:

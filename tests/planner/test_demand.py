@@ -325,6 +325,8 @@ def test_a_forecast_says_what_does_not_fit() -> None:
     assert (disk.what, disk.risk, found.answer) == ("disk", 1.0, "no")
     assert forecast(asked, replace(layout, capacity=Band(1000, 900, 1100))).fits[0].risk == 0
     assert [each.month for each in found.months] == [float(month) for month in range(25)]
+    assert found.disk_needed_gib == disk.needed
+    assert disk.needed.value > 3.9 * forecast(replace(asked, years=0.0), layout).fits[1].needed.value
     today = found.months[0].data_gib
     assert today is not None
     for each in found.months:

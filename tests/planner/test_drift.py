@@ -130,6 +130,20 @@ def test_latencies_of_an_overloaded_run_test_nothing_though_its_rate_is_near() -
     )
 
 
+def test_repeats_of_a_run_are_runs_of_their_own() -> None:
+    rows = [measured(repeat=number + 1, latency_mean_ms=mean) for number, mean in enumerate((2.0, 2.2, 3.5))]
+    claims = {each.name: each for each in drift(predicted(ANSWER), LOAD_TESTS.frame(rows)).claims}
+
+    assert (claims["read.mean"].runs, claims["read.mean"].measured) == (("a", "a", "a"), 2.2)
+
+
+def test_a_run_whose_backlog_grew_a_little_tests_no_latency() -> None:
+    """Of 500,000 requests 3 % are missing: no noise, and less than an overload."""
+    late = measured(run_id="late", throughput_tps=485.0, latency_mean_ms=9.0)
+
+    assert statuses(measured(), late)["read.mean"] == "held"
+
+
 def test_a_run_is_overloaded_if_one_of_its_classes_is() -> None:
     late_ms = (1 - 250 / 400) * 1000 * 1000 / 2
     run = classes({"latency_mean_ms": 9.0}, {"offered_tps": 400.0, "latency_mean_ms": late_ms})

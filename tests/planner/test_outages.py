@@ -265,6 +265,7 @@ def test_what_a_class_says_of_its_clients_counts_and_options_count_more() -> Non
 
     assert clients(ClientOptions()) == [(1.0, None), usual, (3.0, retry)]
     assert clients(ClientOptions(attempts=1)) == [(1.0, None), (2.0, None), (3.0, None)]
+    assert clients(ClientOptions(attempts=2))[2] == (3.0, Retry(2, 0.5, 3.0))
     assert [timeout for timeout, _ in clients(ClientOptions(timeout_s=9.0))] == [9.0] * 3
     most = [clients_of(network(*classes[:count]), ClientOptions(), RADIUS) for count in (1, 2, 3)]
     assert most == [Clients(1.0, 1), RADIUS, Clients(3.0, 6, 0.5, 3.0)]

@@ -68,6 +68,7 @@ def test_a_surge_leaves_as_much_less_of_the_normal_rate() -> None:
 
     assert surging.sustained_rates() == pytest.approx(usual.sustained_rates() / 1.5, rel=1e-3)
     assert surging.sustained_per_s(0.9) == pytest.approx(usual.sustained_per_s(0.9) / 1.5, rel=1e-3)
+    assert surging.reached_ms(0.9) == Strained(of.at(1.5 * RATE), Conditions(NORMAL), 1.5 * RATE).reached_ms(0.9)
     assert surging.shortfall(0.9) == pytest.approx(usual.shortfall(0.9) + np.log(1.5))
 
 

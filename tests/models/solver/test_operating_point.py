@@ -100,10 +100,11 @@ def test_requests_that_all_wait_as_long_keep_their_law_and_have_it_later() -> No
     assert found == pytest.approx(-np.log(1 - levels) / (1 - load), rel=0.08)
 
 
-def test_a_delay_has_the_percentiles_of_its_gamma_law() -> None:
-    """All requests are delayed by 4 s in the mean, beside which nothing else takes time."""
-    quick = Visit("a", Exponential(1e-6))
+@pytest.mark.parametrize("way_s", [1e-6, 20.0])
+def test_a_delay_has_the_percentiles_of_its_gamma_law(way_s: float) -> None:
+    """All requests are delayed by 4 s in the mean, beside which nothing else varies."""
+    quick = Sequence((Delay(Deterministic(way_s)), Visit("a", Exponential(1e-6))))
     network = Network("quick", (Station("a", 4, "ps"),), (RequestClass("all", quick),), Open(1.0, {"all": 1.0}))
     delays = {"all": [RareDelay(np.ones(1), np.full(1, 4.0), np.full(1, 4.0))]}
     found = solve(Analysis(network), 1.0).quantiles_s((0.1, 0.5, 0.9, 0.999), "all", delays=delays)
-    assert found.ravel() == pytest.approx(gamma(4).ppf([0.1, 0.5, 0.9, 0.999]), rel=1e-3)
+    assert found.ravel() == pytest.approx(way_s + gamma(4).ppf([0.1, 0.5, 0.9, 0.999]), rel=1e-3)
