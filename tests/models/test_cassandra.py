@@ -189,6 +189,14 @@ def test_as_many_nodes_take_part_as_have_work(level: str, operation: str, down: 
 MESSAGES_ONLY = Costs(coordinator=0.0, read=0.0, mutation=0.0, unseen=0.0, storage=0.0, message=1.0)
 
 
+def sent(where: Cluster, level: str, operation: str) -> float:
+    """Messages between nodes for a statement: half of the work that they are at both of their ends."""
+    flow = statement(where, MESSAGES_ONLY, 0, level, operation)
+    demands = Analysis(system(where, flow, Open(1.0, {"ask": 1.0}))).demands
+    alive = {f"cassandra/dc{dc + 1}": count for dc, count in enumerate(where.alive)}
+    return sum(float(np.ravel(each.mean_s)[0]) * alive[name] for name, each in demands.items() if name in alive) / 2
+
+
 @pytest.mark.parametrize(
     ("level", "operation", "down", "messages"),
     [
@@ -211,13 +219,15 @@ MESSAGES_ONLY = Costs(coordinator=0.0, read=0.0, mutation=0.0, unseen=0.0, stora
 def test_each_message_costs_its_sender_and_its_receiver(
     level: str, operation: str, down: tuple[int, int], messages: float
 ) -> None:
-    where = cluster(4, 4, down=down)
-    flow = statement(where, MESSAGES_ONLY, 0, level, operation)
-    demands = Analysis(system(where, flow, Open(1.0, {"ask": 1.0}))).demands
-    alive = {f"cassandra/dc{dc + 1}": count for dc, count in enumerate(where.alive)}
-    spent = sum(float(np.ravel(each.mean_s)[0]) * alive[name] for name, each in demands.items() if name in alive)
+    assert sent(cluster(4, 4, down=down), level, operation) == pytest.approx(messages)
 
-    assert spent == pytest.approx(2 * messages)
+
+def test_a_read_at_each_quorum_repairs_nothing_and_sends_no_message_for_it() -> None:
+    """Three of five replicas here and the one elsewhere, though two more are near."""
+    where = replace(cluster(6, 6), rf=(5, 1))
+
+    assert by_dc(where, "EACH_QUORUM", "read") == {"dc1": 3, "dc2": 1}
+    assert sent(where, "EACH_QUORUM", "read") == pytest.approx(2 * (4 - 5 / 6))
 
 
 def test_other_operations_and_levels_are_refused_by_name() -> None:
