@@ -458,18 +458,18 @@ class Solution:
 
 
 # Layouts that differ only in what the network does not show, such as pauses or objectives, share what is solved.
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=32)
 def _analysis(pickled: bytes) -> Analysis:
     return Analysis(pickle.loads(pickled))  # noqa: S301  # pickled by this process, above
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=32)
 def _capacity(analysis: Analysis) -> FloatArray:
     """Return the capacity as a peak rate (solved draws,), requests per second."""
     return np.asarray(capacity_per_s(analysis, MAX_DROP_RATE) * peak_ratio(analysis))
 
 
-@lru_cache(maxsize=512)  # most are one rate of each draw
+@lru_cache(maxsize=128)  # an objective needs about a hundred, each of up to 3 MB
 def _point(analysis: Analysis, peak_rates: bytes, shape: tuple[int, ...]) -> OperatingPoint:
     return solve(analysis, np.frombuffer(peak_rates).reshape(shape) / peak_ratio(analysis))
 

@@ -272,12 +272,12 @@ def _curve(solution: Solution, metric: Metric, relation: Relation | None) -> _Cu
     return _Curve(solution, metric, relation)
 
 
-@lru_cache(maxsize=64)  # so that objectives over one network share what is solved
+@lru_cache(maxsize=16)  # so that objectives over one network share what is solved
 def _rates(analysis: Analysis) -> _Rates:
     return _Rates(analysis.draws)
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=128)  # an objective needs about a hundred, each of up to 3 MB
 def _figures(solution: Solution, places: bytes) -> Figures:
     return solution.at_shares(SHARES[None, np.frombuffer(places, dtype=np.intp)])
 

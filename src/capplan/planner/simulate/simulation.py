@@ -11,8 +11,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache, partial, reduce
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, Literal
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -552,9 +553,15 @@ def report(run: Run, reported: Reported, name: str) -> ClassReport:
     return run.report(parts[0]) if len(parts) == 1 else _merged(run, name, parts)
 
 
-@lru_cache(maxsize=1000)  # called once per figure
+_merged_reports: WeakKeyDictionary[Run, dict[tuple[str, ...], ClassReport]] = WeakKeyDictionary()
+"""Reports by run, because each is needed once per figure; they end with their run, which holds megabytes."""
+
+
 def _merged(run: Run, name: str, parts: tuple[str, ...]) -> ClassReport:
-    return replace(reduce(_added, (run.report(part) for part in parts)), name=name)
+    reports = _merged_reports.setdefault(run, {})
+    if (name, *parts) not in reports:
+        reports[name, *parts] = replace(reduce(_added, (run.report(part) for part in parts)), name=name)
+    return reports[name, *parts]
 
 
 def _added(one: ClassReport, other: ClassReport) -> ClassReport:
