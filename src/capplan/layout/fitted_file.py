@@ -14,6 +14,7 @@ import numpy as np
 from capplan.models.cassandra.pauses import OF_PAUSES
 from capplan.models.errors import InputError
 from capplan.models.files import read_file, replace_file
+from capplan.models.json_text import NotJsonError, parse_json
 from capplan.models.language.parameter import Parameter, defaults
 from capplan.models.language.units import Number
 
@@ -348,13 +349,15 @@ def read_fitted(path: Path) -> Fitted:
         If the file cannot be read or is not a fitted file.
     """
     try:
-        content = json.loads(read_file(path, LARGEST_BYTES))
+        content = parse_json(read_file(path, LARGEST_BYTES), str(path))
         if content.pop("schema") != SCHEMA:
             raise KeyError
         return _built(content)
+    except NotJsonError:
+        raise _no_fitted_file(path.name) from None
     except InputError:
         raise
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
         raise _no_fitted_file(path.name) from None
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from capplan.models.errors import InputError
 from capplan.models.files import read_file
+from capplan.models.json_text import NotJsonError, parse_json
 
 LARGEST = 20_000_000  # bytes
 
@@ -36,8 +36,8 @@ def read_document(path: Path, verbs: Mapping[str, str]) -> dict[str, Any]:
     wanted = " or ".join(f"'capplan {verb}'" for verb in verbs.values())
     text = read_file(path, LARGEST)
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
+        found = parse_json(text, str(path))
+    except NotJsonError:
         raise InputError(f"{path} is not JSON: it must be what {wanted} wrote") from None
     schema = found.get("schema") if isinstance(found, dict) else None
     if schema not in verbs:

@@ -16,6 +16,7 @@ from capplan.evidence.load_test_row import PERCENTILES, LoadTestRow
 from capplan.evidence.microbenchmarks import MicrobenchRow
 from capplan.evidence.text_file import TextFile
 from capplan.models.errors import InputError
+from capplan.models.json_text import with_single_keys
 
 # of a sample in the text format of Prometheus; a brace may stand in a value, and behind the sample
 LABELS = r'(?:\{(?P<labels>(?:[^"}]|"(?:[^"\\]|\\.)*")*)\})?'
@@ -105,19 +106,21 @@ def read_json(file: TextFile, hook: Callable[[list[tuple[str, Any]]], Any] | Non
     file : TextFile
         The file.
     hook : function, optional
-        Makes a value of each object's pairs, as in `json.loads`.
+        Makes a value of each object's pairs, as in `json.loads`; by default, no key may stand twice in one.
 
     Raises
     ------
     InputError
-        If it is not JSON, or something else than an object.
+        If it is not JSON, has a key twice, or is something else than an object.
     """
     try:
-        found = json.loads(file.text(), object_pairs_hook=hook)
+        found = json.loads(file.text(), object_pairs_hook=hook or with_single_keys)
     except json.JSONDecodeError as error:
         raise InputError(
             f"{file.path}, line {error.lineno}: {error.msg.lower()} in JSON; the file may be cut off"
         ) from None
+    except InputError as error:
+        raise InputError(f"{file.path}: {error}") from None
     except RecursionError:
         raise InputError(f"{file.path} is nested too deeply for a report: it must be the JSON of a tool") from None
     if not isinstance(found, dict):
