@@ -43,7 +43,7 @@ def serve_(
     A request may name one of the fitted files. Prometheus reads /metrics. Only this machine can ask by default.
     """
     check_extra("serve", *_NEEDED)
-    from capplan.planner.serve.app import Connection, check_token, create_app, notebook
+    from capplan.planner.serve.app import BACKLOG, Connection, check_token, create_app, notebook
     from capplan.planner.serve.requests import Limits
 
     check_token(host, token)
@@ -60,7 +60,9 @@ def serve_(
     say(f"http://{shown}:{listening.getsockname()[1]} serves {where}; Ctrl-C ends it")
     no_more_signs()
     sys.stderr.flush()
-    config = uvicorn.Config(app, http=Connection, log_level="warning", server_header=False, timeout_graceful_shutdown=3)
+    config = uvicorn.Config(
+        app, http=Connection, log_level="warning", server_header=False, timeout_graceful_shutdown=3, backlog=BACKLOG
+    )
     with suppress(KeyboardInterrupt):
         uvicorn.Server(config).run([listening])
 

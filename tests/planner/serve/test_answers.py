@@ -138,7 +138,11 @@ def test_bad_input_is_one_sentence(client: TestClient, path: str, body: Any) -> 
     assert "\n" not in answer.json()["error"]
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b'{"seed": NaN}', b"\xff", b"[" * 100_000, b"1" * 5000])
+_DEEP = b"[" * 100 + b"]" * 100
+_WIDE = b"[" + b"1," * 100_000 + b"1]"
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b'{"seed": NaN}', b"\xff", b"[" * 90_000, b"1" * 5000, _DEEP, _WIDE])
 def test_what_is_not_json_is_refused(client: TestClient, body: bytes) -> None:
     answer = client.post("/predict", content=body)
     assert answer.status_code == 400
@@ -150,6 +154,33 @@ def test_other_methods_are_named(client: TestClient, method: str, path: str) -> 
     answer = client.request(method, path)
     assert answer.status_code == 405
     assert answer.headers["Allow"] in ("GET", "POST")
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+@pytest.mark.parametrize("path", ["//predict", "/nothing", "/predict/", "/docs/nothing", "/@file/100-NAME", "/@file/x"])
+def test_unknown_paths_have_one_form_of_error(
+    client: TestClient, method: str, path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also those that the notebook refuses, before or after it has begun to answer."""
+    answer = client.request(method, f"http://127.0.0.1{path}")
+    assert answer.status_code == (404 if method == "GET" else answer.status_code)
+    assert answer.status_code in (404, 405)
+    assert list(answer.json()) == ["error"]
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"seed": 1, "scenario": {"system": "fedora4"}, "seed": 2}',
+        b'{"scenario": {"system": "fedora4", "seed": 1, "seed": 1}}',
+        b'{"network": {"stations": [{"seed": 1, "seed": 1}]}}',
+    ],
+)
+def test_a_key_that_stands_twice_is_refused(client: TestClient, body: bytes) -> None:
+    answer = client.post("/predict", content=body)
+    assert answer.status_code == 422
+    assert "'seed'" in answer.json()["error"]
 
 
 @pytest.mark.parametrize("where", ["scenario", "families"])

@@ -16,14 +16,16 @@ import sysconfig
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from functools import lru_cache
+from http import HTTPStatus
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import Any
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
+import h11
 from fastapi import FastAPI, Request
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import PlainTextResponse, RedirectResponse, Response
@@ -34,9 +36,11 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.responses import HTMLResponse, JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.flow_control import CLOSE_HEADER
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from capplan.models.errors import InputError
+from capplan.models.json_text import NotJsonError, parse_json
 from capplan.models.language.document import network_schema, schema
 from capplan.models.visible_text import visible
 from capplan.planner.demand.demand import Demand
@@ -60,8 +64,10 @@ from capplan.systems.registry import every_system
 COOKIE = "capplan"
 SHORTEST_TOKEN = 16
 OPEN = ("/healthz", "/login")
-ARRIVAL_S = 20.0  # in which a request must arrive
+PATIENCE_S = 20.0  # in which a request must arrive, and some of its answer be read
 MOST_CONNECTIONS = 200  # a process may often open no more than 256 files
+BACKLOG = MOST_CONNECTIONS // 2  # are accepted at a time: too few to push out a new one before it is read
+MOST_VALUES = 100_000  # of a body: a network of a thousand stations has a third of it
 _LOGIN = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>capplan</title><style>body{font:16px system-ui;max-width:24rem;margin:4rem auto;padding:0 1rem}</style>
 <h1>capplan</h1><form method="post" action="/login"><label>Token <input type="password" name="token" autofocus></label>
@@ -188,6 +194,43 @@ class Guard:
         return received
 
 
+class Page:
+    """The notebook. What it refuses gets the form of every other error, and its status before the response has begun.
+
+    It begins responses before it looks for what they stream.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        status, began = 500, []
+
+        async def sent(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                began.append(message)
+            elif status < 400:
+                while began:
+                    await send(began.pop())
+                await send(message)
+
+        try:
+            await self._app(scope, receive, sent)
+        except RuntimeError as error:
+            refused = getattr(error.__cause__, "status_code", None)
+            if refused is None or not began:
+                raise
+            raise HTTPException(refused) from None
+        if status >= 400:
+            raise HTTPException(status)
+
+
 def _netloc(text: str) -> SplitResult:
     """Return the parts of an address; of none that can be read, empty ones."""
     try:
@@ -197,45 +240,96 @@ def _netloc(text: str) -> SplitResult:
 
 
 class Connection(H11Protocol):
-    """A connection that ends when a request takes too long to arrive, with its headers and its body.
+    """A connection that ends when its peer takes too long: to send a request with its body, or to read an answer.
 
-    Where there are too many connections, the one whose request has been arriving for longest makes room.
+    Where there are too many connections, the one whose peer has taken longest makes room for a new one; where no peer
+    takes time, the oldest does. So what others send or do not read never keeps a new connection out.
     """
 
     _late: asyncio.TimerHandle | None = None
+    _since = 0.0  # when it was made
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         """Begin to wait for a request."""
         super().connection_made(transport)
+        self._since = self.loop.time()
+        transport.set_write_buffer_limits(0)  # writing pauses as soon as the peer does not read
         self._watch()
-        if len(self.connections) > MOST_CONNECTIONS:
-            arriving = {
-                each: each._late.when() for each in self.connections if isinstance(each, Connection) and each._late
-            }
-            min(arriving, key=arriving.__getitem__)._end()
+        others = [each for each in self.connections if each is not self and _is_open(each.transport)]
+        if len(others) >= MOST_CONNECTIONS:
+            min(others, key=_rank).transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        self._rest()
+        super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take a part of a request."""
+        """Take a part of a request; end the connection after an answer for which its peer did not wait."""
         super().data_received(data)
+        if self.conn.their_state is h11.DONE and self.conn.trailing_data[0]:
+            self.cycle.keep_alive = False  # thousands of requests fit into what is received at once
         self._watch()
 
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        super().on_response_complete()
+        self._watch()
+
+    def pause_writing(self) -> None:
+        """Wait until the peer reads."""
+        super().pause_writing()
+        self._watch()
+
+    def resume_writing(self) -> None:
+        """Go on when the peer has read what was written."""
+        super().resume_writing()
+        self._rest()
+        self._watch()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is not HTTP."""
+        response = refusal(400, msg)
+        headers = [*response.raw_headers, CLOSE_HEADER]
+        answer = h11.Response(status_code=400, headers=headers, reason=b"Bad Request")
+        for event in (answer, h11.Data(data=bytes(response.body)), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
     def _watch(self) -> None:
-        """Limit the time while a request arrives, and only then."""
+        """Limit the time while the peer is waited for, and only then."""
         cycle: RequestResponseCycle | None = self.cycle
         arriving = cycle is None or cycle.response_complete or cycle.more_body
-        if not arriving or self.transport.get_protocol() is not self:  # a web socket has taken over
+        if not (arriving or self.flow.write_paused) or self.transport.get_protocol() is not self:  # now a web socket's
             self._rest()
         elif self._late is None:
-            self._late = self.loop.call_later(ARRIVAL_S, self._end)
+            unread = self.transport.get_write_buffer_size()
+            self._late = self.loop.call_later(PATIENCE_S, self._end, unread)
+
+    def _end(self, unread: int) -> None:
+        self._rest()
+        if self.transport.get_write_buffer_size() < unread:  # bytes; a slow peer reads a long answer
+            self._watch()
+        else:
+            self.transport.abort()
 
     def _rest(self) -> None:
         if self._late is not None:
             self._late.cancel()
             self._late = None
 
-    def _end(self) -> None:
-        self._rest()
-        self.transport.abort()
+
+def _is_open(transport: asyncio.Transport) -> bool:
+    """Whether a connection still takes room: one that closes does until its peer has read everything."""
+    return not transport.is_closing() or transport.get_write_buffer_size() > 0
+
+
+def _rank(connection: asyncio.Protocol) -> tuple[bool, float]:
+    """Order connections by how little is lost with them: by how long their peers are waited for, then by age."""
+    if not isinstance(connection, Connection):
+        return True, 0.0  # a web socket: its page connects again
+    late = connection._late
+    return late is None, connection._since if late is None else late.when()
 
 
 def refusal(status: int, sentence: str, headers: dict[str, str] | None = None) -> JSONResponse:
@@ -509,30 +603,31 @@ def parsed(body: bytes) -> Any:
     Raises
     ------
     RefusedRequestError
-        When it is not JSON; NaN and Infinity are not.
+        When it is not JSON, or too deep or too large to be read.
+    InputError
+        When an object has a key twice.
     """
-
-    def refuse(constant: str) -> NoReturn:
-        raise ValueError(f"{constant} is not a number of JSON")
-
     try:
-        return json.loads(body, parse_constant=refuse)
-    except RecursionError:
-        raise RefusedRequestError(400, "the body is nested too deeply") from None
-    except ValueError as error:  # bad UTF-8 and numbers with thousands of digits, too
-        raise RefusedRequestError(400, f"the body is not JSON: {error}") from None
+        return parse_json(body, "the body", MOST_VALUES)
+    except NotJsonError as error:
+        raise RefusedRequestError(400, str(error)) from None
 
 
 def _add_service(app: FastAPI, metrics: Metrics, token: str | None) -> None:
     @app.head("/healthz", include_in_schema=False)
     @app.get("/healthz", include_in_schema=False)
-    def health() -> Response:
+    async def health() -> Response:  # without a thread: those of the pool may be busy
         return PlainTextResponse("ok\n")
 
     @app.head("/metrics", include_in_schema=False)
     @app.get("/metrics", include_in_schema=False)
     def measured() -> Response:
         return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
+
+    @app.head("/login", include_in_schema=False)
+    @app.get("/login", include_in_schema=False)
+    async def form() -> Response:
+        return HTMLResponse(_LOGIN)
 
     @app.post("/login", include_in_schema=False)
     async def enter(request: Request) -> Response:
@@ -552,7 +647,7 @@ def _add_what_if(app: FastAPI) -> None:
     if path is not None:
         import marimo  # from a separate extra
 
-        app.mount("/", marimo.create_asgi_app(quiet=True).with_app(path="", root=str(path)).build())
+        app.mount("/", Page(marimo.create_asgi_app(quiet=True).with_app(path="", root=str(path)).build()))
         return
 
     @app.get("/", include_in_schema=False)
@@ -575,8 +670,11 @@ def _add_errors(app: FastAPI) -> None:
         return refusal(503, "the client has hung up")
 
     @app.exception_handler(HTTPException)
-    async def not_served(_: Request, error: HTTPException) -> Response:
-        return refusal(error.status_code, error.detail, dict(error.headers or {}))
+    async def not_served(request: Request, error: HTTPException) -> Response:
+        sentence = error.detail
+        if sentence == HTTPStatus(error.status_code).phrase:  # Starlette's and the notebook's
+            sentence = f"{request.method} {request.scope['path']!r}: {sentence.lower()}; see /docs"
+        return refusal(error.status_code, sentence, dict(error.headers or {}))
 
     @app.exception_handler(Exception)
     async def failed(_: Request, error: Exception) -> Response:
