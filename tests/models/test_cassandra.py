@@ -298,3 +298,8 @@ def test_the_steps_of_a_write_grow_with_the_data_centres() -> None:
     steps = [sum(1 for _ in walk(statement(cluster(*(3,) * dcs), COUNTED, 0, "ONE", "write"))) for dcs in (1, 2, 3, 10)]
     each = steps[1] - steps[0]
     assert steps == [steps[0] + each * (dcs - 1) for dcs in (1, 2, 3, 10)]
+
+
+def test_a_read_at_each_quorum_involves_no_node_beside_those_that_must_answer() -> None:
+    where = replace(cluster(6, 6), rf=(5, 1), read_repair=0.1)
+    assert where.taking_part(0, "EACH_QUORUM", "read") == 3 + 1

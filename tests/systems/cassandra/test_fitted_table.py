@@ -263,7 +263,7 @@ def test_data_beyond_the_page_cache_slow_reads_down(fitted: Fitted) -> None:
 
 
 def test_clients_without_a_rate_have_no_plot(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "closed.svg"
+    path = tmp_path / "closed.html"
     assert main(["predict", str(file), "--clients", "24", "--plot", str(path)]) == 2
     assert "--tps" in capsys.readouterr().err
     assert not path.exists()

@@ -157,6 +157,8 @@ class Cluster:
             return sum(self.mean_replicas(each) for each in self.living)
         wanted = self.need(level, dc)
         count = wanted.total or sum(wanted.by_dc.values())
+        if len(wanted.by_dc) > 1:  # reads at EACH_QUORUM repair nothing
+            return count
         return count + self.read_repair * max(self.mean_replicas(dc) - count, 0.0)
 
     def nearest_first(self, dc: int) -> list[int]:
