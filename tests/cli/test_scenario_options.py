@@ -27,6 +27,14 @@ def test_help_lists_the_options_of_the_target_and_no_others(name: str, capsys: p
     assert not (every - own) & listed
 
 
+@pytest.mark.parametrize("verb", ["predict", "simulate", "sweep", "size", "outages", "next-test", "proposal"])
+@pytest.mark.parametrize("name", names())
+def test_every_verb_takes_every_option_of_a_target(verb: str, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A parameter of a verb's function with the name of an option would hide it."""
+    assert main([verb, name, "--help"]) == 0
+    assert flags(name) <= set(capsys.readouterr().out.replace("/", " ").split())
+
+
 def test_options_are_read_with_their_units() -> None:
     made = with_options(scenario("fedora4"), {"nodes": 6, "write_share": "5%", "tps": "600/s", "slo": ["drop_rate<1%"]})
 

@@ -11,12 +11,13 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from tests.planner.valid_questions import PLACE, Asked, Words, folder
+from tests.planner.printed_answers import Violation, of_content, of_pair, of_text
+from tests.planner.valid_questions import NETWORK, PLACE, Asked, Words, folder, verb_of
 
 from capplan.cli.main import main
 from capplan.models.results import STATISTICS
@@ -26,6 +27,8 @@ LONGEST_S = 180.0
 """CPU time of a line after which it counts as endless: some layouts whose data centres differ take half of it."""
 SOLVED = 0.02
 """Error of a figure of the solver, from one layout or rate to the next."""
+WRITING = ("-o", "--out", "--output", "--plot", "--trace", "--junit", ">")
+"""Options that a file to write follows, and the redirection of stdout."""
 TIMES = 0.05
 """Error of a time from one choice of draws to another: a few of them represent all."""
 ROUNDED = 2e-3
@@ -46,6 +49,8 @@ class Answer:
 
     Attributes
     ----------
+    line
+        The command line.
     code
         Exit code; None if it ended in a traceback.
     found
@@ -54,6 +59,10 @@ class Answer:
         Sentences on stderr.
     broke
         Last frame and message of a traceback; empty without one.
+    printed
+        What it printed.
+    written
+        Contents of the files that it wrote, by name.
     """
 
     line: Words
@@ -61,14 +70,30 @@ class Answer:
     found: Any
     said: tuple[str, ...]
     broke: str = ""
+    printed: str = ""
+    written: Mapping[str, bytes] = field(default_factory=dict)
+
+    @property
+    def answered(self) -> bool:
+        """Whether there is an answer, whatever it is."""
+        return self.code in (0, 1)
+
+    @property
+    def verb(self) -> str:
+        """The verb; that of a question about a network is one of its own."""
+        return f"{verb_of(self.line)} of a network" if NETWORK in self.line else verb_of(self.line)
+
+    @property
+    def formats(self) -> tuple[str, ...]:
+        """Formats that the line asks for: those of stdout and of files."""
+        printed = next((each for each in ("json", "csv") if f"--{each}" in self.line), "screen")
+        return (printed, *(name.rpartition(".")[2] for name in _outputs(self.line)))
 
 
-@dataclass(frozen=True)
-class Violation:
-    """A broken invariant."""
-
-    invariant: str
-    detail: str
+def _outputs(line: Words) -> list[str]:
+    """Return the files that a line writes."""
+    found = [word for option, word in pairwise(line) if option in WRITING]
+    return [*found, "validation.md", "validation.html"] if "--report" in line else found
 
 
 @contextmanager
@@ -90,10 +115,11 @@ def bounded(seconds: float) -> Iterator[None]:
 def answer(line: Words) -> Answer:
     """Run a command line in this process."""
     out, err = io.StringIO(), io.StringIO()
+    words = line[: line.index(">")] if ">" in line else line
     try:
         with redirect_stdout(out), redirect_stderr(err), warnings.catch_warnings(), bounded(LONGEST_S):
             warnings.simplefilter("ignore")
-            code = main(line)
+            code = main(words)
     except EndlessError:
         return Answer(line, None, None, (), "endless")
     except Exception as error:
@@ -103,7 +129,11 @@ def answer(line: Words) -> Answer:
     text = out.getvalue()
     found = json.loads(text, parse_constant=_refused) if text and "--json" in line else None
     sentences = (each.removeprefix("capplan: ") for each in err.getvalue().replace("\r", "\n").splitlines())
-    return Answer(line, code, found, tuple(each for each in sentences if each and not _PROGRESS.search(each)))
+    if ">" in line:
+        Path(line[-1]).write_text(text, encoding="utf-8")
+    said = tuple(each for each in sentences if each and not _PROGRESS.search(each))
+    written = {name: Path(name).read_bytes() for name in _outputs(line) if Path(name).exists()}
+    return Answer(line, code, found, said, printed=text, written=written)
 
 
 def _refused(name: str) -> Any:
@@ -115,25 +145,55 @@ def answers(asked: Asked) -> list[Answer]:
     place = folder()
     for name, text in asked.files.items():
         (place / name).write_text(text.replace(PLACE, f"{place}/"), encoding="utf-8")
-    found = []
+    outputs = {name for line in asked.lines for name in _outputs(line)}
+    found: list[Answer] = []
     with chdir(place):
+        for name in outputs:
+            Path(name).unlink(missing_ok=True)
         for line in asked.lines:
             found.append(answer(line))
-            if found[-1].code not in (0, 1):
+            if not found[-1].answered or _lacks_result(found[-1]):
                 break
-    for name in ("out.json", "fitted.json"):
-        (place / name).unlink(missing_ok=True)
+        for name in outputs:
+            Path(name).unlink(missing_ok=True)
     return found
+
+
+def _lacks_result(its: Answer) -> bool:
+    """Whether a line answers that there is no layout: the next lines would read it."""
+    if its.line[0] == "size" and its.found is not None:
+        return its.found["chosen"] is None
+    return its.line[0] in ("proposal", "calibrate") and not its.written
 
 
 def violations(asked: Asked) -> list[Violation]:
     """Return the invariants that the answers to a question break."""
-    found = answers(asked)
-    broken = [each for answered in found for each in _of_one(answered)]
-    if not broken and len(found) == len(asked.lines) and all(each.code in (0, 1) for each in found):
+    return broken_by(asked, answers(asked))
+
+
+def broken_by(asked: Asked, found: Sequence[Answer]) -> list[Violation]:
+    """Return the invariants that some answers to a question break."""
+    broken = [each for answered in found for each in (*_of_one(answered), *_of_formats(answered))]
+    if not broken and len(found) == len(asked.lines) and all(each.answered for each in found):
         relation = RELATIONS.get(asked.kind)
         broken += [] if relation is None else list(relation([each.found for each in found]))
+    for one, other in pairwise(found):
+        if one.answered and other.answered and one.verb == other.verb and "csv" in other.formats[:1] and one.found:
+            broken += of_pair(one.found, other.printed)
     return broken
+
+
+def _of_formats(its: Answer) -> Iterator[Violation]:
+    """Check what is printed and written, in its format."""
+    where = " ".join(its.line[:2])
+    for sentence in its.said:
+        yield from of_text(sentence, f"stderr of {where}")
+    if not its.answered:
+        return
+    if its.found is None and its.printed:
+        yield from of_content(its.formats[0], its.printed.encode(), where)
+    for name, content in its.written.items():
+        yield from of_content(name.rpartition(".")[2], content, f"{where}, {name}")
 
 
 def _of_one(its: Answer) -> Iterator[Violation]:

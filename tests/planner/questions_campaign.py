@@ -13,21 +13,30 @@ import multiprocessing
 import os
 import sys
 import time
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.journal import append, entries
-from tests.planner.answered_questions import LONGEST_S, violations
+from tests.planner.answered_questions import LONGEST_S, Answer, answers, broken_by
 from tests.planner.valid_questions import asked
 
 from capplan.models.files import replace_file
 
 LINES = 3  # of a question at most
 AT_ONCE = 20  # questions of a process
+LEAST = 0.7
+"""Share of the lines of a verb that have an answer: a campaign of refusals says little about answers."""
+REFUSED = 2
+"""Exit code of a refusal."""
+OUTCOMES = ("answered", "refused", "neither")
+
+Outcomes = Mapping[str, Counter[str]]
+"""How many lines have which outcome, by verb or by format."""
 
 
 def ask(numbers: Iterable[int], results: Path) -> None:
@@ -35,17 +44,25 @@ def ask(numbers: Iterable[int], results: Path) -> None:
     for number in numbers:
         faulthandler.dump_traceback_later(LINES * LONGEST_S * 4, exit=True)  # code that no signal interrupts
         begin, question = time.process_time(), asked(number)
-        found = [[each.invariant, each.detail] for each in violations(question)]
+        lines = answers(question)
+        found = [[each.invariant, each.detail] for each in broken_by(question, lines)]
         row = {
             "number": number,
             "kind": question.kind,
             "about": question.about,
             "cpu_s": round(time.process_time() - begin, 2),
+            "lines": [[each.verb, each.formats, outcome(each)] for each in lines],
+            "refused": [" ".join(each.said) for each in lines if each.code == REFUSED],
             "broken": found,
             "asked": str(question) if found else "",
         }
         append(results, row)
     faulthandler.cancel_dump_traceback_later()
+
+
+def outcome(its: Answer) -> str:
+    """Return whether a line has an answer or is refused."""
+    return OUTCOMES[0] if its.answered else OUTCOMES[1] if its.code == REFUSED else OUTCOMES[2]
 
 
 def read(results: Path) -> dict[int, dict[str, object]]:
@@ -88,6 +105,29 @@ def counts(rows: Iterable[dict[str, object]]) -> Counter[tuple[str, str]]:
     return found
 
 
+def lines_by(rows: Iterable[Mapping[str, Any]]) -> tuple[Outcomes, Outcomes]:
+    """Count lines by outcome for each verb, and for each format."""
+    verbs, formats = defaultdict[str, Counter[str]](Counter), defaultdict[str, Counter[str]](Counter)
+    for row in rows:
+        for verb, its, outcome_ in row.get("lines", ()):
+            verbs[verb][outcome_] += 1
+            for each in set(its):
+                formats[each][outcome_] += 1
+    return dict(sorted(verbs.items())), dict(sorted(formats.items()))
+
+
+def seldom_answered(verbs: Outcomes) -> list[str]:
+    """Return the verbs that answer too few of their lines."""
+    return [name for name, its in verbs.items() if its[OUTCOMES[0]] < LEAST * its.total()]
+
+
+def show(title: str, counted: Outcomes) -> None:
+    """Print counts of lines."""
+    print(f"\n{title:24}" + "".join(f"{name:>10}" for name in OUTCOMES))
+    for name, its in counted.items():
+        print(f"{name:24}" + "".join(f"{its[each]:10}" for each in OUTCOMES))
+
+
 def main() -> int:
     """Run a campaign, and print its counts."""
     parser = argparse.ArgumentParser()
@@ -102,13 +142,19 @@ def main() -> int:
     broken = Counter[str]()
     for (invariant, _), count in found.items():
         broken[invariant] += count
-    told = {"questions": len(rows), "broken": dict(sorted(broken.items()))}
+    verbs, formats = lines_by(rows.values())
+    told = {"questions": len(rows), "broken": dict(sorted(broken.items())), "verbs": verbs, "formats": formats}
     print(f"{len(rows)} questions, {broken.total()} broken invariants")
     for (invariant, kind), count in sorted(found.items()):
         print(f"{count:6}  {invariant}: {kind}")
+    show("lines by verb", verbs)
+    show("lines by format", formats)
+    seldom = seldom_answered(verbs)
+    if seldom:
+        print(f"fewer than {LEAST:.0%} of the lines are answered by {', '.join(seldom)}: mend the questions")
     if given.out is not None:
         replace_file(given.out, json.dumps(told, indent=1) + "\n")
-    return bool(found)
+    return bool(found or seldom)
 
 
 if __name__ == "__main__":

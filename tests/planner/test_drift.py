@@ -232,8 +232,8 @@ def test_the_command_exits_with_1_if_a_claim_has_become_worse(
         ("[]", "has the schema None"),
         ('{"schema": "capplan.network/1"}', "it must be 'capplan.prediction/4' or 'capplan.sizing/1'"),
         ('{"schema": "capplan.sizing/1"}', "lacks a part of its answer"),
-        ('{"schema": "capplan.sizing/1", "chosen": null}', "found no layout"),
-        ('{"schema": "capplan.sizing/1", "chosen": {"cells": 2}}', "has 2 cells"),
+        ('{"schema": "capplan.sizing/1", "chosen": null}', "^the sizing found no layout"),
+        ('{"schema": "capplan.sizing/1", "chosen": {"cells": 2}}', "^the sizing has 2 cells"),
     ],
 )
 def test_only_a_saved_answer_is_read(content: str, sentence: str, tmp_path: Path) -> None:

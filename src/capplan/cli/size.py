@@ -92,7 +92,7 @@ def size_(
     engine: Engine = ENGINES[0],
     seed: Seed = 1,
     processes: Processes = None,
-    cluster: Annotated[str | None, typer.Option("--dask", metavar="ADDRESS", help="local, or tcp://host:port.")] = None,
+    dask: Annotated[str | None, typer.Option("--dask", metavar="ADDRESS", help="local, or tcp://host:port.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show every situation of every layout, too.")] = False,
     no_limits: NoTimeLimit = False,
     plot: Annotated[Path | None, typer.Option(help=PLOT_HELP)] = None,
@@ -110,13 +110,13 @@ def size_(
     its: System[Any] = system(chosen.scenario.system)
     base, question = asked(ctx, chosen, survive, confidence, growth, years, prices, engine, seed, shapes, cells)
     chosen_from = families(base, question)
-    if cluster is None and not no_limits:
+    if dask is None and not no_limits:
         from capplan.planner.time_limits import check_sizing  # slow to import
 
         check_sizing(base, chosen_from, processes or os.cpu_count() or 1)
     with (
         counting("searching families of layouts") as progress,
-        workers_for(len(chosen_from), processes, cluster) as workers,
+        workers_for(len(chosen_from), processes, dask) as workers,
     ):
         sizing = size(base, question, workers, chosen.fitted, progress)
     say_what_has_no_effect(largest(base, chosen_from))

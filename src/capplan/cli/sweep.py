@@ -91,7 +91,7 @@ def sweep_(
     ] = DEFAULT_DRAWS,
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random number.")] = 1,
     processes: Annotated[int | None, typer.Option(min=1, help="Layouts at a time; all processors.")] = None,
-    cluster: Annotated[str | None, typer.Option("--dask", metavar="ADDRESS", help="local, or tcp://host:port.")] = None,
+    dask: Annotated[str | None, typer.Option("--dask", metavar="ADDRESS", help="local, or tcp://host:port.")] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Write the table to this .csv or .parquet file.")
     ] = None,
@@ -108,7 +108,7 @@ def sweep_(
     refuse_both(as_json, as_csv)
     check_output(out, TABLE_ENDINGS)
     check_plot(plot)
-    check_workers(processes, cluster)
+    check_workers(processes, dask)
     texts = given(ctx)
     sweep = _sweep(target, texts, load, chosen_engine(engine, ENGINES, "does not sweep"), precision, draws, seed)
     if plot is not None and sweep.rates.field == CLIENTS:
@@ -116,11 +116,11 @@ def sweep_(
             f"--plot {plot} draws latency against an offered rate, and closed clients have none: give --tps instead of "
             "--clients, or leave the plot out"
         )
-    if cluster is None and not no_limits:
+    if dask is None and not no_limits:
         from capplan.planner.time_limits import check_sweep  # slow to import
 
         check_sweep(sweep, processes or os.cpu_count() or 1)
-    points = _performed(sweep, (processes, cluster), out)
+    points = _performed(sweep, (processes, dask), out)
     refused = [point["refused"] for point in points if point["refused"] is not None]
     if len(refused) == len(points):
         raise InputError(f"all {len(points):,} points are refused; the first: {refused[0]}")

@@ -79,6 +79,8 @@ def read_answer(path: Path) -> SavedAnswer:
     content = read_document(path, {schema: verb for schema, (verb, _) in known.items()})
     try:
         return known[content["schema"]][1](content)
+    except InputError:
+        raise
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"{path} lacks a part of its answer ({error!r}): save it again") from None
 
