@@ -57,6 +57,16 @@ SIDES = {
 }
 
 
+@pytest.mark.parametrize(
+    ("shares", "refused"), [("100%", [False]), ("0%,100%", [True, False]), ("50%,0%", [False, True])]
+)
+def test_an_objective_is_about_the_traffic_of_the_swept_layouts(
+    shares: str, refused: list[bool], capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = table(capsys, "fedora4", "--write-share", shares, "--slo", "create.p99<1s")
+    assert [bool(row["refused"]) for row in rows] == refused
+
+
 @pytest.mark.parametrize("name", SIDES)
 @pytest.mark.slow
 def test_each_field_of_a_layout_is_swept(capsys: pytest.CaptureFixture[str], name: str) -> None:

@@ -1,6 +1,6 @@
 """Random valid questions to every verb and target break no invariant.
 
-12 in the default tests and 200 with the slow ones; `just trust` asks 10,000 by `questions_campaign.py`, which resumes.
+13 in the default tests and 200 with the slow ones; `just trust` asks 10,000 by `questions_campaign.py`, which resumes.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.planner.answered_questions import RELATIONS, answers, violations
-from tests.planner.valid_questions import TARGETS, Asked, asked, drawn, layout
+from tests.planner.valid_questions import FORMATS, KINDS, PROPOSALS, TARGETS, Asked, asked, drawn, layout, verb_of
 
+from capplan.models.cassandra.consistency import CONSISTENCY_LEVELS
 from capplan.models.language.scenario import options_of
-from capplan.systems.registry import every_system
+from capplan.systems.registry import every_system, system
 
 QUESTIONS, USUAL = 200, 13
-LONG = {23: pytest.mark.slow, 48: pytest.mark.trust}  # of the first ones: they take 12 and 45 s
 MENDED = (
     # Other data centres fill the nodes of one to the last: what they leave is loaded as closely as a whole station.
     "predict replicas.json --dcs 3 --rf 5/1/5 --cass-nodes 8/2/17 --native-threads 128 --one-host --tps 1000000",
@@ -39,10 +39,7 @@ MENDED = (
 
 @pytest.mark.parametrize(
     "number",
-    [
-        each if each < USUAL and each not in LONG else pytest.param(each, marks=LONG.get(each, pytest.mark.slow))
-        for each in range(QUESTIONS)
-    ],
+    [each if each < USUAL else pytest.param(each, marks=pytest.mark.slow) for each in range(QUESTIONS)],
 )
 def test_a_valid_question_breaks_no_invariant(number: int) -> None:
     question = asked(number)
@@ -95,6 +92,27 @@ def test_every_option_that_a_system_declares_is_drawn(system: object) -> None:
     found = {name for _ in range(40) for name in drawn(kind, random)}
 
     assert found >= {*options_of(kind)} - {"slo"}
+
+
+def test_layouts_have_the_extremes_that_people_ask_about() -> None:
+    random = np.random.default_rng(1)
+    texts = [drawn(system("cassandra").scenario, random) for _ in range(400)]
+    texts = [{name: str(it) for name, it in each.items()} for each in texts]
+
+    assert {it["consistency_read"] for it in texts if "consistency_read" in it} == {*CONSISTENCY_LEVELS}
+    assert {it["rf"] for it in texts if it.get("rf", "").isdigit()} >= {str(rf) for rf in range(1, 8)}
+    assert any(len({*it.get("cass_nodes", "").split("/")}) > 1 for it in texts)
+    assert any(len({*it.get("rf", "").split("/")}) > 1 for it in texts)
+    assert any(float(it.get("tps", 0)) > 1e6 for it in texts)
+
+
+def test_questions_are_about_every_verb_and_format() -> None:
+    random = np.random.default_rng(1)
+    counts = {name: 40 if name == "documents" else 8 for name in KINDS}
+    lines = [line for name in KINDS for _ in range(counts[name]) for line in KINDS[name][1](random)[1]]
+
+    assert {verb_of(line) for line in lines} == {*FORMATS, "proposal", "evidence plot"}
+    assert {*PROPOSALS} <= {word for line in lines for word in line}
 
 
 def test_questions_are_about_every_target() -> None:

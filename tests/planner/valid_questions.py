@@ -10,6 +10,7 @@ import atexit
 import json
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -32,7 +33,7 @@ from capplan.models.language.step import RoutePolicy
 from capplan.models.results import STATISTICS
 from capplan.systems.registry import documented_systems, resolve, system
 
-SEED = 33
+SEED = 35
 FITTED = Path(__file__).parent / "fitted"
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 TRIES = 30  # layouts to draw until one breaks no rule; the last one is asked about all the same
@@ -180,7 +181,7 @@ def value_of(name: str, hint: Any, random: Random, dcs: int) -> str | bool:
     kinds = set(_plain(hint))
     if bool in kinds:
         return bool(random.random() < 0.5)
-    if is_per_dc(hint):
+    if is_per_dc(hint.__origin__ if get_origin(hint) is Annotated else hint):
         low, high = WHOLE.get(name, (1, 12))
         many = dcs if dcs > 1 and random.random() < 0.5 else 1
         return "/".join(str(whole(random, low, high)) for _ in range(many))
@@ -303,16 +304,17 @@ class Layout:
 
     @property
     def closed(self) -> bool:
-        """Whether clients wait for their answers, so that no rate is offered."""
-        return system(self.of.system).clients(self.scenario) is not None
+        """Whether clients wait for their answers, so that no rate is offered; not of a layout that breaks a rule."""
+        with suppress(InputError):
+            return system(self.of.system).clients(self.scenario) is not None
+        return False
 
     @property
     def classes(self) -> Sequence[str]:
-        """Request classes in the traffic."""
-        try:
+        """Request classes in the traffic; all of them, if the layout breaks a rule."""
+        with suppress(InputError):
             return system(self.of.system).classes(self.scenario)
-        except InputError:
-            return list(system(self.of.system).reported)
+        return list(system(self.of.system).reported)
 
     def check(self) -> None:
         """Check that the layout has a network.
@@ -390,10 +392,9 @@ def _losses(of: Layout) -> list[str]:
 
 
 def _lost(random: Random, of: Layout, chance: float) -> Words:
-    try:
+    kinds: list[str] = []
+    with suppress(InputError):
         kinds = _losses(of)
-    except InputError:
-        return ()
     if not kinds or random.random() > chance:
         return ()
     several = random.random() < 0.3 and len(kinds) > 1
@@ -822,15 +823,15 @@ def _agree(random: Random) -> Questions:
 
 
 def _more(random: Random) -> Questions:
-    """Ask about a layout, and about one with a machine more of a kind."""
+    """Ask about a layout, and about one with a machine more of a kind in each data centre."""
     of = _without_rates(layout(random, RATED))
     try:
         its = of.scenario
     except InputError:
         return _more(random)
-    names = [name for name in MACHINES if isinstance(getattr(its, name, None), int) and getattr(its, name)]
-    grown = str(one(random, names))
-    more = of.words(**{grown: str(getattr(its, grown) + 1)})
+    counts = {name: np.atleast_1d(getattr(its, name)) for name in MACHINES if getattr(its, name, None)}
+    grown = str(one(random, [name for name, each in counts.items() if each.all()]))
+    more = of.words(**{grown: "/".join(str(each + 1) for each in counts[grown])})
     lines = tuple(("predict", *words, "--engine", "analytic", "--json") for words in (of.words(), more))
     return of.name, lines, {}
 

@@ -156,7 +156,7 @@ def _sweep(
             raise InputError(f"--precision {precision} is for simulated latencies: add --engine compiled, or drop it")
         aim = precision_target(precision, its)
     sweep = Sweep(its.name, layouts, rates, chosen.fitted, draws, engine, seed, aim)
-    check_objectives(base, chosen.fitted)
+    check_objectives(layouts, chosen.fitted)
     return sweep
 
 

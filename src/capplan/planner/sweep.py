@@ -708,12 +708,21 @@ def experiment() -> Experiment[SweepTask]:
     return Experiment(points_of, lambda _task, _found: 1)  # each is computed once
 
 
-def check_objectives(base: Scenario, fitted: Fitted | None = None) -> None:
-    """Parse the objectives once, before all layouts.
+def check_objectives(layouts: Sequence[SweepLayout], fitted: Fitted | None = None) -> None:
+    """Parse the objectives once, before all layouts, in the first layout whose traffic has their request classes.
 
     Raises
     ------
     InputError
-        When one cannot be read or names an unknown request class.
+        When one cannot be read, or names a request class that no layout has.
     """
-    _ = replace(resolve(base, fitted), draws=1).objectives
+    refused = []
+    for scenario in (each.scenario for each in layouts if each.scenario is not None):
+        try:
+            _ = replace(resolve(scenario, fitted), draws=1).objectives
+        except InputError as error:
+            refused.append(error)
+        else:
+            return
+    if refused:
+        raise refused[0]
