@@ -28,9 +28,9 @@ frozen *arguments:
     uv run python tests/frozen/freeze.py {{arguments}}
 
 # Run the long random checks: 2,000 networks in both engines, also in a kernel that checks its memory accesses, 500
-# questions whose answers must not contradict themselves, 10,000 valid questions to every verb (hours; resumes if
-# interrupted: remove dist/valid-questions.jsonl to begin again), 50 sizings that an exhaustive simulation must agree with,
-# what is marked `trust`, and the faults below
+# questions whose answers must not contradict themselves, 10,000 valid questions, of which every verb must answer 70 %
+# (hours; resumes if interrupted: remove dist/valid-questions.jsonl to begin again), 50 sizings that an exhaustive
+# simulation must agree with, what is marked `trust`, and the faults below
 trust: && faults
     CAPPLAN_TRUST_NETWORKS=2000 uv run pytest -m slow tests/simulator/test_same_path.py
     CAPPLAN_TRUST_NETWORKS=2000 uv run pytest -m slow tests/simulator/test_memory_safety.py

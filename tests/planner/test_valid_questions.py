@@ -96,8 +96,8 @@ def test_every_option_that_a_system_declares_is_drawn(system: object) -> None:
 
 def test_layouts_have_the_extremes_that_people_ask_about() -> None:
     random = np.random.default_rng(1)
-    texts = [drawn(system("cassandra").scenario, random) for _ in range(400)]
-    texts = [{name: str(it) for name, it in each.items()} for each in texts]
+    options = [drawn(system("cassandra").scenario, random) for _ in range(400)]
+    texts = [{name: str(it) for name, it in each.items()} for each in options]
 
     assert {it["consistency_read"] for it in texts if "consistency_read" in it} == {*CONSISTENCY_LEVELS}
     assert {it["rf"] for it in texts if it.get("rf", "").isdigit()} >= {str(rf) for rf in range(1, 8)}

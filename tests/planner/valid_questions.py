@@ -345,8 +345,8 @@ class Layout:
         return tuple(found)
 
     def ranged(self, **changes: str) -> Words:
-        """Return the target and its options for a verb that takes several values of each."""
-        return Layout(self.name, {name: _as_list(it) for name, it in self.options.items()}).words(**changes)
+        """Return the target and its options for a verb that takes several values of each, one for all data centres."""
+        return Layout(self.name, {name: _as_list(name, it) for name, it in self.options.items()}).words(**changes)
 
     def with_rate(self, rate: str) -> Layout:
         """Return it with an offered rate, and no other."""
@@ -490,13 +490,20 @@ def _sweep(random: Random) -> Questions:
         ranged[field_] = ",".join(sorted(values))
     words = Layout(of.name, ranged)
     load = ("--load", "20%,80%") if random.random() < 0.3 and words == _without_rates(words) else ()
+    files = {}
+    if not of.fitted and any("/" in str(it) for name, it in of.options.items() if name not in TEXTS):
+        with suppress(InputError):  # a file says what each data centre has
+            files = {"layout.toml": of.toml()}
+            words = Layout("layout.toml", {field_: ranged[field_]} if field_ in ranged else {})
     common = [name for name in of.classes if all(name in each.classes for each in asked_about)]
     slo = ("--slo", objective(random, common)) if common and random.random() < 0.4 else ()
-    return of.name, _printed(random, ("sweep", *words.ranged(), *load, *slo, "--processes", "1")), {}
+    return of.name, _printed(random, ("sweep", *words.ranged(), *load, *slo, "--processes", "1")), files
 
 
-def _as_list(value: str | bool) -> str:
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
+def _as_list(name: str, value: str | bool) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value if name in TEXTS else value.partition("/")[0]
 
 
 def _compare(random: Random) -> Questions:
@@ -542,8 +549,10 @@ def _specification(random: Random, of: Layout, objectives: Sequence[str]) -> str
 def _sizing(random: Random, of: Layout, rate: str, most: int = 5) -> tuple[Words, dict[str, str]]:
     """Return a target, ranges of its machines, what they must carry and survive, and files of prices or shapes."""
     ranges = {}
+    usual = int(np.max(getattr(of.of, "rf", None) or 1))
+    copies = int(_as_list("rf", of.options.get("rf", str(usual)))) if random.random() < 0.9 else 1
     for name in (name for name in MACHINES if name in options_of(type(of.of))):
-        low = int(random.integers(1, 5))
+        low = max(int(random.integers(1, 5)), 1 if name == "front_nodes" else copies)
         ranges[name] = f"{low}..{low + int(random.integers(1, most))}"
     lost = _survived(random, of)
     survive = ("--survive", ",".join(lost)) if lost else ()
@@ -577,17 +586,23 @@ def _size(random: Random) -> Questions:
 
 
 def _proposal(random: Random, rate: str = "") -> Questions:
-    """Ask for proposals in every format."""
+    """Ask for proposals in every format; few of unequal data centres, which take minutes."""
     of = _without_rates(layout(random, RATED, MACHINES))
+    of = _alike(of) if random.random() < 0.9 else of
     words, files = _sizing(random, of, rate or str(whole(random, 100, 20_000)), 3)
     outs = [name for name in PROPOSALS if random.random() < 0.5]
     line = ("proposal", *words, "--customer", "A", *(word for name in ("out.json", *outs) for word in ("-o", name)))
     return of.name, (line,), files
 
 
+def _alike(of: Layout) -> Layout:
+    """Return a layout whose data centres have equally many clients."""
+    return replace(of, options={name: it for name, it in of.options.items() if name != "client_share"})
+
+
 def _verify(random: Random) -> Questions:
     """Ask for a small proposal, and to compute it again."""
-    of = _without_rates(layout(random, RATED, MACHINES))
+    of = _alike(_without_rates(layout(random, RATED, MACHINES)))
     words, files = _sizing(random, of, str(whole(random, 20, 2000)), 2)
     line = ("proposal", *words, "--customer", "A", "-o", "out.json")
     using = ("--fitted", of.name) if of.fitted else ()
@@ -628,7 +643,9 @@ def _next_test(random: Random) -> Questions:
     hints = get_type_hints(kind, include_extras=True)
     texts = []
     for name in random.permutation(names)[: int(random.integers(1, 3))]:
-        values = {_as_list(value_of(str(name), hints[str(name)], random, 1)).partition(" ")[0] for _ in range(2)}
+        values = {
+            _as_list(str(name), value_of(str(name), hints[str(name)], random, 1)).partition(" ")[0] for _ in range(2)
+        }
         texts.append(f"{name}={','.join(sorted(values))}")
     words = ("next-test", *of.words(), "--candidates", " ".join(texts), *_slo(random, of, 0.3))
     return of.name, _printed(random, words), {}
