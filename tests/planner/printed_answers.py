@@ -21,7 +21,7 @@ import pypdfium2
 ROUNDED = 1e-3
 """Of figures with four digits."""
 _OF_PROGRAMS = re.compile(
-    r"(?<![\w./-])([Nn]a[Nn]|-?inf(inity)?|-?Infinity|NaT|None(?! of the)|Traceback)(?![\w./-])"
+    r"(?<![\w./-])([Nn]a[Nn]|-?inf(inity)?|-?Infinity|NaT|None(?!:? (of|[a-z]))|Traceback)(?![\w./-])"
     r"|\b[A-Z]\w*(Scenario|Error|Question|Construct)\b|<\w+ object|\bobject at 0x|\bnp\.\w+\("
 )
 """Words of Python, which are no answer; `None of the layouts` is English."""

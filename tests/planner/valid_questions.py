@@ -306,7 +306,7 @@ class Layout:
     def closed(self) -> bool:
         """Whether clients wait for their answers, so that no rate is offered; not of a layout that breaks a rule."""
         with suppress(InputError):
-            return system(self.of.system).clients(self.scenario) is not None
+            return system(self.of.system).from_tables and getattr(self.scenario, "clients", None) is not None
         return False
 
     @property
@@ -387,7 +387,9 @@ def _engine(random: Random, simulated: float = 0.1) -> Words:
 
 def _losses(of: Layout) -> list[str]:
     dcs = getattr(of.scenario, "dcs", 1)
-    kinds = [each for each in system(of.of.system).losses if each != "dc" or dcs > 1]
+    has_front = np.any(getattr(of.scenario, "front_nodes", 1))
+    there = {"dc": dcs > 1, "front": has_front}
+    kinds = [each for each in system(of.of.system).losses if there.get(each, True)]
     return [*kinds, *(f"dc{number}" for number in range(1, dcs + 1) if dcs > 1)]
 
 
@@ -500,10 +502,15 @@ def _sweep(random: Random) -> Questions:
     return of.name, _printed(random, ("sweep", *words.ranged(), *load, *slo, "--processes", "1")), files
 
 
+def _count_of(name: str, value: str | bool) -> str | bool:
+    """Return the count of the first data centre, where there is one for each; other values as they are."""
+    return value if isinstance(value, bool) or name in TEXTS else value.partition("/")[0]
+
+
 def _as_list(name: str, value: str | bool) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return value if name in TEXTS else value.partition("/")[0]
+    return str(_count_of(name, value))
 
 
 def _compare(random: Random) -> Questions:
@@ -748,7 +755,8 @@ def _documents(random: Random) -> Questions:
         ],
     )
     if "plot" in line:
-        return "table", (line,), {"table.csv": _table(random)}
+        rows = _table(random)
+        return "table", ((*line, "--statistic", valid_tables.statistic_of(rows)),), {"table.csv": rows}
     return its.name, _printed(random, line), {}
 
 
@@ -822,6 +830,8 @@ def _network(random: Random) -> Questions:
 def _agree(random: Random) -> Questions:
     """Ask the same in several verbs: a layout at a rate that it carries, or not."""
     of = _without_rates(layout(random, RATED))
+    if of.fitted:  # a sweep of a fitted file has one count for all data centres
+        of = replace(of, options={name: _count_of(name, it) for name, it in of.options.items()})
     try:
         of = of.with_rate(rate_of(random)) if of.closed else of
         files = {"same.toml": of.toml()}
@@ -832,7 +842,7 @@ def _agree(random: Random) -> Questions:
         of.name,
         (
             ("predict", *of.words(), "--engine", "analytic", "--json"),
-            ("sweep", *of.ranged(), "--processes", "1", "--json"),
+            ("sweep", *(of.ranged() if of.fitted else ("same.toml",)), "--processes", "1", "--json"),
             ("compare", "same.toml", "same.toml", *using, "--engine", "analytic", "--json"),
         ),
         files,

@@ -165,6 +165,13 @@ def half_of(random: Random, text: str) -> str:
     return f"{name} <= {np.quantile(frame[name].dropna().unique(), 0.5, method='lower') if varied else 1:g}"
 
 
+def statistic_of(text: str) -> str:
+    """Return a statistic of latencies that a table has."""
+    frame = pd.read_csv(io.StringIO(text))
+    known = [name for name in LATENCIES if name in frame and frame[name].notna().any()]
+    return (known or ["latency_p99_ms"])[-1].removeprefix("latency_").removesuffix("_ms")
+
+
 def runs_at(random: Random, rate: float, classes: Sequence[str]) -> str:
     """Return runs near an offered rate, and one far beyond it."""
     near = one(random, [0.97, 1.0, 1.04]) * rate / len(classes)
