@@ -161,8 +161,8 @@ def answers(asked: Asked) -> list[Answer]:
 
 def _lacks_result(its: Answer) -> bool:
     """Whether a line answers that there is no layout: the next lines would read it."""
-    if its.line[0] == "size" and its.found is not None:
-        return its.found["chosen"] is None
+    if its.line[0] == "size" and ">" in its.line:
+        return bool(its.found["chosen"] is None)
     return its.line[0] in ("proposal", "calibrate") and not its.written
 
 
@@ -232,6 +232,8 @@ def _bands(found: Any) -> Iterator[Violation]:
     signed = ("difference",)
     for path, tree in _trees(found):
         if {"low", "value", "high"} <= tree.keys():
+            if ".estimates." in path and tree["low"] is None and tree["high"] is None:
+                continue  # a rule that too few figures leave without a band
             ends = _ends(tree)
             if path.endswith(signed) and tree["low"] is None:
                 ends[0] = -math.inf  # of a time that one layout may not have at all

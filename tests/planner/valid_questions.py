@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import numpy as np
 import tomli_w
 from tests.planner import valid_tables
-from tests.planner.valid_tables import PUBLISHED, SAMPLES, Random, one, shares, whole
+from tests.planner.valid_tables import SAMPLES, Random, one, shares, whole
 
 from capplan.cli.shell.scenario_command import flag, with_options
 from capplan.cli.shell.target import Target, read_target
@@ -503,7 +503,9 @@ def _sweep(random: Random) -> Questions:
 
 
 def _count_of(name: str, value: str | bool) -> str | bool:
-    """Return the count of the first data centre, where there is one for each; other values as they are."""
+    """Return the first count of several data centres, and the last of their round trips; other values as they are."""
+    if name == "rtt":
+        return str(value).rpartition("=")[2]
     return value if isinstance(value, bool) or name in TEXTS else value.partition("/")[0]
 
 
@@ -693,12 +695,7 @@ FITTED_SYSTEMS = ("cassandra", "two-tier")
 
 def _table(random: Random, of: str = "") -> str:
     """Return a load-test table, made up or published; of a system, if one is named."""
-    if random.random() < 0.7:
-        return valid_tables.table(random, of)
-    names = sorted(path.name for path in PUBLISHED.glob("*.csv"))
-    kept = [name for name in names if not of or name.startswith("cassandra") == (of == "cassandra")]
-    most = valid_tables.MOST_FITTED if of else valid_tables.MOST
-    return valid_tables.published(random, str(one(random, kept)), most)
+    return valid_tables.table(random, of) if random.random() < 0.7 else valid_tables.published(random, of)
 
 
 def _audit(random: Random) -> Questions:

@@ -23,6 +23,7 @@ NEEDED = (
     "rf",
     "cass_nodes",
     "node_cores",
+    "front_nodes",
     "front_cores",
     "load_kind",
     "clients",
@@ -71,6 +72,8 @@ def table(random: Random, of: str = "") -> str:
         cells = {**usual, **{name: _cell(name, random, dcs) for name in varied}}
         cells["run_id"] = f"run {number}"
         cells |= {name: _possible(cells[name], cells["rf"]) for name in ("consistency_read", "consistency_write")}
+        if (cells["request_class"], cells["read_fraction"]) in (("read", "0"), ("write", "1")):
+            cells["read_fraction"] = "0.5"
         rows.append({**cells, **_measured(cells, random, most, unloaded_ms)})
     return _text({name: "" if _is_missing(name, empty, random) else row[name] for name in row} for row in rows)
 
@@ -147,12 +150,17 @@ def _figure(name: str, random: Random) -> str:
     return f"{random.uniform(1, 99):.3g}" if name.endswith("_percent") else str(whole(random, 100, 20_000))
 
 
-def published(random: Random, name: str, most: int) -> str:
-    """Return some rows of a published table, in their order."""
-    header, *lines = (PUBLISHED / name).read_text(encoding="utf-8").splitlines()
-    count = int(random.integers(3, 1 + min(most, len(lines))))
-    kept = sorted(random.choice(len(lines), count, replace=False).tolist())
-    return "\n".join([header, *(lines[each] for each in kept)]) + "\n"
+def published(random: Random, of: str = "") -> str:
+    """Return some rows of a published table, in their order; of one workload that a system fits, if one is named."""
+    paths = sorted(PUBLISHED.glob("*.csv"))
+    kept = [path for path in paths if not of or (path.name.startswith("cassandra") == (of == "cassandra"))]
+    frame = pd.read_csv(one(random, kept), dtype=str, keep_default_na=False)
+    if of:
+        alike = [name for name in ("version", *(("request_class",) if of == "two-tier" else ())) if name in frame]
+        row = frame.iloc[int(random.integers(len(frame)))]
+        frame = frame[(frame[alike] == row[alike]).all(axis=1)]
+    count = int(random.integers(min(3, len(frame)), 1 + min(MOST_FITTED if of else MOST, len(frame))))
+    return str(frame.iloc[sorted(random.choice(len(frame), count, replace=False).tolist())].to_csv(index=False))
 
 
 def half_of(random: Random, text: str) -> str:

@@ -709,7 +709,7 @@ def experiment() -> Experiment[SweepTask]:
 
 
 def check_objectives(layouts: Sequence[SweepLayout], fitted: Fitted | None = None) -> None:
-    """Parse the objectives once, before all layouts, in the first layout whose traffic has their request classes.
+    """Parse the objectives before all layouts, in one layout for each set of request classes.
 
     Raises
     ------
@@ -717,7 +717,8 @@ def check_objectives(layouts: Sequence[SweepLayout], fitted: Fitted | None = Non
         When one cannot be read, or names a request class that no layout has.
     """
     refused = []
-    for scenario in (each.scenario for each in layouts if each.scenario is not None):
+    scenarios = [each.scenario for each in layouts if each.scenario is not None]
+    for scenario in {system(each.system).classes(each): each for each in scenarios}.values():
         try:
             _ = replace(resolve(scenario, fitted), draws=1).objectives
         except InputError as error:
