@@ -205,7 +205,7 @@ def _of_one(its: Answer) -> Iterator[Violation]:
         if len(its.said) != 1 or _SECOND.search(its.said[0]):
             yield Violation("one sentence", " | ".join(its.said))
     elif its.found is not None:
-        documented = its.verb in ("evidence list", "evidence show")  # figures as they stand, differences among them
+        documented = its.line[0] == "evidence"  # figures as they stand, differences and one-sided limits among them
         for check in () if documented else (_bands, _percentiles, _offered, _verdicts, _outages, _sweep_rows):
             yield from check(its.found)
         if "clients" in str(its.line) and its.line[0] == "simulate":

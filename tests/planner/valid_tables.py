@@ -169,8 +169,10 @@ def half_of(random: Random, text: str) -> str:
     names = ["throughput_tps", "latency_mean_ms", *VARIED]
     numbers = [name for name in names if name in frame and pd.api.types.is_numeric_dtype(frame[name])]
     varied = [name for name in numbers if frame[name].nunique() > 1]
-    name = str(one(random, varied or ["clients"]))
-    return f"{name} <= {np.quantile(frame[name].dropna().unique(), 0.5, method='lower') if varied else 1:g}"
+    if not varied:
+        return f"run_id == '{frame['run_id'].iloc[0]}'"
+    name = str(one(random, varied))
+    return f"{name} <= {np.quantile(frame[name].dropna().unique(), 0.5, method='lower'):g}"
 
 
 def statistic_of(text: str) -> str:
