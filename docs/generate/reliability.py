@@ -68,11 +68,19 @@ and without touching a file outside its folder.
 ## Valid questions
 
 {questions} random valid questions were put to every verb that answers, about every kind of layout and network, with
-options drawn from what each declares. Each must end within three minutes of computing and without a traceback, with one
-sentence where there is no answer. Bands and percentiles are in order, every verdict follows one rule, no loss is an
-advantage, Little's law holds, all verbs give the same figures, more machines carry no less, and latencies rise with the
-load. One document says otherwise: deletes of fedora4 hold a thread three times as long on four nodes as on three, so
-where threads are the limit, four can carry less, and the answer must say so. {contradicted}
+options drawn from what each declares. A question is one command line, or several whose answers must agree.
+{answered}
+
+Each must end within three minutes of computing and without a traceback, with one sentence where there is no answer.
+Bands and percentiles are in order, every verdict follows one rule, no loss is an advantage, Little's law holds, all
+verbs give the same figures, more machines carry no less, and latencies rise with the load. One document says otherwise:
+deletes of fedora4 hold a thread three times as long on four nodes as on three, so
+where threads are the limit, four can carry less, and the answer must say so. No text has a word of Python such as
+`nan`, pages, PDFs, workbooks and tables can be read, and the figures of a CSV are those of the JSON. {contradicted}
+
+{verbs_asked}
+
+{formats_asked}
 
 ## Faults while verbs write
 
@@ -108,6 +116,9 @@ def generated() -> str:
         inputs=_inputs(_journal(INPUTS)),
         guided=_guided(guided),
         questions=f"{questions['questions']:,}",
+        answered=_answered(questions["verbs"]),
+        verbs_asked=_asked("verb", questions["verbs"]),
+        formats_asked=_asked("format", questions["formats"]),
         contradicted=_contradicted(questions["broken"]),
         faults=_table(faults["kinds"]),
         note=_note(faults.get("note", "")),
@@ -181,6 +192,30 @@ def _endurance(known: Mapping[str, Any]) -> str:
 def _note(text: str) -> str:
     """Return what a reader must know of the counts, as a paragraph."""
     return f"\n{text}\n" if text else ""
+
+
+def _answered(verbs: Mapping[str, Mapping[str, int]]) -> str:
+    """Return how many command lines had an answer; one that is refused is checked, too, and says less."""
+    lines, answered = (sum(each) for each in zip(*map(_of_all, verbs.values()), strict=True))
+    return (
+        f"{answered:,} of {lines:,} lines were answered ({100 * answered / lines:.0f} %); most others were refused, as "
+        "some layouts break a rule."
+    )
+
+
+def _of_all(outcomes: Mapping[str, int]) -> tuple[int, int]:
+    """Return how many lines were asked, and how many of them were answered."""
+    return sum(outcomes.values()), outcomes.get("answered", 0)
+
+
+def _asked(what: str, counts: Mapping[str, Mapping[str, int]]) -> str:
+    """Return a table of lines by outcome."""
+    rows = [(what, "lines", "answered", "refused", "answered, %"), ("---", *["---:"] * 4)]
+    for name, its in counts.items():
+        lines, answered = _of_all(its)
+        figures = (f"{lines:,}", f"{answered:,}", f"{its.get('refused', 0):,}", f"{100 * answered / lines:.0f}")
+        rows.append((name, *figures))
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def _contradicted(rules: Mapping[str, int]) -> str:
