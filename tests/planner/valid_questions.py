@@ -873,7 +873,7 @@ KINDS: Mapping[str, tuple[float, Callable[[Random], Questions]]] = {
     "compare": (0.05, _compare),
     "check": (0.06, _check),
     "size": (0.06, _size),
-    "outages": (0.03, _outages),
+    "outages": (0.036, _outages),
     "next-test": (0.065, _next_test),
     "demand": (0.06, _demand),
     "audit": (0.05, _audit),
@@ -884,10 +884,10 @@ KINDS: Mapping[str, tuple[float, Callable[[Random], Questions]]] = {
     "more load": (0.02, _load),
     "drift": (0.065, _drift),
     "documents": (0.03, _documents),
-    "verify": (0.06, _verify),
-    "validate": (0.02, _validate),
-    "calibrate": (0.026, _calibrate),
-    "backtest": (0.026, _backtest),
+    "verify": (0.095, _verify),
+    "validate": (0.026, _validate),
+    "calibrate": (0.028, _calibrate),
+    "backtest": (0.03, _backtest),
     "proposal": (0.03, _proposal),
 }
 """Shares of the questions, and what draws them."""
