@@ -130,6 +130,11 @@ def test_the_maximum_is_the_mean_weighted_by_precision(best: Maximum) -> None:
     assert 0 < best.data_deviance < best.deviance
 
 
+def test_a_start_far_outside_the_prior_leads_to_the_same_maximum(best: Maximum) -> None:
+    far = maximum(TOY, TOY.centre + 9 * TOY.spread)
+    assert far.log_point == pytest.approx(best.log_point, abs=1e-3)
+
+
 def test_the_maximum_does_not_hang_on_where_it_starts(best: Maximum) -> None:
     other = maximum(TOY, np.array([np.log(10_700.0)]))
 

@@ -246,7 +246,7 @@ def maximum(problem: LeastSquares, start: FloatArray | None = None, most: int = 
     bounds = (problem.centre - 4 * problem.spread, problem.centre + 4 * problem.spread)
     solution = least_squares(
         evaluator.residuals,
-        origin,
+        np.clip(origin, *bounds),  # a start found with fewer free parameters may lie outside
         jac=evaluator.jacobian,
         bounds=bounds,
         x_scale=problem.spread,
