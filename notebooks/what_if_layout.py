@@ -52,7 +52,11 @@ def _(mo):
                 ["none", "client", "internode", "client+internode"], value="none", label="encrypted links"
             ),
             "tps": mo.ui.slider(1000, 60_000, step=500, value=6_000, label="offered peak rate, per s", show_value=True),
-            "data": mo.ui.dropdown(["production", "fresh"], value="production", label="data"),
+            "data_factor": mo.ui.dropdown(
+                {"as in the load tests": None, "1.3 times (measured)": 1.3, "2 times (measured)": 2.0, "3 times": 3.0},
+                value="as in the load tests",
+                label="work of Cassandra on the data",
+            ),
             "latency": mo.ui.dropdown(
                 ["auth.mean", "auth.p99", "acct.mean", "acct.p99", "acct.p999"], value="acct.p99", label="latency"
             ),
@@ -79,7 +83,7 @@ def _(capplan, chosen, mo):
         consistency_read=chosen["consistency_read"],
         consistency_write=chosen["consistency_write"],
         encryption=None if chosen["encryption"] == "none" else chosen["encryption"],
-        data_factor=1.0 if chosen["data"] == "fresh" else None,  # that of the load tests
+        data_factor=chosen["data_factor"],
         tps=chosen["tps"],
         slo=(f"{chosen['latency']}<{chosen['objective_ms']}ms",),
     )

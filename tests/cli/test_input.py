@@ -86,7 +86,7 @@ def test_files_and_options_have_the_same_keys_and_units(
         ("distance = 150", "'150km'"),
         ('distance_km = "far"', "distance_km"),
         ('rtt = "3ms"\ndistance_km = 300', "exclude"),
-        ('data_factor = "much"', "a number"),
+        ('data_factor = "much"', "such as 1.3"),
         ("encryption = [1]", "a text in quotes"),
         ("cass-nodes = 6", "'cass_nodes'"),
         ("dcs = 3\ncass_node = 6", "'cass_nodes'"),

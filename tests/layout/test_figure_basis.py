@@ -24,7 +24,7 @@ def basis(name: str, **layout: Any) -> tuple[FigureBasis, float]:
         ({}, 0.8, "extrapolated"),  # the document has means at the highest rates only
         ({"dcs": 2}, 1.0, "measured"),
         ({"cass_nodes": 6}, 1.0, "extrapolated"),
-        ({"data_factor": None}, 1.0, "extrapolated"),
+        ({"data_factor": 2.0}, 1.0, "extrapolated"),
     ],
     ids=str,
 )
@@ -79,7 +79,7 @@ def test_utilisation_was_measured_of_the_application_server_only() -> None:
     [
         ("openprovider", {}, "measured"),
         ("openprovider", {"cass_nodes": 6}, "extrapolated"),
-        ("openprovider", {"data_factor": None}, "extrapolated"),
+        ("openprovider", {"data_factor": "1.2..1.6"}, "extrapolated"),
         ("openprovider", {"burst_ratio": 1.5}, "extrapolated"),
         ("rhino-shcm", {}, "model only"),
         ("fedora4", {"nodes": 3}, "measured"),

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from capplan.models.condition import Unmeasured, condition
 from capplan.models.errors import InputError
 from capplan.models.verdict import NORMAL, OVERLOAD, JudgedSituation, Verdict, answer, check_confidence, verdict
 
@@ -78,6 +79,23 @@ def test_a_situation_in_which_no_request_succeeds_is_a_no_and_says_why() -> None
     assert "unavailable at QUORUM" in found.in_words()
 
 
+AS_TESTED = condition(
+    Unmeasured(
+        name="work on other data",
+        field="data_factor",
+        value=1.0,
+        expected=(2.0, 3.0),
+        source="a guess",
+        as_tested="data are as tested",
+        where="on data as tested",
+        unit="times their work",
+        otherwise="work is {} to {} times",
+        measurement="CPU a request",
+    ),
+    1.83,
+)
+
+
 def in_words(*situations: JudgedSituation, **more: Any) -> str:
     found: Verdict = verdict(situations, **more)
     return found.in_words()
@@ -91,7 +109,11 @@ def in_words(*situations: JudgedSituation, **more: Any) -> str:
         (in_words(situation(0.28), confidence=0.95), ("uncertain", "28 %", "5.0 %")),
         (in_words(situation(0.0), situation(0.01, "dc")), ("yes", "1.0 %", "dc", "10 %")),
         (in_words(situation(0.28, limit="acct.p99<20ms")), ("uncertain", "acct.p99<20ms")),
-        (in_words(situation(0.28), data="production data"), ("uncertain", "production data")),
+        (
+            in_words(situation(0.01), conditions=(AS_TESTED,)),
+            ("yes, if data are as tested", "up to 1.83 times", "10 %"),
+        ),
+        (in_words(situation(0.28), conditions=(AS_TESTED,)), ("uncertain (", "28 %")),
         (in_words(situation(0.0), not_modelled=("write.p99<1s",)), ("uncertain", "write.p99<1s")),
     ],
 )

@@ -51,7 +51,7 @@ def test_a_disk_that_binds_decides_the_number_of_nodes(demand: Demand) -> None:
     assert bound.chosen is not None
     assert bound.chosen.machines["node"] > plain.chosen.machines["node"]
     assert bound.chosen.binding.conditions == DATA
-    assert bound.conditions[-1] == DATA
+    assert bound.situations[-1] == DATA
     assert bound.chosen.binding.risk <= 0.1
     (miss,) = bound.near_misses
     assert miss.binding.conditions == DATA

@@ -19,7 +19,7 @@ def band(value: float, low: float, high: float | None) -> dict[str, Any]:
 
 
 ANSWER: dict[str, Any] = {
-    "schema": "capplan.prediction/4",
+    "schema": "capplan.prediction/5",
     "system": "orders",
     "layout": "3 nodes",
     "scenario": {"dcs": 1, "cass_nodes": 3},
@@ -230,10 +230,11 @@ def test_the_command_exits_with_1_if_a_claim_has_become_worse(
     [
         ("", "is not JSON"),
         ("[]", "has the schema None"),
-        ('{"schema": "capplan.network/1"}', "it must be 'capplan.prediction/4' or 'capplan.sizing/1'"),
-        ('{"schema": "capplan.sizing/1"}', "lacks a part of its answer"),
-        ('{"schema": "capplan.sizing/1", "chosen": null}', "^the sizing found no layout"),
-        ('{"schema": "capplan.sizing/1", "chosen": {"cells": 2}}', "^the sizing has 2 cells"),
+        ('{"schema": "capplan.prediction/4"}', "data as tested"),
+        ('{"schema": "capplan.network/1"}', "it must be 'capplan.prediction/5' or 'capplan.sizing/2'"),
+        ('{"schema": "capplan.sizing/2"}', "lacks a part of its answer"),
+        ('{"schema": "capplan.sizing/2", "chosen": null}', "^the sizing found no layout"),
+        ('{"schema": "capplan.sizing/2", "chosen": {"cells": 2}}', "^the sizing has 2 cells"),
     ],
 )
 def test_only_a_saved_answer_is_read(content: str, sentence: str, tmp_path: Path) -> None:
@@ -246,7 +247,7 @@ def test_only_a_saved_answer_is_read(content: str, sentence: str, tmp_path: Path
 
 SAFETY = {"conditions": "normal", "held_tps": 600.0, "reached_ms": {"read.p99": 10.0, "read.mean": None}}
 SIZING = {
-    "schema": "capplan.sizing/1",
+    "schema": "capplan.sizing/2",
     "system": "orders",
     "scenario": {"dcs": 1},
     "planned_tps": 500.0,
@@ -262,7 +263,7 @@ OBJECTIVES = [
     {"objective": "all at once", "conditions": "normal", "answer": "yes"},
 ]
 CHECK = {
-    "schema": "capplan.check/2",
+    "schema": "capplan.check/3",
     "system": "orders",
     "layout": "3 nodes",
     "scenario": {"dcs": 1, "cass_nodes": 3},
@@ -270,7 +271,7 @@ CHECK = {
     "objectives": OBJECTIVES,
 }
 PROPOSAL = {
-    "schema": "capplan.proposal/1",
+    "schema": "capplan.proposal/2",
     "prediction": {key: each for key, each in ANSWER.items() if key != "schema"},
 }
 

@@ -53,7 +53,7 @@ def asked(number: int) -> Asked:
     tps = given or float(f"{of.capacity * random.uniform(0.1, 1.5):.3g}")
     fields: dict[str, Any] = {"tps": tps}
     if getattr(of.scenario, "data_factor", None) == 1.0 and random.random() < 0.5:
-        fields["data_factor"] = None  # production data
+        fields["data_factor"] = None  # as tested, which is a condition
     kinds = [kind for kind in system(of.name).losses if kind != "dc" or getattr(of.layout, "dcs", 1) > 1]
     lose = tuple(kind for kind in kinds if random.random() < 0.4)
     return Asked(changed(of.scenario, **fields), tps, lose, float(random.choice(CONFIDENCES)))
@@ -137,12 +137,12 @@ def test_an_objective_about_the_capacity_alone_does_not_count_a_rate_that_nobody
 
 
 def test_a_rate_that_was_given_counts_in_every_verb() -> None:
-    """At 20,000 TPS production data are overloaded, whatever the objective about the capacity says."""
+    """At 40,000 TPS nodes are overloaded, whatever the objective about the capacity says."""
     base = scenario("openprovider", dcs=3, cass_nodes=6, slo=("capacity>5000",))
-    sweep = Sweep("openprovider", layouts_of(base, {}), OfferedRates("given", (20_000.0,)))
+    sweep = Sweep("openprovider", layouts_of(base, {}), OfferedRates("given", (40_000.0,)))
     (row,) = [point for each in sweep.configurations() for point in points_of(each.subject, 0)]
-    compared = compare(changed(base, tps=20_000.0), changed(base, cass_nodes=7), engine="analytic").verdicts
-    followed = what_if(changed(base, tps=20_000.0)).verdict
+    compared = compare(changed(base, tps=40_000.0), changed(base, cass_nodes=7), engine="analytic").verdicts
+    followed = what_if(changed(base, tps=40_000.0)).verdict
 
     assert followed is not None
     assert [row["answer"], *(each.answer for each in compared), followed.answer] == ["no"] * 4

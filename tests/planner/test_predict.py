@@ -116,23 +116,43 @@ def test_slower_cassandra_carries_less() -> None:
     assert predicted(data_factor=2.0).evidence.basis == "extrapolated"
 
 
-def test_production_data_are_assumed_and_said_to_lie_outside_the_load_tests() -> None:
-    """Cassandra is 2 to 3 times slower in 90 % of the draws, and the storage path sets the capacity of all of them."""
-    made = predicted(data_factor=None)
-    slower = capacity().value / np.array([capacity(data_factor=None).value, capacity(data_factor=6**0.5).value])
+def test_a_stated_factor_counts_with_its_range_and_widens_by_nothing_else() -> None:
+    stated, uncertain = capacity(data_factor=2.0), capacity(data_factor="1.6..2.5")
 
-    assert slower == pytest.approx(6**0.5, rel=0.06)
-    assert relative_width(capacity(data_factor=None)) > relative_width(capacity(data_factor=6**0.5))
-    assert made.evidence.basis == "extrapolated"
-    assert "production data" in made.evidence.why.lower()
-    assert any("--data-factor 1" in each for each in made.evidence.cautions)
-    assert not any("--data-factor" in each for each in predicted().evidence.cautions)
+    assert relative_width(stated) == pytest.approx(relative_width(capacity()), rel=0.02)
+    assert uncertain.value == pytest.approx(stated.value, rel=0.02)
+    assert relative_width(uncertain) > 1.5 * relative_width(stated)
+    assert predicted(data_factor="1.6..2.5").conditions == ()
 
 
-def test_a_verdict_says_which_data_it_is_about() -> None:
-    verdicts = [predicted(data_factor=factor, tps=2000.0).verdict for factor in (None, 1.0)]
+def test_what_nobody_measured_is_a_condition_and_moves_no_figure() -> None:
+    """The storage path sets the capacity, and all of its work grows with the data."""
+    made, known = predicted(data_factor=None), predicted(data_factor=1.0)
+    (found,) = made.conditions
 
-    assert [each is not None and each.data for each in verdicts] == ["production data", ""]
+    assert (made.capacity, made.latency_ms, known.conditions) == (known.capacity, known.latency_ms, ())
+    assert (found.value, found.option, found.expected_low, found.expected_high) == (1.0, "--data-factor", 2.0, 3.0)
+    assert found.break_even == pytest.approx(1.25, rel=0.003)  # the default rate is 80 % of the capacity
+    assert found.at_low is not None
+    assert found.at_high is not None
+    assert found.at_low.capacity_tps == pytest.approx(capacity(data_factor=2.0).value, rel=1e-3)
+    assert found.at_high.capacity_tps == pytest.approx(capacity(data_factor=3.0).value, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "fields", [{"tps": 2000.0}, {"tps": 4000.0}, {"tps": 6000.0}, {"tps": 3000.0, "slo": ("acct.p99<60ms",)}]
+)
+def test_a_verdict_holds_up_to_its_break_even_and_not_beyond(fields: dict[str, Any]) -> None:
+    verdict = predicted(data_factor=None, **fields).verdict
+    assert verdict is not None
+    ((found,), answer) = verdict.conditions, verdict.answer
+    assert answer == "yes"
+    assert found.break_even is not None
+
+    for share, same in ((0.99, True), (1.01, False)):
+        other = predicted(data_factor=share * found.break_even, **fields).verdict
+        assert other is not None
+        assert (other.answer == answer) is same
 
 
 def test_months_of_growth_count_the_losses_that_were_asked_for() -> None:

@@ -277,7 +277,7 @@ def test_a_question_with_a_demand_survives_the_json() -> None:
     [
         ("", "is not JSON"),
         ("[]", "schema"),
-        ('{"schema": "capplan.prediction/4"}', "capplan.prediction/4"),
+        ('{"schema": "capplan.prediction/5"}', "capplan.prediction/5"),
     ],
 )
 def test_what_is_no_proposal_is_refused(content: str, found: str, tmp_path: Path) -> None:

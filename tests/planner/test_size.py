@@ -254,12 +254,12 @@ def test_a_layout_is_safe_exactly_if_it_sustains_the_rate_with_the_confidence() 
 
 
 def test_half_as_many_requests_again_are_the_risk_of_that_rate() -> None:
-    wanted = target("openprovider", "", 3000.0)
+    wanted = target("openprovider", "", 7000.0)
     case = wanted.case(wanted.base)
     surge = Situation(name="surge", meaning="Half as many requests again.", rate=Factor(1.5, 0.0))
-    risk = Strained(case, Conditions("surge", situations=(surge,)), 3000.0).risk()
+    risk = Strained(case, Conditions("surge", situations=(surge,)), 7000.0).risk()
 
-    assert risk == Strained(case, Conditions("normal"), 4500.0).risk()
+    assert risk == Strained(case, Conditions("normal"), 10_500.0).risk()
     assert 0 < risk < 1
 
 

@@ -18,7 +18,7 @@ LAYOUT = {
     "consistency_read": "LOCAL_QUORUM",
     "consistency_write": "LOCAL_QUORUM",
     "encryption": "none",
-    "data": "fresh",
+    "data_factor": 1.3,
     "tps": 6000,
     "latency": "acct.p99",
     "objective_ms": 20,

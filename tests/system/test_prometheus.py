@@ -145,7 +145,7 @@ def test_a_long_time_is_cut_into_intervals_and_some_are_left_out(url: str, tmp_p
 
 def test_drift_asks_the_server(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     band = {"value": 20.0, "low": 15.0, "high": 24.0}
-    answer = {"schema": "capplan.prediction/4", "system": "api", "layout": "2 instances", "scenario": {}}
+    answer = {"schema": "capplan.prediction/5", "system": "api", "layout": "2 instances", "scenario": {}}
     claims = {"offered": {"peak_tps": 20}, "latency_ms": {"read": {"mean": band}}}
     path, asked = tmp_path / "answer.json", question(tmp_path, url)
     path.write_text(json.dumps(answer | claims))

@@ -29,6 +29,7 @@ from capplan.layout.observations import LoadTest, Observations
 from capplan.layout.situations import Loss, Machine, Remainder, Situation
 from capplan.layout.solution import ClosedForm, Figures, Pausing, Solution, Varying
 from capplan.layout.uncertainty import NO_OFFSET, ModelErrors, Offset, Uncertainty, model_errors
+from capplan.models.condition import Unmeasured
 from capplan.models.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Parameter, Values, defaults
@@ -213,10 +214,10 @@ class System(ABC, Generic[S]):
         some = next((each for each in own.stations if each.servers > 1 and each.rate is None), None)
         return None if some is None else own.with_assignment("pooled" if some.has_lanes else "random")
 
-    def assumed_data(self, scenario: S) -> str:
-        """Return in words the data that a layout is assumed to have; empty if the load tests had the same data."""
+    def unmeasured(self, scenario: S) -> tuple[Unmeasured, ...]:
+        """Return what a plan of a layout depends on and no load test measured, the dearest first."""
         del scenario
-        return ""
+        return ()
 
     # In words
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from capplan.models.condition import Condition, under
 from capplan.models.errors import InputError
 from capplan.models.number_words import share, tenths_of_percent
 
@@ -65,8 +66,8 @@ class Verdict:
         The confidence that was asked for; one less this is the accepted risk.
     situations
         Each situation that counts; normal operation comes first.
-    data
-        Which data the verdict is about where the load tests had others, such as `production data`; else empty.
+    conditions
+        What the verdict takes for granted, because nobody measured it.
     not_modelled
         Objectives that no figure of the model decides; they make a *yes* uncertain.
     not_asked
@@ -77,7 +78,7 @@ class Verdict:
     risk: float
     confidence: float
     situations: tuple[JudgedSituation, ...]
-    data: str = ""
+    conditions: tuple[Condition, ...] = ()
     not_modelled: tuple[str, ...] = ()
     not_asked: tuple[str, ...] = ()
 
@@ -90,13 +91,13 @@ class Verdict:
         """Return the verdict in words: `uncertain (28 % risk of overload, 10 % accepted)`."""
         binding = self.binding
         where = "" if binding.situation == NORMAL else f"{binding.situation}: "
-        data = f" on {self.data}" if self.data else ""
         if self.not_modelled and answer(self.risk, self.confidence) == "yes":
             return f"{self.answer} ({', '.join(self.not_modelled)}: not modelled)"
         if not binding.available:
             return f"{self.answer} ({where}{binding.limit})"
         what = "of overload" if binding.limit == OVERLOAD else f"that {binding.limit} is missed"
-        return f"{self.answer} ({where}{risk_in_words(binding.risk, f'{what}{data}', self.confidence)})"
+        held = under(self.conditions) if self.answer == "yes" else ""
+        return f"{self.answer}{held} ({where}{risk_in_words(binding.risk, what, self.confidence)})"
 
 
 def risk_in_words(risk: float, what: str, confidence: float = CONFIDENCE) -> str:
@@ -118,7 +119,7 @@ def verdict(
     situations: Iterable[JudgedSituation],
     confidence: float = CONFIDENCE,
     *,
-    data: str = "",
+    conditions: tuple[Condition, ...] = (),
     not_modelled: tuple[str, ...] = (),
     not_asked: tuple[str, ...] = (),
 ) -> Verdict:
@@ -131,7 +132,7 @@ def verdict(
         risk=risk,
         confidence=confidence,
         situations=judged,
-        data=data,
+        conditions=conditions,
         not_modelled=not_modelled,
         not_asked=not_asked,
     )

@@ -16,6 +16,7 @@ from capplan.models.language.units import parse_share
 from capplan.models.number_words import tenths_of_percent
 from capplan.models.verb_answer import VerbAnswer
 from capplan.models.verdict import CONFIDENCE, OVERLOAD, Answer, Verdict, answer, check_confidence
+from capplan.planner.conditions import verdict_of
 from capplan.planner.sustained import Judged, JudgingEngine, Strained, read_conditions, words_of
 from capplan.systems.registry import read_calibration, resolve, scenario_of
 
@@ -83,7 +84,7 @@ class Checked(VerbAnswer):
         The version of capplan.
     """
 
-    SCHEMA = "capplan.check/2"
+    SCHEMA = "capplan.check/3"
 
     system: str
     layout: str
@@ -209,7 +210,7 @@ def check(asked: Specification, *, engine: JudgingEngine = "compiled", seed: int
         system=whole.system.name,
         layout=whole.system.layout(whole.scenario, whole.values),
         scenario=whole.scenario.given(),
-        verdict=judged.verdict(),
+        verdict=verdict_of(judged),
         offered_tps=rate,
         objectives=tuple(
             each for strain in judged.strains.values() for each in _checked(judged, strain, asked.confidence)

@@ -27,6 +27,7 @@ from capplan.models.language.units import FloatArray
 from capplan.models.results import STATISTICS, Band, plain
 from capplan.models.verb_answer import VerbAnswer
 from capplan.models.verdict import NORMAL, Verdict
+from capplan.planner.conditions import verdict_of
 from capplan.planner.predict.capacity import objectives_at_a_rate, sustained_rate
 from capplan.planner.predict.predict import AtRate, CapacityLimit, Question, capacity_limit, solved_at, utilisation
 from capplan.planner.sustained import Conditions, Judged, JudgingEngine
@@ -114,7 +115,7 @@ class Comparison(VerbAnswer):
         The version of capplan.
     """
 
-    SCHEMA = "capplan.comparison/3"
+    SCHEMA = "capplan.comparison/4"
     UNBOUNDED = tuple(("Interval", number) for number in ("value", "low", "high"))
 
     system: str
@@ -223,7 +224,7 @@ def _verdict(solved: AtRate, rate: float, engine: JudgingEngine, given: bool) ->
     judged = Judged(solved.case, (Conditions(NORMAL),), rate, given=given)
     if engine != "analytic":
         judged.simulate(solved.case.seed, {NORMAL: solved.relations})
-    return judged.verdict()
+    return verdict_of(judged)
 
 
 def _check(cases: Sequence[Case[Any]]) -> None:

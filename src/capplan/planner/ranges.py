@@ -46,6 +46,8 @@ class ValueType:
         Whether values are often thousands, so that a comma in them may separate either.
     separator : str
         What separates values.
+    uncertain : bool
+        Whether a range without a step is one value, of which only the ends are known.
     """
 
     read: Callable[[str], Any]
@@ -54,6 +56,7 @@ class ValueType:
     example: str = ""
     large: bool = False
     separator: str = ","
+    uncertain: bool = False
 
 
 def parse_values(text: str, its: ValueType) -> tuple[Any, ...]:
@@ -98,7 +101,7 @@ def _without_thousands(text: str, large: bool) -> str:
 
 
 def _item(item: str, its: ValueType) -> Iterator[Any]:
-    if ".." not in item:
+    if ".." not in item or (its.uncertain and ":" not in item):
         if ":" in item and its.example:
             raise InputError(f"{item!r} has a step and no range: write its two ends, such as {its.example!r}")
         yield its.read(item)
@@ -200,6 +203,17 @@ def quantities(unit: str) -> ValueType:
     )
 
 
+def _uncertain(read: Callable[[str], Any]) -> ValueType:
+    """Return the type of numbers of which only the ends of a range may be known, such as `1.2..1.6`."""
+    exact = _exact(read)
+    return ValueType(
+        lambda text: read(text) if ".." in text else exact(text),
+        lambda value: value if isinstance(value, str) else float(value),
+        example="1..3:0.5",
+        uncertain=True,
+    )
+
+
 def value_type(scenario: type[Scenario], field: str) -> ValueType:
     """Return the notation of a scenario field's values."""
     option, hint = options_of(scenario)[field], get_type_hints(scenario)[field]
@@ -212,6 +226,8 @@ def value_type(scenario: type[Scenario], field: str) -> ValueType:
         return quantities(option.unit)
     if int in kinds:
         return WHOLE
+    if {float, str} <= kinds and option.read is not None:
+        return _uncertain(option.read)
     if float in kinds:
         return numbers(option.read or _number, _EXAMPLES.get(option.metavar, "1..3:0.5"))
     return replace(WORDS, separator=option.separator)

@@ -382,12 +382,11 @@ class Judged:
             self.relations[word] = known[word] if word in known else strain.simulated(seed)
 
     def verdict(self) -> Verdict:
-        """Return the verdict over all conditions."""
+        """Return the verdict over all conditions of service; `conditions.verdict_of` adds what it takes for granted."""
         conditions = [each.conditions for each in self.strains.values()]
         return verdict(
             [self.situation(each) for each in self.strains.values()],
             self.confidence,
-            data=self.case.system.assumed_data(self.case.scenario),
             not_asked=not_asked(self.case.system, conditions),
         )
 

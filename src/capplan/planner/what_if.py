@@ -21,6 +21,7 @@ from capplan.models.language.scenario import Scenario, changed
 from capplan.models.objective import Metric, parse
 from capplan.models.results import Band
 from capplan.models.verdict import NORMAL, Verdict
+from capplan.planner.conditions import verdict_of
 from capplan.planner.predict.capacity import capacity_of, default_rate
 from capplan.planner.predict.losses import Whole, outages
 from capplan.planner.sustained import Conditions, Judged
@@ -104,7 +105,7 @@ class WhatIf:
         given = self.whole.given_per_s is not None
         if not given and not self.whole.objectives:
             return None
-        return Judged(self.whole, (Conditions(NORMAL),), self.offered_tps, given=given).verdict()
+        return verdict_of(Judged(self.whole, (Conditions(NORMAL),), self.offered_tps, given=given))
 
     @property
     def curve(self) -> pd.DataFrame:

@@ -100,6 +100,8 @@ def _reattach(found: Forecast) -> Iterator[Fact]:
 
 def _layout(found: Forecast, layout: Layout) -> Iterator[Fact]:
     yield Fact("Layout", layout.words)
+    for text in layout.assumed:
+        yield Fact("Condition", text)
     for each in found.fits:
         yield Fact(each.what.capitalize(), _fit(each))
     yield Fact("Catch-up", _served(found, layout))

@@ -6,7 +6,9 @@ import math
 
 import plotly.graph_objects as go
 
+from capplan.models.condition import capacities
 from capplan.models.number_words import rate
+from capplan.planner.conditions import of_prediction
 from capplan.planner.predict.predict import cautions
 from capplan.planner.size.sizing import Sizing
 from capplan.planner.what_if import WhatIf
@@ -78,4 +80,6 @@ def sentences(answer: WhatIf | Sizing) -> tuple[str, ...]:
     rests = f"{case.extrapolation.basis.capitalize()}: {case.extrapolation.why}"
     basis = case.basis.of_latency(metric.subject, metric.statistic, answer.offered_tps)
     warned = cautions(case, answer.capacity, case.solution.at(answer.offered_tps))
-    return (f"Answer: {words}.", f"{rests} Of {metric.name}: {basis}.", *warned, *lost)
+    conditions = of_prediction(case, answer.offered_tps, verdict)
+    under = [f"Capacity: {rate(answer.capacity.value)} per second{capacities(conditions)}."] if conditions else []
+    return (f"Answer: {words}.", *under, f"{rests} Of {metric.name}: {basis}.", *warned, *lost)

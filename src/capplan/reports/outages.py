@@ -105,7 +105,7 @@ def left_by(outages: Sequence[Outage], classes: Sequence[str], slowest: str, ask
 
 
 def _heads(asked: str, classes: Sequence[str]) -> list[str]:
-    return ["Outage", "capacity left", f"{asked} TPS?", *(f"p99 {name}, ms" for name in classes), "busy"]
+    return ["Outage", "capacity left", f"{asked}?", *(f"p99 {name}, ms" for name in classes), "busy"]
 
 
 def _left_in_words(outage: Outage, asked: str, slowest: str) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 
 from capplan.evidence.table import Evidence
 from capplan.layout.system import Case
+from capplan.models.condition import Condition, capacities
 from capplan.models.language.per_dc import pairs_text, per_dc_text
 from capplan.models.number_words import as_given, rate, share, significant
 from capplan.models.objective import Comparison, chance_of_less, parse
@@ -87,7 +88,6 @@ def describe(prediction: Prediction, wanted: Sequence[str] = (), data: str = "")
         yield Line()
         shown = [each if _is_better(each, prediction) else replace(each, eased=()) for each in prediction.outages]
         yield from left_by(shown, list(prediction.latency_ms), _slowest(prediction), asked)
-        yield Paragraph("the minutes around a loss, with timeouts and retries: capplan outages", indent=2)
     yield from _latency(prediction)
     yield _rests_on(prediction)
     parts: Mapping[str, Callable[[], Iterable[Block]]] = {
@@ -114,13 +114,15 @@ def _facts(prediction: Prediction, data: str) -> Iterator[Block]:
         yield Fact("Not asked", f"loss of {', '.join(verdict.not_asked)} (--lose)")
     if capacity is not None:
         label = "Throughput" if offered is None else "Capacity"  # that of closed clients
-        yield Fact(label, _capacity(capacity), capacity.peak_tps.basis or "")
+        words = f"{_capacity(capacity)}{capacities(prediction.conditions)}"
+        yield Fact(label, words, capacity.peak_tps.basis or "")
     for caution in prediction.evidence.cautions:
         yield Fact("Caution", caution)
     if capacity is not None and prediction.limits:
         yield Fact("Limited by", _limits(prediction, capacity))
     if offered is not None:
-        yield Fact("Offered", _offered(offered, capacity), f"overload risk {share(offered.overload_risk)}")
+        conditions = prediction.conditions if verdict is None else ()  # a verdict says up to where it holds
+        yield Fact("Offered", _offered(offered, capacity, conditions), f"overload risk {share(offered.overload_risk)}")
         yield from _lasts(prediction.lasts_months, verdict is not None and len(verdict.situations) > 1)
     if data:
         yield Fact("Data", data)
@@ -134,7 +136,7 @@ def _rests_on(prediction: Prediction) -> Fact:
     evidence = prediction.evidence
     times = {band.basis for latency in prediction.latency_ms.values() for _, band in statistics(latency)}
     elsewhere = evidence.basis != "extrapolated" and "extrapolated" in times
-    return Fact(evidence.basis.capitalize(), evidence.why + " Times were measured at other loads only." * elsewhere)
+    return Fact(evidence.basis.capitalize(), evidence.why + " Times: at other loads." * elsewhere)
 
 
 def _capacity(capacity: Capacity) -> str:
@@ -162,8 +164,10 @@ def _limits(prediction: Prediction, capacity: Capacity) -> str:
     return words
 
 
-def _offered(offered: Offered, capacity: Capacity | None) -> str:
+def _offered(offered: Offered, capacity: Capacity | None, conditions: Sequence[Condition]) -> str:
     bursty = capacity is not None and capacity.burst_ratio.value > 1
+    if offered.source == "default" and conditions:
+        return f"{_offered_rate(offered)} TPS (80 %), {conditions[0].up_to}"
     words = f"{_offered_rate(offered)} TPS{' peak' if bursty else ''}"
     if bursty and offered.source == "given":
         words += f", {significant(offered.mean_tps)} mean"
@@ -269,11 +273,13 @@ def _promises(prediction: Prediction) -> Iterator[Block]:
         confidence = next(iter(its.values())).confidence
         promised = ", ".join(f"{name} {two_digits(each.promise_ms)}" for name, each in its.items())
         calm = ", ".join(two_digits(each.promise_without_pauses_ms) for each in its.values())
-        pauses = "guessed GC pauses (--gc)" if prediction.tails_guessed else "GC pauses"
+        measure = " (--gc)" if prediction.tails_guessed else ""
         never = all(each.promise_without_pauses_ms == each.promise_ms for each in its.values())
         label = f"  {statistic}, {confidence * 100:g} %"
         label = label if len(label) < LABEL else label.replace(",", "")
-        yield Fact(label, f"promise {promised}" if never else f"promise {promised}; without {pauses} {calm}")
+        yield Fact(
+            label, f"promise {promised}" if never else f"promise {promised}; {calm} if nodes never pause{measure}"
+        )
 
 
 def _latency_table(latencies: Mapping[str, Latency], names: Sequence[str], narrow: Block) -> Table:
@@ -285,7 +291,7 @@ def _latency_table(latencies: Mapping[str, Latency], names: Sequence[str], narro
     for basis in dict.fromkeys(each for each in bases.values() if any(each)):
         whose = [name for name, its in bases.items() if its == basis]
         rows.append(["  basis" if len(whose) == len(bases) else f"  basis {', '.join(whose)}", *_once(basis)])
-    return table((f"{'Latency, ms':<{LABEL - 2}}", *map(_statistic, names)), rows, [narrow])
+    return table(("Latency", *(f"{_statistic(each)}, ms" for each in names)), rows, [narrow])
 
 
 def _statistic(name: str) -> str:

@@ -156,7 +156,7 @@ class _Document:
 
     def _not_promised(self) -> Iterator[str]:
         minutes = {each.loss: each for each in self.proposal.first_minutes}
-        for word in [each for each in self.sizing.conditions if each in minutes]:
+        for word in [each for each in self.sizing.situations if each in minutes]:
             back = minutes[word].back_after_s
             first = "the first minute" if back is None else f"the first {back:.0f} s"
             yield _say(
@@ -294,7 +294,7 @@ class _Document:
             "capacity",
             every,
             _column("Situation", 3, lambda each: words.guess(words.situation(each.conditions, self.its), each)),
-            _column("Promised", 2, lambda each: "yes" if each.conditions in self.sizing.conditions else "no"),
+            _column("Promised", 2, lambda each: "yes" if each.conditions in self.sizing.situations else "no"),
             _right("Held per second", 2, partial(self._safety, rate_cell, "held_tps")),
             _right(
                 "Capacity per second, with band", 4, partial(self._safety, partial(band_cell, "1/s"), "capacity_tps")

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from capplan.layout.system import System
+from capplan.models.condition import Condition, under
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario
 from capplan.models.number_words import as_given, listed, rate, share, tenths_of_percent
@@ -212,10 +213,14 @@ def sentences(sizing: Sizing, basis: Basis | None = None) -> tuple[str, ...]:
     if chosen is None:
         return (nothing_found(sizing),)
     its: System[Any] = system(sizing.system)
-    open_ = () if sizing.pauses is None else (_what_pauses_decide(sizing, sizing.pauses, chosen, its),)
+    open_: tuple[str, ...] = () if sizing.pauses is None else (_what_pauses_decide(sizing, sizing.pauses, chosen, its),)
     if basis is None and its.name in documented_names():
         basis = resolve(_scenario(sizing, chosen)).at(sizing.planned_tps / chosen.cells).extrapolation.basis
     bought, done = _what_to_buy(sizing, chosen, its), _what_it_does(sizing, its)
+    open_ += tuple(
+        f"This holds{under((each,)).removeprefix(',')}. Reserve: {reserved(each, sizing, chosen, its)}"
+        for each in sizing.conditions
+    )
     alone = [f"Caution: losing {its.losses[word]} stops the service." for word in sizing.single_points]
     return (*open_, bought, done, _how_sure(sizing, chosen, its, basis), *alone)
 
@@ -293,7 +298,7 @@ def _what_to_buy(sizing: Sizing, chosen: SizedLayout, its: System[Any]) -> str:
 
 
 def _what_it_does(sizing: Sizing, its: System[Any]) -> str:
-    held = [clause(each, its) for each in sizing.conditions]
+    held = [clause(each, its) for each in sizing.situations]
     goal = f" with the {listed([objective(each) for each in sizing.objectives])}" if sizing.objectives else ""
     when = f" in {years_in_words(sizing.years)}" if sizing.growth_per_year and sizing.years else ""
     return (
@@ -383,6 +388,8 @@ def _question(sizing: Sizing) -> str:
 
 def _chosen(sizing: Sizing, chosen: SizedLayout, its: System[Any], explain: bool) -> Iterator[Block]:
     binding = chosen.binding
+    for each in sizing.conditions:
+        yield Fact("Answer", f"yes{under((each,))}")
     yield Fact("Buy", f"{f'{chosen.cells} cells, each ' if chosen.cells > 1 else ''}{chosen.layout}")
     machines = ", ".join(
         f"{count} {plural(its.machines[kind].name, count)}"
@@ -392,6 +399,8 @@ def _chosen(sizing: Sizing, chosen: SizedLayout, its: System[Any], explain: bool
     )
     cost = "" if sizing.currency == MACHINES else f": {cost_in_words(chosen.cost, sizing.currency)}"
     yield Fact("Machines", f"{machines}{cost}", "confirmed by simulation" if chosen.confirmed else "solver only")
+    for each in sizing.conditions:
+        yield Fact("Reserve", reserved(each, sizing, chosen, its))
     yield Fact("Binding", f"{_short(binding.conditions, its)}: {binding.limit}")
     yield Fact("Saturates", f"{binding.bottleneck} first")
     spare = share(sizing.capacity_remaining or 0.0)
@@ -403,6 +412,33 @@ def _chosen(sizing: Sizing, chosen: SizedLayout, its: System[Any], explain: bool
     yield from _stages(sizing, its, explain)
     yield Line()
     yield _situations(["Situation", "risk", f"held at {share(sizing.confidence)}", "limited by"], chosen, its)
+
+
+def reserved(each: Condition, sizing: Sizing, chosen: SizedLayout, its: System[Any]) -> str:
+    """Return the machines that a condition would need beside those that are bought, and what decides."""
+    ends = [at for at in (each.at_low, each.at_high) if at is not None]
+    held = [at for at in ends if at.cost is not None]
+    low, high = as_given(each.expected_low), as_given(each.expected_high)
+    then = f"Measure {each.measurement} before it is bought ({each.option})."
+    if not held:
+        return f"no layout that was searched carries {low} {each.unit} ({each.source}). {then}"
+    more = [text for kind in its.machines if (text := _more(kind, [at.machines for at in held], chosen, its))]
+    if not more:
+        return f"none: the layout carries {high} {each.unit}, too"
+    worth = dict.fromkeys(f"{at.cost - chosen.cost:,.0f}" for at in held if at.cost is not None)
+    price = "" if sizing.currency == MACHINES else f" for {' to '.join(worth)} {sizing.currency}"
+    first = "" if each.break_even is None else f", the first beyond {as_given(each.break_even)} times"
+    last = "" if len(held) == len(ends) else f"; none that was searched carries {high} times"
+    needed = f"needed at {low} to {high} {each.unit} ({each.source}){first}{last}"
+    return f"{listed(more)} more{price}: {needed}. {then}"
+
+
+def _more(kind: str, wanted: Sequence[Mapping[str, int]], chosen: SizedLayout, its: System[Any]) -> str:
+    """Return how many machines of a kind are needed beside those that are bought: `24 to 45 Cassandra nodes`."""
+    counts = [max(each.get(kind, 0) - chosen.machines.get(kind, 0), 0) for each in wanted]
+    if not any(counts):
+        return ""
+    return f"{' to '.join(dict.fromkeys(f'{each:,}' for each in counts))} {plural(its.machines[kind].name, counts[-1])}"
 
 
 def _stages(sizing: Sizing, its: System[Any], explain: bool) -> Iterator[Block]:
@@ -537,7 +573,7 @@ def plot(sizing: Sizing, its: System[Any], page: bool = True) -> go.Figure:
     found = sorted(_every(sizing), key=lambda each: each.cost)
     labels = [_label(each, sizing, its) for each in found]
     figure = go.Figure()
-    for place, word in enumerate(sizing.conditions):
+    for place, word in enumerate(sizing.situations):
         pairs = [(label, each, safety) for label, each in zip(labels, found, strict=True) for safety in each.safety]
         marks = [pair for pair in pairs if pair[2].conditions == word]
         opacity = [1.0 if layout.safe else _UNSAFE for _, layout, _ in marks]
@@ -558,7 +594,7 @@ def plot(sizing: Sizing, its: System[Any], page: bool = True) -> go.Figure:
     ]
     figure.update_xaxes(title_text="held peak rate [per second]", **look.RATE_AXIS)
     figure.update_yaxes(autorange="reversed", automargin=True, tickfont={"size": look.SMALL_SIZE})
-    inner, room = _ROW * max(len(found), 2), _ENTRY * (1 + len(sizing.conditions) // 3)
+    inner, room = _ROW * max(len(found), 2), _ENTRY * (1 + len(sizing.situations) // 3)
     legend = {"showlegend": True, "legend": look.above()}
     look.frame(
         figure, f"{sizing.system}: which layout holds {_question(sizing)}?", text, inner, page, room, _BOTTOM, **legend

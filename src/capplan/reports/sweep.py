@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from capplan.layout.system import System
+from capplan.models.condition import stated
 from capplan.models.number_words import rate, share, significant
 from capplan.models.objective import parse
 from capplan.models.results import STATISTICS
@@ -45,6 +46,9 @@ def describe(points: Sequence[SweepPoint], system: System[Any]) -> Iterator[Bloc
     yield Line()
     for text in _notes(points, answered):
         yield Paragraph(text)
+    for about in system.unmeasured(system.scenario()):
+        if any(point[about.field] is None for point in answered):
+            yield Paragraph(stated(about))
 
 
 def _notes(points: Sequence[SweepPoint], answered: Sequence[SweepPoint]) -> Iterator[str]:

@@ -20,7 +20,7 @@ from capplan.systems.openprovider.scenario import OpenproviderScenario
         ({"dcs": 2, "rtt": (("0ms", "1ms"), ("1ms",))}, "row 2.*1"),
         ({"dcs": 2, "rtt": (("0ms", "1ms"), ("2ms", "0ms"))}, "same in both directions"),
         ({"system": "openprovidr"}, "'openprovidr'.*'openprovider'"),
-        ({"data_factor": 0.0}, "data_factor"),
+        ({"data_factor": 0.0}, "data factor"),
         ({"tps": 0.0}, "tps"),
         ({"cass_nodes": (6, 6), "rf": (3, 3, 2)}, "rf = 3/3/2 has 3 numbers and there are 2"),
         ({"cass_nodes": (6, 1001, 3)}, "cass_nodes = 6/1001/3 is more"),

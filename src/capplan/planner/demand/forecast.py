@@ -11,6 +11,7 @@ import numpy as np
 
 from capplan.layout.fitted_file import Fitted
 from capplan.models.cassandra.encryption import LINKS, in_order
+from capplan.models.condition import stated
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import S, Scenario, changed, options_of
 from capplan.models.language.traffic import mix_text
@@ -486,6 +487,8 @@ class Layout:
         The mean rate that it sustains with the mix of the busy hour, requests per second.
     reattach_capacity
         The same with the mix of a mass re-attach.
+    assumed
+        What nobody measured and both take for granted, in sentences.
     """
 
     words: str
@@ -493,6 +496,7 @@ class Layout:
     rf: tuple[int, ...]
     capacity: Band
     reattach_capacity: Band
+    assumed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -803,6 +807,7 @@ def layout_of(demand: Demand, scenario: Scenario, fitted: Fitted | None = None) 
         rf=nodes[1],
         capacity=capacity,
         reattach_capacity=_carried(scenario, storm, fitted)[1] if "mix" in usual else capacity,
+        assumed=tuple(map(stated, system(scenario.system).unmeasured(scenario))),
     )
 
 

@@ -1,4 +1,4 @@
-"""The answer of `outages`: the contract `capplan.outages/2`, as frozen data and as JSON.
+"""The answer of `outages`: the contract `capplan.outages/3`, as frozen data and as JSON.
 
 Latencies are in milliseconds, rates per second, times in seconds.
 """
@@ -343,7 +343,7 @@ class OutagesAnswer(VerbAnswer):
         The version of capplan.
     """
 
-    SCHEMA = "capplan.outages/2"
+    SCHEMA = "capplan.outages/3"
     UNBOUNDED = (*UNBOUNDED_BANDS, ("Screen", "worst_per_s"))
 
     system: str

@@ -25,6 +25,7 @@ from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.known_errors import KnownError, known_errors
 from capplan.models.solver.operating_point import MAX_DROP_RATE, capacity_per_s, solve
 from capplan.models.verdict import CONFIDENCE, NORMAL, OVERLOAD, check_confidence
+from capplan.planner.conditions import of_prediction, verdict_of
 from capplan.planner.predict.capacity import (
     DEFAULT_SHARE,
     Relations,
@@ -259,12 +260,14 @@ def _predicted(case: Case[Any], question: Question) -> Prediction:
     if question.engine != "analytic":
         judged.simulate(case.seed, {NORMAL: at_rate})
     after = _outages(Whole(case, figures, latency, relations, near, question.confidence), losses, judged)
+    judged_verdict = verdict_of(judged) if given is not None or case.objectives else None
     reported = getattr(case.scenario, "gc", None) is not None  # pauses of a node of the user
     prediction = Prediction(
         system=case.system.name,
         layout=case.system.layout(case.scenario, case.values),
         scenario=case.scenario.given(),
-        verdict=judged.verdict() if given is not None or case.objectives else None,
+        verdict=judged_verdict,
+        conditions=of_prediction(case, rate, judged_verdict),
         capacity=_based(case, capacity),
         limits=_limits(case),
         one_more=tuple(_one_more(case, capacity)),

@@ -1,4 +1,4 @@
-"""The answer of `predict`: the contract `capplan.prediction/4`, as frozen data and as JSON, with its verdict."""
+"""The answer of `predict`: the contract `capplan.prediction/5`, as frozen data and as JSON, with its verdict."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from capplan.calibration.tables.solved_rows import Solved
 from capplan.layout.basis import FigureBasis
 from capplan.layout.solution import Figures
 from capplan.layout.system import Case
+from capplan.models.condition import Condition
 from capplan.models.number_words import as_given
 from capplan.models.objective import Lookup, Metric, Objective, scaled
 from capplan.models.results import (
@@ -156,6 +157,9 @@ class Prediction(VerbAnswer):
     verdict
         Whether it carries the offered rate with the objectives met; null where neither was given, so that there is
         nothing to judge. Exit code 0 without a verdict and for *yes*, 1 otherwise.
+    conditions
+        What nobody measured: its value in all figures and in the verdict, up to which value the verdict holds (without
+        one, that the rate stays below the median capacity), and the capacity at the expected values.
     capacity
         The rate that the layout carries; of closed traffic, the throughput of its clients. Null for systems that are
         documented as ratios only.
@@ -203,7 +207,7 @@ class Prediction(VerbAnswer):
         The version of capplan.
     """
 
-    SCHEMA = "capplan.prediction/4"
+    SCHEMA = "capplan.prediction/5"
     UNBOUNDED = (
         *UNBOUNDED_BANDS,
         *(("Promise", each) for each in ("promise_ms", "without_pauses_ms", "promise_without_pauses_ms")),
@@ -213,6 +217,7 @@ class Prediction(VerbAnswer):
     layout: str
     scenario: Mapping[str, Any]
     verdict: Verdict | None = None
+    conditions: tuple[Condition, ...] = ()
     capacity: Capacity | None = None
     limits: tuple[Limit, ...] = ()
     one_more: tuple[OneMore, ...] = ()

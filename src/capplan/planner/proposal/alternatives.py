@@ -85,7 +85,7 @@ class _Options:
         chosen = result.best
         self.sizing, self.chosen = sizing, chosen
         self.its: System[Any] = system(base.system)
-        self.own = tuple(word for word in sizing.conditions if word not in (NORMAL, DATA))
+        self.own = tuple(word for word in sizing.situations if word not in (NORMAL, DATA))
         self.losses = losses
         self.every = (*self.own, *(word for word in losses if word not in self.own))
         self.target = SizingTarget(

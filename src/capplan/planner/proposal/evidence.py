@@ -29,7 +29,7 @@ from capplan.models.grouped import grouped
 from capplan.models.language.parameter import defaults
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.scenario import Scenario, axes_of, fields_of, options_of
-from capplan.models.number_words import listed, rate
+from capplan.models.number_words import as_given, listed, rate
 from capplan.models.results import Basis, rounded
 from capplan.planner.next_test import CAPACITY, CandidateTest, NextTest, next_test
 from capplan.planner.predict.prediction import Prediction
@@ -348,9 +348,11 @@ def assumptions(case: Case[Any], planned_tps: float) -> tuple[Assumption, ...]:
 
 
 def _data(case: Case[Any]) -> Iterator[Assumption]:
-    """Yield the assumption about data if the load tests had different data."""
-    if assumed := case.system.assumed_data(case.scenario):
-        yield Assumption("data", "data in Cassandra", assumed, "the fresh data of the tests", "extrapolated")
+    """Yield what nobody measured, at its value in the figures."""
+    for each in case.system.unmeasured(case.scenario):
+        low, high = map(as_given, each.expected)
+        tested = f"{each.as_tested}; {each.otherwise.format(low, high)} ({each.source})"
+        yield Assumption(each.field, each.name, f"{as_given(each.value)} {each.unit}", tested, "measured")
 
 
 def _rate(case: Case[Any], planned: float, tests: Sequence[LoadTest[Any]]) -> Assumption:

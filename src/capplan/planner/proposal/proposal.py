@@ -1,4 +1,4 @@
-"""The answer of `proposal`: a sizing with everything a customer asks about it, the contract `capplan.proposal/1`.
+"""The answer of `proposal`: a sizing with everything a customer asks about it, the contract `capplan.proposal/2`.
 
 All computation ends in this value. The page, the PDF and the workbook show it, and `verify` computes it again.
 """
@@ -623,7 +623,7 @@ class Proposal(VerbAnswer):
         What the figures were computed with.
     """
 
-    SCHEMA = "capplan.proposal/1"
+    SCHEMA = "capplan.proposal/2"
     UNBOUNDED = Prediction.UNBOUNDED
 
     details: Details

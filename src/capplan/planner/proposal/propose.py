@@ -148,7 +148,7 @@ def propose(question: ProposalQuestion, workers: Workers | None = None, stage: S
         partial(_predicted_unseen, fitted, fold),
     ]
     if question.sizing.engine != "analytic":
-        lost = losses_to_simulate(its, scenario, sizing.conditions)
+        lost = losses_to_simulate(its, scenario, sizing.situations)
         tasks += [partial(first_minute, scenario, fitted, question.sizing.seed, word) for word in lost]
     (options, failures), prediction, confident, support, advice, unseen, *minutes = run_all(workers, tasks)
     if fitted.table is not None:

@@ -274,13 +274,13 @@ class Search:
         """Return whether a layout is safe enough."""
         return isinstance(found, Candidate) and found.risk <= self.target.accepted_risk
 
-    def cheapest(self) -> Candidate | None:
-        """Return the cheapest layout that is safe enough; None if there is none."""
+    def cheapest(self, start: Numbers | None = None) -> Candidate | None:
+        """Return the cheapest layout that is safe enough; None if there is none. It may lie near a start."""
         low, high = self._ends()
         largest = self.at(high)
         if isinstance(largest, str) or largest.unavailable:
             return None
-        return self._cheapest(low, high, low)
+        return self._cheapest(low, high, low if start is None else tuple(map(min, start, high)))
 
     def serves(self) -> bool:
         """Return whether adding the machines that help most leads to a safe layout."""
@@ -590,7 +590,7 @@ class FamilyResult:
     relations: Simulated = field(default_factory=dict)
 
 
-def best_of(target: SizingTarget, family: Family, engine: JudgingEngine) -> FamilyResult:
+def best_of(target: SizingTarget, family: Family, engine: JudgingEngine, start: Numbers | None = None) -> FamilyResult:
     """Find the cheapest safe layout of a family.
 
     Parameters
@@ -601,9 +601,11 @@ def best_of(target: SizingTarget, family: Family, engine: JudgingEngine) -> Fami
         The layouts to choose from.
     engine : str
         `compiled` confirms the layout by simulation; `analytic` does not.
+    start : tuple of int, optional
+        Numbers of machines near which it may lie; the answer does not depend on them.
     """
     search = search_of(target, family)
-    best, relations = confirmed(search, search.cheapest(), engine)
+    best, relations = confirmed(search, search.cheapest(start), engine)
     sizes = _Sizes(search, relations)
     chosen = None if best is None else sizes.at(best.numbers)
     if best is None:

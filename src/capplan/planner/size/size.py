@@ -31,6 +31,7 @@ from capplan.planner.demand.forecast import contradicted, growth_per_year, month
 from capplan.planner.predict.capacity import objectives_at_a_rate
 from capplan.planner.predict.prediction import left_open_at_a_rate
 from capplan.planner.size.machines import Prices, Shapes, combinations, disk_gib, fields_of
+from capplan.planner.size.reserve import of_sizing
 from capplan.planner.size.search import (
     DATA,
     Candidate,
@@ -156,9 +157,14 @@ def size_families(
     if calm is not None and solved:
         start, of = min(solved, key=lambda each: each[0].cost)
         found = _with_guess(found, target, of, confirmed(search_of(calm, of), start, question.engine))
-    family = next((each.family for each in results if each.best is not None and each.best is found.chosen), None)
-    if family is None or found.pauses is not None:  # what a guess decides is no plan to buy by
+    chosen = next((each for each in results if each.best is not None and each.best is found.chosen), None)
+    if chosen is None or chosen.best is None:
         return found, list(results)
+    assumed = of_sizing(target, chosen.best, chosen, chosen_from, question.engine)
+    found = replace(found, conditions=tuple(assumed))
+    if found.pauses is not None:  # what a guess decides is no plan to buy by
+        return found, list(results)
+    family = chosen.family
     target_in = partial(_target_in, target, question.demand, found)
     return replace(found, stages=_stages(found, family, question.engine, target_in)), list(results)
 
@@ -392,7 +398,7 @@ def _answer(target: SizingTarget, question: SizingQuestion, results: Sequence[Fa
         years=years,
         confidence=target.confidence,
         objectives=target.base.slo,
-        conditions=tuple(each.word for each in target.conditions)
+        situations=tuple(each.word for each in target.conditions)
         + ((DATA,) if any(each.conditions == DATA for layout in (*safe, *misses) for each in layout.safety) else ()),
         not_asked=_not_asked(target, largest_each),
         currency=question.prices.currency if question.shapes is None else question.shapes.currency,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from capplan.models.condition import Condition
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.number_words import listed, rate, share, tenths_of_percent
 from capplan.models.results import Band
@@ -218,8 +219,11 @@ class Sizing(VerbAnswer):
         Probability with which the objectives must hold under each of the conditions.
     objectives
         The objectives, as they were given.
-    conditions
+    situations
         What to survive, by the words of `--survive`.
+    conditions
+        What nobody measured: its value in the answer, up to which value the layout is safe, and the cheapest layout at
+        the expected values. Empty without a layout.
     not_asked
         Losses of the system that nobody asked about.
     currency
@@ -267,7 +271,7 @@ class Sizing(VerbAnswer):
         The version of capplan.
     """
 
-    SCHEMA = "capplan.sizing/1"
+    SCHEMA = "capplan.sizing/2"
     UNBOUNDED = UNBOUNDED_BANDS
 
     system: str
@@ -279,7 +283,8 @@ class Sizing(VerbAnswer):
     years: float
     confidence: float
     objectives: tuple[str, ...]
-    conditions: tuple[str, ...]
+    situations: tuple[str, ...]
+    conditions: tuple[Condition, ...] = ()
     not_asked: tuple[str, ...]
     currency: str
     pauses: GuessedPauses | None = None

@@ -10,6 +10,7 @@ import numpy as np
 
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.situations import RETRY_STORM, Factor, Machine, Situation
+from capplan.models.condition import Unmeasured
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values
 from capplan.models.language.per_dc import per_dc_text
@@ -133,24 +134,24 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
             parts.append(f"mix {scenario.mix}")
         parts += machines_in_words(scenario, node="nodes", front="RADIUS servers")
         if scenario.data_factor is not None:
-            parts.append(f"data factor {scenario.data_factor:g}")
+            parts.append(f"data factor {_factor_in_words(scenario)}")
         if scenario.encryption is not None:
             parts.append(f"{scenario.encryption} links encrypted")
         return ", ".join(parts)
 
     def values(self, fitted: Fitted, scenario: OpenproviderScenario) -> dict[str, Number]:
-        """Return all parameter values of a layout; without a given data factor, with that of production."""
-        own = super().values(fitted, scenario)
-        return own if scenario.data_factor is not None else {**own, DATA_FACTOR: data_factors(len(fitted.draws))}
+        """Return all parameter values of a layout; of a data factor that is a range, one by draw."""
+        own, (low, high) = super().values(fitted, scenario), scenario.data_factors()
+        return own if low == high else {**own, DATA_FACTOR: data_factors(scenario, len(fitted.draws))}
 
     def median_values(self, fitted: Fitted, scenario: OpenproviderScenario) -> dict[str, float]:
-        """Return one value of each parameter; without a given data factor, with the median of production."""
-        own = super().median_values(fitted, scenario)
-        return own if scenario.data_factor is not None else {**own, DATA_FACTOR: float(data_factors(1)[0])}
+        """Return one value of each parameter; of a data factor that is a range, its median."""
+        own, (low, high) = super().median_values(fitted, scenario), scenario.data_factors()
+        return own if low == high else {**own, DATA_FACTOR: float(data_factors(scenario, 1)[0])}
 
-    def assumed_data(self, scenario: OpenproviderScenario) -> str:
-        """Return that the plan assumes production data unless a data factor is given."""
-        return "production data" if scenario.data_factor is None else ""
+    def unmeasured(self, scenario: OpenproviderScenario) -> tuple[Unmeasured, ...]:
+        """Return the work of Cassandra on production data, unless the scenario states it."""
+        return () if scenario.data_factor is not None else (_PRODUCTION_DATA,)
 
     def resource_name(self, scenario: OpenproviderScenario, resource: str) -> str:
         """Return what a resource is called in a sentence."""
@@ -182,4 +183,21 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
         return {"front": scenario.front_workers}
 
 
+def _factor_in_words(scenario: OpenproviderScenario) -> str:
+    low, high = scenario.data_factors()
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
+
+
+_PRODUCTION_DATA = Unmeasured(  # evidence all.production_factor: the document speaks of times, which grow no faster
+    name="work of Cassandra on production data",
+    field=DATA_FACTOR,
+    value=1.0,
+    expected=(2.0, 3.0),
+    source="the document's expectation, unmeasured",
+    as_tested="data are as tested",
+    where="on data as tested",
+    unit="times their work",
+    otherwise="production makes Cassandra's work {} to {} times",
+    measurement="CPU a request on aged data",
+)
 SYSTEM = Openprovider()

@@ -185,8 +185,9 @@ def build_costs(scenario: OpenproviderScenario, values: Values) -> Costs:
 
 
 def _data_factor(scenario: OpenproviderScenario, values: Values) -> Number:
-    """Return the given data factor, else that in the parameter values; values of a load test have factor 1."""
-    return values.get(DATA_FACTOR, 1.0) if scenario.data_factor is None else scenario.data_factor
+    """Return the stated data factor: of a range, the one among the parameter values."""
+    low, high = scenario.data_factors()
+    return low if low == high else values[DATA_FACTOR]
 
 
 def _links(scenario: OpenproviderScenario, values: Values, speed: float) -> dict[str, Exchanges]:

@@ -16,11 +16,10 @@ from capplan.models.cassandra.encryption import LINKS
 from capplan.models.language.parameter import defaults
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.scenario import changed
-from capplan.models.number_words import rate
 from capplan.models.results import Band
 from capplan.systems.components.encrypted_links import encryption_excess, encryption_notes
 from capplan.systems.openprovider.priors import PARAMETERS
-from capplan.systems.openprovider.scenario import DOUBLINGS, USUAL, OpenproviderScenario
+from capplan.systems.openprovider.scenario import USUAL, OpenproviderScenario
 from capplan.systems.openprovider.session_visibility import compared
 
 _SHORTEST_ROUTE, _LONGEST_ROUTE = 1.1, 1.5  # of fibre over the straight line, as in the prior of `route_excess`
@@ -66,11 +65,10 @@ def excess(scenario: OpenproviderScenario, tests: Sequence[LoadTest[Openprovider
 
 
 def _data(scenario: OpenproviderScenario) -> Sequence[Excess]:
-    """Return how far production data are from the tests' data, unless the scenario gives a factor."""
-    if scenario.data_factor is not None:
-        return []
-    words = "production data"
-    return [Excess(DOUBLINGS, words, changed(scenario, data_factor=1.0), "data_factor >")]
+    """Return that other data were not tested; how much they differ is stated, so it widens no band."""
+    low, high = scenario.data_factors()
+    words = f"data factor {low:g}" + (f" to {high:g}" if high > low else "")
+    return [] if low == high == 1 else [Excess(0.0, f"{words}: the tests had fresh data")]
 
 
 def _mix(scenario: OpenproviderScenario) -> Sequence[Excess]:
@@ -193,15 +191,6 @@ def _front_caution(evidence: Sequence[Evidence], scenario: OpenproviderScenario,
     return [f"The RADIUS servers may saturate first: {words}; no test shows more."]
 
 
-def _production_caution(case: Case[OpenproviderScenario]) -> list[str]:
-    """Return a warning that production data are assumed, with the layout's capacity on the tests' fresh data."""
-    if case.scenario.data_factor is not None:
-        return []
-    fresh = changed(case.scenario, data_factor=1.0, tps=None, tps_mean=None, slo=())
-    peak = float(case.system.solution(fresh, case.system.median_values(case.fitted, fresh)).capacity[0])
-    return [f"Production data assumed; fresh data: {rate(peak)} TPS (--data-factor 1)."]
-
-
 class OpenproviderNotes(Notes[OpenproviderScenario]):
     """Notes on predictions of `openprovider`."""
 
@@ -233,12 +222,9 @@ class OpenproviderNotes(Notes[OpenproviderScenario]):
         )
 
     def cautions(self, case: Case[OpenproviderScenario], capacity: Band, figures: Figures) -> list[str]:
-        """Return warnings about older data, workers of unequal data centres, and the RADIUS servers."""
+        """Return warnings about the RADIUS servers."""
         del figures
-        cautions = _production_caution(case)
-        if case.solution.bottleneck != "workers":
-            cautions.extend(_front_caution(self.evidence, case.scenario, capacity))
-        return cautions
+        return [] if case.solution.bottleneck == "workers" else _front_caution(self.evidence, case.scenario, capacity)
 
     def notes(self, case: Case[OpenproviderScenario], capacity: Band, figures: Figures) -> list[str]:
         """Return further notes on the bottleneck, consistency levels, sessions and production data."""

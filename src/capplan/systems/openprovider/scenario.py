@@ -144,11 +144,30 @@ def _kilometres(text: str) -> str:
     return f"{parse_length_m(text) / 1000:g}km"
 
 
-def _factor(text: str) -> float:
+_LEAST_FACTOR, _MOST_FACTOR = 0.2, 20.0
+
+
+def _factor(text: str) -> float | str:
+    """Return a data factor, or a range of it, in its usual form: a number, or `1.2..1.6`."""
+    low, high = _factors(text)
+    return low if low == high else f"{low:g}..{high:g}"
+
+
+def _factors(text: str) -> tuple[float, float]:
+    """Return the ends of a data factor."""
     try:
-        return float(check_number(float(text), "data factor", above=0.0))
+        ends = [float(check_number(float(each), "data factor", bounded=True)) for each in text.split("..")]
+        low, high = ends if len(ends) == 2 else ends * 2
     except (ValueError, OverflowError):
-        raise InputError(f"{text!r} is not a data factor: give a number such as 2.5") from None
+        raise InputError(f"{text!r} is no data factor: write one such as 1.3, or a range such as 1.2..1.6") from None
+    if low > high:
+        raise InputError(f"data factor {text} goes down: write {high:g}..{low:g}")
+    if not _LEAST_FACTOR <= low <= high <= _MOST_FACTOR:
+        raise InputError(
+            f"data factor {text} is out of range: it must be from {_LEAST_FACTOR:g} to {_MOST_FACTOR:g}, such as "
+            f"{min(max(low, _LEAST_FACTOR), _MOST_FACTOR):g}"
+        )
+    return low, high
 
 
 def _ratio(text: str) -> float:
@@ -208,8 +227,8 @@ class OpenproviderScenario(ClusterScenario):
     ldap
         Whether each authorization queries an LDAP server.
     data_factor
-        Service times of Cassandra relative to the load test, which had fresh data: 1 asks about fresh data. Left out,
-        they are those of production: 2 to 3 times as long.
+        Work of Cassandra relative to the load test, which had fresh data, where it was measured: a factor such as 1.3,
+        or a range such as `1.2..1.6`, 0.2 to 20. Left out, data are as tested, which an answer names as its condition.
     encryption
         Encrypted links: `client` (RADIUS servers to Cassandra), `internode` or `client+internode`; none by default.
     vpn
@@ -296,14 +315,13 @@ class OpenproviderScenario(ClusterScenario):
     proxy: Annotated[bool, Option("Forward accounting requests to another server.", "accounting proxy")] = False
     ldap: Annotated[bool, Option("Query LDAP on each authorization.", "LDAP")] = False
     data_factor: Annotated[
-        float | None,
-        Field(gt=0, le=100),
+        float | str | None,
         Option(
-            "Cassandra service times relative to the load test: 1 for its fresh data; production (2 to 3) if left out.",
-            "times the test's service times",
+            "Measured work of Cassandra on your data relative to the test's fresh data, such as 1.3 or 1.2..1.6; as "
+            "tested if left out.",
+            "times the test's work of Cassandra",
             "X",
             read=_factor,
-            measured=True,
         ),
     ] = None
     encryption: Encryption = None
@@ -356,6 +374,8 @@ class OpenproviderScenario(ClusterScenario):
         self._set(encryption=check_encryption(self.encryption, self.vpn, sum(self.nodes_by_dc())))
         check_reconnects(self.reconnects, self.encryption, self.vpn)
         self._set(mix=normal_form(self.mix))
+        if self.data_factor is not None:
+            self._set(data_factor=_factor(str(self.data_factor)))
 
     def _check_fronts(self) -> None:
         for dc, (share, fronts) in enumerate(zip(self.shares_by_dc(), self.fronts_by_dc(), strict=True), 1):
@@ -393,6 +413,10 @@ class OpenproviderScenario(ClusterScenario):
         given = [name for name in ("distance", "rtt") if self.dcs == 1 and getattr(self, name) != usual[name]]
         return (*(f"{name} has no effect: the layout has one data centre" for name in given), *self._idle_heap())
 
+    def data_factors(self) -> tuple[float, float]:
+        """Return the ends of the stated data factor; 1 if none is stated."""
+        return (1.0, 1.0) if self.data_factor is None else _factors(str(self.data_factor))
+
     def distance_m(self) -> float:
         """Return the distance between data centres, metres."""
         distance = parse_length_m(self.distance)
@@ -402,14 +426,11 @@ class OpenproviderScenario(ClusterScenario):
 
 
 DATA_FACTOR = "data_factor"
-"""Name of the factor among the parameter values of a layout whose scenario gives none."""
-_LOW, _HIGH = 2.0, 3.0
-_PRODUCTION = Factor(math.sqrt(_LOW * _HIGH), math.log(_HIGH / _LOW) / 2 / 1.645)  # 90 % of it between the two ends
+"""Name of the factor among the parameter values of a layout whose scenario gives it as a range."""
 _STREAM = 2026
-DOUBLINGS = math.log2(_PRODUCTION.median)
-"""How far production data are from those of the load tests, in doublings."""
 
 
-def data_factors(count: int) -> FloatArray:
-    """Return the production data factor by draw (count,); the median for a single draw."""
-    return _PRODUCTION.draws(count, _STREAM)
+def data_factors(scenario: OpenproviderScenario, count: int) -> FloatArray:
+    """Return the stated data factor by draw (count,), 90 % of it in its range; its median for a single draw."""
+    low, high = scenario.data_factors()
+    return Factor(math.sqrt(low * high), math.log(high / low) / 2 / 1.645).draws(count, _STREAM)
