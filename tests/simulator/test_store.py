@@ -109,3 +109,27 @@ def test_rows_that_are_no_text_any_more_are_not_there(tmp_path: Path) -> None:
 
     with open_store(path) as store:
         assert store.rows("a", 0) is None
+
+
+def full(store: Store) -> None:
+    """Let a store have no room for another page, as on a full disk."""
+    store._connection.execute("PRAGMA max_page_count = 1")
+    store.save("a", 0, [{"value": "x" * 100_000}])
+
+
+def test_a_full_disk_leaves_no_empty_store(tmp_path: Path) -> None:
+    with (
+        pytest.raises(InputError, match="is full: free some space, and ask again"),
+        open_store(tmp_path / "r") as store,
+    ):
+        full(store)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_keeps_what_is_in_a_store(tmp_path: Path) -> None:
+    with open_store(tmp_path / "r") as store:
+        store.save("b", 0, [{"value": 1.0}])
+    with pytest.raises(InputError, match="goes on from the results"), open_store(tmp_path / "r") as store:
+        full(store)
+    with open_store(tmp_path / "r") as store:
+        assert store.rows("b", 0) == [{"value": 1.0}]
