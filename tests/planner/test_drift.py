@@ -357,3 +357,10 @@ def test_of_several_runs_of_clients_that_wait_the_median_throughput_counts(
     assert found.measured == pytest.approx(median)
     assert (found.name, found.status) == ("throughput", status)
     assert found.runs == tuple(map(str, completed))
+
+
+def test_an_answer_beyond_the_capacity_claims_the_capacity_only() -> None:
+    unbounded = {"value": None, "low": None, "high": None}
+    overloaded = {**ANSWER, "latency_ms": {"auth": {"mean": unbounded, "p99": {**unbounded, "low": 3.0}}}}
+    assert predicted(overloaded).latencies_ms == {}
+    assert predicted(overloaded).capacity_tps == predicted(ANSWER).capacity_tps

@@ -100,7 +100,7 @@ def predicted(content: Mapping[str, Any]) -> SavedAnswer:
             (name, statistic): _range(band)
             for name, statistics in (content.get("latency_ms") or {}).items()
             for statistic, band in statistics.items()
-            if band is not None
+            if band is not None and band["value"] is not None  # an unbounded latency claims nothing
         },
     )
 
