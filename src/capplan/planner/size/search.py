@@ -282,6 +282,14 @@ class Search:
             return None
         return self._cheapest(low, high, low if start is None else tuple(map(min, start, high)))
 
+    def cheapest_at(self, confidence: float, near: Candidate, relations: Simulated) -> Candidate | None:
+        """Return the cheapest layout at another confidence; what is solved already is not solved again."""
+        if confidence == self.target.confidence:
+            return near
+        other = Search(replace(self.target, confidence=confidence), self.family)
+        other.relations, other.layouts = relations, self.layouts
+        return other.cheapest(near.numbers)
+
     def serves(self) -> bool:
         """Return whether adding the machines that help most leads to a safe layout."""
         low, high = self._ends()
@@ -580,6 +588,8 @@ class FamilyResult:
         How many layouts were solved.
     relations : dict
         Simulated over analytic latencies that its figures rest on, by situation.
+    at_confidences : mapping
+        The cheapest layout at each confidence that was asked for, with the same draws; None where there is none.
     """
 
     family: Family
@@ -588,9 +598,20 @@ class FamilyResult:
     refused: Refusal | None
     solved: int
     relations: Simulated = field(default_factory=dict)
+    at_confidences: Mapping[float, Candidate | None] = field(default_factory=dict)
 
 
-def best_of(target: SizingTarget, family: Family, engine: JudgingEngine, start: Numbers | None = None) -> FamilyResult:
+CONFIDENCES = (0.5, 0.8, 0.9, 0.95)
+"""Confidences whose cost is compared."""
+
+
+def best_of(
+    target: SizingTarget,
+    family: Family,
+    engine: JudgingEngine,
+    start: Numbers | None = None,
+    confidences: Sequence[float] = (),
+) -> FamilyResult:
     """Find the cheapest safe layout of a family.
 
     Parameters
@@ -603,6 +624,8 @@ def best_of(target: SizingTarget, family: Family, engine: JudgingEngine, start: 
         `compiled` confirms the layout by simulation; `analytic` does not.
     start : tuple of int, optional
         Numbers of machines near which it may lie; the answer does not depend on them.
+    confidences : sequence of float
+        Other confidences whose cheapest layouts are wanted, too.
     """
     search = search_of(target, family)
     best, relations = confirmed(search, search.cheapest(start), engine)
@@ -616,7 +639,8 @@ def best_of(target: SizingTarget, family: Family, engine: JudgingEngine, start: 
         miss = sizes.at((first - 1, *others))
     refused = None if search.refused is None else Refusal(family.fixed, *search.refused)
     miss = None if miss is None or miss.safe else miss
-    return FamilyResult(family, chosen, miss, refused, len(search.evaluated), relations)
+    compared = {} if best is None else {each: search.cheapest_at(each, best, relations) for each in confidences}
+    return FamilyResult(family, chosen, miss, refused, len(search.evaluated), relations, compared)
 
 
 def would_help(target: SizingTarget, results: Sequence[FamilyResult]) -> dict[str, str]:

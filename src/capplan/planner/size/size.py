@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -33,6 +33,7 @@ from capplan.planner.predict.prediction import left_open_at_a_rate
 from capplan.planner.size.machines import Prices, Shapes, combinations, disk_gib, fields_of
 from capplan.planner.size.reserve import of_sizing
 from capplan.planner.size.search import (
+    CONFIDENCES,
     DATA,
     Candidate,
     Disks,
@@ -47,7 +48,7 @@ from capplan.planner.size.search import (
     sized,
     would_help,
 )
-from capplan.planner.size.sizing import GuessedPauses, SizedLayout, Sizing, Stage, steady
+from capplan.planner.size.sizing import AtConfidence, GuessedPauses, SizedLayout, Sizing, Stage, steady
 from capplan.planner.sustained import JudgingEngine, not_asked, read_conditions
 from capplan.simulator.workers import Workers, run_all
 from capplan.systems.registry import resolve, system
@@ -161,7 +162,7 @@ def size_families(
     if chosen is None or chosen.best is None:
         return found, list(results)
     assumed = of_sizing(target, chosen.best, chosen, chosen_from, question.engine)
-    found = replace(found, conditions=tuple(assumed))
+    found = replace(found, conditions=tuple(assumed), confidences=tuple(_confidences(target, results)))
     if found.pauses is not None:  # what a guess decides is no plan to buy by
         return found, list(results)
     family = chosen.family
@@ -176,7 +177,21 @@ def _each_best(
 
     The layout is None if pauses are not guessed, or none is safe.
     """
-    return best_of(target, family, engine), None if calm is None else search_of(calm, family).cheapest()
+    found = best_of(target, family, engine, confidences=CONFIDENCES)
+    return found, None if calm is None else search_of(calm, family).cheapest()
+
+
+def _confidences(target: SizingTarget, results: Sequence[FamilyResult]) -> Iterator[AtConfidence]:
+    """Yield what each confidence costs: the cheapest layout of all families."""
+    its = system(target.base.system)
+    for confidence in CONFIDENCES:
+        found = [(best, each.family) for each in results if (best := each.at_confidences.get(confidence)) is not None]
+        best, family = min(found, key=lambda pair: pair[0].cost, default=(None, None))
+        if best is None or family is None:
+            yield AtConfidence(confidence=confidence, machines={}, cost=None)
+            continue
+        machines = {kind: family.cells * count for kind, count in its.machine_counts(best.scenario).items()}
+        yield AtConfidence(confidence=confidence, machines=machines, cost=best.cost)
 
 
 def _target_in(target: SizingTarget, demand: Demand | None, found: Sizing, months: float) -> SizingTarget:

@@ -161,6 +161,25 @@ class GuessedPauses:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AtConfidence:
+    """What a confidence costs.
+
+    Attributes
+    ----------
+    confidence
+        Probability with which the objectives must hold under each of the conditions.
+    machines
+        Numbers of machines of the cheapest layout, by kind; empty where there is none.
+    cost
+        What they cost, in the currency of the answer; null where there is none.
+    """
+
+    confidence: float
+    machines: Mapping[str, int]
+    cost: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Stage:
     """A purchase of a plan in stages: machines that carry the growing rate until the next one.
 
@@ -224,6 +243,8 @@ class Sizing(VerbAnswer):
     conditions
         What nobody measured: its value in the answer, up to which value the layout is safe, and the cheapest layout at
         the expected values. Empty without a layout.
+    confidences
+        What other confidences cost, with the same draws and the same search; empty without a layout.
     not_asked
         Losses of the system that nobody asked about.
     currency
@@ -285,6 +306,7 @@ class Sizing(VerbAnswer):
     objectives: tuple[str, ...]
     situations: tuple[str, ...]
     conditions: tuple[Condition, ...] = ()
+    confidences: tuple[AtConfidence, ...] = ()
     not_asked: tuple[str, ...]
     currency: str
     pauses: GuessedPauses | None = None
