@@ -140,3 +140,9 @@ def test_a_list_keeps_its_order_and_each_value_once(values: list[int]) -> None:
 
 def test_the_longest_range_is_allowed() -> None:
     assert len(parse_values(f"1..{MAX_POINTS}", WHOLE)) == MAX_POINTS
+
+
+def test_a_range_without_a_step_is_one_value_where_only_its_ends_are_known() -> None:
+    its = value_type(system("openprovider").scenario, "data_factor")
+    assert parse_values("1,1.2..1.6,2", its) == (1.0, "1.2..1.6", 2.0)
+    assert parse_values("1..2:0.5", its) == (1.0, 1.5, 2.0)

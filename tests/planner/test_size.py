@@ -230,6 +230,40 @@ def test_where_the_level_rules_out_every_layout_another_level_is_named() -> None
 
 
 @pytest.mark.slow
+def test_a_reserve_is_what_a_stated_factor_would_buy() -> None:
+    question = SizingQuestion(("dc",), families={"dcs": (3,)}, engine="analytic")
+    found = sized("openprovider", question, tps=12_000.0)
+    stated = {value: sized("openprovider", question, tps=12_000.0, data_factor=value) for value in (1.0, 2.0, 3.0)}
+    (condition,) = found.conditions
+    costs = [None if each is None else each.cost for each in (found.chosen, condition.at_low, condition.at_high)]
+    assert costs == [each.chosen.cost for each in stated.values() if each.chosen is not None]
+    assert all(each.conditions == () for each in stated.values())
+    assert found.chosen is not None
+    assert condition.break_even is not None
+    its = {
+        name: (number, number) for name, number in found.chosen.fields.items() if name in ("cass_nodes", "front_nodes")
+    }
+    for share, answer in ((0.99, "yes"), (1.01, "uncertain")):
+        factor = share * condition.break_even
+        assert sized("openprovider", replace(question, sized=its), tps=12_000.0, data_factor=factor).answer == answer
+
+
+def test_confidences_cost_no_less_the_higher_they_are() -> None:
+    question = SizingQuestion(families={"dcs": (1,)}, sized={"cass_nodes": (3, 30)}, engine="analytic")
+    found = sized("openprovider", question, tps=15_000.0, data_factor=1.0)
+    costs = [each.cost for each in found.confidences if each.cost is not None]
+    assert [each.confidence for each in found.confidences] == [0.5, 0.8, 0.9, 0.95]
+    assert len(costs) == 4
+    assert costs == sorted(costs)
+    assert found.chosen is not None
+    assert costs[2] == found.chosen.cost
+    for each in found.confidences:
+        asked = sized("openprovider", replace(question, confidence=each.confidence), tps=15_000.0, data_factor=1.0)
+        assert asked.chosen is not None
+        assert asked.chosen.cost == each.cost
+
+
+@pytest.mark.slow
 def test_a_data_centre_has_two_fronts_unless_one_is_asked_for() -> None:
     question = SizingQuestion(("dc",), families={"dcs": (3,)}, sized={"cass_nodes": (4, 6)}, engine="analytic")
     redundant = sized("openprovider", question, tps=15_000.0, data_factor=1.0).chosen
