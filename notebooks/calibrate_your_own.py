@@ -217,18 +217,11 @@ def _(backtest, go, look, mo, pd):
     errors.update_xaxes(title_text=f"measured {unseen[0].quantity}", tickformat=",")
     errors.update_yaxes(title_text="predicted, with its 90 % band", tickformat=",")
     errors.update_layout(height=360, margin={"t": 30}, legend={"orientation": "h", "y": 1.15})
-    unknown = sum(not each.identifiable for each in backtest.rows)
     mo.vstack(
         [
             mo.md(
                 f"## Backtest\n\nFitted to {backtest.trained_rows} rows, which predict the other "
-                f"{backtest.unseen_rows}. "
-                + " ".join(backtest.reasons)
-                + (
-                    f" {unknown} of {len(backtest.rows)} figures are not identifiable from the fitted rows."
-                    if unknown
-                    else ""
-                )
+                f"{backtest.unseen_rows}. " + " ".join(backtest.remarks)
             ),
             mo.ui.anywidget(errors),
             mo.ui.table(scores, selection=None, show_data_types=False, show_column_summaries=False, page_size=20),

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from capplan.calibration.tables.backtest import backtest
-from capplan.cli.shell.terminal import Json, WithRefused, exit_unless, print_answer
+from capplan.cli.shell.terminal import Json, WithRefused, print_answer
 from capplan.evidence.audit.audit import check_believed
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.reports.backtest import describe
@@ -27,8 +27,8 @@ def backtest_(
 ) -> None:
     """Fit a system to the rows that --train keeps, and predict the others.
 
-    Each prediction stands beside those of simple rules that learn from the same rows. Exit code 1 if a rule is better
-    on some quantity, the bands hold less than 80 % of ten figures or more, or the fitted rows decide no figure.
+    The answer is how good the predictions were: their error, their bias and the bands that held, beside the best of
+    the simple rules that learn from the same rows.
     """
     its = table_system(system)
     frame = LOAD_TESTS.read(table)
@@ -36,4 +36,3 @@ def backtest_(
         check_believed(frame, table.name)
     found = backtest(its, frame, train, table=table.name, seed=seed)
     print_answer(found, lambda: describe(found), as_json)
-    exit_unless(found.answer)

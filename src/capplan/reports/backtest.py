@@ -1,60 +1,65 @@
-"""A backtest for people: errors of capplan beside those of simple rules, and what the rows leave undetermined."""
+"""A backtest for people: errors of capplan beside those of simple rules, and what the fitted rows do not determine."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 
-from capplan.calibration.tables.backtest import Backtest
+from capplan.calibration.tables.backtest import Accuracy, Backtest
 from capplan.calibration.tables.scores import MODEL, BacktestRow, TableScore
-from capplan.models.grouped import grouped
 from capplan.models.number_words import significant
 from capplan.planner.rule_names import RULES
 from capplan.reports.document import Block, Fact, Line, Paragraph, Table, more, table, title
 from capplan.reports.numbers import error
 
-_WORST = 3  # figures that the screen shows
+_WORST = 3  # figures, and remarks, that the screen shows
 _Scores = Mapping[str, Mapping[str, TableScore]]
 
 
 def describe(found: Backtest) -> Iterator[Block]:
     """Yield the description of a backtest."""
-    decided = bool(found.identifiable_summary)
-    scores = found.identifiable_summary or found.summary
     rows = f"{found.trained_rows} rows fitted, {found.unseen_rows} predicted"
     yield title(f"{found.system} on {found.table or 'a table'}, {found.train}: {rows}")
     yield Line()
-    yield Fact("Answer", "yes: no simple rule is better, and the bands hold" if found.answer else "no")
-    for reason in found.reasons:
-        yield Paragraph(_plain(reason), indent=13)
+    yield Line("Answer: how good the predictions are, beside the hardest simple rule", "bold")
+    yield _answer(found)
+    yield Line()
+    for remark in found.remarks[:_WORST]:
+        yield Fact("Remark", remark)
+    if len(found.remarks) > _WORST:
+        yield Paragraph(f"and {len(found.remarks) - _WORST} more (--json has them)", indent=13)
     for sentence in found.assumed:
         yield Fact("Assumed", sentence)
-    yield Line()
-    which = "of figures that the fitted rows decide" if decided else "of figures that the fitted rows do not decide"
-    yield Line(f"Median absolute error (worst) {which}", "bold")
-    yield _errors(scores)
-    yield Line()
-    parts = [
-        f"{in_words(quantity)}: {error(own.coverage)} hold, high/low {own.high_over_low:.2f}"
-        for quantity, by_name in scores.items()
-        if (own := by_name[MODEL]).coverage is not None and own.high_over_low is not None
-    ]
-    yield Fact("90 % bands", "; ".join(parts))
-    known = sorted((row for row in found.rows if row.identifiable or not decided), key=lambda row: -abs(row.error))
-    for number, row in enumerate(known[:_WORST]):
+    for number, row in enumerate(sorted(found.rows, key=lambda row: -abs(row.error))[:_WORST]):
         yield Fact("Worst" if not number else "", _figure(row))
-    yield from _undecided(found)
+    yield Line()
+    yield Line("Median absolute error (worst)", "bold")
+    yield _errors(found.summary)
     yield Line()
     yield more(["--json"])
 
 
-def _plain(reason: str) -> str:
-    """Return a reason in which columns and rules have the names of the table below it."""
-    quantity, colon, rest = reason.partition(": ")
-    if not colon:
-        return reason
-    for name, words in RULES.items():
-        rest = rest.replace(f"the rule {name} ", f"{words} ")
-    return f"{in_words(quantity)}: {rest}"
+def _answer(found: Backtest) -> Table:
+    """Return one row per quantity."""
+    heads = ("", "figures", "error", "bias", "bands held", "high/low", "hardest rule")
+    return table(heads, [_accuracy(quantity, its, found.summary) for quantity, its in found.answer.items()])
+
+
+def _accuracy(quantity: str, its: Accuracy, scores: _Scores) -> list[str]:
+    width, rule = scores[quantity][MODEL].high_over_low, "-"
+    if its.hardest_rule is not None and its.rule_median_abs_error is not None:
+        rule = f"{RULES[its.hardest_rule]} {error(its.rule_median_abs_error)}"
+        if its.median_abs_error_beside != its.median_abs_error and its.median_abs_error_beside is not None:
+            rule += f" (capplan {error(its.median_abs_error_beside)})"
+    return [
+        in_words(quantity),
+        str(its.figures),
+        error(its.median_abs_error),
+        f"{its.bias:.2f}" if math.isfinite(its.bias) else "unbounded",
+        f"{its.bands_held} of {its.figures}",
+        "-" if width is None else f"{width:.2f}",
+        rule,
+    ]
 
 
 def _errors(scores: _Scores) -> Table:
@@ -90,12 +95,3 @@ def _figure(row: BacktestRow) -> str:
         f"{row.run_id}: {in_words(row.quantity)} {value} ({low} to {high}), measured {significant(row.measured)}: "
         f"{100 * row.error:+.0f} %"
     )
-
-
-def _undecided(found: Backtest) -> Iterator[Block]:
-    by_reason = grouped((row for row in found.rows if not row.identifiable), lambda row: row.reason)
-    for reason, rows in list(by_reason.items())[:_WORST]:
-        runs = len({row.run_id for row in rows})
-        yield Fact("Undecided", f"{len(rows)} figures of {runs} {'run' if runs == 1 else 'runs'}: {reason}")
-    if len(by_reason) > _WORST:
-        yield Paragraph(f"and {len(by_reason) - _WORST} more reasons (--json has them)", indent=13)

@@ -1,6 +1,7 @@
 """Backtests on load-test tables of a two-tier system whose parameters are known."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -8,7 +9,9 @@ import pandas as pd
 import pytest
 from tests.systems.two_tier.two_tier_tables import layout, measured
 
-from capplan.calibration.tables.backtest import Backtest, backtest, split_table
+from capplan.calibration.tables.backtest import Backtest, accuracy, backtest, remarks, split_table
+from capplan.calibration.tables.fit_table import fit_table, predict_table
+from capplan.calibration.tables.scores import BacktestRow, PredictedFigure, summary
 from capplan.cli.main import main
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.models.errors import InputError
@@ -44,6 +47,53 @@ def test_rows_of_a_known_system_are_predicted_within_the_scatter(found: Backtest
     errors = [abs(row.error) for row in found.rows if row.quantity == "throughput_tps"]
     assert max(errors) < 0.1
     assert all(row.predicted.low <= row.predicted.value <= row.predicted.high for row in found.rows)
+
+
+def figure(measured: float, value: float, reason: str = "", **rules: float | None) -> BacktestRow:
+    """Return a scored figure whose band reaches 10 % to both sides."""
+    band = PredictedFigure(value, 0.9 * value, 1.1 * value)
+    error = value / measured - 1
+    return BacktestRow("run", None, "throughput_tps", measured, band, error, rules, {}, not reason, reason)
+
+
+def test_the_answer_is_how_good_the_predictions_are_beside_the_best_rule_for_half_of_the_figures() -> None:
+    rows = [
+        figure(100.0, 80.0, usl=100.0, linear=150.0, affine=180.0),
+        figure(100.0, 96.0, usl=None, linear=150.0, affine=180.0),
+        figure(100.0, 104.0, usl=None, linear=None, affine=180.0),
+        figure(100.0, 108.0, usl=None, linear=None, affine=180.0),
+    ]
+    assert vars(accuracy(summary(rows)["throughput_tps"], rows)) == {
+        "figures": 4,
+        "median_abs_error": pytest.approx(0.06),
+        "bias": pytest.approx(1.0),
+        "bands_held": 3,
+        "hardest_rule": "linear",
+        "rule_median_abs_error": 0.5,
+        "median_abs_error_beside": pytest.approx(0.12),
+    }
+
+
+def test_without_a_rule_for_half_of_the_figures_none_is_the_hardest() -> None:
+    rows = [figure(100.0, 90.0, usl=None), figure(100.0, 90.0, usl=None), figure(100.0, 90.0, usl=100.0)]
+    assert accuracy(summary(rows)["throughput_tps"], rows).hardest_rule is None
+
+
+def test_what_the_fitted_rows_do_not_determine_is_remarked_and_counted_once_for_each_reason() -> None:
+    known, few, many = figure(1.0, 1.0), figure(1.0, 1.0, "few"), figure(1.0, 1.0, "many")
+    assert not list(remarks([known]))
+    assert ["few" in each for each in remarks([few, many, known, many])] == [False, True]
+    assert ["2 of 4" in each for each in remarks([few, many, known, many])] == [True, False]
+
+
+def test_a_measured_row_is_not_asked_for_and_neither_is_one_that_changes_nothing() -> None:
+    """Reads do not wait for copies, so a row with more of them tells nothing of reads."""
+    fitted = fit_table(SYSTEM, measured([layout(clients=each, front_nodes=1) for each in (2, 64, 512)]))
+    rows = [layout(front_nodes=4, clients=64), layout(front_nodes=1, cass_nodes=3, rf=1, clients=64)]
+    for known, advised in ((measured(rows), (False, False)), (rows, (True, False))):
+        found = [predict_table(SYSTEM, fitted, [replace(each, run_id="wanted")])[0] for each in known]
+        assert not any(each.identifiable for each in found)
+        assert tuple("would decide" in each.reason for each in found) == advised
 
 
 def test_every_rule_stands_beside_every_figure_or_says_why_not(found: Backtest) -> None:

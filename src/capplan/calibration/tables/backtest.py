@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import Any
 
 import pandas as pd
 
 from capplan.calibration.tables.fit_table import RowPrediction, TableSystem, fit_table, predict_table
+from capplan.calibration.tables.identifiability import UNDETERMINED
 from capplan.calibration.tables.rows import with_mix
 from capplan.calibration.tables.scores import (
     MODEL,
@@ -32,7 +34,39 @@ from capplan.models.verb_answer import VerbAnswer
 
 CLOSE = 0.01
 """How much larger capplan's median error may be than a rule's before the rule counts as better."""
-LEAST_COVERAGE, FIGURES_FOR_COVERAGE = 0.8, 10
+USUAL = 0.5
+"""Share of the figures that a rule must estimate to be called a rule for their quantity."""
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """How well capplan predicted the figures of one quantity, beside the hardest simple rule.
+
+    Attributes
+    ----------
+    figures
+        Number of figures.
+    median_abs_error
+        Median absolute relative error; null if it is unbounded.
+    bias
+        Median ratio of predicted to measured figures: above 1 means too high; null if it is unbounded.
+    bands_held
+        Number of 90 % bands that contain what was measured.
+    hardest_rule
+        The simple rule with the smallest median error, of those that estimate half of the figures; null: there is none.
+    rule_median_abs_error
+        Its median absolute relative error, over the figures that it estimates.
+    median_abs_error_beside
+        That of capplan, over the same figures.
+    """
+
+    figures: int
+    median_abs_error: float
+    bias: float
+    bands_held: int
+    hardest_rule: str | None
+    rule_median_abs_error: float | None
+    median_abs_error_beside: float | None
 
 
 @dataclass(frozen=True)
@@ -52,9 +86,9 @@ class Backtest(VerbAnswer):
     unseen_rows
         Rows that were predicted.
     answer
-        Whether no simple rule is better on any quantity, and the bands hold: exit code 0.
-    reasons
-        Why not, in sentences.
+        How good the predictions of each quantity were.
+    remarks
+        What the fitted rows do not determine, in sentences.
     assumed
         What rows do not state and the model takes for granted, in sentences.
     rows
@@ -62,13 +96,15 @@ class Backtest(VerbAnswer):
     summary
         Scores of every figure by quantity, then of `capplan` and of each rule.
     identifiable_summary
-        The same of the figures that the trained rows decide; the answer rests on these.
+        The same of the figures that the fitted rows determine.
     """
 
-    SCHEMA = "capplan.backtest/2"
+    SCHEMA = "capplan.backtest/3"
     UNBOUNDED = (
         *[("PredictedFigure", number) for number in ("value", "low", "high")],
         ("BacktestRow", "error"),
+        ("Accuracy", "median_abs_error"),
+        ("Accuracy", "bias"),
     )
 
     system: str
@@ -76,8 +112,8 @@ class Backtest(VerbAnswer):
     train: str
     trained_rows: int
     unseen_rows: int
-    answer: bool
-    reasons: tuple[str, ...]
+    answer: Mapping[str, Accuracy]
+    remarks: tuple[str, ...]
     assumed: tuple[str, ...]
     rows: tuple[BacktestRow, ...]
     summary: Mapping[str, Mapping[str, TableScore]]
@@ -154,19 +190,22 @@ def backtest(system: TableSystem[Any], frame: pd.DataFrame, train: str, *, table
     )
     if not rows:
         raise InputError("no row that --train leaves out has a figure that can be predicted: fill its columns")
-    scores = summary(row for row in rows if row.identifiable)
+    scores = summary(rows)
     return Backtest(
         system=system.name,
         table=table,
         train=train,
         trained_rows=len(trained),
         unseen_rows=len(unseen),
-        answer=not (reasons := tuple(_objections(scores, rows))),
-        reasons=reasons,
+        answer={
+            quantity: accuracy(scores[quantity], own)
+            for quantity, own in grouped(rows, lambda row: row.quantity).items()
+        },
+        remarks=tuple(remarks(rows)),
         assumed=system.unstated((*trained, *unseen)),
         rows=rows,
-        summary=summary(rows),
-        identifiable_summary=scores,
+        summary=scores,
+        identifiable_summary=summary(row for row in rows if row.identifiable),
     )
 
 
@@ -203,16 +242,29 @@ def better_rules(scores: Summary) -> Iterator[tuple[str, str, float, float]]:
             yield quantity, *min(better, key=lambda each: each[1])
 
 
-def _objections(scores: Summary, rows: Sequence[BacktestRow]) -> Iterator[str]:
-    """Yield reasons not to rely on the model: a simple rule is better, or too many bands miss."""
-    if not scores:
-        yield "The trained rows decide no figure of the others."
-    for quantity, name, rule, own in better_rules(scores):
-        yield (
-            f"{quantity}: the rule {name} is better on the figures that it estimates: median error "
-            f"{rule:.1%} against {own:.1%}."
-        )
-    banded = [row for row in rows if row.identifiable]
-    held = sum(row.predicted.low <= row.measured <= row.predicted.high for row in banded)
-    if len(banded) >= FIGURES_FOR_COVERAGE and held < LEAST_COVERAGE * len(banded):
-        yield f"The 90 % bands hold {held} of {len(banded)} figures only."
+def accuracy(scores: Mapping[str, TableScore], rows: Sequence[BacktestRow]) -> Accuracy:
+    """Return how good the predictions of a quantity are, from the scores of capplan and the rules, and its figures."""
+    usual = {
+        name: (each.median_abs_error, each.capplan_median_abs_error)
+        for name, each in scores.items()
+        if name != MODEL and each.median_abs_error is not None and each.figures >= USUAL * len(rows)
+    }
+    rule = min(usual, key=lambda name: usual[name][0], default=None)
+    error, beside = (None, None) if rule is None else usual[rule]
+    return Accuracy(
+        figures=len(rows),
+        median_abs_error=median(abs(row.error) for row in rows),
+        bias=median(row.predicted.value / row.measured for row in rows),
+        bands_held=sum(row.predicted.low <= row.measured <= row.predicted.high for row in rows),
+        hardest_rule=rule,
+        rule_median_abs_error=error,
+        median_abs_error_beside=beside,
+    )
+
+
+def remarks(rows: Sequence[BacktestRow]) -> Iterator[str]:
+    """Yield what the fitted rows do not determine, and why, the commonest reason first."""
+    by_reason = grouped((row for row in rows if not row.identifiable), lambda row: row.reason)
+    for reason, own in sorted(by_reason.items(), key=lambda each: -len(each[1])):
+        what = "the predicted ones" if len(own) == len(rows) else f"{len(own)} of {len(rows)} figures"
+        yield f"The fitted rows do not determine {what}: {reason.removeprefix(UNDETERMINED)}."

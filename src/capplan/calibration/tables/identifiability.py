@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from capplan.calibration.tables.fit_table import TableSystem
     from capplan.layout.fitted_file import Fitted
 
+UNDETERMINED = "not identifiable from these rows: "
+"""How a reason begins."""
 DECIDED = 0.5
 """How far data must have narrowed the logarithm of a ceiling, as a share of the prior's spread."""
 _NEAR = 0.7  # utilisation from which a figure depends on the ceiling
@@ -65,21 +67,25 @@ class Judge:
         return found
 
     def reason(self, row: TableRow, solved: Solved) -> str:
-        """Return why a row is not identifiable, and which row would make it so; empty if it is identifiable."""
-        own = self.system.undecided(row, self.trained)
-        if own:
-            return f"not identifiable from these rows: {own}"
+        """Return why a row is not identifiable, and which row would make it so; empty if it is identifiable.
+
+        No row is named where this one was measured: it is the row that would.
+        """
         found = (
-            self._tier(row, solved) or self._beyond(row) or self._ceiling(row, solved) or self._retrograde(row, solved)
+            self.system.undecided(row, self.trained)
+            or self._tier(row, solved)
+            or self._beyond(row)
+            or self._ceiling(row, solved)
+            or self._retrograde(row, solved)
         )
-        return f"not identifiable from these rows: {found}" if found else ""
+        return f"{UNDETERMINED}{found}" if found else ""
 
     def by_chance(self, rows: Sequence[TableRow], names: Sequence[Sequence[str]]) -> dict[tuple[int, str], str]:
         """Return, by number of the row and column, why percentiles that chance moves far are not identifiable."""
         wanted = [(number, name) for number, own in enumerate(names) for name in own]
         errors = chance_errors(self.system, rows, wanted, self._middle)
         return {
-            each: f"not identifiable from these rows: chance moves this percentile by {error:.0%} between runs of "
+            each: f"{UNDETERMINED}chance moves this percentile by {error:.0%} between runs of "
             "10,000 requests, as few requests take about as long; ask for a higher or a lower one"
             for each, error in zip(wanted, errors, strict=True)
             if error > _MOVED
@@ -96,8 +102,15 @@ class Judge:
             if not few_clients and not levels[0] <= own <= levels[-1]:
                 had = " or ".join(f"{each:g}" for each in levels)
                 one = f"a row with {own:g}" if own == int(own) else "a row of this layout"
-                return f"all had {had} {what}; {one} would decide how figures change with them"
+                helps = what == _CLIENTS or self._responds(row.layout)
+                return f"all had {had} {what}{_advice(row, one, 'how figures change with them') if helps else ''}"
         return ""
+
+    def _responds(self, layout: Any) -> bool:
+        """Whether an axis on which a layout lies outside the fitted ones changes a figure: else no row tells more."""
+        system = self.system.of(self.fitted)
+        moved = system.responses(self.fitted, layout, system.extrapolation(layout))
+        return any(doublings for figures in moved.values() for doublings in figures.values())
 
     def _tier(self, row: TableRow, solved: Solved) -> str:
         """Return a reason if the row is limited by a tier that limited no fitted row."""
@@ -112,8 +125,8 @@ class Judge:
             limits, most = float(np.mean((first == at) & (busy[at] > _NEAR))), self._busiest.get(name, 0.0)
             if limits > _LIKELY and most < _BOUND and len(self._busiest) > 1:
                 return (
-                    f"{name} may be the limit here and was at most {most:.0%} busy in them; a row that drives it to "
-                    "its limit would decide it"
+                    f"{name} may be the limit here and was at most {most:.0%} busy in them"
+                    f"{_advice(row, 'a row that drives it to its limit')}"
                 )
         return ""
 
@@ -130,7 +143,7 @@ class Judge:
             if row.load.clients
             else "a row of this layout near its highest rate"
         )
-        return f"the ceiling is decided to less than half; {more} would decide it"
+        return f"the ceiling is decided to less than half{_advice(row, more)}"
 
     def _decides(self, row: TableRow, after: float) -> bool:
         random = np.random.default_rng(self.fitted.seed)
@@ -150,9 +163,14 @@ class Judge:
         if self.system.may_fall(self._middle) or row.load.clients <= _MORE * most or _most_busy(solved) < 0.9:
             return ""
         return (
-            f"throughput may fall beyond {most} clients, and no row shows whether; a row with {row.load.clients} "
-            "clients would decide it"
+            f"throughput may fall beyond {most} clients, and no row shows whether"
+            f"{_advice(row, f'a row with {row.load.clients} clients')}"
         )
+
+
+def _advice(row: TableRow, one: str, what: str = "it") -> str:
+    """Return which row would decide a figure, as a clause; empty if this row itself was measured and left out."""
+    return "" if row.measured else f"; {one} would decide {what}"
 
 
 def _counts(system: TableSystem[Any], row: TableRow) -> dict[str, float]:
