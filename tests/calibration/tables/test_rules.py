@@ -76,6 +76,37 @@ def test_a_rule_is_exact_on_its_own_law(rule: str, law: object) -> None:
     assert estimate(rule, run(1.0, cass_nodes=18, clients=64), "throughput_tps", trained) == NEAR(law(18))
 
 
+@pytest.mark.parametrize(
+    ("rule", "law"),
+    [
+        ("linear", lambda size: 120.0 * size),
+        ("affine", lambda size: 300.0 + 70 * size),
+        ("power_law", lambda size: 50 * size**0.7),
+        ("usl", usl),
+    ],
+)
+def test_a_rule_is_exact_on_nodes_that_have_as_many_clients_each(rule: str, law: object) -> None:
+    """Every published scale-out of Cassandra is such a series."""
+    assert callable(law)
+    trained = [run(law(nodes), cass_nodes=nodes, clients=32 * nodes) for nodes in (3, 6, 9)]
+    wanted = run(1.0, cass_nodes=18, clients=32 * 18)
+    assert estimate(rule, wanted, "throughput_tps", trained) == NEAR(law(18))
+    others = [replace(each, clients=64) for each in trained]
+    assert estimate("usl", wanted, "throughput_tps", others) is None
+
+
+def test_one_layout_is_scaled_out_in_proportion_rather_than_along_its_own_load_curve() -> None:
+    trained = [run(usl(each), cass_nodes=3, clients=each) for each in CLIENTS]
+    wanted = run(1.0, cass_nodes=12, clients=4 * 64)
+    assert estimate("linear", wanted, "throughput_tps", trained) == NEAR(4 * usl(64))
+    assert estimate("usl", wanted, "throughput_tps", trained) == NEAR(usl(256))
+
+
+def test_other_clients_for_each_node_are_no_scale_out() -> None:
+    trained = [run(100.0, cass_nodes=3, clients=30), run(150.0, cass_nodes=6, clients=90)]
+    assert estimate("affine", run(1.0, cass_nodes=12, clients=120), "throughput_tps", trained) is None
+
+
 def test_the_work_of_copies_is_exact_for_throughput_and_latency() -> None:
     trained = [run(1e6 / (5 + 3 * rf), rf=rf, clients=64) for rf in (1, 3)]
     wanted = run(1.0, rf=5, clients=64)

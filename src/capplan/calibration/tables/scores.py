@@ -6,8 +6,8 @@ of them. Live runs share its relative error.
 Estimates by simple rules for rows of a load-test table, from the rows that a fit was trained on.
 
 A rule knows one axis. It learns from a series: trained rows of the same request class that differ from the wanted row
-along that axis only. Where there is no such series, it learns from the load curve of the nearest trained layout. A rule
-that has no answer says why.
+along that axis only; a scale-out has more clients in proportion to its nodes. Where there is no such series, it learns
+from the load curve of the nearest trained layout. A rule that has no answer says why.
 """
 
 from __future__ import annotations
@@ -55,6 +55,9 @@ _AXES = (
 )
 """Numeric conditions of a run, the loads first."""
 _LOADS = ("clients", "offered_tps")
+_SCALE_OUT = "cass_nodes with clients in proportion"
+"""The axis of most published scale-outs: nodes, each with as many clients."""
+_IN_PROPORTION = 0.05  # by how much clients per node may differ, as their number is whole
 _WORDS = (
     "system",
     "version",
@@ -87,10 +90,10 @@ class Estimate:
 
 def size_of(row: LoadTestRow, axis: str) -> float | None:
     """Return a row's value on a numeric axis; counts by data centre are added up."""
-    value: Any = getattr(row, axis)
+    value: Any = getattr(row, "cass_nodes" if axis == _SCALE_OUT else axis)
     if isinstance(value, tuple):
         return float(sum(value))
-    if value is not None and axis in ("rf", "cass_nodes", "front_nodes"):
+    if value is not None and axis in ("rf", "cass_nodes", "front_nodes", _SCALE_OUT):
         return float(value) * (row.dcs or 1)
     return None if value is None else float(value)
 
@@ -130,7 +133,7 @@ def _along(rule: Callable[[FloatArray, FloatArray, float], float], sizes: int, p
     """Return a rule that extrapolates along the axis with the longest series; it needs enough different sizes."""
 
     def estimate(row: LoadTestRow, quantity: str, measured: Sequence[LoadTestRow]) -> Estimate:
-        axis, series = _series(row, measured)
+        axis, series = _series(row, measured, sizes)
         wanted = None if axis is None else size_of(row, axis)
         if axis is None or wanted is None:
             return Estimate(None, "no trained rows differ from this one along one axis only")
@@ -156,8 +159,11 @@ def _copies(row: LoadTestRow, quantity: str, measured: Sequence[LoadTestRow]) ->
     return _finite(work_of_copies(x, y, wanted))
 
 
-def _of_clients(law: Callable[[FloatArray, FloatArray, float], float]) -> Rule:
-    """Return a rule by a law of the throughput of closed clients, and of their mean latency by Little's law."""
+def _of_clients(law: Callable[[FloatArray, FloatArray, float], float], *axes: str) -> Rule:
+    """Return a rule by a law of the throughput of closed clients, and of their mean latency by Little's law.
+
+    The law is along the first axis with three sizes, or else along the load curve of the nearest layout.
+    """
 
     def estimate(row: LoadTestRow, quantity: str, measured: Sequence[LoadTestRow]) -> Estimate:
         if quantity not in (THROUGHPUT, MEAN):
@@ -166,13 +172,15 @@ def _of_clients(law: Callable[[FloatArray, FloatArray, float], float]) -> Rule:
             return Estimate(None, "the law needs closed clients")
         if quantity == MEAN and row.request_class not in (None, ALL) and row.read_fraction not in (None, 0.0, 1.0):
             return Estimate(None, "Little's law gives the mean over all classes of a run only")
-        series = _alike(row, measured, "clients")
-        if len({each.clients for each in series if each.throughput_tps}) < 3:
-            series = _curve_of_nearest(row, measured)
-        x, y = _points([each for each in series if each.throughput_tps], "clients", THROUGHPUT)
-        if len(set(x)) < 3:
-            return Estimate(None, "the law needs trained rows with three numbers of clients")
-        throughput = law(x, y, float(row.clients))
+        series = [(axis, _alike(row, measured, axis)) for axis in axes]
+        for axis, rows in (*series, ("clients", _curve_of_nearest(row, measured))):
+            x, y = _points([each for each in rows if each.throughput_tps], axis, THROUGHPUT)
+            wanted = size_of(row, axis)
+            if wanted is not None and len(set(x)) >= 3:
+                break
+        else:
+            return Estimate(None, f"the law needs trained rows with three numbers of {' or of '.join(axes)}")
+        throughput = law(x, y, wanted)
         if quantity == THROUGHPUT:
             return _finite(throughput)
         return _finite(1e3 * row.clients / throughput - (row.think_time_ms or 0.0))
@@ -187,18 +195,23 @@ RULES: dict[str, Rule] = {
     "affine": _along(affine, 2, False),
     "power_law": _along(power_law, 2, True),
     "c_plus_r_rf": _copies,
-    "usl": _of_clients(scalability_of_clients),
-    "mean_values": _of_clients(mean_values_of_clients),
+    "usl": _of_clients(scalability_of_clients, "clients", _SCALE_OUT),
+    "mean_values": _of_clients(mean_values_of_clients, "clients"),
 }
 
 
-def _series(row: LoadTestRow, measured: Sequence[LoadTestRow]) -> tuple[str | None, Sequence[LoadTestRow]]:
-    """Return the axis with the most trained sizes among rows that otherwise equal this one, and those rows."""
-    found = {axis: _alike(row, measured, axis) for axis in _AXES if size_of(row, axis) is not None}
+def _series(row: LoadTestRow, measured: Sequence[LoadTestRow], needed: int) -> tuple[str | None, Sequence[LoadTestRow]]:
+    """Return the axis with the most trained sizes among rows that otherwise equal this one, and those rows.
+
+    The nearest load curve counts more than an axis with one size, unless a rule needs no more and may scale it out.
+    """
+    found = {axis: _alike(row, measured, axis) for axis in (*_AXES, _SCALE_OUT) if size_of(row, axis) is not None}
     sizes = {axis: len({size_of(each, axis) for each in rows}) for axis, rows in found.items()}
     axis = max(sizes, key=lambda name: sizes[name], default=None)
     if axis is not None and sizes[axis] >= 2:
         return axis, found[axis]
+    if needed == 1 and found.get(_SCALE_OUT):
+        return _SCALE_OUT, found[_SCALE_OUT]
     load = next((name for name in _LOADS if size_of(row, name) is not None), None)
     curve = _curve_of_nearest(row, measured) if load == "clients" else []
     if load is not None and len({size_of(each, load) for each in curve}) >= 2:
@@ -208,12 +221,23 @@ def _series(row: LoadTestRow, measured: Sequence[LoadTestRow]) -> tuple[str | No
 
 def _alike(row: LoadTestRow, measured: Sequence[LoadTestRow], axis: str) -> list[LoadTestRow]:
     """Return the trained rows that differ from a row only along one axis and have a value on that axis."""
-    others = [name for name in (*_AXES, *_WORDS) if name != axis]
+    differ = ("cass_nodes", "clients") if axis == _SCALE_OUT else (axis,)
+    others = [name for name in (*_AXES, *_WORDS) if name not in differ]
     return [
         each
         for each in measured
-        if size_of(each, axis) is not None and all(getattr(each, name) == getattr(row, name) for name in others)
+        if size_of(each, axis) is not None
+        and all(getattr(each, name) == getattr(row, name) for name in others)
+        and (axis != _SCALE_OUT or _in_proportion(each, row))
     ]
+
+
+def _in_proportion(one: LoadTestRow, other: LoadTestRow) -> bool:
+    """Whether two layouts of different size have as many clients for each node."""
+    here, there = (size_of(each, "cass_nodes") for each in (one, other))
+    if not (here and there and one.clients and other.clients) or here == there:
+        return False
+    return math.isclose(one.clients / here, other.clients / there, rel_tol=_IN_PROPORTION)
 
 
 def _curve_of_nearest(row: LoadTestRow, measured: Sequence[LoadTestRow]) -> list[LoadTestRow]:
