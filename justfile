@@ -54,8 +54,10 @@ endurance *runs:
     uv run python benchmarks/endurance.py {{runs}}
     uv run python docs/generate/reliability.py
 
-# Make and check the files of a release in dist/release/: all tests but `trust`, wheels, sdist, bill of materials, licences, checksums
+# Make and check the files of a release in dist/release/: all tests but `trust`, wheels, sdist, bill of materials, licences, checksums;
+# stops if backtests are worse than in the release before and no decision record says so
 release:
+    uv run python docs/generate/ratchet.py
     rm -f uv.lock
     .ci/run
     uv run --group release python release
@@ -114,9 +116,14 @@ priors:
 wheel:
     uv run pytest -m slow tests/project/test_wheel.py
 
-# Fit the generic systems to some rows of published load tests and predict the others, for the page of backtests (minutes)
+# Fit the generic systems to some rows of published load tests and predict the others, for the page of backtests; prints
+# what became worse since the last release, and keeps the figures for the next one (minutes)
 backtest:
     uv run python docs/generate/backtest.py
+
+# Run the same backtests with five seeds, and keep how much chance moves their scores (an hour; resumes if interrupted)
+backtest-seeds:
+    OPENBLAS_NUM_THREADS=1 uv run python docs/generate/backtest_seeds.py
 
 # Fit 250 systems whose parameters are known, and count how often bands hold, for the same page (half an hour; resumes if
 # interrupted). `just backtest` only shows the counts, so that the page takes minutes: run this after a change of the fit

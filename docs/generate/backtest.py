@@ -11,6 +11,7 @@ import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 
@@ -18,6 +19,7 @@ import pandas as pd
 from decisions import page as decisions
 from live_again import live_again
 from partly_busy import tables as partly_busy
+from ratchet import Figure, code, figures_of, judged, keep, kept, measured_scatter, say
 from skill import page as skill
 from synthetic_page import synthetic
 
@@ -60,7 +62,7 @@ class Split:
     run: str = ""
     client_share: str = ""
 
-    def found(self) -> Backtest:
+    def found(self, seed: int = 1) -> Backtest:
         """Return the backtest."""
         frame = LOAD_TESTS.read(TABLES / f"{self.table}.csv")
         if self.run:
@@ -71,7 +73,7 @@ class Split:
             frame = frame.assign(client_share=self.client_share)
         own = frame.reset_index(drop=True)
         sys.stderr.write(f"{self.system} on {self.label}: {len(own)} rows\n")
-        return backtest(table_system(self.system), own, self.train, table=self.table)
+        return backtest(table_system(self.system), own, self.train, table=self.table, seed=seed)
 
     @property
     def label(self) -> str:
@@ -181,9 +183,8 @@ KINDS = (
 )
 
 
-def text() -> str:
+def text(found: Mapping[str, Sequence[tuple[Split, Backtest]]]) -> str:
     """Return the text of the page."""
-    found = {kind.name: [(split, split.found()) for split in kind.splits] for kind in KINDS}
     parts = ["\n\n".join(section(kind, found[kind.name])) for kind in KINDS]
     rows = [row for each in found.values() for _, one in each for row in one.rows]
     filled = TEMPLATE.read_text(encoding="utf-8")
@@ -362,9 +363,22 @@ def _reasons(rows: Iterable[BacktestRow]) -> Iterator[str]:
         )
 
 
+def kept_figures(release: str, kind: str, split: Split, found: Backtest) -> Iterator[Figure]:
+    """Yield the figures of a backtest that a release keeps."""
+    return figures_of(release, kind, split.table, f"{split.label}, {split.train}", found.rows)
+
+
 def main() -> None:
-    """Write the page."""
-    PAGE.write_text(text(), encoding="utf-8", newline="\n")
+    """Write the page, keep the figures under today's version, and print what became worse since the last release."""
+    found = {kind.name: [(split, split.found()) for split in kind.splits] for kind in KINDS}
+    PAGE.write_text(text(found), encoding="utf-8", newline="\n")
+    today = version("capplan")
+    keep(
+        [each for kind, own in found.items() for pair in own for each in kept_figures(today, kind, *pair)],
+        today,
+        code(),
+    )
+    say(*judged(kept(), today, measured_scatter()))
 
 
 if __name__ == "__main__":

@@ -7,26 +7,21 @@ cluster and a fit.
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
-from pathlib import Path
-from statistics import fmean, median
+from statistics import fmean
+from typing import Protocol
 
 import numpy as np
 import scoringrules
 from scipy.stats import norm
 
 from capplan.calibration.tables.scores import MODEL, BacktestRow
-from capplan.models.files import replace_file
 from capplan.models.language.units import FloatArray
 from capplan.planner.rule_names import RULES
 from capplan.reports.backtest import in_words
 
-KEPT = Path(__file__).resolve().parents[1] / "reference" / "skill.csv"
 LEVELS = (np.arange(99) + 0.5) / 99
 FEWEST_ERRORS = 5
 """Errors on other tables with which a rule is dressed, at least."""
@@ -59,9 +54,20 @@ def crps(measured: float, quantiles: FloatArray) -> float:
     return float(scoringrules.crps_ensemble(math.log(measured), np.log(quantiles), estimator="qd"))
 
 
-def quantiles(row: BacktestRow) -> FloatArray:
+class Band(Protocol):
+    """A median with the ends of its 90 % band."""
+
+    @property
+    def value(self) -> float: ...  # noqa: D102
+    @property
+    def low(self) -> float: ...  # noqa: D102
+    @property
+    def high(self) -> float: ...  # noqa: D102
+
+
+def quantiles(band: Band) -> FloatArray:
     """Return quantiles of a prediction: a lognormal distribution with a spread of its own on each side."""
-    band, steps = row.predicted, norm.ppf(LEVELS) / norm.ppf(0.95)
+    steps = norm.ppf(LEVELS) / norm.ppf(0.95)
     sides = np.where(steps > 0, math.log(band.high / band.value), math.log(band.value / band.low))
     return np.asarray(band.value * np.exp(steps * sides))
 
@@ -104,7 +110,7 @@ def skills(figures: Sequence[Predicted], quantity: str) -> dict[str, Skill]:
         if rule == MODEL:
             continue
         pairs = [
-            (each.table, crps(each.row.measured, quantiles(each.row)), crps(each.row.measured, other))
+            (each.table, crps(each.row.measured, quantiles(each.row.predicted)), crps(each.row.measured, other))
             for each in own
             if (other := dressed(rule, each, own)) is not None
         ]
@@ -124,12 +130,11 @@ def best(found: Mapping[str, Skill], figures: int) -> str | None:
 
 
 def page(found: Mapping[str, Sequence[BacktestRow]]) -> str:
-    """Return the table of skills by quantity, and keep this release's row in docs/reference/skill.csv."""
+    """Return the table of skills by quantity."""
     figures = of_tables(found)
     by_quantity = {
         quantity: skills(figures, quantity) for quantity in dict.fromkeys(each.row.quantity for each in figures)
     }
-    _keep(figures, by_quantity)
     return "\n".join(_lines(figures, by_quantity))
 
 
@@ -149,37 +154,6 @@ def _lines(figures: Sequence[Predicted], by_quantity: Mapping[str, Mapping[str, 
 def _mean_crps(figures: Sequence[Predicted]) -> float:
     tables = dict.fromkeys(each.table for each in figures)
     return fmean(
-        fmean(crps(each.row.measured, quantiles(each.row)) for each in figures if each.table == table)
+        fmean(crps(each.row.measured, quantiles(each.row.predicted)) for each in figures if each.table == table)
         for table in tables
     )
-
-
-def _keep(figures: Sequence[Predicted], by_quantity: Mapping[str, Mapping[str, Skill]]) -> None:
-    """Write this release's row, in place of an earlier one of the same version."""
-    kept = list(csv.DictReader(io.StringIO(KEPT.read_text(encoding="utf-8")))) if KEPT.exists() else []
-    row = {"version": version("capplan"), **_release(figures, by_quantity)}
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(row), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows([*(each for each in kept if each["version"] != row["version"]), row])
-    replace_file(KEPT, text.getvalue())
-
-
-def _release(figures: Sequence[Predicted], by_quantity: Mapping[str, Mapping[str, Skill]]) -> dict[str, str]:
-    """Return the scores of a release; the skill is the mean over quantities, each over its hardest rule."""
-    counts = {name: sum(each.row.quantity == name for each in figures) for name in by_quantity}
-    hardest = [(found, rule) for name, found in by_quantity.items() if (rule := best(found, counts[name])) is not None]
-    decided = [each for each in figures if each.row.identifiable]
-    return {
-        "figures": str(len(figures)),
-        "tables": str(len({each.table for each in figures})),
-        "crps": f"{_mean_crps(figures):.4f}",
-        "skill": f"{fmean(found[rule].skill for found, rule in hardest):.3f}" if hardest else "",
-        "held_90": f"{_held(figures):.3f}",
-        "held_90_decided": f"{_held(decided):.3f}" if decided else "",
-        "high_over_low": f"{median(each.row.predicted.high / each.row.predicted.low for each in figures):.2f}",
-    }
-
-
-def _held(figures: Sequence[Predicted]) -> float:
-    return fmean(each.row.predicted.low <= each.row.measured <= each.row.predicted.high for each in figures)

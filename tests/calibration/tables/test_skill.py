@@ -26,7 +26,7 @@ def test_the_score_of_a_lognormal_band_is_that_of_the_normal_distribution() -> N
     z, sd = 0.7, 0.1
     exact = sd * (z * (2 * norm.cdf(z) - 1) + 2 * norm.pdf(z) - 1 / math.sqrt(math.pi))
     one = row(math.exp(z * sd), 1.0, sd)
-    assert SCRIPT["crps"](one.measured, SCRIPT["quantiles"](one)) == pytest.approx(exact, rel=0.01)
+    assert SCRIPT["crps"](one.measured, SCRIPT["quantiles"](one.predicted)) == pytest.approx(exact, rel=0.01)
 
 
 def test_a_single_value_scores_its_error() -> None:
@@ -43,7 +43,7 @@ def test_a_rule_is_dressed_with_the_errors_on_other_tables_only() -> None:
 def test_skill_is_one_less_the_ratio_of_scores_over_tables_that_count_equally() -> None:
     rows = {name: [row(1.0, 1.0, 0.1, affine=value)] * count for name, value, count in (("a", 1.0, 6), ("b", 3.0, 60))}
     found = SCRIPT["skills"](SCRIPT["of_tables"](rows), "throughput_tps")["affine"]
-    own = SCRIPT["crps"](1.0, SCRIPT["quantiles"](rows["a"][0]))
+    own = SCRIPT["crps"](1.0, SCRIPT["quantiles"](rows["a"][0].predicted))
     rule = (math.log(3) + math.log(3)) / 2  # each is dressed with the other's error
     assert (found.figures, found.tables) == (66, 2)
     assert found.skill == pytest.approx(1 - own / rule)
