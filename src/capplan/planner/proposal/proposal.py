@@ -346,7 +346,7 @@ class UnseenRows:
     undecided
         Figures that the other rows do not decide, which are not scored.
     why_undecided
-        Why, for the first of them, with the row that would decide it.
+        Why, for the first of them.
     better_rules
         The best simple rule of each quantity on which one beats the model by more than a percentage point.
     """
