@@ -14,7 +14,7 @@ import hashlib
 import io
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, fields
 from importlib.metadata import version
 from pathlib import Path
@@ -180,8 +180,9 @@ def judged(
 
 
 def code() -> str:
-    """Return what identifies the code and the tables that the backtests are made with."""
-    paths = [*(ROOT / "src" / "capplan").rglob("*.py"), *(ROOT / "tests" / "published" / "load_tests").glob("*.csv")]
+    """Return what identifies the code, the tables and the splits that the backtests are made with."""
+    places = ("src/capplan/**/*.py", "tests/published/load_tests/*.csv", "docs/generate/backtest.py")
+    paths = [path for place in places for path in ROOT.glob(place)]
     digest = hashlib.sha256()
     for path in sorted(paths):
         digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes())
@@ -235,11 +236,11 @@ def write(path: Path, heads: Sequence[str], lines: Iterable[Iterable[object]]) -
     replace_file(path, text.getvalue())
 
 
-def say(since: str, found: Mapping[Cell, str], show: Callable[[str], object] = print) -> None:
+def say(since: str, found: Mapping[Cell, str]) -> None:
     """Print what became worse."""
-    show(f"Worse since {since}: {'no kind of question' if not found else ''}".rstrip())
+    print(f"Worse since {since}:{'' if found else ' no kind of question'}")
     for (kind, quantity), how in found.items():
-        show(f"  {kind}, {in_words(quantity)}: {how}")
+        print(f"  {kind}, {in_words(quantity)}: {how}")
 
 
 def objections(

@@ -17,6 +17,7 @@ import numpy as np
 import scoringrules
 from scipy.stats import norm
 
+from capplan.calibration.tables.backtest import USUAL
 from capplan.calibration.tables.scores import MODEL, BacktestRow
 from capplan.models.language.units import FloatArray
 from capplan.planner.rule_names import RULES
@@ -27,8 +28,6 @@ FEWEST_ERRORS = 5
 """Errors on other tables with which a rule is dressed, at least."""
 WANTED = 0.2
 """Skill over the hardest rule that is a target."""
-USUAL = 0.5
-"""Share of the figures that a rule must estimate to be called a rule for their quantity."""
 
 
 @dataclass(frozen=True)

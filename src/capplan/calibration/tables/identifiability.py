@@ -78,7 +78,8 @@ class Judge:
             or self._ceiling(row, solved)
             or self._retrograde(row, solved)
         )
-        return f"{UNDETERMINED}{found}" if found else ""
+        why = found.partition("; ")[0] if row.measured else found  # which row would stands behind the semicolon
+        return f"{UNDETERMINED}{why}" if found else ""
 
     def by_chance(self, rows: Sequence[TableRow], names: Sequence[Sequence[str]]) -> dict[tuple[int, str], str]:
         """Return, by number of the row and column, why percentiles that chance moves far are not identifiable."""
@@ -103,7 +104,7 @@ class Judge:
                 had = " or ".join(f"{each:g}" for each in levels)
                 one = f"a row with {own:g}" if own == int(own) else "a row of this layout"
                 helps = what == _CLIENTS or self._responds(row.layout)
-                return f"all had {had} {what}{_advice(row, one, 'how figures change with them') if helps else ''}"
+                return f"all had {had} {what}" + (f"; {one} would decide how figures change with them" if helps else "")
         return ""
 
     def _responds(self, layout: Any) -> bool:
@@ -125,8 +126,8 @@ class Judge:
             limits, most = float(np.mean((first == at) & (busy[at] > _NEAR))), self._busiest.get(name, 0.0)
             if limits > _LIKELY and most < _BOUND and len(self._busiest) > 1:
                 return (
-                    f"{name} may be the limit here and was at most {most:.0%} busy in them"
-                    f"{_advice(row, 'a row that drives it to its limit')}"
+                    f"{name} may be the limit here and was at most {most:.0%} busy in them; a row that drives it to "
+                    "its limit would decide it"
                 )
         return ""
 
@@ -143,7 +144,7 @@ class Judge:
             if row.load.clients
             else "a row of this layout near its highest rate"
         )
-        return f"the ceiling is decided to less than half{_advice(row, more)}"
+        return f"the ceiling is decided to less than half; {more} would decide it"
 
     def _decides(self, row: TableRow, after: float) -> bool:
         random = np.random.default_rng(self.fitted.seed)
@@ -163,14 +164,9 @@ class Judge:
         if self.system.may_fall(self._middle) or row.load.clients <= _MORE * most or _most_busy(solved) < 0.9:
             return ""
         return (
-            f"throughput may fall beyond {most} clients, and no row shows whether"
-            f"{_advice(row, f'a row with {row.load.clients} clients')}"
+            f"throughput may fall beyond {most} clients, and no row shows whether; a row with {row.load.clients} "
+            "clients would decide it"
         )
-
-
-def _advice(row: TableRow, one: str, what: str = "it") -> str:
-    """Return which row would decide a figure, as a clause; empty if this row itself was measured and left out."""
-    return "" if row.measured else f"; {one} would decide {what}"
 
 
 def _counts(system: TableSystem[Any], row: TableRow) -> dict[str, float]:
