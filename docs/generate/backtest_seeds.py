@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import astuple, fields
 
 from backtest import KINDS, kept_figures
-from ratchet import ROOT, SCATTER, Figure, cells, kept, scatter, write
+from ratchet import ROOT, Figure, cells, keep_scatter, kept, scatter, write
 
 SEEDS = range(1, 6)
 FOLDER = ROOT / "dist" / "backtest-seeds"
@@ -36,14 +36,12 @@ def main() -> None:
     """Run, and write the scatter of each cell."""
     run()
     figures = [each for path in FOLDER.glob("*.csv") for own in kept(path).values() for each in own]
-    found = {
-        cell: scatter([[each for each in own if each.release == str(seed)] for seed in SEEDS])
-        for cell, own in cells(figures).items()
-    }
-    lines = (
-        (*cell, each.seeds, f"{each.crps:.3g}", f"{each.median_abs_log_error:.3g}") for cell, each in found.items()
+    keep_scatter(
+        {
+            cell: scatter([[each for each in own if each.release == str(seed)] for seed in SEEDS])
+            for cell, own in cells(figures).items()
+        }
     )
-    write(SCATTER, ("kind", "quantity", "seeds", "crps", "median_abs_log_error"), lines)
 
 
 if __name__ == "__main__":

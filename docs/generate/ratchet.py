@@ -89,9 +89,10 @@ class Score:
 
 @dataclass(frozen=True)
 class Scatter:
-    """Standard deviations of two scores of a cell between seeds, as shares of their means."""
+    """Standard deviations of two scores of a cell between seeds, as shares of their means, over some figures."""
 
     seeds: int
+    figures: int
     crps: float
     median_abs_log_error: float
 
@@ -123,7 +124,7 @@ def scatter(seeds: Sequence[Sequence[Figure]]) -> Scatter:
     common = set.intersection(*({each.key for each in own} for own in seeds))
     scores = [score([each for each in own if each.key in common]) for own in seeds]
     columns = ([each.crps for each in scores], [each.median_abs_log_error for each in scores])
-    return Scatter(len(seeds), *(stdev(each) / fmean(each) if any(each) else 0.0 for each in columns))
+    return Scatter(len(seeds), len(common), *(stdev(each) / fmean(each) if any(each) else 0.0 for each in columns))
 
 
 def worse(before: Sequence[Figure], after: Sequence[Figure], by_chance: Scatter | None) -> str:
@@ -208,10 +209,16 @@ def measured_scatter() -> dict[Cell, Scatter]:
     """Return the scatter of each cell that has one."""
     return {
         (each["kind"], each["quantity"]): Scatter(
-            int(each["seeds"]), float(each["crps"]), float(each["median_abs_log_error"])
+            int(each["seeds"]), int(each["figures"]), float(each["crps"]), float(each["median_abs_log_error"])
         )
         for each in rows(SCATTER)
     }
+
+
+def keep_scatter(found: Mapping[Cell, Scatter]) -> None:
+    """Keep the scatter of each cell."""
+    lines = ((*cell, *(f"{number:.3g}" for number in astuple(each))) for cell, each in found.items())
+    write(SCATTER, ["kind", "quantity", *(field.name for field in fields(Scatter))], lines)
 
 
 def keep(found: Sequence[Figure], release: str, source: str) -> None:

@@ -57,7 +57,7 @@ def figures(ratchet: dict[str, Any]) -> Figures:
 def test_worse_is_a_change_beyond_the_limit_and_twice_the_scatter(
     ratchet: dict[str, Any], figures: Figures, tables: int, share: float, scatter: float | None, is_worse: bool
 ) -> None:
-    by_chance = None if scatter is None else ratchet["Scatter"](5, scatter, scatter)
+    by_chance = None if scatter is None else ratchet["Scatter"](5, tables, scatter, scatter)
     assert bool(ratchet["worse"](figures(0.2, tables), figures(share, tables), by_chance)) == is_worse
 
 
@@ -83,10 +83,17 @@ def test_bands_that_became_wrong_are_worse_where_tables_are_many(ratchet: dict[s
 
 
 def test_the_scatter_is_that_of_the_scores_of_seeds_as_a_share(ratchet: dict[str, Any], figures: Figures) -> None:
-    assert ratchet["scatter"]([figures(0.2, FEW), figures(0.2, FEW)]) == ratchet["Scatter"](2, 0.0, 0.0)
+    assert ratchet["scatter"]([figures(0.2, FEW), figures(0.2, FEW)]) == ratchet["Scatter"](2, FEW, 0.0, 0.0)
     errors = [0.1, 0.2, 0.3]
     seeds = [figures(2.718281828459045**each - 1, FEW) for each in errors]
     assert ratchet["scatter"](seeds).median_abs_log_error == pytest.approx(0.1 / 0.2)
+
+
+@pytest.mark.usefixtures("files")
+def test_the_scatter_that_is_kept_is_read_again(ratchet: dict[str, Any]) -> None:
+    scatter = {("Load curves", "latency_p99_ms"): ratchet["Scatter"](5, 12, 0.011, 0.22)}
+    ratchet["keep_scatter"](scatter)
+    assert ratchet["measured_scatter"]() == scatter
 
 
 @pytest.fixture
