@@ -217,7 +217,10 @@ def measured_scatter() -> dict[Cell, Scatter]:
 
 def keep_scatter(found: Mapping[Cell, Scatter]) -> None:
     """Keep the scatter of each cell."""
-    lines = ((*cell, *(f"{number:.3g}" for number in astuple(each))) for cell, each in found.items())
+    lines = (
+        (*cell, each.seeds, each.figures, f"{each.crps:.3g}", f"{each.median_abs_log_error:.3g}")
+        for cell, each in found.items()
+    )
     write(SCATTER, ["kind", "quantity", *(field.name for field in fields(Scatter))], lines)
 
 

@@ -99,6 +99,8 @@ def test_one_layout_is_scaled_out_in_proportion_rather_than_along_its_own_load_c
     trained = [run(usl(each), cass_nodes=3, clients=each) for each in CLIENTS]
     wanted = run(1.0, cass_nodes=12, clients=4 * 64)
     assert estimate("linear", wanted, "throughput_tps", trained) == NEAR(4 * usl(64))
+    alone = estimate("linear", replace(wanted, cass_nodes=3), "latency_mean_ms", trained)
+    assert estimate("linear", wanted, "latency_mean_ms", trained) == alone  # nodes do not multiply a latency
     assert estimate("usl", wanted, "throughput_tps", trained) == NEAR(usl(256))
 
 

@@ -133,7 +133,7 @@ def _along(rule: Callable[[FloatArray, FloatArray, float], float], sizes: int, p
     """Return a rule that extrapolates along the axis with the longest series; it needs enough different sizes."""
 
     def estimate(row: LoadTestRow, quantity: str, measured: Sequence[LoadTestRow]) -> Estimate:
-        axis, series = _series(row, measured, sizes)
+        axis, series = _series(row, measured, sizes == 1 and quantity == THROUGHPUT)
         wanted = None if axis is None else size_of(row, axis)
         if axis is None or wanted is None:
             return Estimate(None, "no trained rows differ from this one along one axis only")
@@ -200,17 +200,19 @@ RULES: dict[str, Rule] = {
 }
 
 
-def _series(row: LoadTestRow, measured: Sequence[LoadTestRow], needed: int) -> tuple[str | None, Sequence[LoadTestRow]]:
+def _series(
+    row: LoadTestRow, measured: Sequence[LoadTestRow], scaled: bool
+) -> tuple[str | None, Sequence[LoadTestRow]]:
     """Return the axis with the most trained sizes among rows that otherwise equal this one, and those rows.
 
-    The nearest load curve counts more than an axis with one size, unless a rule needs no more and may scale it out.
+    The nearest load curve counts more than an axis with one size, unless that may be scaled out.
     """
     found = {axis: _alike(row, measured, axis) for axis in (*_AXES, _SCALE_OUT) if size_of(row, axis) is not None}
     sizes = {axis: len({size_of(each, axis) for each in rows}) for axis, rows in found.items()}
     axis = max(sizes, key=lambda name: sizes[name], default=None)
     if axis is not None and sizes[axis] >= 2:
         return axis, found[axis]
-    if needed == 1 and found.get(_SCALE_OUT):
+    if scaled and found.get(_SCALE_OUT):
         return _SCALE_OUT, found[_SCALE_OUT]
     load = next((name for name in _LOADS if size_of(row, name) is not None), None)
     curve = _curve_of_nearest(row, measured) if load == "clients" else []
