@@ -124,6 +124,9 @@ backtest:
 # Run the same backtests with five seeds, and keep how much chance moves their scores (an hour; resumes if interrupted)
 backtest-seeds:
     OPENBLAS_NUM_THREADS=1 uv run python docs/generate/backtest_seeds.py
+# Make the priors of exponents, which say how capacity grows with nodes and cores, from tests/published/scale_outs.csv
+scale-outs:
+    uv run python docs/generate/scale_outs.py
 
 # Fit 250 systems whose parameters are known, and count how often bands hold, for the same page (half an hour; resumes if
 # interrupted). `just backtest` only shows the counts, so that the page takes minutes: run this after a change of the fit

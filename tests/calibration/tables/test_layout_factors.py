@@ -21,6 +21,8 @@ from capplan.models.language.scenario import changed
 from capplan.models.language.units import FloatArray
 from capplan.systems.cassandra import SYSTEM
 from capplan.systems.cassandra.scenario import CassandraScenario
+from capplan.systems.two_tier import SYSTEM as TWO_TIER
+from capplan.systems.two_tier.scenario import TwoTierScenario
 
 SURE = 4.5  # standard errors that a right program exceeds in 7 of a million
 SD = 0.1  # of the logarithm of a factor
@@ -82,6 +84,13 @@ def test_layouts_are_alike_by_the_doublings_between_them() -> None:
         ]
     )
     assert correlation(layouts, SYSTEM.scaled) == pytest.approx(expected)
+
+
+def test_tiers_that_grow_in_proportion_are_one_doubling_apart() -> None:
+    one = TwoTierScenario(front_nodes=2, store_nodes=3)
+    others = [{"front_nodes": 4, "store_nodes": 6}, {"store_nodes": 6}, {"front_cores": 32, "node_cores": 32}]
+    layouts = [one, *(changed(one, **each) for each in others), changed(one, front_nodes=0)]
+    assert correlation(layouts, TWO_TIER.scaled)[0] == pytest.approx([1, SHARED, SHARED, SHARED, 0])
 
 
 @given(st.lists(st.tuples(st.integers(1, 64), st.integers(1, 64)), min_size=1, max_size=12, unique=True))

@@ -23,7 +23,7 @@ from capplan.systems.cassandra.priors import PARAMETERS
 from capplan.systems.cassandra.rows import excess
 from capplan.systems.cassandra.scenario import CassandraScenario
 
-VALUES: Values = defaults(PARAMETERS)
+VALUES: Values = {**defaults(PARAMETERS), "node_exponent": 1.0, "core_exponent": 1.0}
 CLUSTER = CassandraScenario(cass_nodes=3, rf=3, node_cores=4)
 
 

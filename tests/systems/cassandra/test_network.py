@@ -24,7 +24,7 @@ from capplan.systems.cassandra.priors import PARAMETERS
 from capplan.systems.cassandra.rows import excess
 from capplan.systems.cassandra.scenario import CassandraScenario
 
-VALUES: Values = {**defaults(PARAMETERS), "generator_s": 1e-7}
+VALUES: Values = {**defaults(PARAMETERS), "generator_s": 1e-7, "node_exponent": 1.0, "core_exponent": 1.0}
 WRITES = CassandraScenario(cass_nodes=6, rf=1, read_fraction=0.0)
 READS = CassandraScenario(cass_nodes=6, rf=5, read_fraction=1.0, consistency_read="ONE")
 

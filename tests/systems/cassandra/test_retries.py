@@ -20,7 +20,7 @@ from capplan.systems.cassandra.retries import longest_wait_s
 from capplan.systems.cassandra.rows import excess
 from capplan.systems.cassandra.scenario import CassandraScenario
 
-VALUES: Values = {**defaults(PARAMETERS), "generator_s": 1e-7}
+VALUES: Values = {**defaults(PARAMETERS), "generator_s": 1e-7, "node_exponent": 1.0, "core_exponent": 1.0}
 READS = CassandraScenario(cass_nodes=6, read_fraction=1.0, token_aware=False, gc="1.5%@10ms sd=10ms")
 RETRIED = changed(READS, speculative_retry="99p")
 

@@ -15,10 +15,12 @@ from capplan.calibration.tables.identifiability import Judge
 from capplan.calibration.tables.rows import cells_of
 from capplan.calibration.tables.solved_rows import Solved
 from capplan.layout.fitted_file import Fitted
+from capplan.layout.system import Case
 from capplan.models.errors import InputError
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import defaults
+from capplan.models.language.scenario import changed as changed_layout
 from capplan.models.language.traffic import Closed
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.closed_clients import solve_clients
@@ -33,7 +35,7 @@ LONG_BATCHES = {**VALUES, "append_s": 1e-7}
 MOSTLY_COMMITS = {
     **VALUES,
     **dict.fromkeys(("delay_s", "front_write_s", "store_write_s"), 1e-6),
-    **{"commit_s": 10e-3, "append_s": 0.1e-3, "node_loss": 1e-9},
+    **{"commit_s": 10e-3, "append_s": 0.1e-3, "node_exponent": 1.0},
 }
 """A store whose writes take their commit, and little else."""
 _TURNAROUND_S = 0.05e-3
@@ -118,7 +120,7 @@ def test_a_write_of_one_copy_takes_its_commit() -> None:
 def test_the_store_is_full_when_its_lanes_have_no_time_left(copies: int) -> None:
     found = analysis(LONG_BATCHES, read_fraction=0.0, rf=copies, store_nodes=5, front_nodes=50)
     work = VALUES["store_write_s"] * (1 + VALUES["unseen"] * VALUES["store_unseen"])
-    work *= (5 / USUAL_NODES) ** VALUES["node_loss"]
+    work *= (5 / USUAL_NODES) ** (1 - VALUES["node_exponent"])
     work *= 1 + VALUES["copy_share"] * (copies - 1)
     assert float(found.drift_per_s[0]) == NEAR(5 * 16 * LANES_PER_CORE / work)
 
@@ -162,8 +164,8 @@ def test_closed_writes_are_solved_as_they_are_simulated() -> None:
 
 
 def test_more_nodes_carry_less_each() -> None:
-    """As the power says: nine nodes carry 3 ** (1 - loss) times as much as three."""
-    lossy = {**LONG_BATCHES, "node_loss": 0.3}
+    """As the power says: nine nodes carry 3 ** 0.7 times as much as three."""
+    lossy = {**LONG_BATCHES, "node_exponent": 0.7}
     three, nine = (analysis(lossy, read_fraction=1.0, front_nodes=0, store_nodes=each) for each in (3, 9))
     assert float(nine.drift_per_s[0] / three.drift_per_s[0]) == NEAR(3**0.7)
 
@@ -259,6 +261,28 @@ def test_beyond_the_rows_three_counts_decide_and_two_do_not(
     (row,) = SYSTEM.read([layout(front_nodes=asked, cass_nodes=12, clients=8)])
     solved = Solved({}, np.ones(1), {"front": np.array([0.1])}, {}, uneven=False)
     assert ("front nodes" not in Judge(SYSTEM, fitted).reason(row, solved)) == known
+
+
+def test_the_distance_along_nodes_and_cores_is_in_the_draws_and_not_in_the_scatter(reads: Fitted) -> None:
+    """Capacity is surer of the fitted layout than of a larger one; the scatter of a repeat is the same."""
+    system = SYSTEM.of(reads)
+    near = SYSTEM.usual_scenario(reads)
+    far = changed_layout(near, front_nodes=4 * near.front_nodes, store_nodes=4 * near.store_nodes, node_cores=64)
+    cases = [Case(system, each, reads) for each in (near, far)]
+    assert cases[1].extrapolation.basis == "extrapolated"
+    assert cases[0].uncertainty.rate == cases[1].uncertainty.rate
+    sure, unsure = (float(np.log(case.solution.capacity).std()) for case in cases)
+    assert unsure > 1.5 * sure
+
+
+def test_a_layout_has_factors_on_the_work_of_its_nodes_and_on_its_delays() -> None:
+    """Twice the work halves the highest rate, and longer delays leave it."""
+    rates = [
+        float(analysis(dict(SYSTEM.with_effects(LONG_BATCHES, effects)), read_fraction=0.0).drift_per_s[0])
+        for effects in ({"work": 1.0, "delay": 1.0}, {"work": 2.0, "delay": 1.0}, {"work": 1.0, "delay": 2.0})
+    ]
+    assert rates[1] == NEAR(rates[0] / 2)
+    assert rates[2] == NEAR(rates[0])
 
 
 def test_percentiles_scatter_more_with_more_clients_than_any_row_had(reads: Fitted) -> None:

@@ -43,7 +43,7 @@ def factors(effects: Sequence[str], layout: Any, values: Mapping[str, Number]) -
     return {name: values[full] for name in effects if (full := name_of(name, layout)) in values}
 
 
-def correlation(layouts: Sequence[Any], scaled: Sequence[str]) -> FloatArray:
+def correlation(layouts: Sequence[Any], scaled: Sequence[Sequence[str]]) -> FloatArray:
     """Return the correlation of the logarithms of a factor (layouts, layouts).
 
     It falls with the doublings between two layouts, and is 0 if they differ in anything else.
@@ -52,17 +52,25 @@ def correlation(layouts: Sequence[Any], scaled: Sequence[str]) -> FloatArray:
     ----------
     layouts : sequence of Scenario
         The layouts.
-    scaled : sequence of str
-        Fields that may be doubled: numbers, or numbers in each data centre.
+    scaled : sequence of sequences of str
+        Fields that may be doubled: numbers, or numbers in each data centre. Those of one sequence, such as the nodes of
+        several tiers, count once: by the one that differs most.
     """
+    names = {name for axis in scaled for name in axis}
 
     def between(one: Any, other: Any) -> float:
-        if any(getattr(one, each.name) != getattr(other, each.name) for each in fields(one) if each.name not in scaled):
+        if any(getattr(one, each.name) != getattr(other, each.name) for each in fields(one) if each.name not in names):
             return 0.0
-        doublings = (np.abs(np.log2(getattr(one, name)) - np.log2(getattr(other, name))) for name in scaled)
-        return float(SHARED ** sum(np.mean(each) for each in doublings))
+        return float(SHARED ** sum(max(_doublings(one, other, name) for name in axis) for axis in scaled))
 
     return np.array([[between(one, other) for other in layouts] for one in layouts])
+
+
+def _doublings(one: Any, other: Any, name: str) -> float:
+    """Return the doublings of a field between two layouts, the mean over data centres; infinite if only one has any."""
+    here, there = (np.asarray(getattr(each, name), dtype=float) for each in (one, other))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(np.mean(np.where(here == there, 0.0, np.abs(np.log2(here) - np.log2(there)))))
 
 
 @dataclass(frozen=True)

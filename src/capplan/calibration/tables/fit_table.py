@@ -29,6 +29,7 @@ from capplan.calibration.fit.posterior import Maximum, best_of, laplace_distance
 from capplan.calibration.tables import errors as solver_error
 from capplan.calibration.tables.errors import Effects, chance_errors, correlation, factors, learnt_scatter, name_of
 from capplan.calibration.tables.identifiability import Judge
+from capplan.calibration.tables.priors import unseen
 from capplan.calibration.tables.rows import (
     ACROSS_LAYOUTS,
     LEVELS,
@@ -149,8 +150,9 @@ class TableSystem(System[S]):
     effects: Mapping[str, float] = MappingProxyType({})
     """What layouts differ in beyond the model, with the standard deviation of its logarithm; see `with_effects`."""
 
-    scaled: Sequence[str] = ()
-    """Fields of a layout over which its factors change little by little, such as the number of nodes."""
+    scaled: Sequence[Sequence[str]] = ()
+    """Fields of a layout over which its factors change little by little, such as the number of nodes, by axis: those of
+    several tiers are one. The fit itself says how figures change along them, so that their scatter does not widen."""
 
     def alike(self, layout: S) -> S:
         """Return the layout that shares its factors with this one; by default the layout itself."""
@@ -281,6 +283,7 @@ class TableSystem(System[S]):
         """Check that a calibration, with its table, belongs to this system; return the calibration."""
         names = {*(parameter.name for parameter in self.parameters), *map(name_of, self.effects)}
         known = all(name.split("[")[0] in names for name in fitted.names)
+        known = known and {each.name for each in self.parameters if each.free} <= {*fitted.names}
         if fitted.system != self.name or fitted.table is None or not known or len(fitted.draws) != DRAWS:
             raise InputError(
                 f"{where!r} is no calibration of {self.name} by this version: run `capplan calibrate {self.name} "
@@ -346,6 +349,18 @@ class TableSystem(System[S]):
     def basis_of_figures(self, scenario: S, fitted: Fitted, capacity: FloatArray) -> FigureBasis:
         """Return the basis of each figure: a figure that no row contains is `model only`."""
         return TableBasis(self, scenario, fitted, capacity)
+
+    def extrapolation(
+        self, scenario: S, rate_per_s: float | None = None, tests: Sequence[LoadTest[S]] | None = None
+    ) -> Extrapolation:
+        """Measure how far a layout and a rate lie outside the rows; see `System.extrapolation`.
+
+        The distance along the `scaled` fields is in the draws, so it counts as none.
+        """
+        far = super().extrapolation(scenario, rate_per_s, tests)
+        drawn = {name for axis in self.scaled for name in axis}
+        excess = [each._replace(doublings=0.0) if each.axis.partition(" ")[0] in drawn else each for each in far.excess]
+        return replace(far, excess=tuple(excess))
 
     def uncertainty(self, fitted: Fitted, scenario: S, seed: int) -> Uncertainty:
         """Return the scatter between repeats, from the table."""
@@ -682,7 +697,7 @@ def fit_table(system: TableSystem[Any], rows: Sequence[LoadTestRow], *, seed: in
         raise InputError(
             f"the table has no figure to fit: fill one of the columns {', '.join((*QUANTITIES, NODE_CPU))}"
         )
-    parameters = system.priors(read)
+    parameters = unseen(system.priors(read), (row.source for row in rows))
     first = _Problem(system, read, figures, parameters)
     found = _with_structure(_with_effects(first, *_searched(first, system.starts(read, parameters)), _REFINED))
     whole, problem, best, effects, scatter = found.whole, found.problem, found.best, found.effects, found.scatter

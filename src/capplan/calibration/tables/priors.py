@@ -1,10 +1,13 @@
-"""Priors of tables: centres estimated directly from a table's rows, and the overhead of load generators."""
+"""Priors of tables: centres estimated from a table's rows, overhead of load generators, published scale-outs."""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 
@@ -119,3 +122,45 @@ def overhead(rows: Sequence[TableRow], shortest_s: float) -> Parameter:
     rounding = precision_of(rows).get(MEAN, 0.0) * 1e-3 / math.sqrt(12 * len(both))
     found = max(float(np.median(beyond)), rounding, _LEAST_SHARE * shortest_s)
     return replace(PARAMETER, value=found, log_sd=_KNOWN_LOG_SD)
+
+
+EXPONENTS = Path(__file__).with_name("exponents.json")
+"""Priors of exponents by axis, then by how the sources of the study begin that is left out; see `just scale-outs`."""
+_AXES = {"node_exponent": "nodes", "core_exponent": "cores"}
+
+
+@cache
+def _exponents() -> dict[str, dict[str, tuple[float, float]]]:
+    found: dict[str, dict[str, tuple[float, float]]] = json.loads(EXPONENTS.read_text(encoding="utf-8"))
+    return found
+
+
+def exponent(name: str) -> Parameter:
+    """Return the exponent of the nodes or of the cores of a node, with a prior from published clusters."""
+    axis = _AXES[name]
+    value, log_sd = _exponents()[axis][""]
+    source = f"capacity grows with the {axis} to this power: published clusters (tests/published/scale_outs.csv)"
+    return Parameter(name, value, "1", "prior", log_sd, source)
+
+
+def unseen(parameters: Sequence[Parameter], sources: Iterable[str | None]) -> tuple[Parameter, ...]:
+    """Return parameters whose priors have not seen the studies that rows to fit are from; they would count twice.
+
+    Parameters
+    ----------
+    parameters : sequence of Parameter
+        The parameters.
+    sources : iterable of str or None
+        The sources of the rows.
+    """
+    known = {each for each in sources if each}
+
+    def without(parameter: Parameter) -> Parameter:
+        by_study = _exponents().get(_AXES.get(parameter.name, ""), {})
+        own = [prior for study, prior in by_study.items() if study and any(each.startswith(study) for each in known)]
+        if not own:
+            return parameter
+        value, log_sd = max(own, key=lambda each: each[1])
+        return replace(parameter, value=value, log_sd=log_sd)
+
+    return tuple(map(without, parameters))

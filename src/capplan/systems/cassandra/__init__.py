@@ -75,7 +75,7 @@ class Cassandra(TableSystem[CassandraScenario]):
     tails_not_modelled = (RETRIES, "compaction stalls", "hints")
     machines = MappingProxyType({NODE: Machine("Cassandra node", "node_cores", holds_data=True)})
     effects = MappingProxyType({"work": 0.08, "delay": 0.1})
-    scaled = ("cass_nodes", "node_cores")
+    scaled = (("cass_nodes",), ("node_cores",))
     metered = (NODES, HOST)
     times = (*TIMES, "generator_s")
     unseen = "unseen_work"

@@ -363,13 +363,14 @@ def _with_spare(scenario: CassandraScenario, cluster: Cluster) -> float:
 
 def build_costs(scenario: CassandraScenario, values: Values, retried: float = 0.0) -> Mapping[str, Costs]:
     """Return the costs of reads and writes at a node; retries are detached work."""
+    slower = _slower(scenario, values)
     size = 1 + values["kib_share"] * scenario.row_bytes / 1024
-    size = size / (1 + values["kib_share"] * USUAL_ROW_BYTES / 1024)
+    size = slower * size / (1 + values["kib_share"] * USUAL_ROW_BYTES / 1024)
     coordinator, unseen = values["coordinator_s"] * size, values["unseen_work"]
     found = {}
     for operation, level in (("read", scenario.consistency_read), ("write", scenario.consistency_write)):
         read = values["read_s"] * size * _data_share(scenario, level, values["digest_share"])
-        waited = read + scenario.cold_share() * values["cold_s"]
+        waited = read + scenario.cold_share() * slower * values["cold_s"]
         at_replica = unseen * values["replica_unseen"]
         at_read = at_replica * read / waited
         if retried:
@@ -385,6 +386,21 @@ def build_costs(scenario: CassandraScenario, values: Values, retried: float = 0.
             links={operation: _links(scenario, values)},
         )
     return found
+
+
+USUAL_NODES, USUAL_CORES = 3, 8
+"""Nodes of a data centre and cores of a node for which the work of the parameters is."""
+
+
+def _slower(scenario: CassandraScenario, values: Values) -> Number:
+    """Return the factor on work by the nodes of a data centre, in the geometric mean, and by the cores of a node.
+
+    Nodes on one host have its cores, so that more of them are no larger cluster.
+    """
+    nodes = np.array([each for each in scenario.nodes_by_dc() if each])
+    doublings = 0.0 if scenario.one_host else float(np.mean(np.log2(nodes / USUAL_NODES)))
+    by_cores = (scenario.node_cores / USUAL_CORES) ** (1 - values["core_exponent"])
+    return np.asarray(2 ** (doublings * (1 - values["node_exponent"])) * by_cores)
 
 
 def _data_share(scenario: CassandraScenario, level: str, digest: Number) -> Number:

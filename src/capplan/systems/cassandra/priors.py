@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from capplan.calibration.tables import node_cpu
 from capplan.calibration.tables import priors as overhead
+from capplan.calibration.tables.priors import exponent
 from capplan.models.language.parameter import Parameter
 from capplan.systems.components.pauses.parameters import PAUSES
 
@@ -73,6 +74,8 @@ PARAMETERS: tuple[Parameter, ...] = (
         "flushes, compactions, neighbours",
     ),
     *PAUSES,
+    exponent("node_exponent"),
+    exponent("core_exponent"),
     Parameter("cluster_work", 1.0, "1", "prior", 0.0, "work of a cluster or version over that of the first"),
     Parameter("cluster_delay", 1.0, "1", "prior", 0.0, "the same of its delay"),
     Parameter(

@@ -34,7 +34,14 @@ from capplan.models.errors import InputError, RefusedError, nearest
 from capplan.models.language.parameter import Parameter
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.number_words import share
-from capplan.systems.cassandra.network import GENERATOR_LANES, LAN_S, limit_in_words, may_wait, network
+from capplan.systems.cassandra.network import (
+    GENERATOR_LANES,
+    LAN_S,
+    USUAL_CORES,
+    limit_in_words,
+    may_wait,
+    network,
+)
 from capplan.systems.cassandra.priors import PARAMETERS
 from capplan.systems.cassandra.scenario import USUAL_ROW_BYTES, CassandraScenario
 
@@ -46,7 +53,6 @@ _REFUSED = {
     "batch": "logged batches are not modelled",
     "counter": "counters, which read before they write, are not modelled",
 }
-USUAL_CORES = 8
 _ALIKE = 1.5  # data volumes within this ratio count as equal, because they grow during a run
 USUAL_LEVEL = "LOCAL_ONE"
 
@@ -270,6 +276,7 @@ def priors(rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
     if row.layout.one_host:
         unloaded *= 1 - _ON_ONE_HOST["wake_s"]
     apart = _round_trip_s(row)
+
     usual = median_unloaded_s(
         PARAMETERS, TIMES, lambda values: network(row.layout, {**values, "generator_s": 1e-9}, 1.0)
     )

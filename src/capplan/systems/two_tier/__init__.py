@@ -9,11 +9,18 @@ from capplan.calibration.tables.fit_table import TableSystem
 from capplan.calibration.tables.priors import COMMON_LOG_SD
 from capplan.layout.situations import Machine
 from capplan.models.language.parameter import Values
+from capplan.models.language.units import Number
 from capplan.systems.two_tier.losses import LOSSES, outages
 from capplan.systems.two_tier.network import FRONT, LOG, REPORTED, STORE, network
 from capplan.systems.two_tier.priors import PARAMETERS
 from capplan.systems.two_tier.rows import ROUNDS, TIMES, group, priors, row_scenario, undecided
 from capplan.systems.two_tier.scenario import TwoTierScenario
+
+_AFFECTED = {
+    "work": ("front_read_s", "front_write_s", "store_read_s", "store_write_s", "append_s"),
+    "delay": ("delay_s", "commit_s"),
+}
+"""Times that the factors of a layout change."""
 
 
 class TwoTier(TableSystem[TwoTierScenario]):
@@ -35,6 +42,8 @@ class TwoTier(TableSystem[TwoTierScenario]):
     unseen = "unseen"
     structures = MappingProxyType({"rounds": ROUNDS})
     shared = tuple(dict.fromkeys(names, COMMON_LOG_SD) for names in TIMES.values())
+    effects = MappingProxyType({"work": 0.08, "delay": 0.1})
+    scaled = (("front_nodes", "store_nodes"), ("front_cores", "node_cores"))
 
     network = staticmethod(network)
     outages = staticmethod(outages)
@@ -42,6 +51,11 @@ class TwoTier(TableSystem[TwoTierScenario]):
     group = staticmethod(group)
     priors = staticmethod(priors)
     undecided = staticmethod(undecided)
+
+    def with_effects(self, values: Values, effects: Mapping[str, Number]) -> Values:
+        """Return values with a layout's own factors on the work of its nodes and on its delays."""
+        of_layout = {name: values[name] * effects[effect] for effect in effects for name in _AFFECTED[effect]}
+        return {**values, **of_layout}
 
     def copies(self, layout: TwoTierScenario) -> int:
         """Return how many copies of a row the store has."""

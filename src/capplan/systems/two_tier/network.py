@@ -42,8 +42,6 @@ LANES_PER_CORE = 4
 USUAL_CORES, USUAL_NODES = 16, 3
 """Cores of a node and nodes of a store on which the times of the parameters are."""
 _LEAST_LEFT = 1e-3  # of a lane of the log, where commits are long
-_MOST_LOSS = 1.5  # with a loss of 1, more cores carry no more
-_MOST_NODE_LOSS = 1.0
 _MOST_UNSEEN = 100.0
 LAN_S = 0.02e-3
 """One way between two nodes."""
@@ -148,7 +146,7 @@ def _commit(scenario: TwoTierScenario, values: Values, member: str) -> Step:
 
 def _slower(cores: int, values: Values) -> Number:
     """Return the factor on work at a node with this number of cores, relative to the usual one."""
-    return np.asarray((cores / USUAL_CORES) ** np.minimum(values["core_loss"], _MOST_LOSS))
+    return np.asarray((cores / USUAL_CORES) ** (1 - values["core_exponent"]))
 
 
 def _unseen(values: Values) -> Number:
@@ -157,7 +155,7 @@ def _unseen(values: Values) -> Number:
 
 def _sent_on(scenario: TwoTierScenario, values: Values) -> Number:
     """Return the factor on work in a store with this number of nodes, relative to the usual one."""
-    return np.asarray((scenario.store_nodes / USUAL_NODES) ** np.minimum(values["node_loss"], _MOST_NODE_LOSS))
+    return np.asarray((scenario.store_nodes / USUAL_NODES) ** (1 - values["node_exponent"]))
 
 
 def _rounds(values: Values) -> int:

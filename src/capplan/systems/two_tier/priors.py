@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from capplan.calibration.tables import priors as overhead
+from capplan.calibration.tables.priors import exponent
 from capplan.models.language.parameter import Parameter
 
 PARAMETERS: tuple[Parameter, ...] = (
@@ -48,24 +49,8 @@ PARAMETERS: tuple[Parameter, ...] = (
         "wide prior: time for which a request keeps a lane that no client waits for, over the time that one waits for",
     ),
     Parameter("store_unseen", 1.0, "1", "prior", 0.4, "that share at the store over that at the front"),
-    Parameter(
-        "core_loss",
-        0.2,
-        "1",
-        "fitted",
-        1.0,
-        "wide prior: work on a request grows with the cores of its node to this power, 0.04 to 1, as they share "
-        "memory, locks and single threads",
-    ),
-    Parameter(
-        "node_loss",
-        0.1,
-        "1",
-        "fitted",
-        1.0,
-        "wide prior: work on a request grows with the nodes of the store to this power, 0.02 to 0.5, as more of it is "
-        "sent on to other nodes, and batches are smaller",
-    ),
+    exponent("core_exponent"),
+    exponent("node_exponent"),
     Parameter(
         "rounds",
         4.0,
