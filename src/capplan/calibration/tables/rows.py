@@ -45,7 +45,8 @@ QUANTITIES = (THROUGHPUT, MEAN, *LEVELS)
 NODE_CPU = "node_cpu_percent"
 """A column that is fitted, if the system has a model of it, and not predicted."""
 ON_CURVES, ACROSS_LAYOUTS = 0.05, 0.12
-"""Scatter of a repeat, as a standard deviation of the logarithm, where no layout was measured twice: guesses."""
+"""Scatter of a repeat, as a standard deviation of the logarithm, where no layout was measured twice: guesses. That
+across layouts stands for their factors in systems without any, and in the first search."""
 _TAILS = {"latency_p90_ms": 1.5, "latency_p95_ms": 1.5, "latency_p99_ms": 2.0}  # times the scatter of a mean
 _FULL = 100.0  # percent
 _FEW = 3  # degrees of freedom from repeats below which a guess is better

@@ -34,14 +34,7 @@ from capplan.models.errors import InputError, RefusedError, nearest
 from capplan.models.language.parameter import Parameter
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.number_words import share
-from capplan.systems.cassandra.network import (
-    GENERATOR_LANES,
-    LAN_S,
-    USUAL_CORES,
-    limit_in_words,
-    may_wait,
-    network,
-)
+from capplan.systems.cassandra.network import GENERATOR_LANES, LAN_S, USUAL_CORES, limit_in_words, may_wait, network
 from capplan.systems.cassandra.priors import PARAMETERS
 from capplan.systems.cassandra.scenario import USUAL_ROW_BYTES, CassandraScenario
 
@@ -276,7 +269,6 @@ def priors(rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
     if row.layout.one_host:
         unloaded *= 1 - _ON_ONE_HOST["wake_s"]
     apart = _round_trip_s(row)
-
     usual = median_unloaded_s(
         PARAMETERS, TIMES, lambda values: network(row.layout, {**values, "generator_s": 1e-9}, 1.0)
     )
