@@ -124,6 +124,7 @@ backtest:
 # Run the same backtests with five seeds, and keep how much chance moves their scores (an hour; resumes if interrupted)
 backtest-seeds:
     OPENBLAS_NUM_THREADS=1 uv run python docs/generate/backtest_seeds.py
+
 # Make the priors of exponents, which say how capacity grows with nodes and cores, from tests/published/scale_outs.csv
 scale-outs:
     uv run python docs/generate/scale_outs.py
