@@ -31,6 +31,7 @@ PAGES = (
         HOW_TO / name
         for name in (
             "read-a-prediction.md",
+            "production-data.md",
             "size-a-layout.md",
             "plan-for-outages.md",
             "check-objectives.md",

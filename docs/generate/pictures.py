@@ -147,18 +147,18 @@ def _answer(*words: str) -> Any:
 
 def load_and_latency() -> str:
     """Draw mean and p99 of accounting requests against load, with the band of p99 and what can be promised."""
-    rates = [1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000]
+    rates = [2500, 5000, 7500, 10_000, 12_500, 15_000, 17_500, 20_000]
     answers = [capplan.predict(capplan.scenario(dcs=3, cass_nodes=6, tps=float(rate))) for rate in rates]
     latency = [each.latency_ms["acct"] for each in answers]
     promised = [next(p.promise_ms for p in each.promises if p.metric == "acct.p99") for each in answers]
-    chart = Chart((0, 2000, 4000, 6000, 8000), (1, 10, 100, 1000), "peak rate, TPS", "latency of acct, ms", log_y=True)
+    chart = Chart((0, 5000, 10_000, 15_000, 20_000), (1, 10, 100, 1000), "peak rate, TPS", "latency of acct, ms", log_y=True)
     chart.band(rates, [each.p99.low for each in latency], [each.p99.high for each in latency], "red")
     chart.line(rates, [each.p99.value for each in latency], "red")
     chart.line(rates, promised, "green dash")
     chart.line(rates, [each.mean.value for each in latency], "blue")
-    chart.label(1100, latency[0].mean.value, "mean", "blue", up=-22)
-    chart.label(1100, latency[0].p99.value, "p99 with its band", "red", up=-18)
-    chart.label(1100, 60, "p99 to promise at 90 % (dashed)", "green")
+    chart.label(2700, latency[0].mean.value, "mean", "blue", up=-22)
+    chart.label(2700, latency[0].p99.value, "p99 with its band", "red", up=-18)
+    chart.label(2700, 60, "p99 to promise at 90 % (dashed)", "green")
     return chart.drawing.svg()
 
 
@@ -298,8 +298,8 @@ def data_factor() -> str:
     chart = Chart((1, 1.5, 2, 2.5, 3), (0, 10_000, 20_000, 30_000), "data factor", "capacity, peak TPS")
     chart.band(factors, [each.low for each in bands], [each.high for each in bands], "blue")
     chart.line(factors, [each.value for each in bands], "blue")
-    chart.label(1.05, 2000, "load test", "soft")
-    chart.label(3, 2000, "production: 2 to 3", "soft", anchor="end")
+    chart.label(1.02, 2000, "as tested", "soft")
+    chart.label(3, 2000, "expected, unmeasured: 2 to 3", "soft", anchor="end")
     return chart.drawing.svg()
 
 
