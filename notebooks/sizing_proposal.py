@@ -40,9 +40,9 @@ def _(mo):
 @app.cell
 def _(capplan):
     system = next(each for each in capplan.every_system() if each.name == "openprovider")
-    conditions = {words: name for name, words in system.losses.items()}
-    conditions |= {each.name: name for name, each in system.situations.items()}
-    return conditions, system
+    situations = {words: name for name, words in system.losses.items()}
+    situations |= {each.name: name for name, each in system.situations.items()}
+    return situations, system
 
 
 @app.cell
@@ -78,7 +78,7 @@ def _(mo):
 
 
 @app.cell
-def _(conditions, mo):
+def _(mo, situations):
     sizing_controls = mo.ui.dictionary(
         {
             "dcs": mo.ui.slider(1, 4, value=3, label="data centres", show_value=True, debounce=True),
@@ -87,8 +87,8 @@ def _(conditions, mo):
             ),
             "objective_ms": mo.ui.number(1, 1000, value=20, label="its limit, ms"),
             "survive": mo.ui.multiselect(
-                list(conditions),
-                value=[next(word for word, name in conditions.items() if name == "node")],
+                list(situations),
+                value=[next(word for word, name in situations.items() if name == "node")],
                 label="it survives",
             ),
             "confidence": mo.ui.slider(
@@ -196,10 +196,10 @@ def _(forecast, mo):
 
 
 @app.cell
-def _(asked, capplan, conditions, demand):
+def _(asked, capplan, demand, situations):
     scenario = capplan.scenario("openprovider", slo=(f"{asked['latency']}<{asked['objective_ms']}ms",))
     question = capplan.SizingQuestion(
-        survive=tuple(conditions[each] for each in asked["survive"]),
+        survive=tuple(situations[each] for each in asked["survive"]),
         confidence=asked["confidence"] / 100,
         families={"dcs": (asked["dcs"],)},
         prices=capplan.Prices(asked["currency"] or "EUR", {"node": asked["node"], "front": asked["front"]}),

@@ -53,7 +53,12 @@ def _(mo):
             ),
             "tps": mo.ui.slider(1000, 60_000, step=500, value=6_000, label="offered peak rate, per s", show_value=True),
             "data_factor": mo.ui.dropdown(
-                {"as in the load tests": None, "1.3 times (measured)": 1.3, "2 times (measured)": 2.0, "3 times": 3.0},
+                {
+                    "as in the load tests": None,
+                    "1.3 times (measured)": 1.3,
+                    "2 times (measured)": 2.0,
+                    "3 times (measured)": 3.0,
+                },
                 value="as in the load tests",
                 label="work of Cassandra on the data",
             ),

@@ -151,7 +151,9 @@ def load_and_latency() -> str:
     answers = [capplan.predict(capplan.scenario(dcs=3, cass_nodes=6, tps=float(rate))) for rate in rates]
     latency = [each.latency_ms["acct"] for each in answers]
     promised = [next(p.promise_ms for p in each.promises if p.metric == "acct.p99") for each in answers]
-    chart = Chart((0, 5000, 10_000, 15_000, 20_000), (1, 10, 100, 1000), "peak rate, TPS", "latency of acct, ms", log_y=True)
+    chart = Chart(
+        (0, 5000, 10_000, 15_000, 20_000), (1, 10, 100, 1000), "peak rate, TPS", "latency of acct, ms", log_y=True
+    )
     chart.band(rates, [each.p99.low for each in latency], [each.p99.high for each in latency], "red")
     chart.line(rates, [each.p99.value for each in latency], "red")
     chart.line(rates, promised, "green dash")
@@ -277,16 +279,16 @@ def _one_queue_ms(rate: float) -> float:
 
 def risk_and_machines() -> str:
     """Draw the risk of 15,000 TPS against the nodes of a data centre, with all three and after the loss of one."""
-    nodes = list(range(7, 20))
+    nodes = list(range(3, 10))
     layouts = [capplan.scenario(dcs=3, cass_nodes=each, tps=15_000.0) for each in nodes]
     answers = [capplan.predict(each, engine="analytic", lose=("dc",)).verdict for each in layouts]
-    chart = Chart((7, 10, 13, 16, 19), (0, 25, 50, 75, 100), "Cassandra nodes per data centre", "risk, %")
+    chart = Chart((3, 4, 5, 6, 7, 8, 9), (0, 25, 50, 75, 100), "Cassandra nodes per data centre", "risk, %")
     for place, (words, look) in enumerate((("all data centres", "blue"), ("one lost", "red"))):
         risks = [100 * each.situations[place].risk for each in answers if each is not None]
         chart.line(nodes, risks, look)
-        chart.label(*((7.3, 35) if place == 0 else (11.3, 60)), words, look)
-    chart.line((7, 19), (10, 10), "green dash")
-    chart.label(7.2, 10, "10 % accepted", "green", up=7)
+        chart.label(*((3.1, 45) if place == 0 else (5.1, 60)), words, look)
+    chart.line((3, 9), (10, 10), "green dash")
+    chart.label(9, 10, "10 % accepted", "green", anchor="end", up=7)
     return chart.drawing.svg()
 
 
@@ -304,8 +306,8 @@ def data_factor() -> str:
 
 
 def demand_and_capacity() -> str:
-    """Show the rate that subscribers need, by month, and what the layout carries, as the page's command says."""
-    answer = _answer("demand", "docs/examples/demand.toml", "--cass-nodes", "6")
+    """Show the rate that subscribers need, by month, and what three nodes in each data centre carry."""
+    answer = _answer("demand", "docs/examples/demand.toml", "--cass-nodes", "3")
     months, carried = answer["months"], answer["layout"]["capacity"]
     rates = [each["busy_hour_per_s"] for each in months]
     at = [each["month"] for each in months]
