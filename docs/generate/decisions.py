@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from vendor_rating import RATING, rated_nodes
 
 from capplan.calibration.tables.fit_table import TableSystem, fit_table, unloaded
 from capplan.calibration.tables.rows import with_mix
@@ -82,6 +83,8 @@ class Table:
                 name: _by_rule(rule, row, rate, small, min(MOST * needed, LARGEST_DC)) for name, rule in SCALING.items()
             }
             bought[PER_CORE] = _per_core(row, rate, small)
+            rated = self.system == "cassandra" and row.node_cores is not None  # the ratings are of a Cassandra service
+            bought[RATING] = rated_nodes(rate, int(row.node_cores or 0)) if rated else None
             yield Decided(self.name, rate, needed, bought, _surprise(system, fitted, least))
 
 
@@ -153,7 +156,7 @@ def page(folder: Path) -> str:
 
 
 def _rules(found: Sequence[Decided]) -> Iterator[str]:
-    names = {MODEL: "capplan", **{rule: RULES[rule] for rule in SCALING}, PER_CORE: PER_CORE}
+    names = {MODEL: "capplan", **{rule: RULES[rule] for rule in SCALING}, PER_CORE: PER_CORE, RATING: RATING}
     tables = len({each.table for each in found})
     yield f"| {tables} tables | rates | too few nodes | no answer | over the needed, mean | worst | pinball loss |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
