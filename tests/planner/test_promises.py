@@ -76,14 +76,17 @@ def test_a_node_of_the_user_narrows_the_promise() -> None:
 
 
 def test_a_promise_at_95_percent_is_the_upper_end_of_the_band() -> None:
-    prediction, promises = promised(0.95)
-    lower = promised(0.8)[1]
+    """Of 512 draws in order, the band ends between the two that a promise at 94.9 and at 95.1 % takes."""
+    prediction = promised(0.95)[0]
+    lower, nearly, above = (promised(confidence)[1] for confidence in (0.8, 0.949, 0.951))
 
     for name in ("auth", "acct"):
         band = prediction.latency_ms[name].p99
         assert band is not None
-        assert promises[f"{name}.p99"].promise_ms == pytest.approx(band.high, rel=0.02)
-        assert promises[f"{name}.p99"].promise_ms > lower[f"{name}.p99"].promise_ms
+        nearest = [each[f"{name}.p99"].promise_ms for each in (nearly, above)]
+        assert nearest[0] <= band.high * (1 + 1e-9)
+        assert band.high <= nearest[1] * (1 + 1e-9)
+        assert lower[f"{name}.p99"].promise_ms < nearest[0]
 
 
 def test_systems_whose_nodes_do_not_pause_promise_nothing() -> None:

@@ -179,7 +179,7 @@ def stated(about: Unmeasured) -> str:
     """Return what figures take for granted, for an answer that has no verdict of its own on it."""
     low, high = map(as_given, about.expected)
     clause = about.otherwise.format(low, high)
-    return f"Figures are {about.where}; if {clause} ({about.source}), ask again with {_option(about)} {low}..{high}."
+    return f"Figures are {about.where}; if {clause} ({about.source}), state {about.field} = {low}..{high}."
 
 
 def _option(about: Unmeasured) -> str:

@@ -143,7 +143,7 @@ class _Document:
     def _conditions(self) -> str:
         """Return what the promise depends on, in one sentence, and what the layout lies beyond."""
         asked, trips = self.proposal.prediction.scenario, self.proposal.round_trips_ms
-        data = [f"{each.value} (not {each.tested})" for each in self.proposal.assumptions if each.field == "data"]
+        data = [each.where.removeprefix("on ") for each in self.sizing.conditions]
         levels = [
             f"{name}s at {asked[f'consistency_{name}']}" for name in ("read", "write") if f"consistency_{name}" in asked
         ]

@@ -207,22 +207,22 @@ def sentences(sizing: Sizing, basis: Basis | None = None) -> tuple[str, ...]:
     -------
     tuple of str
         Three sentences, or one; before them one that says what guessed pauses decide, if they do, and after them one
-        on each machine whose loss stops the service.
+        on each condition and on each machine whose loss stops the service.
     """
     chosen = sizing.chosen
     if chosen is None:
         return (nothing_found(sizing),)
     its: System[Any] = system(sizing.system)
-    open_: tuple[str, ...] = () if sizing.pauses is None else (_what_pauses_decide(sizing, sizing.pauses, chosen, its),)
+    open_ = () if sizing.pauses is None else (_what_pauses_decide(sizing, sizing.pauses, chosen, its),)
     if basis is None and its.name in documented_names():
         basis = resolve(_scenario(sizing, chosen)).at(sizing.planned_tps / chosen.cells).extrapolation.basis
     bought, done = _what_to_buy(sizing, chosen, its), _what_it_does(sizing, its)
-    open_ += tuple(
-        f"This holds{under((each,)).removeprefix(',')}. Reserve: {reserved(each, sizing, chosen, its)}"
+    assumed = [
+        f"Condition: {each.as_tested}; the layout holds {each.up_to}. Reserve: {reserved(each, sizing, chosen, its)}"
         for each in sizing.conditions
-    )
+    ]
     alone = [f"Caution: losing {its.losses[word]} stops the service." for word in sizing.single_points]
-    return (*open_, bought, done, _how_sure(sizing, chosen, its, basis), *alone)
+    return (*open_, bought, done, _how_sure(sizing, chosen, its, basis), *assumed, *alone)
 
 
 def _what_pauses_decide(sizing: Sizing, found: GuessedPauses, chosen: SizedLayout, its: System[Any]) -> str:
@@ -389,7 +389,8 @@ def _question(sizing: Sizing) -> str:
 def _chosen(sizing: Sizing, chosen: SizedLayout, its: System[Any], explain: bool) -> Iterator[Block]:
     binding = chosen.binding
     for each in sizing.conditions:
-        yield Fact("Answer", f"yes{under((each,))}")
+        answered = sizing.pauses is None  # what guessed pauses decide has been said
+        yield Fact("Answer" if answered else "Condition", f"yes{under((each,))}" if answered else under((each,))[2:])
     yield Fact("Buy", f"{f'{chosen.cells} cells, each ' if chosen.cells > 1 else ''}{chosen.layout}")
     machines = ", ".join(
         f"{count} {plural(its.machines[kind].name, count)}"

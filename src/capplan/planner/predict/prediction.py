@@ -280,12 +280,22 @@ class Prediction(VerbAnswer):
             ]
         return DataFrame(rows, columns=list(COLUMNS))
 
+    def _rows_of_conditions(self) -> Iterator[tuple[str, str, str, Band, str]]:
+        for each in self.conditions:
+            name = f"condition.{each.option.removeprefix('--').replace('-', '_')}"
+            if each.break_even is not None:
+                yield f"{name}.break_even", "", "maximum", Band.exactly(each.break_even), "1"
+            for at in (each.at_low, each.at_high):
+                if at is not None and at.capacity_tps is not None:
+                    yield f"{name}.{at.value:g}.capacity", "", "maximum", Band.exactly(at.capacity_tps), "1/s"
+
     def _rows(self) -> Iterator[tuple[str, str, str, Band, str]]:
         if self.capacity is not None:
             yield "capacity.peak", "", "maximum", self.capacity.peak_tps, "1/s"
             yield "capacity.mean", "", "maximum", self.capacity.mean_tps, "1/s"
             yield "capacity.overload", "", "maximum", self.capacity.overload_tps, "1/s"
             yield "capacity.burst_ratio", "", "mean", self.capacity.burst_ratio, "1"
+        yield from self._rows_of_conditions()
         if self.offered is not None:
             yield "offered.overload_risk", "", "mean", Band.exactly(self.offered.overload_risk), "1"
             yield "offered.throughput", "", "mean", self.offered.throughput_tps, "1/s"

@@ -35,7 +35,8 @@ def of_sizing(
         That of the sizing.
     """
     numbers = tuple(chosen.fields[name] for name in its.family.sized)
-    for about in system(target.base.system).unmeasured(target.base):
+    layout = changed(target.base, **chosen.fields)  # its family may state what the base leaves open
+    for about in system(target.base.system).unmeasured(layout):
         most = break_even(partial(_margin, target, about, its, numbers), about.value)
         ends = (_cheapest(target, about, value, chosen_from, engine, numbers) for value in about.expected)
         yield condition(about, most, *ends)
