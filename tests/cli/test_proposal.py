@@ -69,13 +69,19 @@ FITTED = {
 @pytest.mark.parametrize(
     "layout",
     [
-        *(f"openprovider --dcs 2 --rf {rf} --cass-nodes 7..8 --tps 1000" for rf in (1, 6, 7)),
+        *(f"openprovider --dcs 2 --rf {rf} --cass-nodes 7..8 --tps 1000 --data-factor 1" for rf in (1, 6, 7)),
         "openprovider --dcs 2 --rf 4 --cass-nodes 4..6 --tps 3000 --data-factor 1",
-        "openprovider --dcs 3 --rf 3/3/2 --cass-nodes 6 --tps 1000",
+        "openprovider --dcs 3 --rf 3/3/2 --cass-nodes 6 --tps 1000 --data-factor 1",
         "openprovider --dcs 2 --client-share 60%/40% --cass-nodes 4 --front-nodes 2 --tps 500",
-        *(f"openprovider --cass-nodes 5 --consistency-read {level} --tps 500" for level in ("ONE", "ALL")),
-        *(f"openprovider --cass-nodes 6 --consistency-write {level} --tps 500" for level in ("TWO", "EACH_QUORUM")),
-        "openprovider --rf 2 --cass-nodes 4 --consistency-write THREE --tps 500",
+        *(
+            f"openprovider --cass-nodes 5 --consistency-read {level} --tps 500 --data-factor 1"
+            for level in ("ONE", "ALL")
+        ),
+        *(
+            f"openprovider --cass-nodes 6 --consistency-write {level} --tps 500 --data-factor 1"
+            for level in ("TWO", "EACH_QUORUM")
+        ),
+        "openprovider --rf 2 --cass-nodes 4 --consistency-write THREE --tps 500 --data-factor 1",
         "rhino-shcm --rf 5 --cass-nodes 5..6 --tps 300",
         "fedora4 --nodes 1..3 --tps 100",
         "arion --servers 1..4 --tps 1000",

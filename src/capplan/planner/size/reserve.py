@@ -10,7 +10,7 @@ from functools import partial
 from capplan.models.condition import Condition, Consequence, Unmeasured, condition
 from capplan.models.language.scenario import changed
 from capplan.planner.conditions import break_even, sign
-from capplan.planner.size.search import Family, FamilyResult, SizingTarget, best_of, search_of
+from capplan.planner.size.search import Candidate, Family, FamilyResult, Search, SizingTarget, confirmed, search_of
 from capplan.planner.size.sizing import SizedLayout
 from capplan.planner.sustained import JudgingEngine
 from capplan.systems.registry import system
@@ -67,9 +67,17 @@ def _cheapest(
     numbers: tuple[int, ...],
 ) -> Consequence:
     start = tuple(math.ceil(value / about.value * number) for number in numbers)
-    wanted = _target_at(target, about, value)
-    found = (best_of(wanted, family, engine, start).best for family in chosen_from)
-    best = min(filter(None, found), key=lambda each: each.cost, default=None)
-    if best is None:
+    wanted, its = _target_at(target, about, value), system(target.base.system)
+    found = [
+        (best, each) for each in chosen_from if (best := _best(search_of(wanted, each), start, engine)) is not None
+    ]
+    if not found:
         return Consequence(value=value)
-    return Consequence(value=value, layout=best.layout, machines=best.machines, cost=best.cost)
+    best, family = min(found, key=lambda pair: pair[0].cost)
+    machines = {kind: family.cells * count for kind, count in its.machine_counts(best.scenario).items()}
+    words = its.layout(best.scenario, its.values(target.fitted, best.scenario))
+    return Consequence(value=value, layout=words, machines=machines, cost=best.cost)
+
+
+def _best(search: Search, start: tuple[int, ...], engine: JudgingEngine) -> Candidate | None:
+    return confirmed(search, search.cheapest(start), engine)[0]

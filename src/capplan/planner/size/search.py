@@ -609,7 +609,6 @@ def best_of(
     target: SizingTarget,
     family: Family,
     engine: JudgingEngine,
-    start: Numbers | None = None,
     confidences: Sequence[float] = (),
 ) -> FamilyResult:
     """Find the cheapest safe layout of a family.
@@ -622,13 +621,11 @@ def best_of(
         The layouts to choose from.
     engine : str
         `compiled` confirms the layout by simulation; `analytic` does not.
-    start : tuple of int, optional
-        Numbers of machines near which it may lie; the answer does not depend on them.
     confidences : sequence of float
         Other confidences whose cheapest layouts are wanted, too.
     """
     search = search_of(target, family)
-    best, relations = confirmed(search, search.cheapest(start), engine)
+    best, relations = confirmed(search, search.cheapest(), engine)
     sizes = _Sizes(search, relations)
     chosen = None if best is None else sizes.at(best.numbers)
     if best is None:
