@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
 from capplan.models.condition import Condition, Consequence, Unmeasured, condition
 from capplan.models.language.scenario import changed
 from capplan.planner.conditions import break_even, sign
-from capplan.planner.size.search import Candidate, Family, FamilyResult, Search, SizingTarget, confirmed, search_of
+from capplan.planner.size.search import Family, FamilyResult, SizingTarget, confirmed, search_of
 from capplan.planner.size.sizing import SizedLayout
 from capplan.planner.sustained import JudgingEngine
 from capplan.systems.registry import system
 
 
 def of_sizing(
-    target: SizingTarget, chosen: SizedLayout, its: FamilyResult, chosen_from: Sequence[Family], engine: JudgingEngine
+    target: SizingTarget, chosen: SizedLayout, its: FamilyResult, engine: JudgingEngine
 ) -> Iterator[Condition]:
-    """Yield the conditions of a sizing: up to where its layout is safe, and what is cheapest at the expected values.
+    """Yield the conditions of a sizing: up to where its layout is safe, and what extends it to the expected values.
 
     Parameters
     ----------
@@ -29,16 +29,15 @@ def of_sizing(
         The layout.
     its : FamilyResult
         The result of its family.
-    chosen_from : sequence of Family
-        The families to choose from.
     engine : str
         That of the sizing.
     """
     numbers = tuple(chosen.fields[name] for name in its.family.sized)
+    more = {name: (number, its.family.sized[name][1]) for name, number in zip(its.family.sized, numbers, strict=True)}
     layout = changed(target.base, **chosen.fields)  # its family may state what the base leaves open
     for about in system(target.base.system).unmeasured(layout):
         most = break_even(partial(_margin, target, about, its, numbers), about.value)
-        ends = (_cheapest(target, about, value, chosen_from, engine, numbers) for value in about.expected)
+        ends = (_cheapest(target, about, value, replace(its.family, sized=more), engine) for value in about.expected)
         yield condition(about, most, *ends)
 
 
@@ -59,25 +58,14 @@ def _margin(
 
 
 def _cheapest(
-    target: SizingTarget,
-    about: Unmeasured,
-    value: float,
-    chosen_from: Sequence[Family],
-    engine: JudgingEngine,
-    numbers: tuple[int, ...],
+    target: SizingTarget, about: Unmeasured, value: float, family: Family, engine: JudgingEngine
 ) -> Consequence:
-    start = tuple(math.ceil(value / about.value * number) for number in numbers)
-    wanted, its = _target_at(target, about, value), system(target.base.system)
-    found = [
-        (best, each) for each in chosen_from if (best := _best(search_of(wanted, each), start, engine)) is not None
-    ]
-    if not found:
+    """Return the cheapest layout of a family at a value; it may lie near the fewest machines, times the value."""
+    search, its = search_of(_target_at(target, about, value), family), system(target.base.system)
+    start = tuple(math.ceil(value / about.value * fewest) for fewest, _ in family.sized.values())
+    best, _ = confirmed(search, search.cheapest(start), engine)
+    if best is None:
         return Consequence(value=value)
-    best, family = min(found, key=lambda pair: pair[0].cost)
     machines = {kind: family.cells * count for kind, count in its.machine_counts(best.scenario).items()}
     words = its.layout(best.scenario, its.values(target.fitted, best.scenario))
     return Consequence(value=value, layout=words, machines=machines, cost=best.cost)
-
-
-def _best(search: Search, start: tuple[int, ...], engine: JudgingEngine) -> Candidate | None:
-    return confirmed(search, search.cheapest(start), engine)[0]

@@ -161,7 +161,7 @@ def size_families(
     chosen = next((each for each in results if each.best is not None and each.best is found.chosen), None)
     if chosen is None or chosen.best is None:
         return found, list(results)
-    assumed = of_sizing(target, chosen.best, chosen, chosen_from, question.engine)
+    assumed = of_sizing(target, chosen.best, chosen, question.engine)
     found = replace(found, conditions=tuple(assumed), confidences=tuple(_confidences(target, results)))
     if found.pauses is not None:  # what a guess decides is no plan to buy by
         return found, list(results)

@@ -241,8 +241,8 @@ class Sizing(VerbAnswer):
     situations
         What to survive, by the words of `--survive`.
     conditions
-        What nobody measured: its value in the answer, up to which value the layout is safe, and the cheapest layout at
-        the expected values. Empty without a layout.
+        What nobody measured: its value in the answer, up to which value the layout is safe, and the cheapest layout
+        that extends it to the expected values. Empty without a layout.
     confidences
         What other confidences cost, with the same draws and the same search; empty without a layout.
     not_asked
