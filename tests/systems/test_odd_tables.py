@@ -143,7 +143,7 @@ def test_one_number_of_clients_on_several_layouts_is_predicted(system: str) -> N
         for nodes in (6, 9, 12)
         for row in closed(system, "throughput_tps", clients=(64,))
     ]
-    predicted(system, rows[:2], rows[2])
+    predicted(system, rows[:2], replace(rows[2], throughput_tps=None))  # no row is named where this one was measured
 
 
 @SYSTEMS
