@@ -47,6 +47,12 @@ def test_a_rate_is_read_alike_from_a_file(folder: Path, typed: str) -> None:
     assert read_scenario(written(folder, f'system = "fedora4"\ntps = {typed}\n')) == scenario("fedora4", tps=1500.0)
 
 
+def test_a_size_is_read_from_a_file_as_the_option_takes_it(folder: Path) -> None:
+    text = 'system = "cassandra"\nrow_bytes = "2kB"\ndata_gib = "1.5TiB"\nread_fraction = "80%"\n'
+    fields = {"row_bytes": 2000.0, "data_gib": 1536.0, "read_fraction": 0.8}
+    assert read_scenario(written(folder, text)) == scenario("cassandra", **fields)
+
+
 @pytest.mark.parametrize(
     ("text", "fields"),
     [
@@ -93,6 +99,7 @@ def test_files_and_options_have_the_same_keys_and_units(
         ("dcs = 0", "dcs"),
         ('dcs = "three"', "dcs"),
         ('tps = "nan"', "nan"),
+        ('tps = "5 kilo"', "tps: '5 kilo' is not a rate"),
         ("tps = nan", "nan"),
         ('rtt = "3parsecs"', "'parsecs'"),
         ('dcs = 3\nrtt = [["0ms", "2ms"], ["2ms", "0ms"]]', "needs 3 rows"),

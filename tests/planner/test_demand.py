@@ -216,6 +216,12 @@ def test_growth_is_monotone(growth: float, spread: float, early: float, late: fl
     assert smaller.value <= larger.value
 
 
+def test_years_need_a_growth_which_may_be_none() -> None:
+    assert demand(growth="0%", years=3).months == 36
+    with pytest.raises(InputError, match="no effect without growth"):
+        demand(years=3)
+
+
 def test_growth_compounds_and_its_median_is_geometric() -> None:
     """-20 % to 80 % a year are factors of 0.8 and 1.8, of which 1.2 is the median: as many grow faster as slower."""
     asked = demand(1_000_000, growth=["-20%", "80%"], years=2)

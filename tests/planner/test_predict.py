@@ -155,6 +155,12 @@ def test_a_verdict_holds_up_to_its_break_even_and_not_beyond(fields: dict[str, A
         assert (other.answer == answer) is same
 
 
+def test_no_growth_asks_nothing() -> None:
+    asked = scenario("openprovider", tps=3_000.0)
+    answers = [predict(asked, fitted=few_draws(), engine="analytic", growth=growth) for growth in (None, 0.0)]
+    assert answers[0] == answers[1]
+
+
 def test_months_of_growth_count_the_losses_that_were_asked_for() -> None:
     asked = changed(FRESH, tps=2000.0)
     whole, less, none = (

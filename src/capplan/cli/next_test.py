@@ -23,7 +23,9 @@ def next_test_(
     target: TargetText = DEFAULT_TARGET,
     candidates: Annotated[
         list[str] | None,
-        typer.Option(metavar="TEXT", help="Tests to choose from: 'rf=3,5 clients=128,512'; may be repeated."),
+        typer.Option(
+            metavar="TEXT", help="Tests to choose from, such as 'rf=3,5 clients=128,512'; needed, may be repeated."
+        ),
     ] = None,
     figure: Annotated[
         str | None,

@@ -49,7 +49,7 @@ def proposal_(
             "--out", "-o", metavar="FILE", help="Write this .html, .pdf, .xlsx or .json file; may be repeated."
         ),
     ] = None,
-    customer: Annotated[str | None, typer.Option(help="Name of the customer.")] = None,
+    customer: Annotated[str | None, typer.Option(help="Name of the customer; needed, here or in --details.")] = None,
     details: Annotated[
         Path | None, typer.Option(help="Customer, project, author, date, currency and logo (.toml).")
     ] = None,

@@ -40,8 +40,10 @@ def describe(found: NextTest) -> Iterator[Block]:
 
 def _advice(found: NextTest) -> str:
     best = found.tests[0]
+    if not found.answer and found.rank == "decision":
+        return "none: no candidate changes the answer with a probability of 1 % or more"
     if not found.answer:
-        return "none helps: no candidate changes the answer or narrows the band by 1 % or more"
+        return "none: no candidate narrows the band by 1 % or more"
     if found.rank == "decision" and best.chance_of_change is not None:
         return f"{best.words}: changes the answer with a probability of {_percent(best.chance_of_change)}"
     return f"{best.words}: narrows the band by {_percent(best.narrowing)}, in {best.hours:.3g} h"

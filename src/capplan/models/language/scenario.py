@@ -165,7 +165,7 @@ def with_units(scenario: type[Scenario], tables: Mapping[str, Any]) -> dict[str,
     Raises
     ------
     InputError
-        If such a key has no number, or two keys exclude each other.
+        If such a key has no number, a text cannot be read, or two keys exclude each other.
     """
     found, keys = dict(tables), unit_keys(scenario)
     for key, (field, unit) in keys.items():
@@ -183,6 +183,11 @@ def with_units(scenario: type[Scenario], tables: Mapping[str, Any]) -> dict[str,
         for other in option.replaces:
             if field in found and other in found:
                 raise InputError(f"{field} and {other} exclude each other: give one of them")
+        if option.read and isinstance(found.get(field), str):  # a text such as '2kB', as the option takes it
+            try:
+                found[field] = option.read(found[field])
+            except InputError as error:
+                raise InputError(f"{field}: {error}") from None
     return found
 
 

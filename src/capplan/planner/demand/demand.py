@@ -116,6 +116,7 @@ Sizes = Annotated[Between, *_between("size in bytes", parse_size_bytes, 0.0, np.
 Shares = Annotated[Between, *_between("share above 0", parse_share, 0.0, 1.0)]
 Counts = Annotated[Between, *_between("number above 0", None, 0.0, np.inf)]
 Growth = Annotated[Between, *_between("growth per year", parse_growth, -1.0, 10.0)]
+NO_GROWTH = Between(0.0, 0.0)  # that of a file without one
 
 
 def growth_factors(growth: Between, seed: int, number: int) -> FloatArray:
@@ -386,14 +387,14 @@ class Demand(Construct):
 
     subscribers: Annotated[Positive, _READ_COUNT]
     busy_hour: BusyHour
-    growth: Growth = Between(0.0, 0.0)
+    growth: Growth = NO_GROWTH
     years: Annotated[float, Field(ge=0, le=50)] = 0.0
     reattach: Reattach = Reattach()
     connections: Connections | None = None
     data: Data | None = None
 
     def __post_init__(self) -> None:
-        if self.years and self.growth == (0.0, 0.0):
+        if self.years and self.growth is NO_GROWTH:
             raise InputError(f"years = {self.years:g} has no effect without growth: add one such as growth = '20%'")
 
     @property

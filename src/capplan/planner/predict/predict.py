@@ -181,7 +181,7 @@ def predict(  # noqa: PLR0913  # all but the scenario are named, and have a defa
         What is lost at once, such as `node,dc2`, one for each outage, which counts for the verdict; by default what the
         system proposes, which does not.
     growth : float, optional
-        Growth of the offered rate in a year, as a share: asks for how long the layout lasts.
+        Growth of the offered rate in a year, as a share: asks for how long the layout lasts; 0 asks nothing.
 
     Returns
     -------
@@ -200,7 +200,7 @@ def predict(  # noqa: PLR0913  # all but the scenario are named, and have a defa
 
 def predict_case(case: Case[Any], question: Question) -> Prediction:
     """Predict a resolved case; see `predict`."""
-    question = replace(question, lose=tuple(dict.fromkeys(question.lose)))
+    question = replace(question, lose=tuple(dict.fromkeys(question.lose)), growth=question.growth or None)
     check_budget(case.system.budget_s if question.budget_s is None else question.budget_s)
     check_confidence(question.confidence)
     if question.growth is not None:
