@@ -15,6 +15,7 @@ from typing import Any
 from capplan.calibration.tables.backtest import Backtest
 from capplan.calibration.validation.validation import Validations
 from capplan.evidence.audit.audit import Audit
+from capplan.evidence.data_factor import DataFactor
 from capplan.evidence.import_files import ImportReport
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.microbenchmarks import MICROBENCHMARKS
@@ -63,6 +64,7 @@ ANSWERS: tuple[type[VerbAnswer], ...] = (
     KnownSystems,
     DocumentedFigures,
     CollectorList,
+    DataFactor,
 )
 UNIONS = {  # a kind that only this union has, and the page's word for the union
     "visit": "[step](#steps)",

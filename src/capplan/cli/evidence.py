@@ -31,6 +31,7 @@ from capplan.cli.shell.terminal import (
     write_json,
 )
 from capplan.evidence.audit.finding import Finding
+from capplan.evidence.data_factor import data_factor
 from capplan.evidence.import_files import ImportReport, import_files
 from capplan.evidence.importers.mapped_table import read_mapping
 from capplan.evidence.load_tests import LOAD_TESTS
@@ -180,6 +181,21 @@ def import_(
     paths = {name: str(path) for name, path in written.items()}
     answer = ImportReport(paths.get("load_tests"), paths.get("microbenchmarks"), found.files)
     print_answer(answer, lambda: evidence.imported(found, written), as_json)
+
+
+@evidence_.command("data-factor")
+def data_factor_(
+    table: Table,
+    fresh: Annotated[str, typer.Option(metavar="EXPR", help="Rows on fresh data, such as 'data_gib < 50'.")],
+    aged: Annotated[str, typer.Option(metavar="EXPR", help="Rows on aged data, at the same rates.")],
+    as_json: Json = False,
+) -> None:
+    """Say how much more CPU a request takes on aged data: the factor that --data-factor states.
+
+    The table needs node_cpu_percent, and both sides a common rate.
+    """
+    found = data_factor(LOAD_TESTS.read(table), fresh, aged)
+    print_answer(found, lambda: evidence.data_factor(found, table.name), as_json)
 
 
 @evidence_.command()

@@ -15,11 +15,13 @@ import pandas as pd
 from capplan.evidence.audit.audit import Audit, Missing, RowVerdict, audit_load_tests
 from capplan.evidence.audit.finding import Finding
 from capplan.evidence.audit.load_tests import LAYOUT
+from capplan.evidence.data_factor import DataFactor, FactorAtRate
 from capplan.evidence.import_files import FileReport, Import
 from capplan.evidence.load_test_row import LATENCIES
 from capplan.evidence.table import UNITS, Evidence, Source, layout_text
 from capplan.models.errors import InputError
 from capplan.models.grouped import grouped
+from capplan.models.number_words import rate
 from capplan.reports import figure as look
 from capplan.reports.document import Block, Cell, Column, Line, Paragraph, Table, grid, heading, ruled, table
 from capplan.reports.figure import go
@@ -85,6 +87,24 @@ def one_row(found: Evidence, source: Source) -> Iterator[Block]:
     if source.defects:
         yield heading("What is known to be wrong with it")
         yield grid(((Cell("  -"), Cell(text)) for text in source.defects), gap=1)
+
+
+def data_factor(found: DataFactor, name: str) -> Iterator[Block]:
+    """Yield the data factor, each rate that it comes from, and the option that states it."""
+    its = found.factor
+    yield Line(f"{name}: a request takes {its.value:.3g} times the CPU on aged data ({its.low:.3g} to {its.high:.3g})")
+    yield Line()
+    heads = ["rate", "fresh runs", "CPU for 1,000/s", "aged runs", "CPU for 1,000/s", "factor"]
+    yield table(heads, map(_at_rate, found.rates))
+    yield Line()
+    yield Line(f"State it: capplan predict ... {found.option}")
+
+
+def _at_rate(each: FactorAtRate) -> list[str]:
+    its = each.factor
+    fresh, aged = (f"{used:.3g} %" for used in (each.fresh_percent, each.aged_percent))
+    factor = f"{its.value:.3g} ({its.low:.3g} to {its.high:.3g})"
+    return [rate(each.rate_tps), str(each.fresh_runs), fresh, str(each.aged_runs), aged, factor]
 
 
 def facts(named: Mapping[str, str]) -> Table:
