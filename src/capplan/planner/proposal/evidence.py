@@ -352,7 +352,7 @@ def _data(case: Case[Any]) -> Iterator[Assumption]:
     for each in case.system.unmeasured(case.scenario):
         low, high = map(as_given, each.expected)
         tested = f"{each.as_tested}; {each.otherwise.format(low, high)} ({each.source})"
-        yield Assumption(each.field, each.name, f"{as_given(each.value)} {each.unit}", tested, "measured")
+        yield Assumption(each.field, each.name, f"{as_given(each.value)}, as tested", tested, "measured")
 
 
 def _rate(case: Case[Any], planned: float, tests: Sequence[LoadTest[Any]]) -> Assumption:
