@@ -64,10 +64,10 @@ def page_text() -> str:
 def summary(validations: Sequence[Validation]) -> str:
     """Return the summary of the page: what it says of all systems together."""
     scored = [(each, left) for each in validations for left in each.left_out if left.counts]
-    signed = np.array([left.errors()["capplan"] for _, left in scored])
+    signed = np.array([left.errors["capplan"] for _, left in scored])
     sizes = np.abs(signed)
     worst_system, worst = scored[int(np.argmax(np.abs(np.log1p(signed))))]
-    factor = max(1 + worst.errors()["capplan"], 1 / (1 + worst.errors()["capplan"]))
+    factor = max(1 + worst.errors["capplan"], 1 / (1 + worst.errors["capplan"]))
     half_widths = np.array([left.estimates["capplan"].half_width() for _, left in scored])
     close = [figure for each in validations for figure in close_of(each)]
     held, figures = (sum(getattr(each.coverage, name) for each in validations) for name in ("held", "figures"))

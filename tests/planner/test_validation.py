@@ -100,7 +100,7 @@ def test_intervals_are_scored_where_the_model_and_every_rule_have_one() -> None:
     for name in ("capplan", "rule"):
         assert math.isfinite(without[name].interval_score)
         assert found[name].interval_score == without[name].interval_score
-    assert found["rule"].error == pytest.approx(BOTH.errors()["rule"] / 2)  # errors are of all figures
+    assert found["rule"].error == pytest.approx(BOTH.errors["rule"] / 2)  # errors are of all figures
     assert found["capplan"].error == pytest.approx((0.2 + 0) / 2)
 
 
@@ -199,8 +199,8 @@ def test_the_table_has_a_row_for_each_figure_and_what_was_left_out_beside_it() -
     assert (two["fold"], two["group"], two["family"], two["not_scored"]) == ("b", "rates", "family", "")
     assert (two["left_out"], two["left_out_low"], two["left_out_high"]) == (1.2, 0.9, 1.3)
     assert two["held"] is True
-    assert two["left_out_error"] == pytest.approx(left.errors()[MODEL])
-    assert two["rule_error"] == pytest.approx(left.errors()["rule"])
+    assert two["left_out_error"] == pytest.approx(left.errors[MODEL])
+    assert two["rule_error"] == pytest.approx(left.errors["rule"])
 
 
 def test_figures_are_called_by_their_id_where_scenario_and_quantity_are_not_enough() -> None:

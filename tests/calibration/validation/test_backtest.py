@@ -160,7 +160,7 @@ def test_each_independent_scenario_of_openprovider_is_left_out_once() -> None:
 
 
 def test_the_rules_do_not_see_what_they_predict() -> None:
-    errors = {each.fold: each.errors() for each in packaged("openprovider") if each.family == "capacity"}
+    errors = {each.fold: each.errors for each in packaged("openprovider") if each.family == "capacity"}
 
     # Worked out by hand from the three other scenarios: 3, 3, 6 and 9 Cassandra nodes.
     assert errors["TS4"]["persistence"] == pytest.approx(-0.0476, abs=1e-4)  # TS3
@@ -184,6 +184,6 @@ def test_rules_say_times_from_the_times_of_the_same_request() -> None:
 def test_errors_are_signed_and_relative() -> None:
     (first, *_) = left_out(left_out_at(VCIDER, math.log(1.1)))
 
-    assert list(first.errors()) == ["capplan", "persistence", "linear", "affine", "USL"]
-    assert first.errors()["capplan"] == pytest.approx(0.1)
-    assert all(np.sign(error) == np.sign(first.estimates[name].value - 0.918) for name, error in first.errors().items())
+    assert list(first.errors) == ["capplan", "persistence", "linear", "affine", "USL"]
+    assert first.errors["capplan"] == pytest.approx(0.1)
+    assert all(np.sign(error) == np.sign(first.estimates[name].value - 0.918) for name, error in first.errors.items())

@@ -160,7 +160,7 @@ def test_median_errors_are_of_their_size() -> None:
     medians = median_errors(capacity)
 
     assert set(medians) == {"capplan", "persistence", "linear", "affine", "USL"}
-    sizes = sorted(abs(each.errors()["capplan"]) for each in capacity)
+    sizes = sorted(abs(each.errors["capplan"]) for each in capacity)
     assert medians["capplan"] == pytest.approx((sizes[1] + sizes[2]) / 2)
     silent = [each for each in reported("openprovider").left_out if not each.family]
     assert silent
@@ -199,10 +199,10 @@ def test_scores_are_of_what_counts(name: str) -> None:
     banded = [each for each in shared if all(said.low <= said.high < math.inf for said in each.estimates.values())]
 
     assert found.own is not None
-    assert found.own.error == pytest.approx(float(np.median([abs(each.errors()["capplan"]) for each in counted])))
+    assert found.own.error == pytest.approx(float(np.median([abs(each.errors["capplan"]) for each in counted])))
     assert (len(found.scores) > 1) == (len(shared) > 0)
     for rule, score in found.scores.items():
-        assert score.error == pytest.approx(float(np.median([abs(each.errors()[rule]) for each in shared])))
+        assert score.error == pytest.approx(float(np.median([abs(each.errors[rule]) for each in shared])))
         intervals = [each.estimates[rule].interval_score(each.documented) for each in banded]
         mean = sum(intervals) / len(intervals) if banded else math.nan
         assert score.interval_score == pytest.approx(mean, nan_ok=True)

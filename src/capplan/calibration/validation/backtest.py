@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -175,6 +175,8 @@ class LeftOut:
         The documented figure, SI.
     estimates : dict of IntervalEstimate
         Estimates by `capplan`, and by each rule that gives one.
+    errors : dict of float
+        Their signed relative errors, `capplan` first.
     """
 
     id: str
@@ -188,15 +190,16 @@ class LeftOut:
     widens: bool
     documented: float
     estimates: dict[str, IntervalEstimate]
+    errors: dict[str, float] = field(default_factory=dict)  # follows from the others
+
+    def __post_init__(self) -> None:
+        errors = {name: estimate.value / self.documented - 1 for name, estimate in self.estimates.items()}
+        object.__setattr__(self, "errors", errors)
 
     @property
     def counts(self) -> bool:
         """Whether it is scored."""
         return not self.not_scored
-
-    def errors(self) -> dict[str, float]:
-        """Signed relative errors, `capplan` first."""
-        return {name: estimate.value / self.documented - 1 for name, estimate in self.estimates.items()}
 
 
 def left_out(system: System[Any], fitted: Fitted) -> tuple[LeftOut, ...]:

@@ -246,7 +246,7 @@ _LEFT_OUT = (
 
 
 def _left_out_row(each: LeftOut) -> dict[str, Any]:
-    own, errors = each.estimates[MODEL], each.errors()
+    own, errors = each.estimates[MODEL], dict(each.errors)
     values = (each.fold, each.group, each.family, each.not_scored, own.value, own.low, own.high, errors.pop(MODEL))
     row = dict(zip(_LEFT_OUT, (*values, own.holds(each.documented)), strict=True))
     return {"id": each.id, **row, **{f"{name}_error": error for name, error in errors.items()}}
@@ -280,7 +280,7 @@ def _score(name: str, left_out: Sequence[LeftOut], banded: Sequence[LeftOut]) ->
     intervals = [score for score in intervals if not math.isnan(score)]
     widths = [each.estimates[name].half_width() for each in left_out]
     return Score(
-        float(np.median([abs(each.errors()[name]) for each in left_out])),
+        float(np.median([abs(each.errors[name]) for each in left_out])),
         float(np.mean(intervals)) if intervals else math.nan,
         float(np.median([width for width in widths if not math.isnan(width)] or [math.nan])),
     )
@@ -489,7 +489,7 @@ _STATISTICS = {"mean": "", "ratio": "", "constant": "", "unspecified": "", "maxi
 
 def median_errors(left: Sequence[LeftOut]) -> dict[str, float]:
     """Return the median absolute relative errors of the model and each rule, over figures that every rule estimates."""
-    errors = [each.errors() for each in left if len(each.estimates) > 1]
+    errors = [each.errors for each in left if len(each.estimates) > 1]
     return {name: float(np.median([abs(each[name]) for each in errors])) for name in errors[0]} if errors else {}
 
 
