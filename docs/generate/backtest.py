@@ -122,6 +122,16 @@ KINDS = (
         tuple(_curves()),
     ),
     Kind(
+        "Far beyond the knee",
+        "Up to 800 clients are fitted, 1,600 to 10,000 predicted: nodes are full, percentiles grow with clients. The "
+        "percentiles of the source are means over its stress processes.",
+        Target(0.08, None, None, {"latency_p50_ms": 0.2, "latency_p95_ms": 0.3, "latency_p99_ms": 0.35}, 1.5),
+        tuple(
+            Split("cassandra", "cassandra_hydra", "clients <= 800", run=f"{run}-")
+            for run in ("writes-rf1-LOCAL_ONE", "writes-rf2-LOCAL_ONE", "reads-rf1-LOCAL_ONE", "reads-rf2-LOCAL_ONE")
+        ),
+    ),
+    Kind(
         "Replication, level and mix",
         "Some replication factors, levels or mixes are fitted, the others predicted.",
         Target(0.1, None, None, {"latency_p50_ms": 0.2, "latency_p95_ms": 0.2, "latency_p99_ms": 0.3}, 2.0),

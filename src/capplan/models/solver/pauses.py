@@ -151,6 +151,7 @@ def pause_delays(
     work: Number = 1.0,
     sent: Number = 1.0,
     relative_need: tuple[Number, Number] = (1.0, 1.0),
+    again_s: Number = np.inf,
 ) -> tuple[RareDelay, ...]:
     """Return the delays that node pauses cause; a request has at most one of them.
 
@@ -169,6 +170,8 @@ def pause_delays(
     relative_need : two numbers or arrays (draws,)
         What a request waits for at the node, divided by what a visit in the queue needs: at the end of a pause, and
         later.
+    again_s : number or array (..., draws)
+        Mean time after which a closed client next needs the node, in seconds; infinite for open traffic.
 
     Returns
     -------
@@ -180,7 +183,7 @@ def pause_delays(
     share s of the usual is sent, the mean of the time that has passed is nearly s (1 - s / 2) of the pause, with errors
     below 0.01, and waits are taken as uniform from (1 - s)² of it.
     """
-    left = np.maximum(1 - utilisation, 1e-9)
+    left = _spare(utilisation, pauses.mean_s / again_s)
     backlog = utilisation * work / left  # time to work it off, over the length of the pause
     longer = 1 / (1 - np.minimum(pauses.share * (1 + backlog), _MOST))  # by pauses that begin in a delay
     mean, square = _after(backlog, relative_need[1] * left)
@@ -203,6 +206,19 @@ def pause_delays(
         for chance, (_, bias, first, second) in zip(chances, waits, strict=True)
     ]
     return (*once, _sum_of_two(once, twice))
+
+
+def _spare(utilisation: FloatArray, turns: Number) -> FloatArray:
+    """Return what is left of a node for the work of a pause, where clients need it so many times in a pause.
+
+    Open traffic leaves 1 - u. Closed clients that wait send nothing, so while the work w is there, less arrives, by w
+    over the time between two requests of a client. With that time as the unit, w' = -w - (1 - u), from (1 - u) r, where
+    r = u (1 - exp(-turns)) / (1 - u). It takes ln(1 + r) to 0, and its integral is (1 - u) (r - ln(1 + r)). A constant
+    rate has the same integral if it is (1 - u) r² / (2 (r - ln(1 + r))).
+    """
+    left = np.maximum(1 - utilisation, 1e-9)
+    ratio = utilisation * -np.expm1(-turns) / left
+    return left * np.where(ratio > 1e-3, np.square(ratio) / (2 * np.maximum(ratio - np.log1p(ratio), 1e-300)), 1.0)
 
 
 def _after(backlog: FloatArray, inverse: Number) -> tuple[FloatArray, FloatArray]:

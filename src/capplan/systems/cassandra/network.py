@@ -451,8 +451,17 @@ def pauses(
     for operation, nodes in needed.items():
         # Replicas whose reads can go elsewhere; the coordinator is one of the nodes that are needed.
         spared = (nodes - 1) * spare if operation == "read" else 0.0
-        sent = 1.0 if cycle_s is None else sent_by_clients(cycle_s * sum(cluster.alive) / nodes, stops)
-        delays = partial(pause_delays, stops, utilisation, work=sent, sent=sent, relative_need=relative_need[operation])
+        again_s = np.inf if cycle_s is None else cycle_s * sum(cluster.alive) / nodes
+        sent = sent_by_clients(again_s, stops)
+        delays = partial(
+            pause_delays,
+            stops,
+            utilisation,
+            work=sent,
+            sent=sent,
+            relative_need=relative_need[operation],
+            again_s=again_s,
+        )
         found[operation] = delays(nodes - spared)
         if wait_s is not None and spared:
             found[operation] += tuple(each.at_most(wait_s) for each in delays(spared))
