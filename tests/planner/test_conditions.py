@@ -19,7 +19,7 @@ from capplan.planner.size.size import SizingQuestion, size
 from capplan.planner.size.sizing import Sizing
 from capplan.systems.registry import scenario
 
-NUMBERS = range(int(os.environ.get("CAPPLAN_TRUST_CONDITIONS", "10")))
+NUMBERS = range(int(os.environ.get("CAPPLAN_TRUST_CONDITIONS", "5")))
 AGED = 2.45  # times the work of the tests: the divisor of all capacities before conditions
 QUARTER = 1.25
 LEVELS = ("ONE", "LOCAL_QUORUM", "QUORUM")
