@@ -88,15 +88,15 @@ def asking(connection: Connection, statement: Statement) -> Callable[[int], Flow
 
 
 def test_a_request_is_a_frame_of_the_protocol() -> None:
-    """EXECUTE of version 4: number of the statement, level, flags, and two values with their lengths."""
+    """EXECUTE of version 4: number of the statement, level, flags, and the key and two values with their lengths."""
     with node(lambda _: WRITTEN) as (port, got), closing(Connection("127.0.0.1", port)) as connection:
-        insert = Statement([connection], "INSERT", "LOCAL_QUORUM", b"value")
+        insert = Statement([connection], "INSERT", "LOCAL_QUORUM", b"value", b"second")
         Loop([connection]).run(closed(asking(connection, insert), 1, 5.0, 2, first=-7), 5.0)
     assert [struct.unpack(">BBhBi", each[:9])[3] for each in got] == [EXECUTE, EXECUTE]
     assert len(got[0]) - 9 == struct.unpack(">BBhBi", got[0][:9])[4]
     name, level, flags, values, size, key = struct.unpack(">xx2sHBHiq", got[0][9:30])
-    assert (name, level, flags, values, size, key) == (b"id", 6, 0x03, 2, 8, -7)
-    assert got[0][30:] == struct.pack(">i", 5) + b"value"
+    assert (name, level, flags, values, size, key) == (b"id", 6, 0x03, 3, 8, -7)
+    assert got[0][30:] == struct.pack(">i", 5) + b"value" + struct.pack(">i", 6) + b"second"
     assert struct.unpack(">q", got[1][22:30]) == (-6,)
 
 

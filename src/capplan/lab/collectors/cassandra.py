@@ -339,9 +339,9 @@ class Client:
             hosts = [known.get_replicas(self._keyspace, each.to_bytes(8, "big", signed=True)) for each in keys]
         return [[by_address[at.address] for at in own if at.address in by_address] or self.connections for own in hosts]
 
-    def prepared(self, text: str, level: str, value: bytes | None = None) -> Statement:
+    def prepared(self, text: str, level: str, *values: bytes, of: type[Statement] = Statement) -> Statement:
         """Prepare a statement; retry until all nodes know its table."""
-        return patiently(lambda: Statement(self.connections, text, level, value), "a statement cannot be prepared")
+        return patiently(lambda: of(self.connections, text, level, *values), "a statement cannot be prepared")
 
 
 def patiently(attempt: Callable[[], T], what: str) -> T:

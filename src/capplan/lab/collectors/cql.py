@@ -276,7 +276,7 @@ def _message(body: bytes) -> str:
 
 
 class Statement:
-    """A prepared statement about one row by its key, with the value that it writes.
+    """A prepared statement about one row by its key, with the values that it writes.
 
     Parameters
     ----------
@@ -286,16 +286,16 @@ class Statement:
         CQL, whose first parameter is the key.
     level : str
         Consistency level.
-    value : bytes, optional
-        The second parameter.
+    *values : bytes
+        The other parameters.
     """
 
-    def __init__(self, connections: Sequence[Connection], text: str, level: str, value: bytes | None = None) -> None:
+    def __init__(self, connections: Sequence[Connection], text: str, level: str, *values: bytes) -> None:
         (name, *_) = [each.prepare(text) for each in connections]
         body = _SHORT.pack(len(name)) + name + _SHORT.pack(LEVELS[level]) + bytes([_VALUES | _NO_METADATA])
-        body += _SHORT.pack(1 if value is None else 2) + _INT.pack(_LONG.size)
+        body += _SHORT.pack(1 + len(values)) + _INT.pack(_LONG.size)
         self._key = HEADER.size + len(body)
-        body += bytes(_LONG.size) + (b"" if value is None else _INT.pack(len(value)) + value)
+        body += bytes(_LONG.size) + b"".join(_INT.pack(len(each)) + each for each in values)
         self._frame = bytearray(HEADER.pack(VERSION, 0, 0, EXECUTE, len(body)) + body)
 
     def frame(self, key: int, stream: int) -> bytearray:
