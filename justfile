@@ -86,11 +86,18 @@ docs:
     uv run python docs/generate/tls.py
     uv run python docs/generate/pauses.py
     uv run python docs/generate/maintenance.py
+    uv run python docs/generate/data_volume.py
     uv run python docs/generate/validation.py
     uv run python docs/generate/priors.py --page
     uv run python docs/generate/accuracy.py
     uv run python docs/generate/reliability.py
     uv run python docs/generate/pictures.py
+
+# Measure on a lab what a request costs a node with more and older data, for docs/reference/data-volume.md (as root, on
+# a quiet machine with two cores, most of an hour; resumes if interrupted)
+data-volume:
+    uv run --extra lab python docs/generate/data_volume_runs.py
+    uv run python docs/generate/data_volume.py
 
 # Measure what the CPU of nodes is worth in a fit, for the page of backtests (a quarter of an hour)
 partly-busy:
