@@ -1,6 +1,7 @@
-"""The data factor is the ratio of CPU a request at the same rates, with a band that holds it."""
+"""The data factor is the ratio of CPU a request of full nodes, with a band that holds it."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.models.errors import InputError
 
+LAB = Path(__file__).parents[2] / "docs" / "reference" / "data-volume" / "runs.csv"
 FRESH, AGED = "data_gib == 10", "data_gib == 400"
 
 
@@ -28,25 +30,42 @@ def found(*runs: tuple[float, float, float], **fields: Any) -> DataFactor:
     return data_factor(table(*runs, **fields), FRESH, AGED)
 
 
-def test_two_runs_give_the_factor_and_a_band() -> None:
-    factor = found((10, 5000, 20.0), (400, 5000, 30.0)).factor
-    assert factor.value == pytest.approx(1.5)
-    assert 1.2 < factor.low < 1.4
-    assert 1.6 < factor.high < 1.8
-
-
-def test_rates_are_compared_with_their_own_and_pooled_by_their_runs() -> None:
-    """At 2,000/s the same nodes use more CPU a request: a ratio across rates would be another."""
-    its = found((10, 2000, 12.0), (400, 2000, 18.0), (10, 5000, 20.0), (400, 5010, 30.06), (400, 9000, 50.0))
-    assert [each.factor.value for each in its.rates] == pytest.approx([1.5, 1.5])
+def test_two_runs_of_full_nodes_give_the_factor_and_a_band() -> None:
+    """At 6,000 and 4,000/s the nodes are as busy, so a request takes 1.5 times the CPU."""
+    its = found((10, 6000, 96.0), (400, 4000, 96.0))
     assert its.factor.value == pytest.approx(1.5)
-    assert its.factor.high < its.rates[0].factor.high
-    assert its.rates[0].fresh_percent == pytest.approx(6.0)
+    assert 1.2 < its.factor.low < 1.4
+    assert 1.6 < its.factor.high < 1.8
+    assert [(each.data, each.rate_tps, each.cpu_percent) for each in its.runs] == [
+        ("fresh", 6000.0, pytest.approx(16.0)),
+        ("aged", 4000.0, pytest.approx(24.0)),
+    ]
+
+
+def test_at_one_rate_what_aged_data_add_counts_over_the_work_of_full_nodes() -> None:
+    """Nodes that wait use 20 % of their CPU at either rate: the ratios there are 1.2 and 1.33, and the work doubles."""
+    full, rates = (10, 8000, 80.0 + 10), [(10, 1000, 20.0 + 11.25), (400, 1000, 20 + 22.5)]
+    more = [(10, 2000, 20.0 + 22.5), (400, 2000, 20 + 45.0)]
+    assert found(full, *rates).factor.value == pytest.approx(2.0)
+    both = found(full, *rates, *more)
+    assert both.factor.value == pytest.approx(2.0)
+    assert both.way == "one rate"
+    assert both.factor.high > found(full, (400, 4000, 90.0)).factor.high  # a difference is known less well than a ratio
+
+
+def test_the_lab_has_the_same_factor_in_both_ways() -> None:
+    """Reads of data of four times the page cache, aged, over those of data that fit."""
+    lab = LOAD_TESTS.read(LAB)
+    small, large = "data_gib < 0.1 and request_class == 'read'", "data_gib > 2.9 and request_class == 'read'"
+    ratio, added = data_factor(lab, small, large), data_factor(lab, small, f"{large} and load_kind == 'open'")
+    assert (ratio.way, added.way) == ("full nodes", "one rate")
+    assert ratio.factor.low <= added.factor.high
+    assert added.factor.low <= ratio.factor.high
 
 
 def test_classes_of_a_run_share_its_cpu() -> None:
-    one = table((10, 5000, 20.0), (400, 5000, 30.0))
-    classes = [one.assign(request_class=name, throughput_tps=2500.0) for name in ("read", "write")]
+    one = table((10, 5000, 90.0), (400, 4000, 95.0))
+    classes = [one.assign(request_class=name, throughput_tps=one.throughput_tps / 2) for name in ("read", "write")]
     assert data_factor(pd.concat(classes), FRESH, AGED) == data_factor(one, FRESH, AGED)
 
 
@@ -55,7 +74,9 @@ def test_the_band_holds_the_factor_in_nine_of_ten_tables() -> None:
     random, held = np.random.default_rng(7), 0
     for _ in range(1000):
         errors = np.exp(SCATTER * random.standard_normal(6))
-        runs = [(10, 5000, 20 * error) for error in errors[:3]] + [(400, 5000, 28 * error) for error in errors[3:]]
+        runs = [(10, 5000 / error, 90.0) for error in errors[:3]] + [
+            (400, 5000 / 1.4 / error, 90.0) for error in errors[3:]
+        ]
         factor = found(*runs).factor
         held += factor.low <= 1.4 <= factor.high
     assert 0.875 <= held / 1000 <= 0.95  # what the repeats count besides makes it a little wide
@@ -64,10 +85,11 @@ def test_the_band_holds_the_factor_in_nine_of_ten_tables() -> None:
 @pytest.mark.parametrize(
     ("runs", "fields", "sentence"),
     [
-        ([(10, 5000, 20.0), (400, 6000, 30.0)], {}, "no rate is in both, such as 5,000/s of fresh and 6,000/s"),
-        ([(10, 5000, 20.0)], {}, "'data_gib == 400' keeps none of the 1 rows"),
-        ([(10, 5000, 20.0), (400, 5000, None)], {}, "run r1 has no node_cpu_percent"),
-        ([(10, 5000, 20.0), (400, 5000, 30.0)], {"node_cores": [8.0, 16.0]}, "rows differ in node_cores"),
+        ([(10, 5000, 20.0), (400, 5000, 30.0)], {}, "fresh nodes use at most 20 % of their CPU"),
+        ([(10, 5000, 90.0), (400, 1000, 30.0)], {}, "no aged run fills its nodes"),
+        ([(10, 5000, 90.0)], {}, "'data_gib == 400' keeps none of the 1 rows"),
+        ([(10, 5000, 90.0), (400, 5000, None)], {}, "run r1 has no node_cpu_percent"),
+        ([(10, 5000, 90.0), (400, 4000, 90.0)], {"node_cores": [8.0, 16.0]}, "rows differ in node_cores"),
     ],
 )
 def test_what_is_no_comparison_is_refused(runs: Any, fields: Any, sentence: str) -> None:

@@ -187,12 +187,12 @@ def import_(
 def data_factor_(
     table: Table,
     fresh: Annotated[str, typer.Option(metavar="EXPR", help="Rows on fresh data, such as 'data_gib < 50'.")],
-    aged: Annotated[str, typer.Option(metavar="EXPR", help="Rows on aged data, at the same rates.")],
+    aged: Annotated[str, typer.Option(metavar="EXPR", help="Rows on aged data.")],
     as_json: Json = False,
 ) -> None:
     """Say how much more CPU a request takes on aged data: the factor that --data-factor states.
 
-    The table needs node_cpu_percent, and both sides a common rate.
+    The table needs node_cpu_percent, and runs that fill the nodes: with fresh data, and with aged data or at one rate.
     """
     found = data_factor(LOAD_TESTS.read(table), fresh, aged)
     print_answer(found, lambda: evidence.data_factor(found, table.name), as_json)

@@ -1,6 +1,8 @@
-"""The data factor: CPU that a request takes of the nodes in some runs, over that in others at the same rates.
+"""The data factor: CPU that a request takes of full nodes on aged data, over that on fresh data.
 
-CPU a request falls as the rate rises, as nodes also use CPU when they wait. So only runs at the same rate are compared.
+Nodes that are not full also use CPU when they wait, which the ratio at one rate would count as work of both. Of full
+nodes the ratio divides the capacity. Below, what aged data add is known: it hardly depends on the rate
+(docs/reference/data-volume.md).
 """
 
 from __future__ import annotations
@@ -8,8 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from statistics import fmean
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,8 @@ from capplan.models.language.units import FloatArray
 from capplan.models.results import Band
 from capplan.models.verb_answer import VerbAnswer
 
+FULL_PERCENT = 85.0
+"""CPU of nodes from which they are full."""
 ALIKE = 0.03
 """Difference of two rates, as a share, up to which they are the same."""
 SCATTER, ITS_REPEATS = 0.04, 4
@@ -32,68 +35,71 @@ SCATTER, ITS_REPEATS = 0.04, 4
 
 Repeats of the lab's compaction and repair scatter by 5.1 and 1.6 %, together by 3.8 % (docs/reference/maintenance).
 """
-_COMPARED = (*LAYOUT, "read_fraction")
+_COMPARED = (*(name for name in LAYOUT if name not in ("load_kind", "think_time_ms")), "read_fraction")
+_LEAST = 0.2  # the lowest factor that can be stated
+Data = Literal["fresh", "aged"]
 
 
 @dataclass(frozen=True)
-class FactorAtRate:
-    """The factor at one rate.
+class CpuOfRequest:
+    """CPU that requests take in runs at about one rate.
 
     Attributes
     ----------
+    data
+        `fresh` or `aged`.
     rate_tps
         Requests per second.
-    fresh_percent
-        CPU that 1,000 requests per second take in the fresh runs, per cent of the nodes.
-    aged_percent
-        The same in the aged runs.
-    fresh_runs
-        Number of fresh runs.
-    aged_runs
-        Number of aged runs.
-    factor
-        Aged over fresh, with its 90 % band.
+    busy_percent
+        CPU of the nodes, per cent.
+    cpu_percent
+        CPU of the nodes that 1,000 requests per second take, per cent.
+    runs
+        Number of runs.
     """
 
+    data: Data
     rate_tps: float
-    fresh_percent: float
-    aged_percent: float
-    fresh_runs: int
-    aged_runs: int
-    factor: Band
+    busy_percent: float
+    cpu_percent: float
+    runs: int
 
 
 @dataclass(frozen=True)
 class DataFactor(VerbAnswer):
-    """How much more CPU a request takes on aged data.
+    """How much more CPU of full nodes a request takes on aged data.
 
     Attributes
     ----------
     factor
-        Aged over fresh at all rates, with its 90 % band.
-    rates
-        The same at each rate that both have.
+        Aged over fresh, with its 90 % band.
+    way
+        `full nodes`: the ratio of both. `one rate`: what aged data add at a rate that both have, over what a request
+        takes of full nodes with fresh data.
+    runs
+        The runs that it comes from, by data and rate.
     """
 
     SCHEMA = "capplan.data-factor/1"
 
     factor: Band
-    rates: tuple[FactorAtRate, ...]
+    way: Literal["full nodes", "one rate"]
+    runs: tuple[CpuOfRequest, ...]
 
     @property
     def option(self) -> str:
         """The option that states the factor: `--data-factor 1.31..1.54`."""
-        return f"--data-factor {self.factor.low:.3g}..{self.factor.high:.3g}"
+        return f"--data-factor {max(self.factor.low, _LEAST):.3g}..{self.factor.high:.3g}"
 
 
 class _Run(NamedTuple):
     rate_tps: float
-    cpu_percent: float  # of all nodes, for 1,000 requests per second
-    aged: bool
+    busy_percent: float
+    cpu_percent: float  # for 1,000 requests per second
 
 
 def data_factor(frame: pd.DataFrame, fresh: str, aged: str) -> DataFactor:
-    """Return by how much more CPU a request takes in the aged runs of a table than in the fresh ones.
+    """Return by how much more CPU of full nodes a request takes in the aged runs of a table than in the fresh ones.
 
     Parameters
     ----------
@@ -105,26 +111,31 @@ def data_factor(frame: pd.DataFrame, fresh: str, aged: str) -> DataFactor:
     Raises
     ------
     InputError
-        If an expression keeps no row, a run lacks its CPU or throughput, layouts differ, or no rate is in both.
+        If an expression keeps no row, a run lacks its CPU or throughput, layouts differ, no fresh run has full nodes,
+        or neither has an aged one nor do both have a common rate.
     """
     chosen = [list(LOAD_TESTS.rows(frame[chosen_rows(frame, expression)])) for expression in (fresh, aged)]
     for expression, rows in zip((fresh, aged), chosen, strict=True):
         if not rows:
             raise InputError(f"{expression!r} keeps none of the {len(frame)} rows: choose those of some runs")
     _check_alike([*chosen[0], *chosen[1]])
-    runs = [run for rows, is_aged in zip(chosen, (False, True), strict=True) for run in _runs(rows, is_aged)]
-    both = [group for group in _by_rate(runs) if len({run.aged for run in group}) > 1]
-    if not both:
-        lowest = [min(run.rate_tps for run in runs if run.aged is is_aged) for is_aged in (False, True)]
+    fresh_runs, aged_runs = (list(_runs(rows)) for rows in chosen)
+    full_fresh, full_aged = map(_full, (fresh_runs, aged_runs))
+    if not full_fresh:
+        busiest = max(run.busy_percent for run in fresh_runs)
         raise InputError(
-            f"no rate is in both, such as {lowest[0]:,.0f}/s of fresh and {lowest[1]:,.0f}/s of aged runs: run both at "
-            f"the same rate, within {ALIKE:.0%}, as CPU a request falls while the rate rises"
+            f"fresh nodes use at most {busiest:.0f} % of their CPU: add a run that fills them, to {FULL_PERCENT:.0f} % "
+            "or more, as nodes that wait hide what a request takes"
         )
-    half = _half_width(both)
-    rates = tuple(_at_rate(group, half) for group in both)
-    weights = [1 / (1 / each.fresh_runs + 1 / each.aged_runs) for each in rates]
-    middle = float(np.average([math.log(each.factor.value) for each in rates], weights=weights))
-    return DataFactor(_band(middle, half / math.sqrt(sum(weights))), rates)
+    if full_aged:
+        return _of_full_nodes(full_fresh, full_aged)
+    pairs = list(_pairs(fresh_runs, aged_runs))
+    if not pairs:
+        raise InputError(
+            f"no aged run fills its nodes, to {FULL_PERCENT:.0f} % or more, and none has the rate of a fresh one, "
+            f"within {ALIKE:.0%}: add one of both"
+        )
+    return _of_one_rate(full_fresh, pairs)
 
 
 def _check_alike(rows: Sequence[LoadTestRow]) -> None:
@@ -137,7 +148,7 @@ def _check_alike(rows: Sequence[LoadTestRow]) -> None:
             )
 
 
-def _runs(rows: Sequence[LoadTestRow], aged: bool) -> Iterator[_Run]:
+def _runs(rows: Sequence[LoadTestRow]) -> Iterator[_Run]:
     """Yield the runs of some rows; a row without run_id is a run."""
     for classes in grouped(enumerate(rows), lambda each: (each[1].run_id or each[0], each[1].repeat)).values():
         of_run = [row for _, row in classes]
@@ -145,44 +156,64 @@ def _runs(rows: Sequence[LoadTestRow], aged: bool) -> Iterator[_Run]:
         for name in ("throughput_tps", "node_cpu_percent"):
             if not all(getattr(row, name) for row in whole):
                 raise InputError(f"run {whole[0].run_id or ''} has no {name}: fill the column, or choose other runs")
-        rate = sum(row.throughput_tps or 0.0 for row in whole)
-        yield _Run(rate, 1000 * (whole[0].node_cpu_percent or 0.0) / rate, aged)
+        rate, busy = sum(row.throughput_tps or 0.0 for row in whole), whole[0].node_cpu_percent or 0.0
+        yield _Run(rate, busy, 1000 * busy / rate)
 
 
-def _by_rate(runs: Sequence[_Run]) -> Iterator[list[_Run]]:
-    """Yield groups of runs at about one rate; none differ by more than `ALIKE`."""
-    group: list[_Run] = []
-    for run in sorted(runs, key=lambda each: each.rate_tps):
-        if group and run.rate_tps > (1 + ALIKE) * group[0].rate_tps:
-            yield group
-            group = []
-        group.append(run)
-    yield group
+def _full(runs: Sequence[_Run]) -> list[_Run]:
+    return [run for run in runs if run.busy_percent >= FULL_PERCENT]
 
 
-def _logs(group: Sequence[_Run], aged: bool) -> FloatArray:
-    return np.log([run.cpu_percent for run in group if run.aged is aged])
+def _pairs(fresh: Sequence[_Run], aged: Sequence[_Run]) -> Iterator[tuple[list[_Run], list[_Run]]]:
+    """Yield fresh and aged runs at each rate that both have."""
+    for group in grouped(fresh, lambda run: next(each.rate_tps for each in fresh if _alike(each, run))).values():
+        others = [run for run in aged if _alike(group[0], run)]
+        if others:
+            yield group, others
+
+
+def _alike(run: _Run, other: _Run) -> bool:
+    return abs(math.log(other.rate_tps / run.rate_tps)) <= ALIKE
+
+
+def _of_full_nodes(fresh: Sequence[_Run], aged: Sequence[_Run]) -> DataFactor:
+    ratio = float(np.mean(_logs(aged)) - np.mean(_logs(fresh)))
+    half = _half_width([fresh, aged]) * math.sqrt(1 / len(fresh) + 1 / len(aged))
+    band = Band(math.exp(ratio), math.exp(ratio - half), math.exp(ratio + half))
+    return DataFactor(band, "full nodes", (_summary("fresh", fresh), _summary("aged", aged)))
+
+
+def _of_one_rate(full: Sequence[_Run], pairs: Sequence[tuple[list[_Run], list[_Run]]]) -> DataFactor:
+    """Return the factor of what aged data add, with equal weight for each rate."""
+    work = _middle(full)
+    half = _half_width([full, *(side for pair in pairs for side in pair)])
+    added = [(_middle(aged) - _middle(fresh)) / work for fresh, aged in pairs]
+    squares = [_middle(side) ** 2 / len(side) / work**2 for pair in pairs for side in pair]
+    more = float(np.mean(added))
+    error = half * math.sqrt(sum(squares) / len(pairs) ** 2 + more**2 / len(full))
+    runs = (_summary("fresh", full), *(_summary(name, side) for pair in pairs for name, side in _named(pair)))
+    return DataFactor(Band(1 + more, max(1 + more - error, _LEAST), 1 + more + error), "one rate", runs)
+
+
+def _named(pair: tuple[list[_Run], list[_Run]]) -> tuple[tuple[Data, list[_Run]], tuple[Data, list[_Run]]]:
+    return ("fresh", pair[0]), ("aged", pair[1])
+
+
+def _logs(runs: Sequence[_Run]) -> FloatArray:
+    return np.log([run.cpu_percent for run in runs])
+
+
+def _middle(runs: Sequence[_Run]) -> float:
+    return math.exp(float(np.mean(_logs(runs))))
 
 
 def _half_width(groups: Sequence[Sequence[_Run]]) -> float:
     """Return the half-width of a 90 % band of the logarithm of one run."""
-    sides = [_logs(group, aged) for group in groups for aged in (False, True)]
-    freedom = ITS_REPEATS + sum(len(side) - 1 for side in sides)
-    squares = ITS_REPEATS * SCATTER**2 + sum(float(np.sum((side - side.mean()) ** 2)) for side in sides)
+    freedom = ITS_REPEATS + sum(len(group) - 1 for group in groups)
+    squares = ITS_REPEATS * SCATTER**2 + sum(len(group) * float(np.var(_logs(group))) for group in groups)
     return math.sqrt(squares / freedom) * float(stdtrit(freedom, 0.95))
 
 
-def _at_rate(group: Sequence[_Run], half: float) -> FactorAtRate:
-    fresh, aged = _logs(group, False), _logs(group, True)
-    return FactorAtRate(
-        rate_tps=fmean(run.rate_tps for run in group),
-        fresh_percent=math.exp(fresh.mean()),
-        aged_percent=math.exp(aged.mean()),
-        fresh_runs=len(fresh),
-        aged_runs=len(aged),
-        factor=_band(aged.mean() - fresh.mean(), half * math.sqrt(1 / len(fresh) + 1 / len(aged))),
-    )
-
-
-def _band(middle: float, half: float) -> Band:
-    return Band(math.exp(middle), math.exp(middle - half), math.exp(middle + half))
+def _summary(data: Data, runs: Sequence[_Run]) -> CpuOfRequest:
+    rate, busy = (float(np.mean([getattr(run, name) for run in runs])) for name in ("rate_tps", "busy_percent"))
+    return CpuOfRequest(data, rate, busy, _middle(runs), len(runs))

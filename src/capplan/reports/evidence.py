@@ -15,7 +15,7 @@ import pandas as pd
 from capplan.evidence.audit.audit import Audit, Missing, RowVerdict, audit_load_tests
 from capplan.evidence.audit.finding import Finding
 from capplan.evidence.audit.load_tests import LAYOUT
-from capplan.evidence.data_factor import DataFactor, FactorAtRate
+from capplan.evidence.data_factor import CpuOfRequest, DataFactor
 from capplan.evidence.import_files import FileReport, Import
 from capplan.evidence.load_test_row import LATENCIES
 from capplan.evidence.table import UNITS, Evidence, Source, layout_text
@@ -90,21 +90,25 @@ def one_row(found: Evidence, source: Source) -> Iterator[Block]:
 
 
 def data_factor(found: DataFactor, name: str) -> Iterator[Block]:
-    """Yield the data factor, each rate that it comes from, and the option that states it."""
+    """Yield the data factor, the runs that it comes from, and the option that states it."""
     its = found.factor
     yield Line(f"{name}: a request takes {its.value:.3g} times the CPU on aged data ({its.low:.3g} to {its.high:.3g})")
+    yield Line(_WAYS[found.way])
     yield Line()
-    heads = ["rate", "fresh runs", "CPU for 1,000/s", "aged runs", "CPU for 1,000/s", "factor"]
-    yield table(heads, map(_at_rate, found.rates))
+    heads = ["data", "rate", "CPU of nodes", "CPU for 1,000/s", "runs"]
+    yield table(heads, map(_cpu, found.runs))
     yield Line()
     yield Line(f"State it: capplan predict ... {found.option}")
 
 
-def _at_rate(each: FactorAtRate) -> list[str]:
-    its = each.factor
-    fresh, aged = (f"{used:.3g} %" for used in (each.fresh_percent, each.aged_percent))
-    factor = f"{its.value:.3g} ({its.low:.3g} to {its.high:.3g})"
-    return [rate(each.rate_tps), str(each.fresh_runs), fresh, str(each.aged_runs), aged, factor]
+_WAYS = {
+    "full nodes": "The ratio of full nodes, which divides the capacity.",
+    "one rate": "What aged data add at one rate, over what a request takes of full nodes with fresh data.",
+}
+
+
+def _cpu(each: CpuOfRequest) -> list[str]:
+    return [each.data, rate(each.rate_tps), f"{each.busy_percent:.0f} %", f"{each.cpu_percent:.3g} %", str(each.runs)]
 
 
 def facts(named: Mapping[str, str]) -> Table:
