@@ -194,3 +194,9 @@ def test_parquet_has_the_types_of_the_columns(capsys: pytest.CaptureFixture[str]
         "acct_p99_ms": "double",
     }
     assert "string" in str(schema.field("refused").type)
+
+
+def test_a_layout_without_something_that_is_swept_says_none(capsys: pytest.CaptureFixture[str]) -> None:
+    printed, _ = ran(capsys, "openprovider", "--encryption", "client,none", "--engine", "analytic", *FAST)
+    assert "none" in printed
+    assert "None" not in printed

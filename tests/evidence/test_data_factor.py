@@ -36,10 +36,8 @@ def test_two_runs_of_full_nodes_give_the_factor_and_a_band() -> None:
     assert its.factor.value == pytest.approx(1.5)
     assert 1.2 < its.factor.low < 1.4
     assert 1.6 < its.factor.high < 1.8
-    assert [(each.data, each.rate_tps, each.cpu_percent) for each in its.runs] == [
-        ("fresh", 6000.0, pytest.approx(16.0)),
-        ("aged", 4000.0, pytest.approx(24.0)),
-    ]
+    assert [each.data for each in its.runs] == ["fresh", "aged"]
+    assert [each.cpu_percent for each in its.runs] == pytest.approx([16.0, 24.0])
 
 
 def test_at_one_rate_what_aged_data_add_counts_over_the_work_of_full_nodes() -> None:

@@ -106,7 +106,7 @@ def _closed_lines(
         bands = _bands(point, "throughput_tps", classes)
         cells = (_beside(*each) if banded else each[0] for each in bands)
         own = [*(_cell(point[column]) for column in swept), given(point[CLIENTS])]
-        rows.append([*own, *([_cell(point["answer"])] * judged), *cells, point["basis"]])
+        rows.append([*own, *([_cell(point["answer"] or "")] * judged), *cells, point["basis"]])
     narrow = [_closed_lines(points, swept, classes, banded=False)] if banded else None
     return ruled([*_heads(swept), *heads, *_p99(classes), Column("basis")], texts(rows), whole=True, narrow=narrow)
 
@@ -121,7 +121,7 @@ def _lines(points: Sequence[SweepPoint], swept: dict[str, str], classes: Sequenc
     for point in points:
         own = [_cell(point[column]) for column in swept]
         rates = (_offered(point["offered_tps"]), *([rate(point["throughput_tps"])] if done else []))
-        answer, dropped, basis = _cell(point["answer"]), _dropped(point), point["basis"]
+        answer, dropped, basis = _cell(point["answer"] or ""), _dropped(point), point["basis"]
         bands = _bands(point, "capacity_tps", classes)
         if banded:
             first = [*own, *rates, f"{answer} {dropped}".rstrip(), basis, *(_beside(*each) for each in bands)]
@@ -164,8 +164,8 @@ def _beside(value: str, band: str) -> str:
 
 
 def _cell(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
+    if value is None or isinstance(value, bool):
+        return {None: "none", True: "yes", False: "no"}[value]
     return significant(value) if isinstance(value, float) else str(value)
 
 
