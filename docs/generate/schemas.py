@@ -15,7 +15,6 @@ from typing import Any
 from capplan.calibration.tables.backtest import Backtest
 from capplan.calibration.validation.validation import Validations
 from capplan.evidence.audit.audit import Audit
-from capplan.evidence.data_factor import DataFactor
 from capplan.evidence.import_files import ImportReport
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.microbenchmarks import MICROBENCHMARKS
@@ -26,6 +25,7 @@ from capplan.models.language.document import network_schema, schema
 from capplan.models.verb_answer import VerbAnswer
 from capplan.planner.check import Checked
 from capplan.planner.compare import Comparison
+from capplan.planner.data_factor import DataFactor
 from capplan.planner.demand.forecast import Forecast
 from capplan.planner.drift import Drift
 from capplan.planner.live.live_validation import LiveValidation

@@ -31,7 +31,6 @@ from capplan.cli.shell.terminal import (
     write_json,
 )
 from capplan.evidence.audit.finding import Finding
-from capplan.evidence.data_factor import data_factor
 from capplan.evidence.import_files import ImportReport, import_files
 from capplan.evidence.importers.mapped_table import read_mapping
 from capplan.evidence.load_tests import LOAD_TESTS
@@ -39,6 +38,7 @@ from capplan.evidence.microbenchmarks import MICROBENCHMARKS
 from capplan.evidence.table import DocumentedFigures, Evidence, by_id, layout_text
 from capplan.models.errors import InputError, look_up, one_of
 from capplan.planner.audit import audit, is_table
+from capplan.planner.data_factor import data_factor
 from capplan.reports import evidence
 from capplan.reports import figure as look
 from capplan.reports.screen import show as display

@@ -15,13 +15,13 @@ import pandas as pd
 from capplan.evidence.audit.audit import Audit, Missing, RowVerdict, audit_load_tests
 from capplan.evidence.audit.finding import Finding
 from capplan.evidence.audit.load_tests import LAYOUT
-from capplan.evidence.data_factor import CpuOfRequest, DataFactor
 from capplan.evidence.import_files import FileReport, Import
 from capplan.evidence.load_test_row import LATENCIES
 from capplan.evidence.table import UNITS, Evidence, Source, layout_text
 from capplan.models.errors import InputError
 from capplan.models.grouped import grouped
 from capplan.models.number_words import rate
+from capplan.planner.data_factor import CpuOfRequest, DataFactor
 from capplan.reports import figure as look
 from capplan.reports.document import Block, Cell, Column, Line, Paragraph, Table, grid, heading, ruled, table
 from capplan.reports.figure import go

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from capplan.evidence.data_factor import SCATTER, DataFactor, data_factor
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.models.errors import InputError
+from capplan.planner.data_factor import SCATTER, DataFactor, data_factor
 
 LAB = Path(__file__).parents[2] / "docs" / "reference" / "data-volume" / "runs.csv"
 FRESH, AGED = "data_gib == 10", "data_gib == 400"
