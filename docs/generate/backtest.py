@@ -171,7 +171,7 @@ KINDS = (
     Kind(
         "Nodes and cores",
         "Layouts of few nodes are fitted, larger ones predicted. Instaclustr measured two sizes, so its table has no "
-        "place among the decisions below: it is scored here only.",
+        "place among the decisions below; it is scored here and in *From one size*.",
         Target(0.1, None, 0.25, {}, 2.0),
         (
             *(

@@ -15,6 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.models.number_words import significant
+from capplan.planner.data_factor import data_factor
 
 HERE = Path(__file__).resolve().parent
 FOLDER, PAGE = HERE.parent / "reference" / "data-volume", HERE.parent / "reference" / "data-volume.md"
@@ -96,6 +97,13 @@ def times(size: float, state: str) -> str:
     return f"{both[0] / both[1]:.1f}"
 
 
+def stated(kind: str) -> str:
+    """Return what `capplan evidence data-factor` says of reads of the largest aged data, from runs of one kind."""
+    small, large = (f"data_gib {each} and request_class == 'read'" for each in ("< 0.1", "> 2.9"))
+    factor = data_factor(LOAD_TESTS.read(FOLDER / "runs.csv"), small, f"{large} and load_kind == '{kind}'").factor
+    return f"{significant(factor.value)} ({significant(factor.low)} to {significant(factor.high)})"
+
+
 def page() -> str:
     """Return the page."""
     loader = Environment(loader=FileSystemLoader(HERE), undefined=StrictUndefined, keep_trailing_newline=True)  # noqa: S701  # Markdown
@@ -110,6 +118,7 @@ def page() -> str:
         "middle": middle,
         "mixed": mixed,
         "times": times,
+        "stated": stated,
         "low": f"{of_writes.min():.2f}",
         "high": f"{of_writes.max():.2f}",
         "significant": significant,

@@ -26,17 +26,22 @@ from capplan.models.language.units import FloatArray
 from capplan.models.results import Band
 from capplan.models.verb_answer import VerbAnswer
 
-FULL_PERCENT = 85.0
-"""CPU of nodes from which they are full."""
+FULL_PERCENT = 95.0
+"""CPU of nodes from which they are full: in the lab, full nodes had 96 to 99 %, and some that waited 87 %."""
+NEAR_HIGHEST = 0.8
+"""Share of the highest rate of full nodes from which a run is of full nodes: one that is slower waited, too."""
 ALIKE = 0.03
 """Difference of two rates, as a share, up to which they are the same."""
-SCATTER, ITS_REPEATS = 0.04, 4
-"""Of CPU a request between repeats (logarithm), and what it counts as beside a table's own repeats.
+SCATTER, FREEDOM = 0.063, 8
+"""Of CPU per request between repeats of full nodes (logarithm), and the degrees of freedom that it counts for.
 
-Repeats of the lab's compaction and repair scatter by 5.1 and 1.6 %, together by 3.8 % (docs/reference/maintenance).
+In the lab, repeats of full nodes scatter by 6.3 % for reads and 6.4 % for writes, those at one rate by 2.3 and 2.8 %
+(docs/reference/data-volume).
 """
+RATE_ERROR = 0.1
+"""Of what aged data add at one rate, against full nodes: root mean square of six cells of reads in the lab."""
 _COMPARED = (*(name for name in LAYOUT if name not in ("load_kind", "think_time_ms")), "read_fraction")
-_LEAST = 0.2  # the lowest factor that can be stated
+_LEAST, _MOST = 0.2, 20.0  # factors that can be stated
 Data = Literal["fresh", "aged"]
 
 
@@ -89,7 +94,8 @@ class DataFactor(VerbAnswer):
     @property
     def option(self) -> str:
         """The option that states the factor: `--data-factor 1.31..1.54`."""
-        return f"--data-factor {max(self.factor.low, _LEAST):.3g}..{self.factor.high:.3g}"
+        low, high = (min(max(end, _LEAST), _MOST) for end in (self.factor.low, self.factor.high))
+        return f"--data-factor {low:.3g}..{high:.3g}"
 
 
 class _Run(NamedTuple):
@@ -155,13 +161,16 @@ def _runs(rows: Sequence[LoadTestRow]) -> Iterator[_Run]:
         whole = [row for row in of_run if row.request_class in (None, ALL)] or of_run
         for name in ("throughput_tps", "node_cpu_percent"):
             if not all(getattr(row, name) for row in whole):
-                raise InputError(f"run {whole[0].run_id or ''} has no {name}: fill the column, or choose other runs")
+                which = f"run {whole[0].run_id}" if whole[0].run_id else "a run without run_id"
+                raise InputError(f"{which} has no {name}: fill the column, or choose other runs")
         rate, busy = sum(row.throughput_tps or 0.0 for row in whole), whole[0].node_cpu_percent or 0.0
         yield _Run(rate, busy, 1000 * busy / rate)
 
 
 def _full(runs: Sequence[_Run]) -> list[_Run]:
-    return [run for run in runs if run.busy_percent >= FULL_PERCENT]
+    busy = [run for run in runs if run.busy_percent >= FULL_PERCENT]
+    most = max((run.rate_tps for run in busy), default=0.0)
+    return [run for run in busy if run.rate_tps >= NEAR_HIGHEST * most]
 
 
 def _pairs(fresh: Sequence[_Run], aged: Sequence[_Run]) -> Iterator[tuple[list[_Run], list[_Run]]]:
@@ -190,7 +199,8 @@ def _of_one_rate(full: Sequence[_Run], pairs: Sequence[tuple[list[_Run], list[_R
     added = [(_middle(aged) - _middle(fresh)) / work for fresh, aged in pairs]
     squares = [_middle(side) ** 2 / len(side) / work**2 for pair in pairs for side in pair]
     more = float(np.mean(added))
-    error = half * math.sqrt(sum(squares) / len(pairs) ** 2 + more**2 / len(full))
+    by_chance = half * math.sqrt(sum(squares) / len(pairs) ** 2 + more**2 / len(full))
+    error = math.hypot(by_chance, 1.645 * RATE_ERROR * more)
     runs = (_summary("fresh", full), *(_summary(name, side) for pair in pairs for name, side in _named(pair)))
     return DataFactor(Band(1 + more, max(1 + more - error, _LEAST), 1 + more + error), "one rate", runs)
 
@@ -209,8 +219,8 @@ def _middle(runs: Sequence[_Run]) -> float:
 
 def _half_width(groups: Sequence[Sequence[_Run]]) -> float:
     """Return the half-width of a 90 % band of the logarithm of one run."""
-    freedom = ITS_REPEATS + sum(len(group) - 1 for group in groups)
-    squares = ITS_REPEATS * SCATTER**2 + sum(len(group) * float(np.var(_logs(group))) for group in groups)
+    freedom = FREEDOM + sum(len(group) - 1 for group in groups)
+    squares = FREEDOM * SCATTER**2 + sum(len(group) * float(np.var(_logs(group))) for group in groups)
     return math.sqrt(squares / freedom) * float(stdtrit(freedom, 0.95))
 
 
