@@ -57,11 +57,11 @@ class Band(Protocol):
     """A median with the ends of its 90 % band."""
 
     @property
-    def value(self) -> float: ...  # noqa: D102
+    def value(self) -> float: ...  # noqa: D102  # the class says what it is
     @property
-    def low(self) -> float: ...  # noqa: D102
+    def low(self) -> float: ...  # noqa: D102  # the class says what it is
     @property
-    def high(self) -> float: ...  # noqa: D102
+    def high(self) -> float: ...  # noqa: D102  # the class says what it is
 
 
 def quantiles(band: Band) -> FloatArray:

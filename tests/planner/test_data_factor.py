@@ -51,6 +51,11 @@ def test_at_one_rate_what_aged_data_add_counts_over_the_work_of_full_nodes() -> 
     assert both.factor.high > found(full, (400, 4000, 96.0)).factor.high  # a difference is known less well than a ratio
 
 
+def test_a_factor_that_noise_makes_negative_is_the_least_that_can_be_stated() -> None:
+    factor = found((10, 8000, 96.0), (10, 1000, 50.0), (400, 1000, 30.0)).factor
+    assert 0.2 == factor.low == factor.value <= factor.high
+
+
 def test_the_lab_has_the_same_factor_in_both_ways() -> None:
     """Reads of data of four times the page cache, aged, over those of data that fit."""
     lab = LOAD_TESTS.read(LAB)

@@ -29,7 +29,7 @@ from capplan.models.verb_answer import VerbAnswer
 FULL_PERCENT = 95.0
 """CPU of nodes from which they are full: in the lab, full nodes had 96 to 99 %, and some that waited 87 %."""
 NEAR_HIGHEST = 0.8
-"""Share of the highest rate of full nodes from which a run is of full nodes: one that is slower waited, too."""
+"""Share of the highest rate of full nodes from which a run is of full nodes: a slower one waited, too. A choice."""
 ALIKE = 0.03
 """Difference of two rates, as a share, up to which they are the same."""
 SCATTER, FREEDOM = 0.063, 8
@@ -42,7 +42,9 @@ RATE_ERROR = 0.1
 """Of what aged data add at one rate, against full nodes: root mean square of six cells of reads in the lab."""
 _COMPARED = (*(name for name in LAYOUT if name not in ("load_kind", "think_time_ms")), "read_fraction")
 _LEAST, _MOST = 0.2, 20.0  # factors that can be stated
+_NORMAL = 1.645  # standard deviations of a normal error in the half of a 90 % band
 Data = Literal["fresh", "aged"]
+_SIDES: tuple[Data, Data] = ("fresh", "aged")
 
 
 @dataclass(frozen=True)
@@ -200,13 +202,11 @@ def _of_one_rate(full: Sequence[_Run], pairs: Sequence[tuple[list[_Run], list[_R
     squares = [_middle(side) ** 2 / len(side) / work**2 for pair in pairs for side in pair]
     more = float(np.mean(added))
     by_chance = half * math.sqrt(sum(squares) / len(pairs) ** 2 + more**2 / len(full))
-    error = math.hypot(by_chance, 1.645 * RATE_ERROR * more)
-    runs = (_summary("fresh", full), *(_summary(name, side) for pair in pairs for name, side in _named(pair)))
-    return DataFactor(Band(1 + more, max(1 + more - error, _LEAST), 1 + more + error), "one rate", runs)
-
-
-def _named(pair: tuple[list[_Run], list[_Run]]) -> tuple[tuple[Data, list[_Run]], tuple[Data, list[_Run]]]:
-    return ("fresh", pair[0]), ("aged", pair[1])
+    error = math.hypot(by_chance, _NORMAL * RATE_ERROR * more)
+    value = max(1 + more, _LEAST)
+    sides = ((data, side) for pair in pairs for data, side in zip(_SIDES, pair, strict=True))
+    runs = (_summary("fresh", full), *(_summary(data, side) for data, side in sides))
+    return DataFactor(Band(value, max(value - error, _LEAST), value + error), "one rate", runs)
 
 
 def _logs(runs: Sequence[_Run]) -> FloatArray:
