@@ -192,7 +192,7 @@ def data_factor_(
 ) -> None:
     """Say how much more CPU a request takes on aged data: the factor that --data-factor states.
 
-    The table needs node_cpu_percent, and runs that fill the nodes: with fresh data, and with aged data or at one rate.
+    The table needs node_cpu_percent. Fresh runs must fill the nodes; aged ones must, too, or have a fresh run's rate.
     """
     found = data_factor(LOAD_TESTS.read(table), fresh, aged)
     print_answer(found, lambda: evidence.data_factor(found, table.name), as_json)
