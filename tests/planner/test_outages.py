@@ -10,7 +10,7 @@ import pytest
 
 from capplan.layout.situations import Remainder, losses_of
 from capplan.layout.system import Case, System
-from capplan.models.errors import InputError
+from capplan.models.errors import CrowdedError, InputError
 from capplan.models.language.distribution import Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.scenario import changed
@@ -32,6 +32,7 @@ from capplan.planner.outages.places import (
     with_workers_that_give_up,
 )
 from capplan.planner.outages.transient import Effort, SimulatedLoss, Times, transient
+from capplan.simulator.compiled import engine
 from capplan.simulator.engine import simulate
 from capplan.systems.registry import resolve, scenario
 
@@ -87,6 +88,16 @@ def test_a_loss_that_is_far_too_long_to_simulate_is_refused_with_the_budget_that
     loss = SimulatedLoss("a server", ("server/1",), Return(5.0))
     with pytest.raises(InputError, match="add --budget"):
         transient(busy, loss, Times(60.0, 400.0, 400.0), Effort(10.0, 1, 1), 0.1)
+
+
+def test_a_load_that_fills_the_memory_is_answered_without_a_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "MOST_BYTES", 1 << 20)
+    flooded = replace(pair(1), traffic=Open(20_000.0, {"request": 1.0}))
+    answer = outages_of_network(flooded, OutagesQuestion(times=Times(15.0, 10.0, 10.0)), "n.toml")
+    assert (answer.transients, answer.recovers) == ((), False)
+    assert "lower the load" in answer.not_simulated
+    with pytest.raises(CrowdedError):
+        outages_of_network(flooded, OutagesQuestion(times=Times(15.0, 10.0, 10.0), triggers_s=(1.0,)), "n.toml")
 
 
 def test_a_cold_start_delays_the_recovery() -> None:

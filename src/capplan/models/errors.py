@@ -23,6 +23,10 @@ class RefusedError(InputError):
     """A construct or feature that this part of capplan does not support; the message names it."""
 
 
+class CrowdedError(RefusedError):
+    """More is in progress at once in a simulation than its memory may hold: the load is far above the capacity."""
+
+
 class MissingError(InputError):
     """A missing optional part of capplan; the message says how to install it."""
 

@@ -23,7 +23,7 @@ from capplan.reports.numbers import NOT_MODELLED, banded, given, plural, two_dig
 
 _RATES = {"completed_per_s": ("completed", 2), "retries_per_s": ("retries", 3), "unanswered_per_s": ("unanswered", 5)}
 _LATENCIES = {"p99_ms": ("p99", 1), "p50_ms": ("p50", 0)}
-_TOLD = ("Answer", "Not asked", "Back", "Unanswered", "Verdict", "Safe", "Shortened", "Not modelled")
+_TOLD = ("Answer", "Not asked", "Back", "Unanswered", "Verdict", "Safe", "Shortened", "Simulation", "Not modelled")
 _PANEL, _GAP, _BOTTOM = 240, 96, 60
 
 _PHASES = {"before": "before", "undetected": "unnoticed", "detected": "noticed", "after": "returned"}
@@ -47,6 +47,9 @@ def describe(answer: OutagesAnswer) -> Iterator[Block]:
         yield from _long_run(answer)
     for each in answer.transients:
         yield from _transient(each)
+    if answer.not_simulated:
+        yield Line()
+        yield Fact("Simulation", f"none: {answer.not_simulated}")
     if answer.metastability is not None:
         yield from _metastability(answer.metastability, answer)
     yield Line()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from capplan.layout.solution import LEVELS, Solution
 from capplan.layout.system import Case, System
 from capplan.models.cassandra.consistency import CONSISTENCY_LEVELS
 from capplan.models.cassandra.pauses import NO_PAUSES
-from capplan.models.errors import InputError, RefusedError
+from capplan.models.errors import CrowdedError, InputError, RefusedError
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import Scenario, changed, options_of
@@ -47,6 +47,7 @@ from capplan.planner.predict.simulated_latency import check_budget
 from capplan.planner.simulate.simulate import of_network
 from capplan.systems.registry import resolve
 
+T = TypeVar("T")
 FIELDS = {"read": "consistency_read", "write": "consistency_write"}
 LOWEST = "LOCAL_ONE"
 
@@ -195,7 +196,7 @@ def outages_of_scenario(
         raise InputError(f"{its.name} has no offered rate at which something could be lost: give one with --tps")
     rate = prediction.offered.peak_tps
     remainders = its.outages(case.at(rate), losses)
-    simulated = simulated_losses(case, rate, remainders, question, progress)
+    simulated, crowded = _unless_crowded(lambda: simulated_losses(case, rate, remainders, question, progress), question)
     network = its.network(scenario, its.median_values(case.fitted, scenario), rate)
     clients = clients_of(network, question.clients, _usual(its))
     found = None
@@ -209,7 +210,7 @@ def outages_of_scenario(
         layout=prediction.layout,
         scenario=scenario.given(),
         verdict=prediction.verdict,
-        recovers=all(each.recovers for each in transients) and _always(found, clients),
+        recovers=not crowded and all(each.recovers for each in transients) and _always(found, clients),
         offered_tps=rate,
         offered_source=prediction.offered.source,
         mean_tps=prediction.offered.mean_tps,
@@ -217,11 +218,22 @@ def outages_of_scenario(
         levels=levels_left(case, _one_each(remainders)),
         clients=clients,
         transients=transients,
+        not_simulated=crowded,
         metastability=found,
         not_modelled=(*its.tails_not_modelled, *_not_simulated(its, scenario)),
         seed=question.effort.seed,
         version=version("capplan"),
     )
+
+
+def _unless_crowded(simulations: Callable[[], list[T]], question: OutagesQuestion) -> tuple[list[T], str]:
+    """Return simulations and an empty text; or none and why, if a load far above the capacity fills the memory."""
+    try:
+        return simulations(), ""
+    except CrowdedError as error:
+        if question.triggers_s:
+            raise  # its simulations are as crowded
+        return [], str(error)
 
 
 def simulated_losses(
@@ -321,22 +333,24 @@ def outages_of_network(
     lost = [SimulatedLoss(text, places_named(network, text), question.how) for text in question.lose]
     lost = lost or [SimulatedLoss(EVERYTHING, tuple(each.name for each in network.stations), question.how)]
     found, simulated = None, lost if not question.triggers_s or question.lose else []
-    transients = [
-        transient(served, each, question.times, question.effort, question.within, question.processes)
-        for each in simulated
-    ]
+
+    def after(lost: SimulatedLoss) -> Transient:
+        return transient(served, lost, question.times, question.effort, question.within, question.processes)
+
+    transients, crowded = _unless_crowded(lambda: [after(each) for each in simulated], question)
     if question.triggers_s:
         found = _metastability(network, question, clients, lost[0], _load_of_network(network))
     return OutagesAnswer(
         system=network.name,
         layout=_in_words(network),
         scenario={"file": file},
-        recovers=all(each.recovers for each in transients) and _always(found, clients),
+        recovers=not crowded and all(each.recovers for each in transients) and _always(found, clients),
         offered_tps=subject.offered_tps,
         offered_source=subject.offered_source,
         mean_tps=subject.offered_tps,
         clients=clients,
         transients=tuple(transients),
+        not_simulated=crowded,
         metastability=found,
         seed=question.effort.seed,
         version=version("capplan"),

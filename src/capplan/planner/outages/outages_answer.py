@@ -317,7 +317,7 @@ class OutagesAnswer(VerbAnswer):
         Whether it carries the rate with the objectives met, also after each loss that was asked for; null where neither
         a rate nor an objective was given, and for a network.
     recovers
-        Whether every simulated loss is back to normal before its simulation ends.
+        Whether every loss is simulated and back to normal before its simulation ends.
     offered_tps
         Offered peak rate, requests per second over all data centres; of a network its mean rate; null for closed
         traffic.
@@ -333,6 +333,8 @@ class OutagesAnswer(VerbAnswer):
         When clients time out and try again, in simulations.
     transients
         The simulated time around losses.
+    not_simulated
+        Why no loss is simulated, though one was to be; else empty.
     metastability
         Whether retries keep it down after a trigger; null if nobody asked.
     not_modelled
@@ -358,6 +360,7 @@ class OutagesAnswer(VerbAnswer):
     levels: tuple[LevelAvailability, ...] = ()
     clients: Clients
     transients: tuple[Transient, ...]
+    not_simulated: str = ""
     metastability: Metastability | None
     not_modelled: tuple[str, ...] = ()
     seed: int

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from capplan.models.errors import RefusedError
+from capplan.models.errors import CrowdedError
 from capplan.models.language.network import Network
 from capplan.models.language.station import Assignment
 from capplan.models.language.step import RoutePolicy
@@ -63,6 +63,7 @@ RECORDS: dict[str, tuple[np.dtype[np.void], str | None]] = {
 }
 CHILDREN = 4  # of a node of the future event list; all of them are compared
 MOST_RECORDS = 1 << 27  # of a kind: completions keep the number of a visit in so many bits
+MOST_BYTES = 3 << 29  # of all records of a run: some three million requests in progress
 ROOM = 64  # records at the start, beyond what one event can use
 
 
@@ -182,8 +183,8 @@ def grown(state: State, lowered: Lowered) -> State:
 
     Raises
     ------
-    RefusedError
-        When more would be in progress at once than the kernel's records have numbers for.
+    CrowdedError
+        When more would be in progress at once than the kernel's records have numbers for, or than memory may hold.
     """
     header = state.header
     larger: dict[str, Any] = {}
@@ -222,10 +223,11 @@ def _doubled(rows: Ints) -> Ints:
 
 def _more_records(state: State, name: str) -> Records:
     rows: Records = getattr(state, name)
-    if 2 * len(rows) > MOST_RECORDS:
-        raise RefusedError(
-            f"more than {len(rows):,} {name} are in progress at once, the most that the compiled engine holds: "
-            "shorten the run, or lower its load"
+    held = sum(getattr(state, each).nbytes for each in RECORDS)
+    if 2 * len(rows) > MOST_RECORDS or held + rows.nbytes > MOST_BYTES:
+        raise CrowdedError(
+            f"requests come so much faster than they end that those in progress fill {held / 1e9:.1f} GB of memory: "
+            "lower the load, or shorten the run"
         )
     free, added = state.header[name], np.zeros_like(rows)
     added["next"] = np.arange(len(rows) + 1, 2 * len(rows) + 1)
