@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
-from scipy.stats import gamma
+from scipy.stats import beta, gamma
 from tests.models.solver.test_closed_throughput import by_convolution
 from tests.oracles.single_station import birth_death, machine_repair
 
@@ -155,6 +155,29 @@ def test_two_classes_with_quorums_and_a_driver_limit_beside_the_compiled_engine(
         assert point.rate_per_s[0, 0] == pytest.approx(run.throughput_per_s(), rel=0.02)
         for name in flows:
             assert point.response_s(name)[0, 0] == pytest.approx(run.report(name).latency("actual").mean_s, rel=0.08)
+
+
+@pytest.mark.parametrize("nodes", [1, 2, 3, 12])
+@pytest.mark.parametrize("clients", [600, 2_000])
+def test_percentiles_at_full_nodes_are_those_of_a_random_share_of_all_clients(nodes: int, clients: int) -> None:
+    """All ways to spread clients over equal nodes are as likely, so one has a Beta(1, nodes - 1) share of them.
+
+    That number hardly changes during a request, which takes so many times its exponential work.
+    """
+    flow = Pick("one", "node", "random", Visit("node", Exponential(1.0), member="one"))
+    made = Network(
+        "full",
+        (Station("node", 1, "ps", count=nodes),),
+        (RequestClass("job", flow),),
+        Closed(clients, Exponential(1e-3), {"job": 1.0}),
+    )
+    point, mean_s = solve_clients(Analysis(made)), clients / nodes
+    times = nodes * beta(1, nodes - 1).ppf((np.arange(4000) + 0.5) / 4000) if nodes > 1 else np.ones(1)
+    grid = np.geomspace(1e-3, 60.0, 4000)
+    within = 1 - np.exp(-grid[:, None] / times).mean(axis=1)
+    for level, error in ((0.5, 0.25), (0.95, 0.08), (0.99, 0.12)):
+        exact = float(np.interp(level, within, grid))
+        assert float(point.quantile_s(level, "job")[0, 0]) / mean_s == pytest.approx(exact, rel=error)
 
 
 def test_pools_that_differ_need_more_units_than_clients() -> None:

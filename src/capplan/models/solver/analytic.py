@@ -86,7 +86,7 @@ class Inside:
     """Conditions with n = 1 .. places requests inside the outermost pools; the last axis is n, on the state grid.
 
     Response times after the wait are interpolated linearly between those at the virtual rates, whose mean responses are
-    the ends of segments.
+    the ends of segments; so are the roots of their variances and third cumulants, which grow with powers of the mean.
 
     Attributes
     ----------
@@ -135,8 +135,8 @@ class Inside:
 
         return (
             {name: interpolated(ends) for name, ends in self.mean_s.items()},
-            {name: np.maximum(interpolated(ends), 0.0) for name, ends in self.variance_s2.items()},
-            {name: np.maximum(interpolated(ends), 0.0) for name, ends in self.third_s3.items()},
+            {name: np.maximum(interpolated(np.sqrt(ends)), 0.0) ** 2 for name, ends in self.variance_s2.items()},
+            {name: np.maximum(interpolated(np.cbrt(ends)), 0.0) ** 3 for name, ends in self.third_s3.items()},
         )
 
     def mean_passed(self, weight: FloatArray) -> FloatArray:
@@ -818,10 +818,14 @@ class Analysis:
         dict of (array, array, array)
             Mean (s), variance (s²) and third cumulant (s³) of the response by class, each (..., draws).
         """
-        response, shape = self.mean_response(self._congestion(rate_per_s)), rate_per_s.shape
+        congestion, shape = self._congestion(rate_per_s), rate_per_s.shape
+        response = self.mean_response(congestion)
+        means = response
+        if self._counts_requests:  # quorums
+            means = self.mean_response({name: replace(busy, sharing=None) for name, busy in congestion.items()})
         return {
             name: (
-                np.broadcast_to(time.total, shape),
+                np.broadcast_to(means[name].total, shape),
                 np.broadcast_to(time.variance, shape),
                 np.broadcast_to(time.third_s3, shape),
             )
@@ -830,7 +834,37 @@ class Analysis:
 
     def _congestion(self, rate_per_s: FloatArray) -> dict[str, Congestion]:
         known = {names: self._station_congestion(names[0], rate_per_s) for names in self.clusters}
+        if self._counts_requests:
+            known = self._at_one_number(known, rate_per_s)
         return {name: busy for names, busy in known.items() for name in names}
+
+    def _at_one_number(
+        self, known: Mapping[tuple[str, ...], Congestion], rate_per_s: FloatArray
+    ) -> dict[tuple[str, ...], Congestion]:
+        """Return the congestion of requests that find the same number inside: how many share a station varies less.
+
+        With the variance V of the number at a station and their sum S over all, 1 - V / S of V is left on average over
+        the numbers inside (law of total variance), as all of them share what the total explains in a product-form
+        network. It grows with the square of the number, so at the mean number n it is 1 / (1 + (S - n) / n²) of that:
+        exact for equal stations with geometric numbers.
+        """
+        delays_s = sum((self.share[name] * each[:, 0] for name, each in self.delays.items()), np.zeros(1))
+        number = rate_per_s * np.maximum(delays_s - self.outside_s, 0.0)
+        total, own = number, dict[tuple[str, ...], FloatArray]()
+        for names, busy in known.items():
+            demand, members = self._waited_for.get(names[0], _NO_DEMAND), sum(self.members[name] for name in names)
+            here = rate_per_s * demand.mean_s * busy.stretch
+            waiting = rate_per_s * demand.visits * busy.wait.total
+            own[names] = here + waiting + np.square(waiting)
+            if busy.sharing is not None and names[0] in self._waited_for:
+                own[names] = np.maximum(here, busy.sharing.variance * self.stations[names[0]].servers ** 2)
+            number, total = number + members * (here + waiting), total + members * own[names]
+        spread = 1 + np.maximum(total - number, 0.0) / np.maximum(number, 1e-12) ** 2
+        left = {names: np.maximum(1 - each / np.maximum(total, 1e-300), 0.0) / spread for names, each in own.items()}
+        return {
+            names: replace(busy, sharing=busy.sharing and busy.sharing.left(left[names]))
+            for names, busy in known.items()
+        }
 
     def _station_congestion(self, name: str, rate_per_s: FloatArray) -> Congestion:
         """Return the congestion of a station at mean request rates (..., draws)."""
@@ -841,8 +875,6 @@ class Analysis:
         if self.stations[name].has_lanes:
             return lane_congestion(self.stations[name], demand, rate_per_s, full, less)
         busy = _poisson_congestion(self.stations[name], demand, rate_per_s, full)
-        if self._counts_requests:
-            busy = replace(busy, sharing=None)
         return busy if np.all(less == 1.0) else busy.scaled(less)
 
     @cached_property

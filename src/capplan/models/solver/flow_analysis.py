@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple, assert_never
 
 import numpy as np
@@ -60,6 +60,10 @@ class Sharing:
     def scaled(self, factor: Number) -> Sharing:
         """Scale the slowdown's excess over 1 by a factor."""
         return Sharing(1 + (self.slowdown - 1) * factor, self.variance * factor**2, self.decay_per_s)
+
+    def left(self, share: Number) -> Sharing:
+        """Keep a share of the variance."""
+        return replace(self, variance=self.variance * share)
 
     def scatter_s2(self, alone: RandomTime) -> Number:
         """Return the variance that sharing adds to a time, in s².
