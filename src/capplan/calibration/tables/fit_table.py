@@ -203,6 +203,27 @@ class TableSystem(System[S]):
         del scenario, values, analysis, rate_per_s, cycle_s
         return {}
 
+    def left_by_pauses(
+        self,
+        scenario: S,
+        values: Values,
+        analysis: Analysis,
+        rate_per_s: FloatArray,
+        cycle_s: FloatArray,
+        response_s: FloatArray,
+    ) -> FloatArray:
+        """Return the throughput of closed clients whom pauses of nodes hold, over that without pauses (..., draws).
+
+        Parameters
+        ----------
+        scenario, values, analysis, rate_per_s
+            As for `System.pauses`.
+        cycle_s, response_s : array (..., draws)
+            Mean time from one request of a client to its next, and of a response, without pauses, seconds.
+        """
+        del scenario, values, analysis, cycle_s, response_s
+        return np.ones(rate_per_s.shape)
+
     def at_clients(self, values: Values, clients: FloatArray, *, on_timer: bool = False) -> dict[str, Number]:
         """Return the values at a number of clients, or of open requests in flight, for each draw."""
         del clients, on_timer

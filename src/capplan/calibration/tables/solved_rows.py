@@ -163,13 +163,16 @@ def _solved(
     """Return the figures of each row."""
     analysis, point, values, places = loaded
     layout = rows[0].layout
-    delays = None
+    delays, left = None, np.ones(point.rate_per_s.shape)
+    cycle_s = np.array(sorted({row.load.clients for row in rows}))[:, None] / point.rate_per_s
+    if rows[0].load.kind == "closed":
+        mean = point.response_s(*analysis.share)
+        left = system.left_by_pauses(layout, values, analysis, point.rate_per_s, cycle_s, mean)
     levels = sorted({SOLVED_LEVELS[name] for names in quantities for name in names if name in SOLVED_LEVELS})
     if levels:
         if rows[0].load.kind == "open":
             delays = system.pauses(layout, values, analysis, point.rate_per_s, None) or None
         else:
-            cycle_s = np.array(sorted({row.load.clients for row in rows}))[:, None] / point.rate_per_s
             delays = system.closed_pauses(layout, values, analysis, point.rate_per_s, cycle_s) or None
         utilisation = np.minimum(point.rate_per_s / analysis.drift_per_s, 1.0)
         point = varied(point, system.variation(values, utilisation))
@@ -183,7 +186,8 @@ def _solved(
             by_classes[classes] = point.response_s(*classes), quantiles
         mean, quantiles = by_classes[classes]
         share = sum((np.asarray(analysis.share[name]) for name in classes), np.zeros(()))
-        rate = point.rate_per_s[number, own]
+        rate = point.rate_per_s[number, own] * left[number, own]
+        held_s = cycle_s[number, own] * (1 / left[number, own] - 1)
         busy: dict[str, FloatArray] = {}
         for name in analysis.demands:
             load = _of_place(np.broadcast_to(analysis.load(name), (analysis.draws,)), own)
@@ -194,9 +198,9 @@ def _solved(
             if name == THROUGHPUT:
                 figure = rate * share
             elif name == MEAN:
-                figure = mean[number, own] * 1e3
+                figure = (mean[number, own] + held_s) * 1e3
             elif name == NODE_CPU:
-                under_way = rate * point.response_s(*analysis.share)[number, own]  # Little's law
+                under_way = rate * (point.response_s(*analysis.share)[number, own] + held_s)  # Little's law
                 own_values = {key: _of_place(value, own) for key, value in values.items()}
                 figure = system.node_cpu_percent(layout, own_values, busy, under_way)
             else:

@@ -29,6 +29,7 @@ from capplan.systems.cassandra.network import (
     UNDER_WAY,
     WORK,
     closed_pauses,
+    left_by_pauses,
     limit_in_words,
     load_test_network,
     network,
@@ -86,6 +87,7 @@ class Cassandra(TableSystem[CassandraScenario]):
     load_test_network = staticmethod(load_test_network)
     pauses = staticmethod(pauses)
     closed_pauses = staticmethod(closed_pauses)
+    left_by_pauses = staticmethod(left_by_pauses)
     paused_network = staticmethod(paused_network)
     outages = staticmethod(outages)
     row_scenario = staticmethod(row_scenario)

@@ -24,6 +24,7 @@ from capplan.models.language.step import Acquire, Delay, ForkJoin, Sequence, Ste
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis
+from capplan.models.solver.held_clients import ClosedLoad, lost_by_holding
 from capplan.models.solver.operating_point import MAX_DROP_RATE, OperatingPoint, SteadyState
 from capplan.models.solver.pauses import RareDelay, pause_delays, sent_by_clients
 from capplan.systems.cassandra.retries import has_spare, level_of, longest_wait_s
@@ -31,6 +32,7 @@ from capplan.systems.cassandra.scenario import USUAL_ROW_BYTES, CassandraScenari
 from capplan.systems.components.pauses.nodes import needed_by_operation, paused, pauses_of, relative_needs
 
 DRIVER, NATIVE = "driver", "native-transport"
+_ROUNDS = 6  # of a fixed point that a factor of less than a half corrects each time
 _ENDLESS = 1.01 * MAX_DROP_RATE  # the queue grows without bound from this share of requests that never get a turn
 
 
@@ -434,9 +436,7 @@ def pauses(
     """Return the delays by garbage-collection pauses of nodes, by class of the network; `down` as for `network`."""
     cluster = build_cluster(scenario, values, down)
     shares = served(scenario, cluster)
-    stations = [HOST] if scenario.one_host else [f"cassandra/dc{dc + 1}" for dc in shares]
-    loads = [analysis.load(each) for each in stations]
-    utilisation = np.minimum(rate_per_s * np.average(loads, axis=0), 1.0)
+    utilisation = _utilisation(scenario, shares, analysis, rate_per_s)
     spare = _with_spare(scenario, cluster) if scenario.speculative_retry and "read" in scenario.levels() else 0.0
     wait_s = longest_wait_s(analysis, rate_per_s, scenario.speculative_retry or "") if spare else None
     if place is not None:
@@ -473,6 +473,48 @@ def closed_pauses(
 ) -> dict[str, tuple[RareDelay, ...]]:
     """Return the delays that pauses cause to closed clients; see `TableSystem.closed_pauses`."""
     return pauses(scenario, values, analysis, rate_per_s, None, cycle_s=cycle_s)
+
+
+def _utilisation(
+    scenario: CassandraScenario, shares: Mapping[int, float], analysis: Analysis, rate_per_s: FloatArray
+) -> FloatArray:
+    """Return the mean utilisation of a node (..., draws)."""
+    stations = [HOST] if scenario.one_host else [f"cassandra/dc{dc + 1}" for dc in shares]
+    return np.minimum(rate_per_s * np.average([analysis.load(each) for each in stations], axis=0), 1.0)
+
+
+def left_by_pauses(
+    scenario: CassandraScenario,
+    values: Values,
+    analysis: Analysis,
+    rate_per_s: FloatArray,
+    cycle_s: FloatArray,
+    response_s: FloatArray,
+) -> FloatArray:
+    """Return the throughput of closed clients whom pauses hold; see `TableSystem.left_by_pauses`."""
+    cluster = build_cluster(scenario, values)
+    shares = served(scenario, cluster)
+    needed, statements = needed_by_operation(scenario, cluster, shares), scenario.statements()
+    spare = _with_spare(scenario, cluster) if scenario.speculative_retry and "read" in needed else 0.0
+    if spare:  # these replicas hold nobody for long
+        needed["read"] -= (needed["read"] - 1) * spare
+    alone_s = analysis.averaged(analysis.unloaded)
+    far_s = sum((analysis.share[name] * each[:, 0] for name, each in analysis.delays.items()), np.zeros(1))
+    load = ClosedLoad(
+        nodes=sum(cluster.alive),
+        needed=sum(often * needed[operation] for operation, often in statements.items()),
+        cycle_s=cycle_s,
+        queueing_s=np.maximum(response_s - alone_s, 0.0),
+        utilisation=_utilisation(scenario, shares, analysis, rate_per_s),
+        fullest=np.minimum(rate_per_s / analysis.drift_per_s, 1.0),
+        at_nodes_s=np.maximum(alone_s - far_s, 0.0),
+    )
+    stops = pauses_of(scenario, cluster, shares, values, rate_per_s)
+    lost, left = lost_by_holding(stops, load), np.ones(rate_per_s.shape)
+    for _ in range(_ROUNDS):  # fewer requests make fewer pauses
+        share = pauses_of(scenario, cluster, shares, values, rate_per_s * left).share
+        left = 1 / (1 + lost * share / np.maximum(stops.share, 1e-12))
+    return left
 
 
 def paused_network(scenario: CassandraScenario, values: Values, rate_per_s: float) -> Network:
