@@ -20,6 +20,7 @@ from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.closed_clients import solve_clients
 from capplan.models.solver.operating_point import OperatingPoint, solve
+from capplan.models.solver.pauses import RareDelay
 
 if TYPE_CHECKING:
     from capplan.calibration.tables.fit_table import TableSystem
@@ -163,17 +164,10 @@ def _solved(
     """Return the figures of each row."""
     analysis, point, values, places = loaded
     layout = rows[0].layout
-    delays, left = None, np.ones(point.rate_per_s.shape)
-    cycle_s = np.array(sorted({row.load.clients for row in rows}))[:, None] / point.rate_per_s
-    if rows[0].load.kind == "closed":
-        mean = point.response_s(*analysis.share)
-        left = system.left_by_pauses(layout, values, analysis, point.rate_per_s, cycle_s, mean)
     levels = sorted({SOLVED_LEVELS[name] for names in quantities for name in names if name in SOLVED_LEVELS})
+    left, held_s = _held_by_pauses(system, rows, loaded)
+    delays = _delays(system, rows, loaded) if levels else None
     if levels:
-        if rows[0].load.kind == "open":
-            delays = system.pauses(layout, values, analysis, point.rate_per_s, None) or None
-        else:
-            delays = system.closed_pauses(layout, values, analysis, point.rate_per_s, cycle_s) or None
         utilisation = np.minimum(point.rate_per_s / analysis.drift_per_s, 1.0)
         point = varied(point, system.variation(values, utilisation))
     by_classes: dict[tuple[str, ...], tuple[FloatArray, FloatArray]] = {}
@@ -187,7 +181,6 @@ def _solved(
         mean, quantiles = by_classes[classes]
         share = sum((np.asarray(analysis.share[name]) for name in classes), np.zeros(()))
         rate = point.rate_per_s[number, own] * left[number, own]
-        held_s = cycle_s[number, own] * (1 / left[number, own] - 1)
         busy: dict[str, FloatArray] = {}
         for name in analysis.demands:
             load = _of_place(np.broadcast_to(analysis.load(name), (analysis.draws,)), own)
@@ -198,9 +191,9 @@ def _solved(
             if name == THROUGHPUT:
                 figure = rate * share
             elif name == MEAN:
-                figure = (mean[number, own] + held_s) * 1e3
+                figure = (mean + held_s)[number, own] * 1e3
             elif name == NODE_CPU:
-                under_way = rate * (point.response_s(*analysis.share)[number, own] + held_s)  # Little's law
+                under_way = rate * (point.response_s(*analysis.share) + held_s)[number, own]  # Little's law
                 own_values = {key: _of_place(value, own) for key, value in values.items()}
                 figure = system.node_cpu_percent(layout, own_values, busy, under_way)
             else:
@@ -213,6 +206,37 @@ def _solved(
         uneven = analysis.outer_pool_count > 1 and row.load.clients > units
         found.append(Solved(figures, capacity, busy, held, uneven))
     return found
+
+
+def _held_by_pauses(
+    system: TableSystem[Any], rows: Sequence[TableRow], loaded: _Loaded
+) -> tuple[FloatArray, FloatArray]:
+    """Return the throughput that pauses leave, as a share, and how long they hold a request in the mean, seconds.
+
+    Throttled clients who are held make up for it later, and open ones do not wait for an answer.
+    """
+    analysis, point, values, _ = loaded
+    if rows[0].load.kind != "closed":
+        return np.ones(point.rate_per_s.shape), np.zeros(point.rate_per_s.shape)
+    cycle_s, mean_s = _cycle_s(rows, point), point.response_s(*analysis.share)
+    left = system.left_by_pauses(rows[0].layout, values, analysis, point.rate_per_s, cycle_s, mean_s)
+    return left, cycle_s * (1 / left - 1)
+
+
+def _delays(
+    system: TableSystem[Any], rows: Sequence[TableRow], loaded: _Loaded
+) -> Mapping[str, Sequence[RareDelay]] | None:
+    """Return the delays by pauses, by class; None if nothing pauses."""
+    analysis, point, values, _ = loaded
+    layout = rows[0].layout
+    if rows[0].load.kind == "open":
+        return system.pauses(layout, values, analysis, point.rate_per_s, None) or None
+    return system.closed_pauses(layout, values, analysis, point.rate_per_s, _cycle_s(rows, point)) or None
+
+
+def _cycle_s(rows: Sequence[TableRow], point: OperatingPoint) -> FloatArray:
+    """Return the mean time from one request of a client to its next without pauses (..., draws), seconds."""
+    return np.asarray(np.array(sorted({row.load.clients for row in rows}))[:, None] / point.rate_per_s)
 
 
 def _of_place(value: Any, own: slice) -> Any:

@@ -1,8 +1,8 @@
 """Throughput of closed clients whose nodes pause.
 
-A node that stands holds the clients that need it, and after a while all. Of N clients, the share g is not held yet. They
-send x times as many requests as all N send without pauses, and each request meets the paused node with the probability
-k / M, if it needs k of M nodes. With the time in which a client runs into a certain node, tau = cycle M / k,
+A node that stands holds the clients that need it, and after a while all. Of N clients, the share g is not held yet.
+They send x times as many requests as all N send without pauses, and each request meets the paused node with the
+probability k / M, if it needs k of M nodes. With the time in which a client runs into this node, tau = cycle M / k,
 
     dg/dt = -x(g) / tau.
 
@@ -12,7 +12,7 @@ throughput,
 
     D - tau (1 - g(D))  and  tau integral from g(D) to 1 of (1 - x) / (1 / u - x) dg,
 
-the first in all that the clients that are not at the node when it stops would send. Those who are there lose what they lose
+the first in all that clients who are not at the node when it stops would send. Those who are there lose what they lose
 at a slower node, by the share of the time that it pauses: a load test shows it as work of a request.
 
 Few clients send x = a g, as each has its cycle without queues: a = cycle / (cycle - queueing). However many there are,
@@ -23,11 +23,11 @@ they send no more than the fullest station serves: x <= b = 1 / its utilisation.
 It is that of one machine with clients that think, theta = 0, if a request queues for the share u of its cycle; and both
 asymptotes themselves, if it does not queue, as at a node of many cores. Then, with the length D of a pause,
 
-    one client in the system: all of it is lost, once he meets the node;
-    D << tau: D^2 / (2 tau) is lost, so a cluster of twice as many nodes, with twice the clients, loses the same share.
+    D >> tau: all of it is lost;
+    D << tau: D^2 / (2 tau) is lost, so twice the nodes with twice the clients lose the same share.
 
-Longer pauses hold more, so D is the mean E[D^2] / E[D] over the time that is paused. Pauses of several nodes that overlap
-hold clients that others would hold: if each alone loses its part of L, 1 / (1 + L) of the throughput is left.
+Longer pauses hold more, so D is the mean E[D^2] / E[D] over the time that is paused. Pauses of several nodes that
+overlap hold clients that others would hold: if each alone loses its part of L, 1 / (1 + L) of the throughput is left.
 """
 
 from __future__ import annotations
