@@ -144,7 +144,8 @@ def test_the_law_is_within_two_percent_of_the_engine(case: Case) -> None:
 @pytest.mark.slow
 def test_on_random_networks_the_law_is_within_one_percent_in_the_median() -> None:
     """Throughput and mean response time; pauses cost 4 % of the throughput in the median, and 14 % in a tenth."""
-    random, errors, most = np.random.default_rng(66), [], 2e6  # requests of a run
+    random, most = np.random.default_rng(66), 2e6  # requests of a run
+    errors: list[list[float]] = []
     while len(errors) < 40:
         case = random_case(random)
         a_stop = case.pause_s / (case.share * case.nodes) * case.solved()[0]

@@ -480,7 +480,7 @@ def _utilisation(
 ) -> FloatArray:
     """Return the mean utilisation of a node (..., draws)."""
     stations = [HOST] if scenario.one_host else [f"cassandra/dc{dc + 1}" for dc in shares]
-    return np.minimum(rate_per_s * np.average([analysis.load(each) for each in stations], axis=0), 1.0)
+    return np.asarray(np.minimum(rate_per_s * np.average([analysis.load(each) for each in stations], axis=0), 1.0))
 
 
 def left_by_pauses(
