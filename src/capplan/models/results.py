@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from capplan.models.verdict import Answer
 
@@ -20,6 +20,7 @@ SIGNIFICANT = 4  # significant digits of a figure in JSON; no load test is more 
 Basis = Literal["measured", "interpolated", "extrapolated", "model only"]
 """What a figure rests on. `measured`: such a figure was measured in this layout at this load; `interpolated`: between
 measured ones; `extrapolated`: beyond them; `model only`: no such figure was ever measured."""
+FIRMEST_FIRST: tuple[Basis, ...] = get_args(Basis)
 Relief = Literal["lower levels", "fewer replicas", "nearer replicas"]
 """Why survivors may carry more or answer faster than the whole layout: requests wait for fewer replicas, as consistency
 levels are lowered; they take less work, as lost replicas get none; or they wait less, as the farthest replicas are

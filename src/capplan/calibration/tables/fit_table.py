@@ -69,13 +69,17 @@ from capplan.models.language.network import Network
 from capplan.models.language.parameter import Parameter, Values
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import FloatArray, Number
-from capplan.models.results import Band, Basis, Parts
+from capplan.models.results import FIRMEST_FIRST, Band, Basis, Parts
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.pauses import RareDelay
 
 S = TypeVar("S", bound=Scenario)
 NOT_PROMISED = (
     "Do not rely on less than 10 % of error on a noisy cluster, on p99.9, or on percentiles above 80 % of the ceiling."
+)
+_WITH_PAUSES = ("p99", "p999")  # percentiles that pauses of up to 2 % of the time reach
+_OTHERS_WAIT = (
+    "The load tests had other clients than this layout: closed ones wait while a node pauses, open ones keep coming."
 )
 _PROPOSALS = 256  # in each round
 _FEWEST, _MOST, _SOLVED = 3, 7, 42  # rounds at least and at most, and layouts solved in all of them, which take time
@@ -410,10 +414,15 @@ class TableNotes(Notes[S]):
     """What a reader must know of a prediction by a load-test table."""
 
     def cautions(self, case: Case[S], capacity: Band, figures: Figures) -> list[str]:
-        """Return what the fitted rows do not state."""
-        del capacity, figures
+        """Return what the fitted rows do not state, and whom they measured."""
+        del capacity
         system: Any = case.system
-        return [*system.unstated(rows_of(case.fitted))]
+        found = [*system.unstated(rows_of(case.fitted))]
+        if figures.pausing is not None and not any(
+            _is_like(each, case.scenario) for each in system.read(rows_of(case.fitted))
+        ):
+            found.append(_OTHERS_WAIT)
+        return found
 
 
 class TableBasis(FigureBasis):
@@ -424,9 +433,17 @@ class TableBasis(FigureBasis):
         return self._of(THROUGHPUT, self.capacity)
 
     def of_latency(self, name: str, statistic: str, rate_per_s: float) -> Basis:
-        """Return the basis of a latency statistic of a request class."""
+        """Return the basis of a latency statistic of a request class.
+
+        Closed clients wait while a node pauses, and open ones keep coming: what one kind measured is interpolated for
+        the other, and says nothing of the percentiles that pauses reach.
+        """
         del name
-        return self._of(f"latency_{statistic}_ms", rate_per_s)
+        column = f"latency_{statistic}_ms"
+        found = self._of(column, rate_per_s)
+        if found == "model only" or any(_is_like(row, self.scenario) for row in self._read if column in row.measured):
+            return found
+        return "model only" if statistic in _WITH_PAUSES else max(found, "interpolated", key=FIRMEST_FIRST.index)
 
     def of_utilisation(self, resource: str, rate_per_s: float) -> Basis:
         """Return the basis of a resource's utilisation: always `model only`."""
@@ -454,6 +471,11 @@ class TableBasis(FigureBasis):
             return "extrapolated"
         same = any(abs(asked - load) <= _SAME_LOAD * load for load in loads)
         return layout if layout != "measured" or same else "interpolated"
+
+
+def _is_like(row: TableRow, scenario: Scenario) -> bool:
+    """Whether the clients of a row wait for an answer before the next request, or not, as those of a layout do."""
+    return (row.load.kind == "closed") == (getattr(scenario, "clients", None) is not None)
 
 
 class TableObservations(Observations[S]):

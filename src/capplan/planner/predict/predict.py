@@ -20,7 +20,7 @@ from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import FloatArray
 from capplan.models.number_words import rate, share, signed
 from capplan.models.objective import Metric
-from capplan.models.results import Band, Basis, Capacity, Latency, Outage, Parts
+from capplan.models.results import FIRMEST_FIRST, Band, Basis, Capacity, Latency, Outage, Parts
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.known_errors import KnownError, known_errors
 from capplan.models.solver.operating_point import MAX_DROP_RATE, capacity_per_s, solve
@@ -481,16 +481,13 @@ def _based(case: Case[Any], capacity: Capacity) -> Capacity:
     )
 
 
-_WEAKER: tuple[Basis, ...] = ("measured", "interpolated", "extrapolated", "model only")
-
-
 def _basis_of_objectives(case: Case[Any], capacity: float) -> Basis:
     """Return the basis of a capacity that objectives limit: the weakest basis of the capacity and their figures."""
     rate = max(capacity, 1.0)
     metrics = (metric for objective in case.objectives for metric in objective.metrics())
     times = (metric for metric in metrics if metric.kind == "duration")
     found = (case.basis.of_latency(metric.subject, metric.statistic, rate) for metric in times)
-    return max((case.basis.of_capacity(), *found), key=_WEAKER.index)
+    return max((case.basis.of_capacity(), *found), key=FIRMEST_FIRST.index)
 
 
 class AtRate(NamedTuple):
