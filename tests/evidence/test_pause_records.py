@@ -321,6 +321,12 @@ def test_a_deviation_that_cannot_be_squared_is_left_out(tmp_path: Path) -> None:
     assert figures(found) == pytest.approx((0.04, 0.02, None, 2, None))
 
 
+@pytest.mark.parametrize("row", ["1000 1030 1040 10 9 2 7", "1000 50 40 10 9 2 7"])
+def test_a_pause_longer_than_its_interval_or_than_all_pauses_is_refused(tmp_path: Path, row: str) -> None:
+    with pytest.raises(InputError, match="take them again"):
+        read(tmp_path, HEADER + row + "\n")
+
+
 def test_gcstats_as_json(tmp_path: Path) -> None:
     found, _ = read(
         tmp_path,

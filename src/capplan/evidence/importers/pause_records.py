@@ -304,8 +304,15 @@ def _read_gcstats(file: TextFile) -> _Read:
     span_s, total_s, count = (sum(row[place] for row in rows) / per for place, per in ((0, 1e3), (2, 1e3), (4, 1)))
     squares = sum(n * (sd * sd + total / n * (total / n)) for _, _, total, sd, n in rows if n > 0) / 1e6  # may be inf
     variance = squares / count - total_s / count * (total_s / count) if count > 0 else math.nan
+    found = _pauses(file, total_s, count, span_s, math.sqrt(variance) if variance >= 0 else None)
+    for interval_ms, longest_ms, total_ms, *_ in rows:
+        if longest_ms > min(interval_ms, total_ms):
+            raise InputError(
+                f"{file.path} has a pause of {longest_ms:g} ms, which is longer than its interval ({interval_ms:g} ms) "
+                f"or than all pauses together ({total_ms:g} ms): the figures are damaged, take them again, {_TYPED}"
+            )
     intervals = "one interval" if len(rows) == 1 else f"{len(rows)} intervals, added,"
-    return _pauses(file, total_s, count, span_s, math.sqrt(variance) if variance >= 0 else None), (
+    return found, (
         f"From nodetool gcstats: {intervals} of {_time(span_s)}.",
         "gcstats names no collector: under ZGC and Shenandoah it counts concurrent cycles, so give a gc.log there.",
     )

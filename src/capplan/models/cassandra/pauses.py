@@ -6,6 +6,7 @@ and stops the node, so the share of the time in pauses is
     operations at the node x garbage of an operation / young generation x mean length of a pause.
 
 It grows with the rate and not with the utilisation, because operations that take more work do not leave more garbage.
+The length follows from what is written, and neither from the heap nor from the cores (docs/reference/gc-pauses.md).
 A node that coordinates an operation without being a replica leaves less than a replica does; this is neglected, and so
 are full collections, which are rare, and collectors that run beside the work, such as ZGC.
 """
@@ -38,6 +39,7 @@ _USAGE = (
 _RECORD = re.compile(r"(?P<share>[^@\s]+)\s*@\s*(?P<mean>[^@\s]+)(?P<rest>(?:\s+\w+=\S+)*)\s*")
 _MOST_SCATTER = 20.0  # standard deviation over the mean
 _MOST = 0.5  # share of the time; a node that pauses more is broken, or the text is
+_LONGEST_S = 10.0  # mean length; the other nodes take one that stops longer for dead
 _MOST_BY_MECHANISM = 0.3  # the collector cannot keep up beyond that
 
 
@@ -144,8 +146,11 @@ def parse_pauses(text: str) -> ReportedPauses:
     share, mean_s = parse_share(found["share"]), parse_duration_s(found["mean"], "ms")
     if not 0 < share <= _MOST:
         raise InputError(f"gc = {text!r}: pauses must take more than 0 and at most {_MOST:.0%} of the time: {_USAGE}")
-    if not mean_s > 0:
-        raise InputError(f"gc = {text!r}: the mean length of a pause must be positive: {_USAGE}")
+    if not 0 < mean_s <= _LONGEST_S:
+        raise InputError(
+            f"gc = {text!r}: the mean length of a pause must be more than 0 and at most {_LONGEST_S:g} s, because the "
+            f"others take a node that stops longer for dead: {_USAGE}"
+        )
     rest = dict(each.split("=", 1) for each in found["rest"].split())
     unknown = rest.keys() - {"sd", "n", "rate"}
     if unknown:
