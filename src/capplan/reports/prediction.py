@@ -309,7 +309,7 @@ def _once(words: Sequence[str]) -> list[str]:
     while found and not found[-1]:
         found.pop()
     if found[-1:] == ["model only"] and 1 < len(found) < len(words):
-        found[-1] = "model only: no percentile was measured"
+        found[-1] = "model only: no such figure was measured"
     return found
 
 
