@@ -39,7 +39,7 @@ from capplan.models.language.units import FloatArray, Number
 from capplan.models.objective import Objective, parse
 from capplan.models.results import Band, SessionNotFound
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.pauses import RareDelay
+from capplan.models.solver.pauses import NodePauses, RareDelay
 
 S = TypeVar("S", bound=Scenario)
 DEFAULT_BUDGET_S = 0.4  # more would hardly narrow a band, whose other parts dominate
@@ -383,6 +383,19 @@ class System(ABC, Generic[S]):
         """
         del scenario, values, analysis, rate_per_s, place
         return {}
+
+    def node_pauses(self, scenario: S, values: Values, rate_per_s: Number) -> NodePauses | None:
+        """Return the pauses of a mean node; None for a system whose nodes do not pause.
+
+        Parameters
+        ----------
+        scenario, values
+            As for `network`.
+        rate_per_s : number
+            Mean rate, requests per second.
+        """
+        del scenario, values, rate_per_s
+        return None
 
     def settling_s(self, scenario: S, values: Values, rate_per_s: FloatArray) -> FloatArray:
         """Return the settling time from an empty system, seconds.

@@ -1,12 +1,14 @@
 """Conditions: what an answer takes at one value because nobody measured it, and what follows from other values.
 
-The figures and the verdict of an answer are those at that value. A condition enters no draw and widens no band.
+The figures and the verdict of an answer are those at that value. A condition enters no draw and widens no band, unless
+the spread of its source was measured: then it is a drawn one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from capplan.models.number_words import as_given, significant
 
@@ -53,6 +55,25 @@ class Unmeasured:
     otherwise: str
     measurement: str
 
+    @property
+    def drawn(self) -> bool:
+        """Whether figures have the spread of what is expected; else they have the value."""
+        return False
+
+    @property
+    def looked_at(self) -> tuple[float, float]:
+        """The lowest and the highest value between which a break-even is searched for."""
+        return self.value, self.value * MOST
+
+    def as_field(self, value: float) -> Any:
+        """Return what the field of the scenario is at a value."""
+        return value
+
+    def unit_at(self, value: float) -> str:
+        """Return what a value counts."""
+        del value
+        return self.unit
+
 
 @dataclass(frozen=True, kw_only=True)
 class Consequence:
@@ -91,8 +112,12 @@ class Condition:
         The option that states it, once it is measured.
     value
         Its value in the answer.
+    drawn
+        Whether the figures have the spread of what its source expects, with the value as its median; else they have the
+        value.
     break_even
-        The highest value at which the answer stays the same; null if it does at 20 times the value.
+        The highest value at which the answer stays the same, or of a drawn one at which it is *yes*; null if it is at
+        20 times the value.
     expected_low
         The lowest value that its source expects.
     expected_high
@@ -118,6 +143,7 @@ class Condition:
     name: str
     option: str
     value: float
+    drawn: bool = False
     break_even: float | None
     expected_low: float
     expected_high: float
@@ -136,6 +162,13 @@ class Condition:
         most = self.value * MOST if self.break_even is None else self.break_even
         return f"up to {as_given(most)} {self.unit}"
 
+    @property
+    def terms(self) -> str:
+        """What must be true for *yes*: `data are as tested: holds up to 1.8 times their work`."""
+        if self.drawn:
+            return f"{self.name} take {self.up_to} ({self.as_tested})"
+        return f"{self.as_tested}: holds {self.up_to}"
+
 
 def condition(
     about: Unmeasured, break_even: float | None, at_low: Consequence | None = None, at_high: Consequence | None = None
@@ -146,6 +179,7 @@ def condition(
         name=about.name,
         option=_option(about),
         value=about.value,
+        drawn=about.drawn,
         break_even=break_even,
         expected_low=low,
         expected_high=high,
@@ -154,7 +188,7 @@ def condition(
         at_high=at_high,
         as_tested=about.as_tested,
         where=about.where,
-        unit=about.unit,
+        unit=about.unit if break_even is None else about.unit_at(break_even),
         otherwise=about.otherwise.format(as_given(low), as_given(high)),
         measurement=about.measurement,
     )
@@ -162,7 +196,12 @@ def condition(
 
 def under(conditions: Sequence[Condition]) -> str:
     """Return the clause of an answer that is *yes*: `, if data are as tested: holds up to 1.8 times their work`."""
-    return "".join(f", if {each.as_tested}: holds {each.up_to}" for each in conditions)
+    return ", " * bool(conditions) + "; ".join(f"if {each.terms}" for each in conditions)
+
+
+def instead(conditions: Sequence[Condition]) -> str:
+    """Return the clause of an answer that is not *yes*: `; yes if GC pauses of a node take up to 0.1 % ...`."""
+    return "".join(f"; yes if {each.terms}" for each in conditions if each.drawn)
 
 
 def capacities(conditions: Sequence[Condition]) -> str:
@@ -171,7 +210,9 @@ def capacities(conditions: Sequence[Condition]) -> str:
     for each in conditions:
         ends = [at.capacity_tps for at in (each.at_low, each.at_high) if at is not None and at.capacity_tps is not None]
         rates = " to ".join(dict.fromkeys(map(significant, ends)))
-        parts.append(f" {each.where}" + (f"; {rates} if {each.otherwise} ({each.source})" if rates else ""))
+        parts.append(
+            f" {each.where}" * bool(each.where) + (f"; {rates} if {each.otherwise} ({each.source})" if rates else "")
+        )
     return "".join(parts)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from capplan.models.condition import Condition, under
+from capplan.models.condition import Condition, instead, under
 from capplan.models.errors import InputError
 from capplan.models.number_words import share, tenths_of_percent
 
@@ -96,7 +96,7 @@ class Verdict:
         if not binding.available:
             return f"{self.answer} ({where}{binding.limit})"
         what = "of overload" if binding.limit == OVERLOAD else f"that {binding.limit} is missed"
-        held = under(self.conditions) if self.answer == "yes" else ""
+        held = (under if self.answer == "yes" else instead)(self.conditions)
         return f"{self.answer}{held} ({where}{risk_in_words(binding.risk, what, self.confidence)})"
 
 

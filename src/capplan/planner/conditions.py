@@ -6,18 +6,19 @@ Every verb takes its conditions from here, and its verdict from `verdict_of`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
 from capplan.layout.system import Case
-from capplan.models.condition import MOST, Condition, Consequence, Unmeasured, condition
+from capplan.models.condition import Condition, Consequence, Unmeasured, condition
 from capplan.models.language.scenario import changed
 from capplan.models.results import rounded
-from capplan.models.verdict import Verdict
+from capplan.models.verdict import Answer, Verdict
+from capplan.planner.assumed_pauses import assumed_pauses
 from capplan.planner.sustained import Judged
 
 _WITHIN = 1.002  # ratio of the two values between which a break-even lies
@@ -31,13 +32,42 @@ def verdict_of(judged: Judged) -> Verdict:
 
 
 def _of_verdict(judged: Judged, found: Verdict) -> Iterator[Condition]:
-    for about in judged.case.system.unmeasured(judged.case.scenario):
-        most = break_even(partial(_margin, judged, found, about), about.value)
-        yield condition(about, most, *_capacities(judged.case, about))
+    for about in unmeasured(judged.case, judged.offered_per_s):
+        wanted = "yes" if about.drawn else found.answer
+        yield from decisive(about, partial(_margin, judged, wanted, about), partial(_capacities, judged.case, about))
 
 
-def _margin(judged: Judged, found: Verdict, about: Unmeasured, value: float) -> float:
-    """Return how far a verdict is from changing at a value, with the simulated latencies of the answer over analytic.
+def unmeasured(case: Case[Any], offered_per_s: float) -> Iterator[Unmeasured]:
+    """Yield what the objectives of a layout depend on, at an offered rate, and nobody measured."""
+    yield from case.system.unmeasured(case.scenario)
+    pauses = assumed_pauses(case, offered_per_s)
+    if pauses is not None:
+        yield pauses
+
+
+def decisive(
+    about: Unmeasured, margin: Callable[[float], float], ends: Callable[[float | None], Iterable[Consequence]]
+) -> Iterator[Condition]:
+    """Yield a condition of an answer, unless it is a drawn one whose likely values all give the same answer.
+
+    Parameters
+    ----------
+    about : Unmeasured
+        What nobody measured.
+    margin : function
+        As for `break_even`.
+    ends : function
+        Returns what the answer becomes at the expected values; a function of the break-even.
+    """
+    margin, (least, most) = cache(margin), about.looked_at
+    if about.drawn and not margin(most) < 0 <= margin(least):
+        return
+    found = break_even(margin, least, most)
+    yield condition(about, found, *ends(found))
+
+
+def _margin(judged: Judged, wanted: Answer, about: Unmeasured, value: float) -> float:
+    """Return how far a verdict is from another than wanted, with the simulated latencies of the answer over analytic.
 
     Without objectives, and for a *yes*, it is the log ratio of the held to the offered rate; else only its sign counts.
     """
@@ -45,10 +75,10 @@ def _margin(judged: Judged, found: Verdict, about: Unmeasured, value: float) -> 
     other = Judged(
         at(judged.case, about, value), situations, judged.offered_per_s, judged.confidence, given=judged.given
     )
-    if found.answer == "yes" and not judged.case.objectives:
+    if wanted == "yes" and not judged.case.objectives:
         return -max(each.shortfall(judged.confidence) for each in other.strains.values())
     other.relations = judged.relations
-    return sign(other.verdict().answer == found.answer)
+    return sign(other.verdict().answer == wanted)
 
 
 def of_prediction(case: Case[Any], rate_per_s: float, verdict: Verdict | None) -> tuple[Condition, ...]:
@@ -58,8 +88,7 @@ def of_prediction(case: Case[Any], rate_per_s: float, verdict: Verdict | None) -
 
 def _of_rate(case: Case[Any], rate_per_s: float) -> Iterator[Condition]:
     for about in case.system.unmeasured(case.scenario):
-        most = break_even(partial(_spare, case, about, rate_per_s), about.value)
-        yield condition(about, most, *_capacities(case, about))
+        yield from decisive(about, partial(_spare, case, about, rate_per_s), partial(_capacities, case, about))
 
 
 def _spare(case: Case[Any], about: Unmeasured, rate_per_s: float, value: float) -> float:
@@ -73,11 +102,11 @@ def sign(holds: bool) -> float:
 
 def at(case: Case[Any], about: Unmeasured, value: float) -> Case[Any]:
     """Return a case in which something that nobody measured has a value."""
-    return case.changed(changed(case.scenario, **{about.field: value}))
+    return case.changed(changed(case.scenario, **{about.field: about.as_field(value)}))
 
 
-def break_even(margin: Callable[[float], float], start: float) -> float | None:
-    """Return the highest value at which an answer stays the same, within 0.2 %; None if it does at `MOST`.
+def break_even(margin: Callable[[float], float], start: float, most: float) -> float | None:
+    """Return the highest value at which an answer stays the same, within 0.2 %; None if it does at the most.
 
     Parameters
     ----------
@@ -85,25 +114,26 @@ def break_even(margin: Callable[[float], float], start: float) -> float | None:
         How far an answer is from changing at a value: negative where it has changed; infinite where only its sign is
         known. A finite one falls about as the logarithm of the value rises, which saves steps.
     start : float
-        The value in the answer, at which it has not changed.
+        A value at which it has not changed.
+    most : float
+        The highest value that is looked at.
     """
-    low, high, value = start, start * MOST, start * math.exp(min(margin(start), math.log(MOST)))
-    while high / low > _WITHIN:
-        if not low < value < high:
-            value = start * MOST if low == start and high == start * MOST else math.sqrt(low * high)
+    low, beyond, value = start, math.inf, start * math.exp(min(margin(start), math.log(most / start)))
+    while beyond / low > _WITHIN:
+        if not low < value < beyond:
+            value = most if math.isinf(beyond) else math.sqrt(low * beyond)
+        value = min(value, most)
         spare = margin(value)
-        if value == start * MOST and spare >= 0:
+        if value == most and spare >= 0:
             return None
-        low, high = (value, high) if spare >= 0 else (low, value)
+        low, beyond = (value, beyond) if spare >= 0 else (low, value)
         value *= math.exp(max(min(spare, 9.0), -9.0)) * (_BESIDE if spare >= 0 else 1 / _BESIDE)
     return low
 
 
-def _capacities(case: Case[Any], about: Unmeasured) -> tuple[Consequence, Consequence]:
-    low, high = (
-        Consequence(value=value, capacity_tps=rounded(_capacity(case, about, value))) for value in about.expected
-    )
-    return low, high
+def _capacities(case: Case[Any], about: Unmeasured, _break_even: float | None) -> Iterator[Consequence]:
+    for value in () if about.drawn else about.expected:  # what is drawn is about times, and moves no capacity
+        yield Consequence(value=value, capacity_tps=rounded(_capacity(case, about, value)))
 
 
 def _capacity(case: Case[Any], about: Unmeasured, value: float) -> float:

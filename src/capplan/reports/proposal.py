@@ -112,9 +112,7 @@ class _Document:
 
     def _promise(self) -> Iterator[Block]:
         told = sentences(self.sizing, self.proposal.evidence.basis)
-        if self.sizing.pauses is not None:
-            yield Paragraph(told[0], strong=True)
-        bought, done, _, *cautions = told[self.sizing.pauses is not None :]
+        bought, done, _, *cautions = told
         nine = _say("situations", confidence=share(self.sizing.confidence))
         yield Paragraph(f"{bought} {done} {nine} {self._conditions()}", strong=True)
         for sentence in cautions:
@@ -143,7 +141,7 @@ class _Document:
     def _conditions(self) -> str:
         """Return what the promise depends on, in one sentence, and what the layout lies beyond."""
         asked, trips = self.proposal.prediction.scenario, self.proposal.round_trips_ms
-        data = [each.where.removeprefix("on ") for each in self.sizing.conditions]
+        data = [each.where.removeprefix("on ") for each in self.sizing.conditions if each.where]
         levels = [
             f"{name}s at {asked[f'consistency_{name}']}" for name in ("read", "write") if f"consistency_{name}" in asked
         ]

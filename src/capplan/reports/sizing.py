@@ -14,7 +14,7 @@ from capplan.layout.system import System
 from capplan.models.condition import Condition, under
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario
-from capplan.models.number_words import as_given, listed, rate, share, tenths_of_percent
+from capplan.models.number_words import as_given, listed, rate, share, tenths_of_percent, to_digits
 from capplan.models.objective import parse
 from capplan.models.results import Band, Basis
 from capplan.models.verdict import NORMAL, OVERLOAD
@@ -22,12 +22,13 @@ from capplan.planner.rule_names import statistic
 from capplan.planner.size.machines import MACHINES
 from capplan.planner.size.search import DATA
 from capplan.planner.size.sizing import (
-    GuessedPauses,
     Safety,
     SizedLayout,
     Sizing,
     Stage,
     chosen_scenario,
+    nearest,
+    needed,
     none_holds,
     nothing_found,
 )
@@ -206,31 +207,18 @@ def sentences(sizing: Sizing, basis: Basis | None = None) -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        Three sentences, or one; before them one that says what guessed pauses decide, if they do, and after them one
-        on each condition and on each machine whose loss stops the service.
+        Three sentences, or one; after them one on each condition and on each machine whose loss stops the service.
     """
     chosen = sizing.chosen
     if chosen is None:
         return (nothing_found(sizing),)
     its: System[Any] = system(sizing.system)
-    open_ = () if sizing.pauses is None else (_what_pauses_decide(sizing, sizing.pauses, chosen, its),)
     if basis is None and its.name in documented_names():
         basis = resolve(_scenario(sizing, chosen)).at(sizing.planned_tps / chosen.cells).extrapolation.basis
     bought, done = _what_to_buy(sizing, chosen, its), _what_it_does(sizing, its)
-    assumed = [
-        f"Condition: {each.as_tested}; the layout holds {each.up_to}. Reserve: {reserved(each, sizing, chosen, its)}"
-        for each in sizing.conditions
-    ]
+    assumed = [f"Condition: {each.terms}. Reserve: {reserved(each, sizing, chosen, its)}" for each in sizing.conditions]
     alone = [f"Caution: losing {its.losses[word]} stops the service." for word in sizing.single_points]
-    return (*open_, bought, done, _how_sure(sizing, chosen, its, basis), *assumed, *alone)
-
-
-def _what_pauses_decide(sizing: Sizing, found: GuessedPauses, chosen: SizedLayout, its: System[Any]) -> str:
-    return (
-        f"GC pauses, which nobody measured, decide what to buy: {_bought(found.carries, sizing, its)} carry the load "
-        f"and meet the objectives in {found.chance * 100:.0f} % of the cases, {_bought(chosen, sizing, its)} in "
-        f"{share(sizing.confidence)}. Measure the {found.measurement} before either is bought."
-    )
+    return (bought, done, _how_sure(sizing, chosen, its, basis), *assumed, *alone)
 
 
 def layouts(sizing: Sizing) -> pd.DataFrame:
@@ -342,8 +330,6 @@ def describe(sizing: Sizing, its: System[Any], explain: bool = False) -> Iterato
     """
     yield title(f"{sizing.system}: {_question(sizing)}")
     yield Line()
-    if sizing.pauses is not None:
-        yield from _guessed_pauses(sizing, sizing.pauses, its)
     yield from _nothing(sizing, its) if sizing.chosen is None else _chosen(sizing, sizing.chosen, its, explain)
     yield from _others(sizing, its)
     for each in (*sizing.alternatives, *sizing.near_misses) if explain else ():
@@ -352,27 +338,6 @@ def describe(sizing: Sizing, its: System[Any], explain: bool = False) -> Iterato
     yield Line()
     yield from _remarks(sizing, its)
     yield more([*([] if explain else ["--explain"]), "--plot FILE", "--json"])
-
-
-def _guessed_pauses(sizing: Sizing, found: GuessedPauses, its: System[Any]) -> Iterator[Block]:
-    """Yield both answers where a guess decides: with the guessed pauses, and if nodes never paused."""
-    yield Fact("Answer", "uncertain: GC pauses, which nobody measured, decide what to buy")
-    carries = found.carries
-    held = f"with the guessed pauses its objectives hold in {found.chance * 100:.0f} %"
-    yield Fact("No pauses", f"{_bought(carries, sizing, its)}; {held}")
-    chosen = sizing.chosen
-    guessed = f"no layout that was searched holds at {share(sizing.confidence)} confidence, whatever is bought beyond"
-    yield Fact("Guessed", guessed if chosen is None else f"{_bought(chosen, sizing, its)}, described below")
-    worth = "" if found.worth is None else f": decides on {cost_in_words(found.worth, sizing.currency)}"
-    worth += " machines" * bool(worth and sizing.currency == MACHINES)
-    yield Fact("Measure", f"{found.measurement}{worth}")
-    if sizing.growth_per_year and chosen is not None:
-        yield Fact("Stages", "none: until this is measured, it is open what to buy now")
-    yield Line()
-
-
-def _bought(layout: SizedLayout, sizing: Sizing, its: System[Any]) -> str:
-    return f"{counted(layout.machines, its, layout.shapes)}{_price(layout.cost, sizing)}"
 
 
 def _price(cost: float, sizing: Sizing) -> str:
@@ -388,9 +353,8 @@ def _question(sizing: Sizing) -> str:
 
 def _chosen(sizing: Sizing, chosen: SizedLayout, its: System[Any], explain: bool) -> Iterator[Block]:
     binding = chosen.binding
-    for each in sizing.conditions:
-        answered = sizing.pauses is None  # what guessed pauses decide has been said
-        yield Fact("Answer" if answered else "Condition", f"yes{under((each,))}" if answered else under((each,))[2:])
+    if sizing.conditions:
+        yield Fact("Answer", f"yes{under(sizing.conditions)}")
     yield Fact("Buy", f"{f'{chosen.cells} cells, each ' if chosen.cells > 1 else ''}{chosen.layout}")
     machines = ", ".join(
         f"{count} {plural(its.machines[kind].name, count)}"
@@ -430,6 +394,8 @@ def reserved(each: Condition, sizing: Sizing, chosen: SizedLayout, its: System[A
     held = [at for at in ends if at.cost is not None]
     low, high = as_given(each.expected_low), as_given(each.expected_high)
     then = f"Measure {each.measurement} before it is bought ({each.option})."
+    if each.drawn:
+        return f"{_by_share(each, sizing, chosen, its)} ({each.otherwise}). {then}"
     if not held:
         return f"no layout that was searched carries {low} {each.unit} ({each.source}). {then}"
     more = [text for kind in its.machines if (text := _more(kind, [at.machines for at in held], chosen, its))]
@@ -441,6 +407,20 @@ def reserved(each: Condition, sizing: Sizing, chosen: SizedLayout, its: System[A
     last = "" if len(held) == len(ends) else f"; none that was searched carries {high} times"
     needed = f"needed at {low} to {high} {each.unit} ({each.source}){first}{last}"
     return f"{listed(more)} more{price}: {needed}. {then}"
+
+
+def _by_share(each: Condition, sizing: Sizing, chosen: SizedLayout, its: System[Any]) -> str:
+    """Return what changes at the ends of a drawn condition: `9 nodes more at 0.69 %, 8 nodes fewer at 0.03 %`."""
+    parts = []
+    for at, words in ((each.at_high, "more"), (each.at_low, "fewer")):
+        if at is None or at.cost is None:
+            parts.append(f"no layout that was searched carries {to_digits(each.expected_high, 2)} %")
+        elif at.cost != chosen.cost:
+            pair = (at.machines, chosen.machines) if words == "more" else (chosen.machines, at.machines)
+            kinds = {kind: max(count - pair[1].get(kind, 0), 0) for kind, count in pair[0].items()}
+            price = _price(abs(at.cost - chosen.cost), sizing)
+            parts.append(f"{counted(kinds, its)} {words}{price} at {to_digits(at.value, 2)} % of the time")
+    return ", ".join(parts)
 
 
 def _more(kind: str, wanted: Sequence[Mapping[str, int]], chosen: SizedLayout, its: System[Any]) -> str:
@@ -499,26 +479,28 @@ def _time(sizing: Sizing) -> str:
 
 def _nothing(sizing: Sizing, its: System[Any]) -> Iterator[Block]:
     yield Fact("Answer", f"{sizing.answer}. {none_holds(sizing)}.")
-    nearest = max(sizing.near_misses, key=lambda each: each.held_tps, default=None)
+    missed = nearest(sizing)
     if sizing.would_help:
         options = [f"--{name.replace('_', '-')} {value}" for name, value in sizing.would_help.items()]
         yield Fact("Try", ", or ".join(options))
-    if nearest is None:
+    if missed is None:
         return
-    binding = nearest.binding
+    binding = missed.binding
     yield Fact("Binding", f"{_short(binding.conditions, its)}: {binding.limit}")
     if binding.bottleneck is not None:
         yield Fact("Limited by", binding.bottleneck)
-    if nearest.held_tps > 0:
-        yield Fact("Nearest", f"{rate(nearest.held_tps)} TPS by {nearest.layout}")
+    if missed.held_tps > 0:
+        yield Fact("Nearest", f"{rate(missed.held_tps)} TPS by {missed.layout}")
     else:
         risk, accepted = (tenths_of_percent(each) for each in (binding.risk, 1 - sizing.confidence))
-        yield Fact("Nearest", f"a risk of {risk} instead of {accepted}, by {nearest.layout}")
+        yield Fact("Nearest", f"a risk of {risk} instead of {accepted}, by {missed.layout}")
     reached = [each for each in sizing.near_misses if each.reached_ms]
     if reached:
         best = min(reached, key=lambda each: max((each.reached_ms or {}).values()))
         kept = ", ".join(f"{name}<{_rounded_up(ms):g}ms" for name, ms in (best.reached_ms or {}).items())
         yield Fact("", f"or {kept} at {rate(sizing.planned_tps)} TPS by {best.layout}")
+    for each in sizing.conditions:
+        yield Fact("Condition", needed(each))
 
 
 def _others(sizing: Sizing, its: System[Any]) -> Iterator[Block]:

@@ -7,42 +7,95 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from capplan.models.condition import Condition, Consequence, Unmeasured, condition
+from capplan.models.condition import Condition, Consequence, Unmeasured
 from capplan.models.language.scenario import changed
-from capplan.planner.conditions import break_even, sign
-from capplan.planner.size.search import Family, FamilyResult, SizingTarget, confirmed, search_of
+from capplan.planner.conditions import decisive, sign, unmeasured
+from capplan.planner.size.search import Candidate, Family, FamilyResult, SizingTarget, confirmed, search_of
 from capplan.planner.size.sizing import SizedLayout
 from capplan.planner.sustained import JudgingEngine
 from capplan.systems.registry import system
 
 
 def of_sizing(
-    target: SizingTarget, chosen: SizedLayout, its: FamilyResult, engine: JudgingEngine
+    target: SizingTarget, layout: SizedLayout, its: FamilyResult, engine: JudgingEngine
 ) -> Iterator[Condition]:
-    """Yield the conditions of a sizing: up to where its layout is safe, and what extends it to the expected values.
+    """Yield the conditions of a safe layout: up to where it is safe, and what is cheapest at the expected values.
 
     Parameters
     ----------
     target : SizingTarget
         What the layout must do.
-    chosen : SizedLayout
+    layout : SizedLayout
         The layout.
     its : FamilyResult
         The result of its family.
     engine : str
         That of the sizing.
     """
-    numbers = tuple(chosen.fields[name] for name in its.family.sized)
+    numbers = tuple(layout.fields[name] for name in its.family.sized)
+    for about in _unmeasured(target, its.family, numbers):
+        ends = partial(_ends, target, about, its, numbers, engine)
+        yield from decisive(about, partial(_margin, target, about, its, numbers), ends)
+
+
+def of_miss(target: SizingTarget, miss: SizedLayout, its: FamilyResult, engine: JudgingEngine) -> Iterator[Condition]:
+    """Yield the drawn conditions of the cheapest layout that is safe at their lowest values, where none is safe.
+
+    Parameters are those of `of_sizing`, with the nearest layout.
+    """
+    numbers = tuple(miss.fields[name] for name in its.family.sized)
+    for assumed in filter(lambda each: each.drawn, _unmeasured(target, its.family, numbers)):
+        search = search_of(_target_at(target, assumed, assumed.looked_at[0]), its.family)
+        best, relations = confirmed(search, search.cheapest(), engine)
+        if best is None:
+            continue
+        safe = replace(its, relations=relations)
+        for about in filter(lambda each: each.drawn, _unmeasured(target, its.family, best.numbers)):
+            margin = partial(_margin, target, about, safe, best.numbers)
+            yield from decisive(about, margin, partial(_at_break_even, target, its.family, best))
+
+
+def _unmeasured(target: SizingTarget, family: Family, numbers: tuple[int, ...]) -> Iterator[Unmeasured]:
+    """Yield what nobody measured about a layout; its family may state what the base leaves open."""
+    own = target.in_cells(family.cells)
+    case = own.case(changed(target.base, **family.fields(numbers)))
+    return unmeasured(case, own.offered_per_s)
+
+
+def _at_break_even(
+    target: SizingTarget, family: Family, best: Candidate, break_even: float | None
+) -> tuple[Consequence, ...]:
+    return () if break_even is None else (_consequence(target, family, best, break_even),)
+
+
+def _ends(
+    target: SizingTarget,
+    about: Unmeasured,
+    its: FamilyResult,
+    numbers: tuple[int, ...],
+    engine: JudgingEngine,
+    break_even: float | None,
+) -> Iterator[Consequence]:
+    """Yield the cheapest layout of a family at each expected value.
+
+    Beyond the highest value at which a layout is enough, it extends the layout, near that many times its machines. For
+    a drawn condition, it is found with the simulated latencies of the layout, as pauses do not change them.
+    """
     more = {name: (number, its.family.sized[name][1]) for name, number in zip(its.family.sized, numbers, strict=True)}
-    layout = changed(target.base, **chosen.fields)  # its family may state what the base leaves open
-    for about in system(target.base.system).unmeasured(layout):
-        most = break_even(partial(_margin, target, about, its, numbers), about.value)
-        ends = (_cheapest(target, about, value, replace(its.family, sized=more), engine) for value in about.expected)
-        yield condition(about, most, *ends)
+    enough = break_even if about.drawn and break_even is not None else about.value
+    for value in about.expected:
+        extended = value > enough
+        search = search_of(
+            _target_at(target, about, value), replace(its.family, sized=more) if extended else its.family
+        )
+        search.relations = its.relations if about.drawn else {}
+        start = tuple(math.ceil(value / enough * number) for number in numbers) if extended else None
+        best, _ = confirmed(search, search.cheapest(start), "analytic" if about.drawn else engine)
+        yield _consequence(target, its.family, best, value)
 
 
 def _target_at(target: SizingTarget, about: Unmeasured, value: float) -> SizingTarget:
-    return replace(target, base=changed(target.base, **{about.field: value}))
+    return replace(target, base=changed(target.base, **{about.field: about.as_field(value)}))
 
 
 def _margin(
@@ -57,15 +110,10 @@ def _margin(
     return sign(search.safe(search.at(numbers)))
 
 
-def _cheapest(
-    target: SizingTarget, about: Unmeasured, value: float, family: Family, engine: JudgingEngine
-) -> Consequence:
-    """Return the cheapest layout of a family at a value; it may lie near the fewest machines, times the value."""
-    search, its = search_of(_target_at(target, about, value), family), system(target.base.system)
-    start = tuple(math.ceil(value / about.value * fewest) for fewest, _ in family.sized.values())
-    best, _ = confirmed(search, search.cheapest(start), engine)
+def _consequence(target: SizingTarget, family: Family, best: Candidate | None, value: float) -> Consequence:
     if best is None:
         return Consequence(value=value)
+    its = system(target.base.system)
     machines = {kind: family.cells * count for kind, count in its.machine_counts(best.scenario).items()}
     words = its.layout(best.scenario, its.values(target.fitted, best.scenario))
     return Consequence(value=value, layout=words, machines=machines, cost=best.cost)

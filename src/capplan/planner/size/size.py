@@ -21,7 +21,6 @@ import numpy as np
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.situations import DC
 from capplan.layout.system import System
-from capplan.models.cassandra.pauses import NO_PAUSES
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.results import Band
@@ -31,24 +30,19 @@ from capplan.planner.demand.forecast import contradicted, growth_per_year, month
 from capplan.planner.predict.capacity import objectives_at_a_rate
 from capplan.planner.predict.prediction import left_open_at_a_rate
 from capplan.planner.size.machines import Prices, Shapes, combinations, disk_gib, fields_of
-from capplan.planner.size.reserve import of_sizing
+from capplan.planner.size.reserve import of_miss, of_sizing
 from capplan.planner.size.search import (
     CONFIDENCES,
     DATA,
-    Candidate,
     Disks,
     Family,
     FamilyResult,
-    Simulated,
     SizingTarget,
     best_of,
-    confirmed,
     disks_of,
-    search_of,
-    sized,
     would_help,
 )
-from capplan.planner.size.sizing import AtConfidence, GuessedPauses, SizedLayout, Sizing, Stage, steady
+from capplan.planner.size.sizing import AtConfidence, SizedLayout, Sizing, Stage, nearest, steady
 from capplan.planner.sustained import JudgingEngine, not_asked, read_conditions
 from capplan.simulator.workers import Workers, run_all
 from capplan.systems.registry import resolve, system
@@ -57,7 +51,6 @@ Progress = Callable[[int, int], None]
 """Told how many of how many families have been searched."""
 MOST_LAYOUTS = 1_000_000
 _MONTHS = 12
-_DECIDES = 0.25  # of the cost: a guess that changes it by more decides what to buy
 
 
 @dataclass(frozen=True)
@@ -149,36 +142,21 @@ def size_families(
     chosen_from = [_redundant(target, question, family) for family in families(base, question)]
     if (layouts := sum(family.layouts for family in chosen_from)) > MOST_LAYOUTS:
         raise InputError(f"{layouts:,} layouts are too many to choose from: at most {MOST_LAYOUTS:,}, narrow a range")
-    calm = replace(target, base=changed(target.base, gc=NO_PAUSES)) if _guesses_pauses(target) else None
     done, total = count(1), len(chosen_from)
-    tasks = [partial(_each_best, target, calm, family, question.engine) for family in chosen_from]
-    results, least = zip(*run_all(workers, tasks, lambda _: progress(next(done), total)), strict=True)
+    tasks = [partial(best_of, target, family, question.engine, CONFIDENCES) for family in chosen_from]
+    results = run_all(workers, tasks, lambda _: progress(next(done), total))
     found = _answer(target, question, results)
-    solved = [(each, family) for each, family in zip(least, chosen_from, strict=True) if each is not None]
-    if calm is not None and solved:
-        start, of = min(solved, key=lambda each: each[0].cost)
-        found = _with_guess(found, target, of, confirmed(search_of(calm, of), start, question.engine))
-    chosen = next((each for each in results if each.best is not None and each.best is found.chosen), None)
-    if chosen is None or chosen.best is None:
+    layout = found.chosen or nearest(found)
+    its = next((each for each in results if layout is not None and layout in (each.best, each.miss)), None)
+    if layout is None or its is None:
         return found, list(results)
-    assumed = of_sizing(target, chosen.best, chosen, question.engine)
-    found = replace(found, conditions=tuple(assumed), confidences=tuple(_confidences(target, results)))
-    if found.pauses is not None:  # what a guess decides is no plan to buy by
+    assumed = of_sizing if found.chosen is not None else of_miss
+    found = replace(found, conditions=tuple(assumed(target, layout, its, question.engine)))
+    if found.chosen is None:
         return found, list(results)
-    family = chosen.family
+    found = replace(found, confidences=tuple(_confidences(target, results)))
     target_in = partial(_target_in, target, question.demand, found)
-    return replace(found, stages=_stages(found, family, question.engine, target_in)), list(results)
-
-
-def _each_best(
-    target: SizingTarget, calm: SizingTarget | None, family: Family, engine: JudgingEngine
-) -> tuple[FamilyResult, Candidate | None]:
-    """Return a family's result, and its cheapest layout without pauses by the solver: they share most networks.
-
-    The layout is None if pauses are not guessed, or none is safe.
-    """
-    found = best_of(target, family, engine, confidences=CONFIDENCES)
-    return found, None if calm is None else search_of(calm, family).cheapest()
+    return replace(found, stages=_stages(found, its.family, question.engine, target_in)), list(results)
 
 
 def _confidences(target: SizingTarget, results: Sequence[FamilyResult]) -> Iterator[AtConfidence]:
@@ -245,33 +223,6 @@ def _stage(found: Sizing, layout: SizedLayout, before: SizedLayout | None, start
         added={kind: count - has.get(kind, 0) for kind, count in layout.machines.items()},
         cost_added=steady(layout.cost - (0.0 if before is None else before.cost)),
     )
-
-
-def _guesses_pauses(target: SizingTarget) -> bool:
-    """Whether objectives depend on GC pauses that nobody measured."""
-    if getattr(target.base, "gc", None) is not None:
-        return False
-    case = target.case(target.base)
-    timed = [m for each in case.objectives for m in each.metrics() if m.kind == "duration" and m.statistic != "mean"]
-    return bool(timed) and case.solution.at(target.offered_per_s).pausing is not None
-
-
-def _with_guess(
-    found: Sizing, target: SizingTarget, family: Family, least: tuple[Candidate | None, Simulated]
-) -> Sizing:
-    """Return a sizing that says what guessed pauses decide, if they change its cost by more than a quarter.
-
-    `least` is the cheapest layout of `family` without pauses, found by the question's engine as the sizing was, and
-    its simulated latencies.
-    """
-    best, relations = least
-    if best is None or (found.chosen is not None and found.chosen.cost <= (1 + _DECIDES) * best.cost):
-        return found
-    carries = sized(target.in_cells(family.cells), family, best.numbers, relations)
-    if carries is None:
-        return found
-    worth = None if found.chosen is None else found.chosen.cost - carries.cost
-    return replace(found, answer="uncertain", pauses=GuessedPauses(carries, 1 - carries.binding.risk, worth))
 
 
 def _ranges(base: Scenario, given: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
@@ -471,10 +422,9 @@ def _single_points(target: SizingTarget, fields: Mapping[str, Any]) -> tuple[str
 
 
 def _guesses(target: SizingTarget) -> tuple[str, ...]:
-    """Return the situations without a source, and the parts of objectives' percentiles that are guesses."""
+    """Return the situations without a source."""
     situations = [each for conditions in target.conditions for each in conditions.situations]
-    guessed = dict.fromkeys(each.name for each in situations if each.guessed)
-    return (*(["GC pauses in percentiles"] if _guesses_pauses(target) else []), *guessed)
+    return tuple(dict.fromkeys(each.name for each in situations if each.guessed))
 
 
 def _left_open(target: SizingTarget, chosen: SizedLayout | None) -> tuple[str, ...]:

@@ -138,28 +138,6 @@ class Refusal:
     reason: str
 
 
-@dataclass(frozen=True)
-class GuessedPauses:
-    """What GC pauses that nobody measured decide about a sizing.
-
-    Attributes
-    ----------
-    carries
-        The cheapest layout that would be safe if nodes never paused; how safe it is with the guessed pauses.
-    chance
-        Probability that the objectives hold on it with the guessed pauses, in the worst situation.
-    worth
-        What the layout costs more that is safe with them, in the currency of the answer; null if there is none.
-    measurement
-        The measurement that decides.
-    """
-
-    carries: SizedLayout
-    chance: float
-    worth: float | None
-    measurement: str = "GC pauses of one node under this load (--gc)"
-
-
 @dataclass(frozen=True, kw_only=True)
 class AtConfidence:
     """What a confidence costs.
@@ -224,8 +202,7 @@ class Sizing(VerbAnswer):
     scenario
         The fields that are not sized, as they were given.
     answer
-        `yes` where a layout was found; else the verdict on the evaluated layout with the lowest risk. `uncertain` where
-        guessed pauses decide what to buy.
+        `yes` where a layout was found; else the verdict on the evaluated layout with the lowest risk.
     offered_tps
         Offered peak rate today, requests per second over all data centres.
     planned_tps
@@ -242,21 +219,18 @@ class Sizing(VerbAnswer):
         What to survive, by the words of `--survive`.
     conditions
         What nobody measured: its value in the answer, up to which value the layout is safe, and the cheapest layout
-        that extends it to the expected values. Empty without a layout.
+        that extends it to the expected values. Without a layout, what one would need to be safe.
     confidences
         What other confidences cost, with the same draws and the same search; empty without a layout.
     not_asked
         Losses of the system that nobody asked about.
     currency
         Of costs; `machines` where no price list is given.
-    pauses
-        What guessed GC pauses decide; null where they change the cost by a quarter at most, or objectives do not depend
-        on them.
     chosen
         The cheapest layout that is safe under all conditions; null if there is none.
     stages
         What to buy now, and what to add at which year; the last one has the chosen layout. Empty without growth or a
-        layout, and where guessed pauses decide what to buy.
+        layout.
     capacity_remaining
         Held over planned rate, less one; null without a layout.
     years_remaining
@@ -309,7 +283,6 @@ class Sizing(VerbAnswer):
     confidences: tuple[AtConfidence, ...] = ()
     not_asked: tuple[str, ...]
     currency: str
-    pauses: GuessedPauses | None = None
     chosen: SizedLayout | None
     stages: tuple[Stage, ...] = ()
     capacity_remaining: float | None
@@ -350,26 +323,30 @@ def chosen_scenario(
     return changed(base, **{**given, **rates, **layout.fields, "tps": sizing.planned_tps / layout.cells})
 
 
+def nearest(sizing: Sizing) -> SizedLayout | None:
+    """Return the layout nearest to a safe one; None if none serves."""
+    return max(sizing.near_misses, key=lambda each: each.held_tps, default=None)
+
+
 def nothing_found(sizing: Sizing) -> str:
-    """Return why there is no layout, and the nearest one; and which there would be if nodes never paused."""
-    text = _no_layout(sizing)
-    if sizing.pauses is None:
-        return text
-    return (
-        f"{text} If nodes never paused, {sizing.pauses.carries.layout} would hold; with the guessed pauses its "
-        f"objectives hold in {sizing.pauses.chance * 100:.0f} %: measure the {sizing.pauses.measurement}."
-    )
-
-
-def _no_layout(sizing: Sizing) -> str:
-    nearest = max(sizing.near_misses, key=lambda each: each.held_tps, default=None)
-    text = f"{none_holds(sizing)} for {rate(sizing.planned_tps)} TPS"
-    if nearest is None:
+    """Return why there is no layout, the nearest one, and what another would need."""
+    text, missed = f"{none_holds(sizing)} for {rate(sizing.planned_tps)} TPS", nearest(sizing)
+    if missed is None:
         reasons = listed(list(dict.fromkeys(each.reason for each in sizing.impossible)) or [""])
         return f"{text}: {reasons}." if reasons else f"{text}."
-    if nearest.held_tps > 0:
-        return f"{text}; the nearest, {nearest.layout}, holds {rate(nearest.held_tps)}."
-    return f"{text}; the nearest, {nearest.layout}, has a risk of {tenths_of_percent(nearest.binding.risk)}."
+    held = (
+        f"holds {rate(missed.held_tps)}"
+        if missed.held_tps > 0
+        else f"has a risk of {tenths_of_percent(missed.binding.risk)}"
+    )
+    needs = "".join(f" {needed(each)}" for each in sizing.conditions)
+    return f"{text}; the nearest, {missed.layout}, {held}.{needs}"
+
+
+def needed(each: Condition) -> str:
+    """Return which layout a condition would make safe where none is."""
+    layout = "" if each.at_low is None else each.at_low.layout
+    return f"{layout} holds if {each.terms}. Measure {each.measurement} ({each.option})."
 
 
 def none_holds(sizing: Sizing) -> str:

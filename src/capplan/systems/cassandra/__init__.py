@@ -33,6 +33,7 @@ from capplan.systems.cassandra.network import (
     limit_in_words,
     load_test_network,
     network,
+    node_pauses,
     paused_network,
     pauses,
     values_of_cluster,
@@ -88,6 +89,7 @@ class Cassandra(TableSystem[CassandraScenario]):
     pauses = staticmethod(pauses)
     closed_pauses = staticmethod(closed_pauses)
     left_by_pauses = staticmethod(left_by_pauses)
+    node_pauses = staticmethod(node_pauses)
     paused_network = staticmethod(paused_network)
     outages = staticmethod(outages)
     row_scenario = staticmethod(row_scenario)

@@ -26,7 +26,7 @@ from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.held_clients import ClosedLoad, lost_by_holding
 from capplan.models.solver.operating_point import MAX_DROP_RATE, OperatingPoint, SteadyState
-from capplan.models.solver.pauses import RareDelay, pause_delays, sent_by_clients
+from capplan.models.solver.pauses import NodePauses, RareDelay, pause_delays, sent_by_clients
 from capplan.systems.cassandra.retries import has_spare, level_of, longest_wait_s
 from capplan.systems.cassandra.scenario import USUAL_ROW_BYTES, CassandraScenario
 from capplan.systems.components.pauses.nodes import needed_by_operation, paused, pauses_of, relative_needs
@@ -517,10 +517,15 @@ def left_by_pauses(
     return left
 
 
+def node_pauses(scenario: CassandraScenario, values: Values, rate_per_s: Number) -> NodePauses:
+    """Return the pauses of a mean node at a mean rate."""
+    cluster = build_cluster(scenario, values)
+    return pauses_of(scenario, cluster, served(scenario, cluster), values, rate_per_s)
+
+
 def paused_network(scenario: CassandraScenario, values: Values, rate_per_s: float) -> Network:
     """Compose the network for a simulation, with the pauses of nodes."""
-    cluster = build_cluster(scenario, values)
-    stops = pauses_of(scenario, cluster, served(scenario, cluster), values, rate_per_s)
+    stops = node_pauses(scenario, values, rate_per_s)
     return paused(network(scenario, values, rate_per_s), HOST if scenario.one_host else NODES, stops)
 
 

@@ -25,6 +25,7 @@ from capplan.systems.openprovider.network import (
     SETTLES_S,
     burst_ratio,
     network,
+    node_pauses,
     paused_network,
     pauses,
 )
@@ -97,6 +98,7 @@ class Openprovider(EncryptedLinks[OpenproviderScenario]):
 
     network = staticmethod(network)
     pauses = staticmethod(pauses)
+    node_pauses = staticmethod(node_pauses)
     paused_network = staticmethod(paused_network)
     observations = cached_property(OpenproviderObservations)
     notes = cached_property(lambda self: OpenproviderNotes(self.evidence))

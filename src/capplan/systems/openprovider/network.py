@@ -36,7 +36,7 @@ from capplan.models.language.step import Acquire, Delay, ForkJoin, Pick, Sequenc
 from capplan.models.language.traffic import Bursty, Open, RequestClass, Session
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.pauses import RareDelay, pause_delays, sent_in_pauses
+from capplan.models.solver.pauses import NodePauses, RareDelay, pause_delays, sent_in_pauses
 from capplan.systems.components.pauses.nodes import needed_by_operation, paused, pauses_of, relative_needs
 from capplan.systems.openprovider.scenario import DATA_FACTOR, OpenproviderScenario, sent_sessions
 
@@ -236,11 +236,15 @@ def pauses(
     }
 
 
+def node_pauses(scenario: OpenproviderScenario, values: Values, rate_per_s: Number) -> NodePauses:
+    """Return the pauses of a mean node at a mean rate."""
+    cluster = build_cluster(scenario, values)
+    return pauses_of(scenario, cluster, served(scenario, cluster), values, rate_per_s)
+
+
 def paused_network(scenario: OpenproviderScenario, values: Values, rate_per_s: float) -> Network:
     """Compose the network for a simulation, with the pauses of Cassandra nodes; `rate_per_s` is that in bursts."""
-    cluster, shares = build_cluster(scenario, values), served(scenario, build_cluster(scenario, values))
-    mean_per_s = rate_per_s / burst_ratio(scenario, values)
-    stops = pauses_of(scenario, cluster, shares, values, mean_per_s)
+    stops = node_pauses(scenario, values, rate_per_s / burst_ratio(scenario, values))
     return paused(network(scenario, values, rate_per_s), "cassandra", stops)
 
 
