@@ -80,7 +80,9 @@ def test_a_prediction_that_hangs_on_the_data_says_so(number: int) -> None:
         assert warned(unstated.conditions)
     if aged.peak_tps.value * QUARTER < fresh.peak_tps.value:
         (found,) = of_data(unstated.conditions)
-        assert found.at_high.capacity_tps <= aged.peak_tps.value <= found.at_low.capacity_tps
+        assert found.at_low is not None
+        assert found.at_high is not None
+        assert (found.at_high.capacity_tps or 0.0) <= aged.peak_tps.value <= (found.at_low.capacity_tps or 0.0)
 
 
 @pytest.mark.slow

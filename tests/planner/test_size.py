@@ -382,7 +382,7 @@ def test_a_guess_does_not_buy_machines_silently() -> None:
     assert condition.break_even is not None
     assert condition.at_low is not None
     assert condition.value < condition.break_even < condition.expected_high
-    assert calm.chosen.cost <= condition.at_low.cost < guessed.chosen.cost
+    assert calm.chosen.cost <= (condition.at_low.cost or 0.0) < guessed.chosen.cost
     assert len(guessed.stages) == len(calm.stages) == 1
     assert condition.measurement in sentences(guessed)[3]
 

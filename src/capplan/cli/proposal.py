@@ -69,7 +69,7 @@ def proposal_(
 
     The options of the layout are those of `capplan size`. All files hold the same figures. The .json holds the whole
     question, too: `capplan verify` computes it again. Exit code 1 if no layout is safe enough, and nothing is written
-    then; also if guessed GC pauses decide what to buy.
+    then.
     """
     if not out:
         raise InputError("a proposal is written to a file: add -o proposal.html, .pdf, .xlsx or .json")
@@ -99,9 +99,6 @@ def proposal_(
     replace_files({path: render_proposal(made, path.suffix.lower(), logo) for path in out})
     for path in out:
         say(f"wrote {path}")
-    if made.sizing.answer != "yes":
-        say("GC pauses, which nobody measured, decide what to buy: the proposal says so first")
-        raise typer.Exit(1)
 
 
 def _in_currency(prices: Prices, currency: str) -> Prices:

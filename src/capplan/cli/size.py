@@ -102,8 +102,7 @@ def size_(
 
     Options of the layout are those of the target. Numbers of machines and of data centres are searched: give a range
     such as 3..30 to narrow the search, or one number to fix it. Other options take lists, such as
-    --consistency-write QUORUM,LOCAL_QUORUM. Exit code 1 if no layout is safe enough, or guessed GC
-    pauses decide what to buy.
+    --consistency-write QUORUM,LOCAL_QUORUM. Exit code 1 if no layout is safe enough.
     """
     check_plot(plot)
     chosen = read_target(target)

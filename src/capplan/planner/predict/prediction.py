@@ -284,7 +284,7 @@ class Prediction(VerbAnswer):
         for each in self.conditions:
             name = f"condition.{each.option.removeprefix('--').replace('-', '_')}"
             if each.break_even is not None:
-                yield f"{name}.break_even", "", "maximum", Band.exactly(each.break_even), "1"
+                yield f"{name}.break_even", "", "maximum", Band.exactly(each.break_even), "%" if each.drawn else "1"
             for at in (each.at_low, each.at_high):
                 if at is not None and at.capacity_tps is not None:
                     yield f"{name}.{at.value:g}.capacity", "", "maximum", Band.exactly(at.capacity_tps), "1/s"
