@@ -365,7 +365,8 @@ def _drawn(figure: go.Figure, path: Path) -> bytes:
     try:
         found: bytes = kaleido.calc_fig_sync(named, opts=options, kopts={"mathjax": False})
     except (BrowserClosedError, BrowserFailedError, ChromeNotFoundError) as error:
-        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        words = " ".join(map(str, error.args)).strip() or type(error).__name__
+        first = words.splitlines()[0]
         raise InputError(f"{path} cannot be drawn by Chrome or Chromium ({first}): write .html") from None
     return _with_same_names(found) if options["format"] == "svg" else found
 

@@ -353,8 +353,7 @@ def _question(sizing: Sizing) -> str:
 
 def _chosen(sizing: Sizing, chosen: SizedLayout, its: System[Any], explain: bool) -> Iterator[Block]:
     binding = chosen.binding
-    if sizing.conditions:
-        yield Fact("Answer", f"yes{under(sizing.conditions)}")
+    yield Fact("Answer", f"yes{under(sizing.conditions)}")
     yield Fact("Buy", f"{f'{chosen.cells} cells, each ' if chosen.cells > 1 else ''}{chosen.layout}")
     machines = ", ".join(
         f"{count} {plural(its.machines[kind].name, count)}"

@@ -863,8 +863,16 @@ def _check_groups(system: TableSystem[Any], rows: Sequence[LoadTestRow]) -> None
     if len(groups) > 1:
         raise InputError(
             f"the table has rows of {len(groups)} workloads or versions, {groups[0]!r} and {groups[1]!r} among them, "
-            f"and {system.name} fits one at a time: keep one by --train, such as \"version == '{rows[0].version}'\""
+            f'and {system.name} fits one at a time: keep one by --train, such as "{_what_differs(rows)}"'
         )
+
+
+def _what_differs(rows: Sequence[LoadTestRow]) -> str:
+    """Return a comparison that keeps some of the rows: of a column in which they differ."""
+    columns = ("version", "request_class", "row_bytes", "read_fraction")
+    values = {each: [value for row in rows if (value := getattr(row, each)) is not None] for each in columns}
+    column = next((each for each in columns if len(set(values[each])) > 1), "run_id")
+    return f"{column} == {next(iter(values.get(column, [rows[0].run_id])))!r}"
 
 
 def _searched(whole: _Problem, starts: Sequence[Mapping[str, float]]) -> tuple[_Problem, Maximum]:
