@@ -78,3 +78,15 @@ def test_without_output_it_is_the_system_s_own_file(
     assert seeds == [1]
     assert read_fitted(tmp_path / "openprovider.json").seed == 1
     assert "openprovider.json" in capsys.readouterr().out
+
+
+def test_the_rows_to_keep_differ_from_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Following each refusal in turn leaves rows of one workload."""
+    table = Path(__file__).parents[1] / "published" / "load_tests" / "tidb_idc.csv"
+    kept: list[str] = []
+    for _ in range(2):
+        train = ["--train", " and ".join(kept)] if kept else []
+        asked = ["calibrate", "two-tier", "--evidence", str(table), *train, "-o", str(tmp_path / "x.json")]
+        assert main(asked) == 2
+        kept.append(capsys.readouterr().err.rstrip().removesuffix('"').rpartition('such as "')[2])
+    assert [each.partition(" ")[0] for each in kept] == ["version", "request_class"]

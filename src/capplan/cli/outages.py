@@ -140,10 +140,9 @@ def outages_(
             asked = with_options(NetworkQuestion(), given(ctx))
             if asked.slo:
                 raise InputError(f"--slo {asked.slo[0]} is for `capplan predict {target}`: leave it out")
-            if (confidence, engine) != (DEFAULT_CONFIDENCE, ENGINES[0]):
-                raise InputError(
-                    f"--confidence and --engine are for systems, and {target} is a network: leave them out"
-                )
+            options = {"--confidence": confidence != DEFAULT_CONFIDENCE, "--engine": engine != ENGINES[0]}
+            for option in (each for each, is_given in options.items() if is_given):
+                raise InputError(f"{option} is for systems, and {target} is a network: leave it out")
             rate = None if asked.tps is None else float(asked.tps)
             answer = outages_of_network(chosen, question, target, rate)
         else:

@@ -336,7 +336,9 @@ def _capacity(answer: SavedAnswer, runs: Sequence[_Run]) -> Iterator[Claim]:
     if answer.closed and best is not None:
         found = median(value for value, _ in known)
     elif best is None or (not beyond and found < band.low):
-        reached = f"the highest load measured is {rate(found)} TPS" if known else "no run has a throughput"
+        reached = (
+            f"the highest load measured is {rate(found)} TPS" if known else "no run of this layout has a throughput"
+        )
         yield _claim(name, "TPS", band, None, (), "untested", f"{said}: {reached}")
         return
     status: Status = "worse" if found < band.low else ("better" if found > band.high else "held")
