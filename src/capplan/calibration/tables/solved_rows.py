@@ -13,6 +13,7 @@ import numpy as np
 from capplan.calibration.tables.priors import closed
 from capplan.calibration.tables.rows import MEAN, NODE_CPU, SOLVED_LEVELS, THROUGHPUT, TableRow
 from capplan.layout.solution import kind_of, varied
+from capplan.models.cassandra.pauses import OF_PAUSES
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values
 from capplan.models.language.traffic import Throttled
@@ -213,13 +214,15 @@ def _held_by_pauses(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the throughput that pauses leave, as a share, and how long they hold a request in the mean, seconds.
 
-    Throttled clients who are held make up for it later, and open ones do not wait for an answer.
+    Throttled clients who are held make up for it later, and open ones do not wait for an answer. The pauses have their
+    prior medians unless the rows state them, so that no fit bends its load curve by pauses that nobody measured.
     """
     analysis, point, values, _ = loaded
     if rows[0].load.kind != "closed":
         return np.ones(point.rate_per_s.shape), np.zeros(point.rate_per_s.shape)
     cycle_s, mean_s = _cycle_s(rows, point), point.response_s(*analysis.share)
-    left = system.left_by_pauses(rows[0].layout, values, analysis, point.rate_per_s, cycle_s, mean_s)
+    usual = {each.name: each.value for each in system.parameters if each.name in OF_PAUSES}
+    left = system.left_by_pauses(rows[0].layout, {**values, **usual}, analysis, point.rate_per_s, cycle_s, mean_s)
     return left, cycle_s * (1 / left - 1)
 
 
