@@ -692,7 +692,8 @@ class Analysis:
             return 0.0
         rate = self.saturation_per_s * share[:, None]
         busy = {name: self._station_congestion(name, rate) for names in self._avoided for name in names}
-        slowed = sum((self.share[name] * time.total for name, time in self.mean_response(busy).items()), np.zeros(1))
+        slow = self._means(busy)
+        slowed = sum((self.share[name] * time.total for name, time in slow.items()), np.zeros(1))
         return np.asarray(slowed - self.averaged(self.unloaded))
 
     def _factor_at(self, share: FloatArray) -> FloatArray:
@@ -819,10 +820,7 @@ class Analysis:
             Mean (s), variance (s²) and third cumulant (s³) of the response by class, each (..., draws).
         """
         congestion, shape = self._congestion(rate_per_s), rate_per_s.shape
-        response = self.mean_response(congestion)
-        means = response
-        if self._counts_requests:  # quorums
-            means = self.mean_response({name: replace(busy, sharing=None) for name, busy in congestion.items()})
+        response, means = self.mean_response(congestion), self._means(congestion)
         return {
             name: (
                 np.broadcast_to(means[name].total, shape),
@@ -831,6 +829,18 @@ class Analysis:
             )
             for name, time in response.items()
         }
+
+    def _means(self, congestion: Mapping[str, Congestion]) -> dict[str, RandomTime]:
+        """Return response times by class whose means are right: where requests are counted, sharing is in the count.
+
+        The count does not say how requests spread over the lanes of a station.
+        """
+        if self._counts_requests:
+            congestion = {
+                name: busy if self.stations[name].has_lanes else replace(busy, sharing=None)
+                for name, busy in congestion.items()
+            }
+        return self.mean_response(congestion)
 
     def _congestion(self, rate_per_s: FloatArray) -> dict[str, Congestion]:
         known = {names: self._station_congestion(names[0], rate_per_s) for names in self.clusters}
@@ -862,7 +872,9 @@ class Analysis:
         spread = 1 + np.maximum(total - number, 0.0) / np.maximum(number, 1e-12) ** 2
         left = {names: np.maximum(1 - each / np.maximum(total, 1e-300), 0.0) / spread for names, each in own.items()}
         return {
-            names: replace(busy, sharing=busy.sharing and busy.sharing.left(left[names]))
+            names: busy
+            if busy.sharing is None or self.stations[names[0]].has_lanes
+            else replace(busy, sharing=busy.sharing.left(left[names]))
             for names, busy in known.items()
         }
 
