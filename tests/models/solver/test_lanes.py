@@ -9,8 +9,8 @@ from tests.oracles.shortest_queue import mean_response
 from capplan.models.errors import InputError
 from capplan.models.language.distribution import Distribution, Erlang, Exponential
 from capplan.models.language.network import Network
-from capplan.models.language.station import Assignment, Differs, RateTable, Station
-from capplan.models.language.step import Pick, Visit
+from capplan.models.language.station import Assignment, Differs, Pool, RateTable, Station
+from capplan.models.language.step import Acquire, ForkJoin, Pick, Visit
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import OperatingPoint, solve
@@ -102,3 +102,16 @@ def test_members_with_lanes_of_another_speed_and_number() -> None:
 def test_several_speeds_depend_on_all_requests_and_need_one_queue() -> None:
     with pytest.raises(InputError, match="assignment 'pooled'"):
         Station("server", 2, rate=RateTable((1.0, 0.5)), assignment="random")
+
+
+def test_a_pool_that_never_fills_changes_no_response_over_lanes() -> None:
+    both = ForkJoin((Visit("a", Exponential(1.0)), Visit("b", Exponential(1.0))), 2)
+    stations = tuple(Station(name, 4, "ps", assignment="random") for name in ("a", "b"))
+    found = []
+    for flow, pools in ((both, ()), (Acquire("threads", both), (Pool("threads", 500),))):
+        made = Network("lanes", stations, (RequestClass("job", flow),), Open(2.8, {"job": 1.0}), pools=pools)
+        point = solve(Analysis(made), 2.8)
+        found.append((float(point.response_s("job")[0]), float(point.quantile_s(0.99, "job")[0])))
+    (mean_s, p99_s), (inside_s, inside_p99_s) = found
+    assert inside_s == pytest.approx(mean_s, rel=0.005)
+    assert inside_p99_s == pytest.approx(p99_s, rel=0.1)
