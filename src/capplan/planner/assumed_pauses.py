@@ -13,6 +13,7 @@ from capplan.models.condition import Unmeasured
 from capplan.models.number_words import to_digits
 
 _LEAST = 0.01  # of the median share: as good as no pauses
+_TINY = 1e-9
 _WORST = 0.95  # share of the published nodes that pause no more
 
 
@@ -81,7 +82,8 @@ def assumed_pauses(case: Case[Any], offered_per_s: float) -> AssumedPauses | Non
     logs = np.log(share), np.log(mean_s + np.zeros_like(share))
     low, middle, high = (float(each) for each in np.quantile(share, (1 - _WORST, 0.5, _WORST)))
     length_s, nodes = float(np.median(mean_s)), sum(case.scenario.cassandra_nodes()[0])
-    slope = float(np.cov(*logs)[0, 1] / np.var(logs[0], ddof=1))
+    (scatter, common), _ = np.cov(*logs)
+    slope = float(common / scatter) if scatter > _TINY else 0.0  # all nodes pause for as long as a collector can
     words = [
         f"{to_digits(each, 2)} % of the time at {_ms(length_s * (each / middle) ** slope)}"
         for each in (low, middle, high)
