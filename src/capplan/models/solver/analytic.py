@@ -707,7 +707,7 @@ class Analysis:
         """Queueing time in the mean response, relative to the sum over stations (virtual rates except 0, draws)."""
         if self._like is not None:
             return self._like._factor
-        means = self.curve[0].T
+        means = self.mean_curve.T
         added = means[1:] - means[0] - self._avoiding_s(_SHARES[1:])
         factor = added / np.maximum(self._queueing_s(_SHARES[1:]), 1e-300)
         return np.where(added > 1e-9 * means[0], factor, 1.0)
@@ -719,7 +719,7 @@ class Analysis:
         if self._like is not None:
             alone = np.zeros(1)
             return np.asarray(self.averaged(self.unloaded) + (self._factor_at(alone) * self._queueing_s(alone))[0])
-        return self.curve[0][:, 0]
+        return self.mean_curve[:, 0]
 
     def _queueing_s(self, share: FloatArray, only: tuple[str, ...] | None = None) -> FloatArray:
         """Return the queueing time at one cluster, or the sum over all, at shares of saturation (shares, draws)."""
@@ -755,7 +755,7 @@ class Analysis:
         """Return the conditions in each state of a flow-equivalent server of this network."""
         number = server.states[1:]
         held = np.minimum(number, server.pool)
-        means, classes = self.curve[0], self._at_known_number
+        means, classes = self.mean_curve, self._at_known_number
         wanted = np.maximum(held / server.throughput_per_s + self.outside_s[:, None], means[:, :1])
         return Inside(
             held,
@@ -774,7 +774,7 @@ class Analysis:
         network. Visits are taken as independent, so the waits of several explain the sum of theirs. Shared servers
         without lanes already respond as the number inside says.
         """
-        means, classes = self.curve
+        means, classes = self.mean_curve, self.curve
         queueing, own = self._slope(self._queueing_s(_SHARES).T), np.zeros_like(means)
         for names in self.path_times_s:
             station = self.stations[names[0]]
@@ -800,11 +800,18 @@ class Analysis:
         return np.asarray(np.gradient(values, 1 / idle, axis=-1) / idle**2 / self.saturation_per_s[:, None])
 
     @cached_property
-    def curve(self) -> tuple[FloatArray, dict[str, tuple[FloatArray, FloatArray, FloatArray]]]:
-        """Mean response at the virtual rates (draws, shares), and its mean, variance and third cumulant by class."""
+    def mean_curve(self) -> FloatArray:
+        """Mean response at the virtual rates (draws, shares)."""
+        rates = self.saturation_per_s * _SHARES[:, None]
+        means = self._means(self._congestion(rates))
+        each = (self.share[name] * np.broadcast_to(time.total, rates.shape).T for name, time in means.items())
+        return np.asarray(sum(each, np.zeros(1)))
+
+    @cached_property
+    def curve(self) -> dict[str, tuple[FloatArray, FloatArray, FloatArray]]:
+        """Mean, variance and third cumulant of the response by class, at the virtual rates, each (draws, shares)."""
         response = self.response_at(self.saturation_per_s * _SHARES[:, None])
-        classes = {name: (mean.T, variance.T, third.T) for name, (mean, variance, third) in response.items()}
-        return sum((self.share[name] * each[0] for name, each in classes.items()), np.zeros(1)), classes
+        return {name: (mean.T, variance.T, third.T) for name, (mean, variance, third) in response.items()}
 
     def response_at(self, rate_per_s: FloatArray) -> dict[str, tuple[FloatArray, FloatArray, FloatArray]]:
         """Return the response of an open network.
@@ -820,7 +827,8 @@ class Analysis:
             Mean (s), variance (s²) and third cumulant (s³) of the response by class, each (..., draws).
         """
         congestion, shape = self._congestion(rate_per_s), rate_per_s.shape
-        response, means = self.mean_response(congestion), self._means(congestion)
+        means = self._means(congestion)
+        response = self.mean_response(congestion) if self._counts_requests else means
         return {
             name: (
                 np.broadcast_to(means[name].total, shape),
