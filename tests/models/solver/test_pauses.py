@@ -173,8 +173,8 @@ def test_pauses_lengthen_what_closed_clients_of_full_nodes_wait_as_in_a_simulati
 ) -> None:
     """While clients wait at one node, others get less: a pause at a full node costs a tenth, and not a multiple.
 
-    Each percentile is compared with itself without pauses; of twelve nodes the solver's p95 is 14 % too long by that, and
-    9 % by itself.
+    Each percentile is compared with itself without pauses; of twelve nodes the solver's p95 is 14 % too long by that,
+    and 9 % by itself.
     """
     share, levels = 0.02, (0.95, 0.99)
     work = Pick("one", "node", "random", Visit("node", Exponential(4e-3), member="one"))
