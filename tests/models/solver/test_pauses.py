@@ -165,16 +165,15 @@ def test_closed_clients_hide_pauses_as_in_a_simulation(clients: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("nodes", "clients", "mean_s", "error"),
-    [(3, 60, 0.05, 0.08), (3, 60, 0.5, 0.08), (3, 200, 0.02, 0.08), (3, 200, 0.05, 0.08), (12, 400, 0.05, 0.15)],
+    ("nodes", "clients", "mean_s", "ratio"),
+    [(3, 60, 0.05, 0.08), (3, 60, 0.5, 0.08), (3, 200, 0.02, 0.08), (3, 200, 0.05, 0.08), (12, 400, 0.05, None)],
 )
 def test_pauses_lengthen_what_closed_clients_of_full_nodes_wait_as_in_a_simulation(
-    nodes: int, clients: int, mean_s: float, error: float
+    nodes: int, clients: int, mean_s: float, ratio: float | None
 ) -> None:
     """While clients wait at one node, others get less: a pause at a full node costs a tenth, and not a multiple.
 
-    Each percentile is compared with itself without pauses; of twelve nodes the solver's p95 is 14 % too long by that,
-    and 9 % by itself.
+    Each percentile is compared with the simulated one; at three nodes also its ratio to itself without pauses.
     """
     share, levels = 0.02, (0.95, 0.99)
     work = Pick("one", "node", "random", Visit("node", Exponential(4e-3), member="one"))
@@ -190,7 +189,9 @@ def test_pauses_lengthen_what_closed_clients_of_full_nodes_wait_as_in_a_simulati
     sent = sent_by_clients(again_s, stops)
     delays = {"ask": pause_delays(stops, busy, 1, sent, sent=sent, again_s=again_s)}
     without, within = (point.quantiles_s(levels, "ask", delays=each) for each in (None, delays))
-    assert np.ravel(within / without) == pytest.approx(wanted, rel=error)
+    assert np.ravel(within) == pytest.approx([runs[0].quantile_s(level) for level in levels], rel=0.12)
+    if ratio is not None:
+        assert np.ravel(within / without) == pytest.approx(wanted, rel=ratio)
 
 
 def test_percentiles_of_sessions_that_wait_for_paused_nodes() -> None:
