@@ -144,16 +144,14 @@ def test_the_law_is_within_two_percent_of_the_engine(case: Case) -> None:
 @pytest.mark.slow
 def test_on_random_networks_the_law_is_within_one_percent_in_the_median() -> None:
     """Throughput and mean response time; pauses cost 4 % of the throughput in the median, and 14 % in a tenth."""
-    random, most = np.random.default_rng(66), 2e6  # requests of a run
+    random, most = np.random.default_rng(66), 4e6  # requests of a run
     errors: list[list[float]] = []
-    while len(errors) < 40:
+    while len(errors) < 50:
         case = random_case(random)
         a_stop = case.pause_s / (case.share * case.nodes) * case.solved()[0]
-        if 100 * a_stop > most:
+        if 200 * a_stop > most:
             continue
         found, expected = case.solved(), case.simulated(int(min(most / a_stop, 1000)), len(errors))
         errors.append([abs(mine / its - 1) for mine, its in zip(found, expected, strict=True)])
     assert np.all(np.median(errors, axis=0) < (0.01, 0.03))
-    assert np.all(
-        np.quantile(errors, 0.9, axis=0) < (0.04, 0.13)
-    )  # with the chance of the engine; with four times the stops 0.021 and 0.085
+    assert np.all(np.quantile(errors, 0.9, axis=0) < (0.04, 0.10))
