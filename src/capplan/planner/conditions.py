@@ -21,8 +21,9 @@ from capplan.models.verdict import Answer, Verdict
 from capplan.planner.assumed_pauses import assumed_pauses
 from capplan.planner.sustained import Judged
 
-_WITHIN = 1.002  # ratio of the two values between which a break-even lies
-_BESIDE = 1.0008  # the step beyond a guess, so that the next one lies on its other side
+_WITHIN = 2e-3  # log ratio of the two values between which a break-even lies
+_BESIDE = 8e-4  # the step beyond a guess, so that the next one lies on its other side
+_LEAST_RISK = 1e-3  # risks are shares of some hundreds of draws
 
 
 def verdict_of(judged: Judged) -> Verdict:
@@ -69,7 +70,7 @@ def decisive(
 def _margin(judged: Judged, wanted: Answer, about: Unmeasured, value: float) -> float:
     """Return how far a verdict is from another than wanted, with the simulated latencies of the answer over analytic.
 
-    Without objectives, and for a *yes*, it is the log ratio of the held to the offered rate; else only its sign counts.
+    Without objectives, and for a *yes*, it is the log ratio of the held to the offered rate, else that of risks.
     """
     situations = [each.conditions for each in judged.strains.values()]
     other = Judged(
@@ -78,7 +79,11 @@ def _margin(judged: Judged, wanted: Answer, about: Unmeasured, value: float) -> 
     if wanted == "yes" and not judged.case.objectives:
         return -max(each.shortfall(judged.confidence) for each in other.strains.values())
     other.relations = judged.relations
-    return sign(other.verdict().answer == wanted)
+    verdict, limits = other.verdict(), {"yes": 1 - judged.confidence, "no": judged.confidence}
+    nearest = min(
+        (limits[each] for each in limits if wanted in (each, "uncertain")), key=lambda x: abs(x - verdict.risk)
+    )
+    return by_risk(verdict.risk, nearest, same=verdict.answer == wanted)
 
 
 def of_prediction(case: Case[Any], rate_per_s: float, verdict: Verdict | None) -> tuple[Condition, ...]:
@@ -95,9 +100,10 @@ def _spare(case: Case[Any], about: Unmeasured, rate_per_s: float, value: float) 
     return math.log(_capacity(case, about, value) / rate_per_s)
 
 
-def sign(holds: bool) -> float:
-    """Return the margin of an answer of which only a yes or no is known."""
-    return math.inf if holds else -math.inf
+def by_risk(risk: float, limit: float, *, same: bool) -> float:
+    """Return the margin of an answer that a risk decides: its log ratio to the limit, below 0 unless it is the same."""
+    distance = abs(math.log(max(limit, _LEAST_RISK) / max(risk, _LEAST_RISK))) + _LEAST_RISK
+    return distance if same else -distance
 
 
 def at(case: Case[Any], about: Unmeasured, value: float) -> Case[Any]:
@@ -111,24 +117,40 @@ def break_even(margin: Callable[[float], float], start: float, most: float) -> f
     Parameters
     ----------
     margin : function
-        How far an answer is from changing at a value: negative where it has changed; infinite where only its sign is
-        known. A finite one falls about as the logarithm of the value rises, which saves steps.
+        How far an answer is from changing at a value: negative where it has changed. The first guess is right where it
+        falls as the logarithm of the value rises; where it is infinite, only its sign is known.
     start : float
         A value at which it has not changed.
     most : float
         The highest value that is looked at.
     """
-    low, beyond, value = start, math.inf, start * math.exp(min(margin(start), math.log(most / start)))
-    while beyond / low > _WITHIN:
-        if not low < value < beyond:
-            value = most if math.isinf(beyond) else math.sqrt(low * beyond)
-        value = min(value, most)
-        spare = margin(value)
-        if value == most and spare >= 0:
+    at_most, low, spare = math.log(most), math.log(start), margin(start)
+    for step in (0.0, _BESIDE, math.inf):
+        high = min(low + spare + step, at_most)
+        short = margin(math.exp(high))
+        if short < 0:
+            break
+        if high == at_most:
             return None
-        low, beyond = (value, beyond) if spare >= 0 else (low, value)
-        value *= math.exp(max(min(spare, 9.0), -9.0)) * (_BESIDE if spare >= 0 else 1 / _BESIDE)
-    return low
+        low, spare = high, short
+    moved = 0
+    while high - low > _WITHIN:
+        value = _between(low, spare, high, short)
+        margin_there = margin(math.exp(value))
+        if margin_there >= 0:  # an end that stays twice counts half: the Illinois method
+            low, spare, short, moved = value, margin_there, short / (2 if moved == 1 else 1), 1
+        else:
+            high, short, spare, moved = value, margin_there, spare / (2 if moved == -1 else 1), -1
+    return math.exp(low)
+
+
+def _between(low: float, spare: float, high: float, short: float) -> float:
+    """Return where a line through two margins is 0, a little nearer to the end that is farther away."""
+    if math.isinf(spare) or math.isinf(short):
+        return (low + high) / 2
+    value = low + (high - low) * spare / (spare - short)
+    value += math.copysign(_BESIDE, (low + high) / 2 - value)
+    return min(max(value, low + _BESIDE), high - _BESIDE)
 
 
 def _capacities(case: Case[Any], about: Unmeasured, _break_even: float | None) -> Iterator[Consequence]:

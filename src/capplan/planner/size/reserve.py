@@ -9,7 +9,7 @@ from functools import partial
 
 from capplan.models.condition import Condition, Consequence, Unmeasured
 from capplan.models.language.scenario import changed
-from capplan.planner.conditions import decisive, sign, unmeasured
+from capplan.planner.conditions import by_risk, decisive, unmeasured
 from capplan.planner.size.search import Candidate, Family, FamilyResult, SizingTarget, confirmed, search_of
 from capplan.planner.size.sizing import SizedLayout
 from capplan.planner.sustained import JudgingEngine
@@ -78,8 +78,9 @@ def _ends(
 ) -> Iterator[Consequence]:
     """Yield the cheapest layout of a family at each expected value.
 
-    Beyond the highest value at which a layout is enough, it extends the layout, near that many times its machines. For
-    a drawn condition, it is found with the simulated latencies of the layout, as pauses do not change them.
+    Beyond the highest value at which a layout is enough, it extends the layout, near that many times its nodes, as
+    conditions are about nodes. For a drawn condition, it is found with the simulated latencies of the layout, as pauses
+    do not change them.
     """
     more = {name: (number, its.family.sized[name][1]) for name, number in zip(its.family.sized, numbers, strict=True)}
     enough = break_even if about.drawn and break_even is not None else about.value
@@ -89,8 +90,10 @@ def _ends(
             _target_at(target, about, value), replace(its.family, sized=more) if extended else its.family
         )
         search.relations = its.relations if about.drawn else {}
-        start = tuple(math.ceil(value / enough * number) for number in numbers) if extended else None
+        start = (math.ceil(value / enough * numbers[0]), *numbers[1:]) if extended else None
         best, _ = confirmed(search, search.cheapest(start), "analytic" if about.drawn else engine)
+        if extended and best is not None:
+            enough, numbers = value, best.numbers
         yield _consequence(target, its.family, best, value)
 
 
@@ -107,7 +110,10 @@ def _margin(
     layout = search.strains(numbers)
     if not target.base.slo and target.disks is None and not isinstance(layout, str):
         return -max(each.shortfall(target.confidence) for each in layout[1].values())
-    return sign(search.safe(search.at(numbers)))
+    candidate = search.at(numbers)
+    if isinstance(candidate, str):
+        return -math.inf
+    return by_risk(candidate.risk, target.accepted_risk, same=search.safe(candidate))
 
 
 def _consequence(target: SizingTarget, family: Family, best: Candidate | None, value: float) -> Consequence:
