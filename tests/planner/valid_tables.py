@@ -29,12 +29,14 @@ NEEDED = (
     "clients",
     "offered_tps",
     "request_class",
+    "read_fraction",
 )
 """Columns that are seldom missing: a fit asks for them."""
 FACTORS = (1.0, 0.9, 1.2, 1.6, 2.0, 3.0, 5.0, 8.0)
 """Latencies relative to the mean, in the order of their columns."""
 MOST, MOST_FITTED = 30, 12  # rows; a fit takes a second for each
 MISSING = 0.02  # probability that a cell is
+BEYOND = 0.1  # probability that runs of a table are offered more than the system completes
 
 Random = np.random.Generator
 
@@ -67,14 +69,14 @@ def table(random: Random, of: str = "") -> str:
     varied = [str(each) for each in random.permutation(VARIED)[: int(random.integers(1, 4))]]
     empty = {str(name) for name in columns if random.random() < (0.02 if name in NEEDED else 0.35)}
     most, unloaded_ms = 10 ** random.uniform(3, 5), 10 ** random.uniform(-0.5, 1.5)
-    rows = []
+    beyond, rows = random.random() < BEYOND, []
     for number in range(int(random.integers(3, 1 + (MOST_FITTED if of else MOST)))):
         cells = {**usual, **{name: _cell(name, random, dcs) for name in varied}}
         cells["run_id"] = f"run {number}"
         cells |= {name: _possible(cells[name], cells["rf"]) for name in ("consistency_read", "consistency_write")}
         if (cells["request_class"], cells["read_fraction"]) in (("read", "0"), ("write", "1")):
             cells["read_fraction"] = "0.5"
-        rows.append({**cells, **_measured(cells, random, most, unloaded_ms)})
+        rows.append({**cells, **_measured(cells, random, most, unloaded_ms, beyond=beyond)})
     return _text({name: "" if _is_missing(name, empty, random) else row[name] for name in row} for row in rows)
 
 
@@ -89,15 +91,26 @@ def _possible(level: str, rf: str) -> str:
     return "QUORUM" if {"TWO": 2, "THREE": 3}.get(level, 0) > most else level
 
 
-def _measured(cells: Mapping[str, str], random: Random, most: float, unloaded_ms: float) -> dict[str, str]:
-    """Return throughput and latencies of a system that completes `most` requests per second."""
-    clients, noise = int(cells["clients"]), float(np.exp(0.05 * random.standard_normal()))
-    rate = min(most, clients / unloaded_ms * 1e3) * noise
-    mean = max(unloaded_ms, clients / rate * 1e3)
-    if cells["load_kind"] != "closed":
-        rate = min(rate, float(cells["offered_tps"]))
-        mean = unloaded_ms * (1 + 3 * rate / most)
-    return latencies(mean) | {"throughput_tps": f"{rate:.5g}"}
+def _measured(
+    cells: Mapping[str, str], random: Random, most: float, unloaded_ms: float, *, beyond: bool
+) -> dict[str, str]:
+    """Return what a system that completes `most` requests per second does, by Little's law, and the rate it is offered.
+
+    The rate is at most 95 % of what the system completes, unless tests go beyond.
+    """
+    clients, think_ms = int(cells["clients"]), float(cells["think_time_ms"] or 0)
+    noise = float(np.exp(0.05 * random.standard_normal()))
+    possible = noise * min(most, clients / (unloaded_ms + think_ms) * 1e3)
+    if cells["load_kind"] == "closed":
+        return latencies(max(clients / possible * 1e3 - think_ms, 0.01)) | {"throughput_tps": f"{possible:.5g}"}
+    offered = float(cells["offered_tps"])
+    if not beyond:
+        offered = min(offered, 0.95 * possible)
+    rate = min(possible, offered)
+    mean = unloaded_ms * (1 + 3 * rate / most)
+    if cells["load_kind"] == "throttled":
+        mean = max(0.01, min(mean, 0.99 * clients / rate * 1e3 - think_ms))
+    return latencies(mean) | {"throughput_tps": f"{rate:.5g}", "offered_tps": f"{offered:.5g}"}
 
 
 def latencies(mean_ms: float) -> dict[str, str]:
