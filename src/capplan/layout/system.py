@@ -818,6 +818,8 @@ class Case(Generic[S]):
     draws : int or None
         Number of representative draws to solve instead of the whole ensemble, which is faster; None: all draws, as a
         simulation needs.
+    axes_of : Scenario or None
+        The layout whose axes outside the tested range widen the bands; None: this one.
     """
 
     system: System[S]
@@ -826,6 +828,7 @@ class Case(Generic[S]):
     seed: int = 1
     offered_per_s: float | None = None
     draws: int | None = None
+    axes_of: S | None = None
 
     def at(self, offered_per_s: float) -> Case[S]:
         """Return the case at an offered rate, requests per second; keeps the results that do not depend on the rate."""
@@ -841,7 +844,11 @@ class Case(Generic[S]):
 
     def changed(self, scenario: S) -> Case[S]:
         """Return a case for another scenario of the same system, without an offered rate."""
-        return replace(self, scenario=scenario, offered_per_s=None)
+        return replace(self, scenario=scenario, offered_per_s=None, axes_of=None)
+
+    def beside(self, scenario: S) -> Case[S]:
+        """Return a case for the same layout under other conditions; axes outside the tested range count as here."""
+        return replace(self, scenario=scenario, offered_per_s=None, axes_of=self._layout)
 
     @cached_property
     def representatives(self) -> Representatives | None:
@@ -913,8 +920,8 @@ class Case(Generic[S]):
 
     @cached_property
     def _layout(self) -> S:
-        """The scenario without load and objectives."""
-        return changed(self.scenario, tps=None, slo=())
+        """The scenario without load and objectives, whose axes outside the tested range count."""
+        return self.axes_of or changed(self.scenario, tps=None, slo=())
 
     @property
     def uncertainty(self) -> Uncertainty:

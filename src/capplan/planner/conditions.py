@@ -34,8 +34,12 @@ def verdict_of(judged: Judged) -> Verdict:
 
 def _of_verdict(judged: Judged, found: Verdict) -> Iterator[Condition]:
     for about in unmeasured(judged.case, judged.offered_per_s):
-        wanted = "yes" if about.drawn else found.answer
-        yield from decisive(about, partial(_margin, judged, wanted, about), partial(_capacities, judged.case, about))
+        ends = partial(_capacities, judged.case, about)
+        margin = cache(partial(_margin, judged, "yes" if about.drawn else found.answer, about))
+        if not about.drawn and found.answer == "no":  # more work leaves it a no
+            yield condition(about, None, *ends(None))
+        elif not about.drawn or found.answer == "yes" or margin(about.looked_at[0]) >= 0:
+            yield from decisive(about, margin, ends)
 
 
 def unmeasured(case: Case[Any], offered_per_s: float) -> Iterator[Unmeasured]:
@@ -108,7 +112,7 @@ def by_risk(risk: float, limit: float, *, same: bool) -> float:
 
 def at(case: Case[Any], about: Unmeasured, value: float) -> Case[Any]:
     """Return a case in which something that nobody measured has a value."""
-    return case.changed(changed(case.scenario, **{about.field: about.as_field(value)}))
+    return case.beside(changed(case.scenario, **{about.field: about.as_field(value)}))
 
 
 def break_even(margin: Callable[[float], float], start: float, most: float) -> float | None:
