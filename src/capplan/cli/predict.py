@@ -63,8 +63,8 @@ def predict_(
         typer.Option(
             metavar="TIME",
             help="Simulation time on a nominal machine (two threads, 200 ns per visit), so results do not depend on "
-            "yours. Each system has a default of at most 800ms. Four times the budget halves the simulation part of a "
-            "band.",
+            "yours. Each system has a default of at most 800ms; the least is 24,000 requests, for which SimPy takes "
+            "half a minute and more. Four times the budget halves the simulation part of a band.",
         ),
     ] = None,
     confidence: Confidence = DEFAULT_CONFIDENCE,
