@@ -21,8 +21,8 @@ from capplan.models.verdict import Answer, Verdict
 from capplan.planner.assumed_pauses import assumed_pauses
 from capplan.planner.sustained import Judged
 
-_WITHIN = 2e-3  # log ratio of the two values between which a break-even lies
-_BESIDE = 8e-4  # the step beyond a guess, so that the next one lies on its other side
+_WITHIN = 0.01  # log ratio of the two values between which a break-even lies
+_BESIDE = 0.004  # the step beyond a guess, so that the next one lies on its other side
 _LEAST_RISK = 1e-3  # risks are shares of some hundreds of draws
 
 
@@ -116,7 +116,7 @@ def at(case: Case[Any], about: Unmeasured, value: float) -> Case[Any]:
 
 
 def break_even(margin: Callable[[float], float], start: float, most: float) -> float | None:
-    """Return the highest value at which an answer stays the same, within 0.2 %; None if it does at the most.
+    """Return the highest value at which an answer stays the same, within 1 %; None if it does at the most.
 
     Parameters
     ----------
