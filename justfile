@@ -99,6 +99,11 @@ data-volume:
     uv run --extra lab python docs/generate/data_volume_runs.py
     uv run python docs/generate/data_volume.py
 
+# Stop the nodes of a lab and measure whom that holds, for docs/reference/stopped-nodes.md (as root, on a quiet machine
+# with two cores, hours; resumes if interrupted, and `--minutes N` ends it before)
+stopped-nodes *arguments:
+    uv run --extra lab python docs/generate/stopped_nodes_runs.py {{arguments}}
+
 # Measure what the CPU of nodes is worth in a fit, for the page of backtests (a quarter of an hour)
 partly-busy:
     uv run python docs/generate/partly_busy.py
