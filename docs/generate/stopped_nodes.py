@@ -34,7 +34,7 @@ from capplan.systems.cassandra import SYSTEM
 HERE = Path(__file__).resolve().parent
 FOLDER, PAGE = HERE.parent / "reference" / "stopped-nodes", HERE.parent / "reference" / "stopped-nodes.md"
 CALIBRATION, PREDICTED, JOURNAL = "calibration.csv", "predicted.json", "runs.jsonl"
-NODES, CLIENTS, THINK_S = 3, 24, 0.024
+NODES, CLIENTS, THINK_S = 3, 24, 0.030
 LEVELS, POLICIES = ("QUORUM", "ONE"), ("round-robin", "token-aware")
 SHARES, LENGTHS_S = (0.015, 0.04), (0.020, 0.060, 0.200, 0.800)
 REPEATS, BASELINES = 3, ("before", "between", "after")

@@ -180,7 +180,7 @@ class Generator:
         shares = [sum(own) / run.duration_s for own in took_s]
         return {
             **{name: cell for name, cell in asdict(row).items() if cell is not None},
-            "latency_p999_ms": 1e3 * float(np.quantile(sample.latencies_s, 0.999)),  # of some 50 requests beyond it
+            "latency_p999_ms": 1e3 * float(np.quantile(sample.latencies_s, 0.999)),  # of some 45 requests beyond it
             "host_busy": busy,
             "stops": len(errors_ms),
             "stopped_share": fmean(shares),
