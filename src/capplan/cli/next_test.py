@@ -1,4 +1,4 @@
-"""`capplan next-test`: which load test to run next."""
+"""`capplan next-test`: which load test or measurement comes next."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def next_test_(
 ) -> None:
     """Say which load test to run next: by how much each narrows a figure's band, or may change the decision.
 
-    The options of the layout say whose figure is asked for; the candidates differ from it. With --slo, tests are ranked
-    by the probability that they change the answer. Exit code 1 if no test helps.
+    The options of the layout say whose figure is asked for; the candidates differ from it. Measurements on a running
+    node are ranked with them. With --slo, the probability of another answer ranks. Exit code 1 if no test helps.
     """
     from capplan.planner.next_test import Hours, next_test, parse_candidates  # slow to import: it needs a solver
     from capplan.planner.time_limits import check_layout

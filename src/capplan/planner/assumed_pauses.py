@@ -11,6 +11,7 @@ from capplan.layout.system import Case
 from capplan.models.cassandra.pauses import ReportedPauses
 from capplan.models.condition import Unmeasured
 from capplan.models.number_words import to_digits
+from capplan.models.solver.pauses import NodePauses
 
 _LEAST = 0.01  # of the median share: as good as no pauses
 _TINY = 1e-9
@@ -68,16 +69,11 @@ def assumed_pauses(case: Case[Any], offered_per_s: float) -> AssumedPauses | Non
     offered_per_s : float
         Offered peak rate, requests per second.
     """
-    if getattr(case.scenario, "gc", "") is not None:
-        return None
     timed = (m for each in case.objectives for m in each.metrics() if m.kind == "duration" and m.statistic != "mean")
-    if not any(timed):
-        return None
-    rate_per_s = offered_per_s / float(np.median(case.solution.burst_ratio))
-    values = case.system.values(case.fitted, case.scenario)
-    pauses = case.system.node_pauses(case.scenario, values, rate_per_s)
+    pauses = pauses_if_assumed(case, offered_per_s) if any(timed) else None
     if pauses is None:
         return None
+    rate_per_s = _mean_per_s(case, offered_per_s)
     share, mean_s = 100 * np.asarray(pauses.share), np.asarray(pauses.mean_s)
     logs = np.log(share), np.log(mean_s + np.zeros_like(share))
     low, middle, high = (float(each) for each in np.quantile(share, (1 - _WORST, 0.5, _WORST)))
@@ -103,6 +99,18 @@ def assumed_pauses(case: Case[Any], offered_per_s: float) -> AssumedPauses | Non
         slope=slope,
         rate_per_s=rate_per_s * case.scenario.statements_per_request() / nodes,
     )
+
+
+def pauses_if_assumed(case: Case[Any], offered_per_s: float) -> NodePauses | None:
+    """Return the pauses of a mean node at an offered peak rate; None where they are stated, or not modelled."""
+    if getattr(case.scenario, "gc", "") is not None:
+        return None
+    values = case.system.values(case.fitted, case.scenario)
+    return case.system.node_pauses(case.scenario, values, _mean_per_s(case, offered_per_s))
+
+
+def _mean_per_s(case: Case[Any], offered_per_s: float) -> float:
+    return offered_per_s / float(np.median(case.solution.burst_ratio))
 
 
 def _ms(time_s: float) -> str:

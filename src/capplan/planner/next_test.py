@@ -1,81 +1,29 @@
-"""`next-test`: ranks load tests by how much an hour of testing would reveal about a figure."""
+"""`next-test`: ranks load tests and measurements by how much an hour of them would reveal about a figure."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from capplan.calibration.tables.fit_table import TableSystem, unloaded, with_unknown_layouts
-from capplan.calibration.tables.rows import NODE_CPU, QUANTITIES, Load, TableRow, rows_of
-from capplan.calibration.tables.solved_rows import solved_rows
-from capplan.layout.fitted_file import Fitted
+from capplan.calibration.tables.fit_table import TableSystem
+from capplan.calibration.tables.rows import NODE_CPU, rows_of
 from capplan.layout.system import Case
-from capplan.layout.uncertainty import Uncertainty
+from capplan.models.condition import Unmeasured
 from capplan.models.errors import InputError, one_of
 from capplan.models.language.scenario import Scenario, changed, fields_of, options_of
 from capplan.models.language.units import FloatArray
 from capplan.models.objective import Comparison
 from capplan.models.verb_answer import VerbAnswer
 from capplan.models.verdict import CONFIDENCE
+from capplan.planner.conditions import at
+from capplan.planner.measured import CAPACITY, THROUGHPUT, Measured, measured, of_cpu, of_pauses
 from capplan.planner.ranges import parse_values, value_type
-
-CAPACITY, THROUGHPUT = "capacity", "throughput"
-REPEAT = {CAPACITY: 0.05, THROUGHPUT: 0.05, "mean": 0.05, "p50": 0.05, "p90": 0.075, "p95": 0.075, "p99": 0.1}
-"""Scatter of a repeat, as a standard deviation of the logarithm, where no repeat was measured: guesses."""
-STATISTICS = ("mean", "p50", "p90", "p95", "p99")
-_COLUMNS = {THROUGHPUT: "throughput_tps", **{name: f"latency_{name}_ms" for name in STATISTICS}}
-_NORMAL = 1.6449  # standard deviations from the median to an end of a 90 % band
-
-
-@dataclass(frozen=True)
-class Measured:
-    """Figures of one layout at one load.
-
-    Attributes
-    ----------
-    draws : mapping of arrays (draws,)
-        Figures by name (`capacity`, `throughput`, `p99` or `read.p99`): per second, or milliseconds.
-    scatter : mapping of float
-        Standard deviation of the logarithm of a repeat, with the model error, by name.
-    """
-
-    draws: Mapping[str, FloatArray]
-    scatter: Mapping[str, float]
-
-    def figure(self, name: str) -> tuple[FloatArray, float]:
-        """Return the draws of a figure and its scatter.
-
-        Raises
-        ------
-        InputError
-            If there is no such figure, or it is unbounded because the load is beyond the capacity.
-        """
-        one_of(self.draws, name, f"figure {name!r} is not measured by a test of this layout")
-        found = self.draws[name]
-        if not np.all(np.isfinite(found)):
-            raise InputError(f"{name} is unbounded: the load is beyond the capacity. Ask for capacity, or a lower load")
-        return found, self.scatter[name]
-
-
-def measured(case: Case[Any], question: Scenario | None = None) -> Measured:
-    """Return a layout's figures at its load: clients, offered rate, or else 80 % of the capacity.
-
-    Parameters
-    ----------
-    case : Case
-        The layout with its calibration.
-    question : Scenario, optional
-        The layout in question, whose chance has a part in common with this one's; by default the same.
-    """
-    if isinstance(case.system, TableSystem):
-        return _of_table(case.system, case.fitted, case.scenario, question or case.scenario)
-    return _of_case(case)
 
 
 def _of_rate(test: Measured, fields: Mapping[str, Any]) -> Measured:
@@ -84,65 +32,6 @@ def _of_rate(test: Measured, fields: Mapping[str, Any]) -> Measured:
     if rate is None or CAPACITY not in test.draws or float(np.max(rate)) >= np.median(test.draws[CAPACITY]):
         return test
     return replace(test, draws={name: each for name, each in test.draws.items() if name != CAPACITY})
-
-
-def _of_table(system: TableSystem[Any], fitted: Fitted, scenario: Scenario, question: Scenario) -> Measured:
-    clients = getattr(scenario, "clients", None)
-    rate = scenario.offered_per_s()
-    layout = unloaded(scenario)
-    values = with_unknown_layouts(system, fitted, [unloaded(question), layout], "own")
-    row = TableRow("", None, layout, Load("open", 0, 1.0), {})
-    if clients is None:
-        (alone,) = solved_rows(system, [row], values, [[]], service=True)
-        offered = 0.8 * float(np.median(alone.capacity_per_s)) if rate is None else float(np.max(rate))
-        load = Load("open", 0, offered)
-    else:
-        load = Load("closed", clients)
-    classes = system.classes(scenario)
-    asked = [None, *(classes if len(classes) > 1 else ())]
-    rows = [TableRow("", name, layout, load, {}) for name in asked]
-    columns = [name for name in QUANTITIES if load.kind == "closed" or name != QUANTITIES[0]]
-    known = {} if fitted.table is None else fitted.table.scatter
-    metered = [NODE_CPU] if NODE_CPU in known else []
-    wanted = [[*columns, *metered], *([columns] * (len(rows) - 1))]
-    solved = solved_rows(system, rows, values, wanted, service=clients is None)
-    draws: dict[str, FloatArray] = {} if clients is not None else {CAPACITY: solved[0].capacity_per_s}
-    if metered:
-        draws[NODE_CPU] = solved[0].figures[NODE_CPU]
-    for name, each in zip(asked, solved, strict=True):
-        for short, column in _COLUMNS.items():
-            if column in each.figures:
-                draws[f"{name}.{short}" if name else short] = each.figures[column]
-    if len(classes) == 1:
-        draws.update({f"{classes[0]}.{name}": draws[name] for name in STATISTICS if name in draws})
-    scatter = {name: known.get(_COLUMNS.get(_statistic(name), QUANTITIES[0]), 0.05) for name in draws}
-    if metered:
-        scatter[NODE_CPU] = known[NODE_CPU]
-    return Measured({name: np.broadcast_to(each, (len(fitted.draws),)) for name, each in draws.items()}, scatter)
-
-
-def _of_case(case: Case[Any]) -> Measured:
-    if case.system.ratios_only:
-        raise InputError(f"{case.system.name} is documented as ratios only: no load test of it measures a rate")
-    capacity = case.solution.capacity
-    given = case.given_per_s
-    at = case.at(0.8 * float(np.median(capacity)) if given is None else given)
-    figures = at.solution.at(float(at.offered_per_s or 0.0))
-    names = case.system.classes(case.scenario)
-    draws = {f"{name}.{each}": 1e3 * figures.latency_s(name, each) for name in names for each in STATISTICS}
-    draws = {CAPACITY: capacity, **draws}
-    return Measured(draws, {name: _scatter(at.uncertainty, name) for name in draws})
-
-
-def _scatter(errors: Uncertainty, name: str) -> float:
-    """Return the scatter of a figure's logarithm in a repeat: of the repeat itself, and of the model error."""
-    own = errors.rate if name == CAPACITY else errors.by_class.get(name.rpartition(".")[0], errors.time)
-    model = own.half_width / _NORMAL if math.isfinite(own.half_width) else 0.0
-    return math.hypot(REPEAT.get(_statistic(name), 0.1), model)
-
-
-def _statistic(name: str) -> str:
-    return name.rpartition(".")[2]
 
 
 @dataclass(frozen=True)
@@ -214,6 +103,7 @@ def chance_of_change(now: Normal, limit: float, lost: float, scatter: float, con
 _LOADS = ("clients", "tps", "slo")
 _HELPS = 0.01  # a test helps from this narrowing, or from this probability of a different decision
 _MS = 1e3
+_HOUR_S = 3600
 
 
 @dataclass(frozen=True)
@@ -249,16 +139,18 @@ class AskedFigure:
 
 @dataclass(frozen=True)
 class CandidateTest:
-    """One load test that could be run.
+    """One load test that could be run, or one measurement on a running node.
 
     Attributes
     ----------
     changes
-        Fields in which its scenario differs from the asked one.
+        Fields in which its scenario differs from the asked one; none for a measurement.
     words
-        Its layout and load in words.
+        Its layout and load, or what is measured, in words.
     new_layout
         Whether its layout must be set up, as no known load test had it.
+    states
+        Option or column that states the measured value, such as `--gc`; null for a load test.
     hours
         Hours of testing.
     low_after
@@ -278,6 +170,7 @@ class CandidateTest:
     changes: Mapping[str, Any]
     words: str
     new_layout: bool
+    states: str | None
     hours: float
     low_after: float
     high_after: float
@@ -289,7 +182,7 @@ class CandidateTest:
 
 @dataclass(frozen=True)
 class NextTest(VerbAnswer):
-    """Load tests ranked by how much they would reveal, the most useful first.
+    """Load tests and measurements ranked by how much they would reveal, the most useful first.
 
     Attributes
     ----------
@@ -307,6 +200,8 @@ class NextTest(VerbAnswer):
         The candidates, best first.
     refused
         Candidates that cannot be tested, with the reason.
+
+    Measurements of what the layout's figures assume are ranked with the candidates.
     """
 
     SCHEMA = "capplan.next-test/1"
@@ -373,8 +268,9 @@ def next_test(
     name, objective = _asked(case, figure)
     if rank == "decision" and objective is None:
         raise InputError(f"no objective is about {name}: give one by --slo, or rank by band")
-    draws, scatter = measured(_without_objectives(case)).figure(name)
-    asked = _Asked(np.log(draws), scatter, objective)
+    now = measured(_without_objectives(case))
+    draws, scatter = now.figure(name)
+    asked = _Asked(name, np.log(draws), scatter, objective)
     known = set(_known_layouts(case))
     found, refused = [], []
     for fields in candidates:
@@ -384,9 +280,12 @@ def next_test(
         except InputError as error:
             refused.append(f"{_in_words(fields)}: {error}")
             continue
-        found.append(_candidate(fields, test, asked, _layout(its.scenario) not in known, cost))
+        new = _layout(its.scenario) not in known
+        candidate = _Candidate(dict(fields), _in_words(fields), new, None, cost.run + (cost.setup if new else 0.0))
+        found.append(_ranked(candidate, asked, _lost(test, asked)))
     if not found:
         raise InputError(f"no candidate can be tested; the first: {refused[0]}" if refused else "give a candidate")
+    found += _measurements(case, now, asked, cost)
     by = rank or ("decision" if objective is not None else "band")
     found.sort(key=lambda each: -(each.narrowing_per_hour if by == "band" else each.chance_per_hour or 0.0))
     best = max((each.narrowing if by == "band" else each.chance_of_change or 0.0) for each in found)
@@ -430,6 +329,7 @@ def _without_objectives(case: Case[Any]) -> Case[Any]:
 class _Asked:
     """The figure in question as the ranking needs it: its logarithms by draw, and the objective about it."""
 
+    name: str
     logs: FloatArray
     scatter: float
     objective: Comparison | None
@@ -442,28 +342,92 @@ class _Asked:
     def median(self) -> float:
         return float(np.exp(np.median(self.logs)))
 
+    @property
+    def chance_met(self) -> float | None:
+        """The probability that a repeat meets the objective; None without one."""
+        if self.objective is None:
+            return None
+        distance = (self.now.mean - _limit(self.objective)) / max(math.hypot(self.now.sd, self.scatter), 1e-12)
+        return float(ndtr(-distance if self.objective.relation.startswith("<") else distance))
 
-def _candidate(fields: Mapping[str, Any], test: Measured, asked: _Asked, new: bool, cost: Hours) -> CandidateTest:
+    @property
+    def is_met(self) -> bool:
+        return (self.chance_met or 0.0) >= CONFIDENCE
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """The fields of a `CandidateTest` that are known before it is ranked."""
+
+    changes: Mapping[str, Any]
+    words: str
+    new_layout: bool
+    states: str | None
+    hours: float
+
+
+def _measurements(case: Case[Any], now: Measured, asked: _Asked, cost: Hours) -> Iterator[CandidateTest]:
+    """Yield what can be measured on a running node about what the figures assume, each in the time of a run."""
+    rate = case.given_per_s
+    if rate is None:
+        rate = (
+            0.8 * float(np.median(now.draws[CAPACITY]))
+            if CAPACITY in now.draws
+            else float(np.median(now.draws[THROUGHPUT]))
+        )
+    pauses, cpu = of_pauses(case, rate, _HOUR_S * cost.run), of_cpu(now)
+    if pauses is not None:
+        measurement = _Candidate({}, "GC pauses of a node", False, "--gc", cost.run)
+        yield _ranked(measurement, asked, _lost(pauses, asked))
+    if cpu is not None:
+        measurement = _Candidate({}, "CPU of a node", False, NODE_CPU, cost.run)
+        yield _ranked(measurement, asked, _lost(cpu, asked))
+    for about in case.system.unmeasured(case.scenario) if asked.objective is not None else ():
+        measurement = _Candidate({}, about.measurement, False, f"--{about.field.replace('_', '-')}", cost.run)
+        yield _ranked(measurement, asked, 0.0, _chance_of_value(case, about, asked))
+
+
+def _chance_of_value(case: Case[Any], about: Unmeasured, asked: _Asked) -> float:
+    """Return the probability that what nobody measured has a value that changes the answer.
+
+    Its logarithm is taken as normal, with 90 % between the expected values: their ends and their middle stand for it
+    (Gauss and Hermite).
+    """
+    low, high = about.expected
+    shares, here = {low: 1 / 6, math.sqrt(low * high): 2 / 3, high: 1 / 6}, asked.is_met
+    return sum(share for value, share in shares.items() if _is_met_at(case, about, value, asked) != here)
+
+
+def _is_met_at(case: Case[Any], about: Unmeasured, value: float, asked: _Asked) -> bool:
+    try:
+        draws, scatter = measured(_without_objectives(at(case, about, value))).figure(asked.name)
+    except InputError:  # the load is beyond the capacity
+        return False
+    return replace(asked, logs=np.log(draws), scatter=scatter).is_met
+
+
+def _lost(test: Measured, asked: _Asked) -> float:
     names = [name for name, each in test.draws.items() if np.all(np.isfinite(each)) and np.all(each > 0)]
     logs = np.log(np.stack([test.draws[name] for name in names]))
-    lost = variance_lost(asked.logs, logs, np.array([test.scatter[name] for name in names]))
+    return variance_lost(asked.logs, logs, np.array([test.scatter[name] for name in names]))
+
+
+def _ranked(candidate: _Candidate, asked: _Asked, lost: float, chance: float | None = None) -> CandidateTest:
+    """Return a candidate that removes some variance of the asked figure, with the given chance of another answer."""
     sd, scatter = asked.now.sd, asked.scatter
     left = math.sqrt(max(sd**2 - lost, 0.0))
     wide = factor(left, scatter)
     narrowing = 1 - math.hypot(left, scatter) / math.hypot(sd, scatter) if sd > 0 else 0.0
-    hours = cost.run + (cost.setup if new else 0.0)
-    chance = None if asked.objective is None else _chance(asked.objective, asked.now, lost, scatter)
+    if chance is None and asked.objective is not None:
+        chance = _chance(asked.objective, asked.now, lost, scatter)
     return CandidateTest(
-        changes=dict(fields),
-        words=_in_words(fields),
-        new_layout=new,
-        hours=hours,
+        **vars(candidate),
         low_after=asked.median / wide,
         high_after=asked.median * wide,
         narrowing=narrowing,
-        narrowing_per_hour=narrowing / hours,
+        narrowing_per_hour=narrowing / candidate.hours,
         chance_of_change=chance,
-        chance_per_hour=None if chance is None else chance / hours,
+        chance_per_hour=None if chance is None else chance / candidate.hours,
     )
 
 
@@ -479,10 +443,6 @@ def _limit(objective: Comparison) -> float:
 
 def _figure(name: str, asked: _Asked) -> AskedFigure:
     wide, objective = factor(asked.now.sd, asked.scatter), asked.objective
-    chance = None
-    if objective is not None:
-        distance = (asked.now.mean - _limit(objective)) / max(math.hypot(asked.now.sd, asked.scatter), 1e-12)
-        chance = float(ndtr(-distance if objective.relation.startswith("<") else distance))
     units = {CAPACITY: "1/s", THROUGHPUT: "1/s", NODE_CPU: "%"}
     return AskedFigure(
         name=name,
@@ -491,7 +451,7 @@ def _figure(name: str, asked: _Asked) -> AskedFigure:
         low=asked.median / wide,
         high=asked.median * wide,
         objective=None if objective is None else objective.text,
-        chance_met=chance,
+        chance_met=asked.chance_met,
     )
 
 

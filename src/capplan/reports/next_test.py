@@ -26,7 +26,7 @@ def describe(found: NextTest) -> Iterator[Block]:
     yield Fact("Next test", _advice(found))
     yield Line()
     decision = found.figure.objective is not None
-    heads = ["test", "hours", "expected band", "narrower", *(["answer changes"] if decision else []), "layout"]
+    heads = ["test", "hours", "band after", "narrower", *(["answer changes"] if decision else []), "layout"]
     yield table(heads, [_cells(each, found.figure, decision) for each in found.tests[:_SHOWN]])
     if len(found.tests) > _SHOWN:
         yield Line(f"and {len(found.tests) - _SHOWN} more (--json has them)")
@@ -40,13 +40,14 @@ def describe(found: NextTest) -> Iterator[Block]:
 
 def _advice(found: NextTest) -> str:
     best = found.tests[0]
+    words = best.words if best.states is None else f"{best.words} (stated by {best.states})"
     if not found.answer and found.rank == "decision":
         return "none: no candidate changes the answer with a probability of 1 % or more"
     if not found.answer:
         return "none: no candidate narrows the band by 1 % or more"
     if found.rank == "decision" and best.chance_of_change is not None:
-        return f"{best.words}: changes the answer with a probability of {_percent(best.chance_of_change)}"
-    return f"{best.words}: narrows the band by {_percent(best.narrowing)}, in {best.hours:.3g} h"
+        return f"{words}: changes the answer with a probability of {_percent(best.chance_of_change)}"
+    return f"{words}: narrows the band by {_percent(best.narrowing)}, in {best.hours:.3g} h"
 
 
 def _cells(each: CandidateTest, its: AskedFigure, decision: bool) -> list[str]:
@@ -57,7 +58,7 @@ def _cells(each: CandidateTest, its: AskedFigure, decision: bool) -> list[str]:
         f"{_form(its)(each.low_after)} to {_form(its)(each.high_after)}",
         _percent(each.narrowing),
         *chance,
-        "new" if each.new_layout else "tested",
+        "running" if each.states else "new" if each.new_layout else "tested",
     ]
 
 

@@ -7,7 +7,8 @@ from typing import Any
 from capplan.layout.system import Case
 from capplan.models.results import rounded
 from capplan.models.solver.operating_point import MAX_DROP_RATE
-from capplan.planner.next_test import REPEAT, Hours
+from capplan.planner.measured import REPEAT
+from capplan.planner.next_test import Hours
 from capplan.planner.proposal.proposal import AcceptanceRun, AcceptanceTest
 from capplan.planner.size.search import DATA
 from capplan.planner.size.sizing import SizedLayout, steady

@@ -31,7 +31,8 @@ from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.scenario import Scenario, axes_of, fields_of, options_of
 from capplan.models.number_words import as_given, listed, rate
 from capplan.models.results import Basis, rounded
-from capplan.planner.next_test import CAPACITY, CandidateTest, NextTest, next_test
+from capplan.planner.measured import CAPACITY
+from capplan.planner.next_test import CandidateTest, NextTest, next_test
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.proposal.proposal import (
     Assumption,
@@ -266,7 +267,7 @@ def next_load_test(case: Case[Any]) -> NextLoadTest | None:
     if found is None:
         return None
     for gain in ("chance_of_change", "narrowing"):  # what may change the decision comes first
-        helping = [each for each in found.tests if (getattr(each, gain) or 0.0) >= _HELPS]
+        helping = [each for each in found.tests if each.states is None and (getattr(each, gain) or 0.0) >= _HELPS]
         if helping:
             best = max(helping, key=lambda each: getattr(each, gain) / each.hours)
             words = next(words for words, fields in candidates if fields == dict(best.changes))
