@@ -25,6 +25,7 @@ REPEAT = {CAPACITY: 0.05, THROUGHPUT: 0.05, "mean": 0.05, "p50": 0.05, "p90": 0.
 """Scatter of a repeat, as a standard deviation of the logarithm, where no repeat was measured: guesses."""
 STATISTICS = ("mean", "p50", "p90", "p95", "p99")
 _COLUMNS = {THROUGHPUT: "throughput_tps", **{name: f"latency_{name}_ms" for name in STATISTICS}}
+_TINY = 1e-9
 _NORMAL = 1.6449  # standard deviations from the median to an end of a 90 % band
 
 
@@ -150,7 +151,7 @@ def of_pauses(case: Case[Any], rate_per_s: float, run_s: float) -> Measured | No
     size = (len(case.fitted.draws),)
     draws = {name: np.broadcast_to(getattr(pauses, name), size) for name in ("share", "mean_s")}
     stops = run_s * float(np.median(draws["share"]) / np.median(draws["mean_s"]))
-    chance = 1 / math.sqrt(max(stops, 1.0))  # of a mean of lengths that vary as exponential ones do
+    chance = 1 / math.sqrt(max(stops, _TINY))  # of a mean of lengths that vary as exponential ones do
     return Measured(draws, {"share": math.sqrt(2) * chance, "mean_s": chance})
 
 

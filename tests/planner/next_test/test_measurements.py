@@ -54,6 +54,10 @@ def test_a_longer_log_tells_no_less() -> None:
     assert 0 < short < long < 1
 
 
+def test_a_log_that_is_too_short_for_a_pause_tells_nothing() -> None:
+    assert measurements(ranked(hours=1e-9))["--gc"] == pytest.approx(0.0, abs=1e-4)
+
+
 def test_measured_pauses_narrow_the_band_about_as_stating_them_does() -> None:
     """The linear-Gaussian update leaves out what a long pause adds more than in proportion, so it forecasts less."""
     asked = case()
