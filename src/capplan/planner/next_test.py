@@ -101,6 +101,7 @@ def chance_of_change(now: Normal, limit: float, lost: float, scatter: float, con
 
 
 _LOADS = ("clients", "tps", "slo")
+_STATED = ("gc", "data_factor")  # what was measured on a layout, and sets none up
 _HELPS = 0.01  # a test helps from this narrowing, or from this probability of a different decision
 _MS = 1e3
 _HOUR_S = 3600
@@ -462,7 +463,8 @@ def _known_layouts(case: Case[Any]) -> Iterable[Any]:
 
 
 def _layout(scenario: Scenario) -> tuple[Any, ...]:
-    return tuple(getattr(scenario, name) for name in fields_of(type(scenario)) if name not in _LOADS)
+    names = (name for name in fields_of(type(scenario)) if name not in (*_LOADS, *_STATED))
+    return tuple(getattr(scenario, name) for name in names)
 
 
 def _in_words(fields: Mapping[str, Any]) -> str:

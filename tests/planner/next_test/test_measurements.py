@@ -58,6 +58,13 @@ def test_a_log_that_is_too_short_for_a_pause_tells_nothing() -> None:
     assert measurements(ranked(hours=1e-9))["--gc"] == pytest.approx(0.0, abs=1e-4)
 
 
+def test_a_layout_stays_tested_where_its_pauses_and_data_are_stated() -> None:
+    tested = {"dcs": 1, "cass_nodes": 3, "front_nodes": 2}
+    for stated in ({}, {"gc": "0.5%@50ms"}, {"data_factor": "1.2..1.6"}):
+        (test,) = (each for each in next_test(case(**tested, tps=None, **stated), [{}]).tests if each.states is None)
+        assert (test.new_layout, test.hours) == (False, Hours().run)
+
+
 def test_measured_pauses_narrow_the_band_about_as_stating_them_does() -> None:
     """The linear-Gaussian update leaves out what a long pause adds more than in proportion, so it forecasts less."""
     asked = case()
