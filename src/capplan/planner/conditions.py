@@ -23,7 +23,7 @@ from capplan.planner.sustained import Judged
 
 _WITHIN = 0.01  # log ratio of the two values between which a break-even lies
 _BESIDE = 0.004  # the step beyond a guess, so that the next one lies on its other side
-_LEAST_RISK = 1e-3  # risks are shares of some hundreds of draws
+_LEAST_RISK = 1e-4  # risks are shares of some hundreds of draws
 
 
 def verdict_of(judged: Judged) -> Verdict:
@@ -137,14 +137,16 @@ def break_even(margin: Callable[[float], float], start: float, most: float) -> f
         if high == at_most:
             return None
         low, spare = high, short
-    moved = 0
+    by_halves = True
     while high - low > _WITHIN:
-        value = _between(low, spare, high, short)
-        margin_there = margin(math.exp(value))
-        if margin_there >= 0:  # an end that stays twice counts half: the Illinois method
-            low, spare, short, moved = value, margin_there, short / (2 if moved == 1 else 1), 1
+        before, by_halves = high - low, not by_halves
+        value = (low + high) / 2 if by_halves else _between(low, spare, high, short)
+        found = margin(math.exp(value))
+        if found >= 0:
+            low, spare = value, found
         else:
-            high, short, spare, moved = value, margin_there, spare / (2 if moved == -1 else 1), -1
+            high, short = value, found
+        by_halves = by_halves or high - low < before / 2  # else a half comes next: one end may stay for long
     return math.exp(low)
 
 

@@ -198,11 +198,9 @@ class NextTest(VerbAnswer):
     figure
         The asked figure.
     tests
-        The candidates, best first.
+        The candidates, and what can be measured on a running node, best first.
     refused
         Candidates that cannot be tested, with the reason.
-
-    Measurements of what the layout's figures assume are ranked with the candidates.
     """
 
     SCHEMA = "capplan.next-test/1"
@@ -395,8 +393,8 @@ def _chance_of_value(case: Case[Any], about: Unmeasured, asked: _Asked) -> float
     (Gauss and Hermite).
     """
     low, high = about.expected
-    shares, here = {low: 1 / 6, math.sqrt(low * high): 2 / 3, high: 1 / 6}, asked.is_met
-    return sum(share for value, share in shares.items() if _is_met_at(case, about, value, asked) != here)
+    shares = ((low, 1 / 6), (math.sqrt(low * high), 2 / 3), (high, 1 / 6))
+    return sum(share for value, share in shares if _is_met_at(case, about, value, asked) != asked.is_met)
 
 
 def _is_met_at(case: Case[Any], about: Unmeasured, value: float, asked: _Asked) -> bool:

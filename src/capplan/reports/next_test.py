@@ -11,6 +11,7 @@ from capplan.reports.document import Block, Fact, Line, Paragraph, more, table, 
 from capplan.reports.numbers import Format
 
 _SHOWN = 10
+_LITTLE = 1e-4
 
 
 def describe(found: NextTest) -> Iterator[Block]:
@@ -67,4 +68,6 @@ def _form(its: AskedFigure) -> Format:
 
 
 def _percent(share: float) -> str:
+    if 0 < share < _LITTLE:
+        return "< 0.01 %"
     return f"{100 * share:.0f} %" if share >= 0.095 or share == 0 else f"{100 * share:.2g} %"

@@ -411,9 +411,9 @@ def reserved(each: Condition, sizing: Sizing, chosen: SizedLayout, its: System[A
 def _by_share(each: Condition, sizing: Sizing, chosen: SizedLayout, its: System[Any]) -> str:
     """Return what changes at the ends of a drawn condition: `9 nodes more at 0.69 %, 8 nodes fewer at 0.03 %`."""
     parts = []
-    for at, words in ((each.at_high, "more"), (each.at_low, "fewer")):
+    for at, value, words in ((each.at_high, each.expected_high, "more"), (each.at_low, each.expected_low, "fewer")):
         if at is None or at.cost is None:
-            parts.append(f"no layout that was searched carries {to_digits(each.expected_high, 2)} %")
+            parts.append(f"no layout that was searched carries {to_digits(value, 2)} %")
         elif at.cost != chosen.cost:
             pair = (at.machines, chosen.machines) if words == "more" else (chosen.machines, at.machines)
             kinds = {kind: max(count - pair[1].get(kind, 0), 0) for kind, count in pair[0].items()}
@@ -491,7 +491,7 @@ def _nothing(sizing: Sizing, its: System[Any]) -> Iterator[Block]:
     if missed.held_tps > 0:
         yield Fact("Nearest", f"{rate(missed.held_tps)} TPS by {missed.layout}")
     else:
-        risk, accepted = (tenths_of_percent(each) for each in (binding.risk, 1 - sizing.confidence))
+        risk, accepted = (tenths_of_percent(each) for each in (binding.risk, round(1 - sizing.confidence, 9)))
         yield Fact("Nearest", f"a risk of {risk} instead of {accepted}, by {missed.layout}")
     reached = [each for each in sizing.near_misses if each.reached_ms]
     if reached:
