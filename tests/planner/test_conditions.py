@@ -3,7 +3,9 @@
 The environment variable CAPPLAN_TRUST_CONDITIONS says how many are asked.
 """
 
+import math
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -15,6 +17,7 @@ from capplan.models.condition import Condition
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import changed
 from capplan.planner.assumed_pauses import AssumedPauses, assumed_pauses
+from capplan.planner.conditions import break_even
 from capplan.planner.predict.predict import predict
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.size.size import SizingQuestion, size
@@ -218,3 +221,34 @@ def test_the_assumed_pauses_are_those_of_the_mean_published_node() -> None:
     assert low < about.value < high
     assert half.value == pytest.approx(2 * about.value, rel=0.01)
     assert half.rate_per_s == pytest.approx(2 * about.rate_per_s)
+
+
+@pytest.mark.parametrize(
+    "margin",
+    [
+        lambda far: -far,
+        lambda far: -3 * far**3,
+        lambda far: math.inf if far <= 0 else -math.inf,
+        lambda far: 1e-3 if far <= 0 else -7.0,
+        lambda far: 7.0 if far <= 0 else -1e-3,
+        lambda far: 0.0 if far <= 0 else -1e-9,
+    ],
+    ids=["line", "cubic", "sign", "steep beyond", "steep before", "flat"],
+)
+@pytest.mark.parametrize("truth", [1.05, 1.3, 2.7, 19.0])
+def test_a_break_even_is_found_in_at_most_twice_the_steps_of_halving(
+    margin: Callable[[float], float], truth: float
+) -> None:
+    asked = 0
+
+    def counted(value: float) -> float:
+        nonlocal asked
+        asked += 1
+        return margin(math.log(value / truth))
+
+    assert break_even(counted, 1.0, 20.0) == pytest.approx(truth, rel=0.01)
+    assert asked <= 2 * math.ceil(math.log2(math.log(20) / 0.01)) + 4
+
+
+def test_an_answer_that_never_changes_has_no_break_even() -> None:
+    assert break_even(lambda _: 0.5, 1.0, 20.0) is None
