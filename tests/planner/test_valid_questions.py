@@ -1,6 +1,6 @@
 """Random valid questions to every verb and target break no invariant.
 
-12 in the default tests and 200 with the slow ones; `just trust` asks 10,000 by `questions_campaign.py`, which resumes.
+12 in the default tests and 140 with the slow ones; `just trust` asks 10,000 by `questions_campaign.py`, which resumes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from capplan.models.cassandra.consistency import CONSISTENCY_LEVELS
 from capplan.models.language.scenario import options_of
 from capplan.systems.registry import every_system, system
 
-QUESTIONS, USUAL = 200, 13
+QUESTIONS, USUAL = 140, 13
 LONG = 3  # two unlike data centres and each of their losses take half a minute
 MENDED = (
     # Other data centres fill the nodes of one to the last: what they leave is loaded as closely as a whole station.
