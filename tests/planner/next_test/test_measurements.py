@@ -19,7 +19,7 @@ OBJECTIVE = ("acct.p99<20ms",)
 
 def case(**fields: object) -> Case[OpenproviderScenario]:
     found: Case[OpenproviderScenario] = resolve(
-        OpenproviderScenario(**{"dcs": 3, "cass_nodes": 6, "tps": RATE, **fields})  # type: ignore[arg-type]
+        OpenproviderScenario(**{"dcs": 3, "cass_nodes": 6, "tps": RATE, **fields})  # type: ignore[arg-type]  # by name
     )
     return found
 
