@@ -87,6 +87,7 @@ docs:
     uv run python docs/generate/pauses.py
     uv run python docs/generate/maintenance.py
     uv run python docs/generate/data_volume.py
+    uv run python docs/generate/stopped_nodes.py
     uv run python docs/generate/validation.py
     uv run python docs/generate/priors.py --page
     uv run python docs/generate/accuracy.py

@@ -39,6 +39,10 @@ def measured(script: Any, folder: Path, name: str, throughput: float) -> None:
     script.add(folder, run, {**cells, **stops})
 
 
+def test_the_page_is_up_to_date(script: Any) -> None:
+    assert script.PAGE.read_text(encoding="utf-8") == script.page(), "uv run python docs/generate/stopped_nodes.py"
+
+
 def test_stops_take_their_share_and_follow_one_another_without_memory(script: Any) -> None:
     for run in script.plan():
         nodes = script.stops_s(run, 1)
