@@ -1,7 +1,7 @@
 """Answers to random questions about all systems do not contradict themselves, and move in the right directions.
 
-The default is 4 questions; the tests marked `slow` ask 30. `just trust` asks 500: the environment variable
-CAPPLAN_TRUST_QUESTIONS replaces the 30. A seed decides the questions, so a check that holds today fails only after a
+The default is 4 questions; the tests marked `slow` ask 20. `just trust` asks 500: the environment variable
+CAPPLAN_TRUST_QUESTIONS replaces the 20. A seed decides the questions, so a check that holds today fails only after a
 change. Figures of the analytic solver come with the error that is stated beside each check.
 """
 
@@ -31,7 +31,7 @@ from capplan.reports.prediction import MORE, describe
 from capplan.reports.screen import show
 from capplan.systems.registry import system
 
-QUESTIONS = int(os.environ.get("CAPPLAN_TRUST_QUESTIONS", "30"))
+QUESTIONS = int(os.environ.get("CAPPLAN_TRUST_QUESTIONS", "20"))
 USUAL = 4
 COMPILED = 25  # each so-manieth question is simulated
 DRAWS = 64

@@ -1,6 +1,7 @@
 """Random valid questions to every verb and target break no invariant.
 
-12 in the default tests and 140 with the slow ones; `just trust` asks 10,000 by `questions_campaign.py`, which resumes.
+12 in the default tests, 70 with the slow ones and 140 with those marked `trust`; `just trust` also asks 10,000 by
+`questions_campaign.py`, which resumes.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from capplan.models.cassandra.consistency import CONSISTENCY_LEVELS
 from capplan.models.language.scenario import options_of
 from capplan.systems.registry import every_system, system
 
-QUESTIONS, USUAL = 140, 13
+QUESTIONS, SLOW, USUAL = 140, 70, 13
 LONG = 3  # two unlike data centres and each of their losses take half a minute
 MENDED = (
     # Other data centres fill the nodes of one to the last: what they leave is loaded as closely as a whole station.
@@ -41,8 +42,9 @@ MENDED = (
 @pytest.mark.parametrize(
     "number",
     [
-        each if each < USUAL and each != LONG else pytest.param(each, marks=pytest.mark.slow)
-        for each in range(QUESTIONS)
+        each if each < USUAL and each != LONG else pytest.param(each, marks=mark)
+        for mark, numbers in ((pytest.mark.slow, range(SLOW)), (pytest.mark.trust, range(SLOW, QUESTIONS)))
+        for each in numbers
     ],
 )
 def test_a_valid_question_breaks_no_invariant(number: int) -> None:
