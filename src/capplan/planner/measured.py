@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -39,10 +39,13 @@ class Measured:
         Figures by name (`capacity`, `throughput`, `p99` or `read.p99`): per second, or milliseconds.
     scatter : mapping of float
         Standard deviation of the logarithm of a repeat, with the model error, by name.
+    rate_per_s : float
+        Median rate of the load, requests per second.
     """
 
     draws: Mapping[str, FloatArray]
     scatter: Mapping[str, float]
+    rate_per_s: float
 
     def figure(self, name: str) -> tuple[FloatArray, float]:
         """Return the draws of a figure and its scatter.
@@ -106,7 +109,8 @@ def _of_table(system: TableSystem[Any], fitted: Fitted, scenario: Scenario, ques
     scatter = {name: known.get(_COLUMNS.get(_statistic(name), QUANTITIES[0]), 0.05) for name in draws}
     if metered:
         scatter[NODE_CPU] = known[NODE_CPU]
-    return Measured({name: np.broadcast_to(each, (len(fitted.draws),)) for name, each in draws.items()}, scatter)
+    every = {name: np.broadcast_to(each, (len(fitted.draws),)) for name, each in draws.items()}
+    return Measured(every, scatter, load.rate_per_s or float(np.median(every[THROUGHPUT])))
 
 
 def _of_case(case: Case[Any]) -> Measured:
@@ -114,12 +118,13 @@ def _of_case(case: Case[Any]) -> Measured:
         raise InputError(f"{case.system.name} is documented as ratios only: no load test of it measures a rate")
     capacity = case.solution.capacity
     given = case.given_per_s
-    at = case.at(0.8 * float(np.median(capacity)) if given is None else given)
-    figures = at.solution.at(float(at.offered_per_s or 0.0))
+    rate = 0.8 * float(np.median(capacity)) if given is None else given
+    at = case.at(rate)
+    figures = at.solution.at(rate)
     names = case.system.classes(case.scenario)
     draws = {f"{name}.{each}": 1e3 * figures.latency_s(name, each) for name in names for each in STATISTICS}
     draws = {CAPACITY: capacity, **draws}
-    return Measured(draws, {name: _scatter(at.uncertainty, name) for name in draws})
+    return Measured(draws, {name: _scatter(at.uncertainty, name) for name in draws}, rate)
 
 
 def _scatter(errors: Uncertainty, name: str) -> float:
@@ -152,11 +157,11 @@ def of_pauses(case: Case[Any], rate_per_s: float, run_s: float) -> Measured | No
     draws = {name: np.broadcast_to(getattr(pauses, name), size) for name in ("share", "mean_s")}
     stops = run_s * float(np.median(draws["share"]) / np.median(draws["mean_s"]))
     chance = 1 / math.sqrt(max(stops, _TINY))  # of a mean of lengths that vary as exponential ones do
-    return Measured(draws, {"share": math.sqrt(2) * chance, "mean_s": chance})
+    return Measured(draws, {"share": math.sqrt(2) * chance, "mean_s": chance}, rate_per_s)
 
 
 def of_cpu(test: Measured) -> Measured | None:
     """Return the CPU use of a node alone, as it is measured without a load generator; None where it is not modelled."""
     if NODE_CPU not in test.draws:
         return None
-    return Measured({NODE_CPU: test.draws[NODE_CPU]}, {NODE_CPU: test.scatter[NODE_CPU]})
+    return replace(test, draws={NODE_CPU: test.draws[NODE_CPU]}, scatter={NODE_CPU: test.scatter[NODE_CPU]})

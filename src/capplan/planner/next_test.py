@@ -261,7 +261,7 @@ def next_test(
     Raises
     ------
     InputError
-        If there is no such figure, no candidate can be tested, or a decision is to rank without an objective.
+        If there is no such figure, nothing can be tested or measured, or a decision is to rank without an objective.
     """
     cost = hours or Hours()
     name, objective = _asked(case, figure)
@@ -282,9 +282,9 @@ def next_test(
         new = _layout(its.scenario) not in known
         candidate = _Candidate(dict(fields), _in_words(fields), new, None, cost.run + (cost.setup if new else 0.0))
         found.append(_ranked(candidate, asked, _lost(test, asked)))
+    found += _measurements(case, now, asked, cost)
     if not found:
         raise InputError(f"no candidate can be tested; the first: {refused[0]}" if refused else "give a candidate")
-    found += _measurements(case, now, asked, cost)
     by = rank or ("decision" if objective is not None else "band")
     found.sort(key=lambda each: -(each.narrowing_per_hour if by == "band" else each.chance_per_hour or 0.0))
     best = max((each.narrowing if by == "band" else each.chance_of_change or 0.0) for each in found)
@@ -367,14 +367,7 @@ class _Candidate:
 
 def _measurements(case: Case[Any], now: Measured, asked: _Asked, cost: Hours) -> Iterator[CandidateTest]:
     """Yield what can be measured on a running node about what the figures assume, each in the time of a run."""
-    rate = case.given_per_s
-    if rate is None:
-        rate = (
-            0.8 * float(np.median(now.draws[CAPACITY]))
-            if CAPACITY in now.draws
-            else float(np.median(now.draws[THROUGHPUT]))
-        )
-    pauses, cpu = of_pauses(case, rate, _HOUR_S * cost.run), of_cpu(now)
+    pauses, cpu = of_pauses(case, now.rate_per_s, _HOUR_S * cost.run), of_cpu(now)
     if pauses is not None:
         measurement = _Candidate({}, "GC pauses of a node", False, "--gc", cost.run)
         yield _ranked(measurement, asked, _lost(pauses, asked))

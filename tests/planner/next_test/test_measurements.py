@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from capplan.layout.system import Case
+from capplan.models.errors import InputError
 from capplan.planner.assumed_pauses import pauses_if_assumed
 from capplan.planner.next_test import Hours, NextTest, next_test
 from capplan.systems.openprovider.scenario import OpenproviderScenario
@@ -36,6 +37,14 @@ def measurements(found: NextTest) -> dict[str, float]:
 def test_what_is_stated_need_not_be_measured() -> None:
     assert set(measurements(ranked())) == {"--gc"}
     assert measurements(ranked(gc="0.5%@50ms")) == {}
+
+
+def test_measurements_are_ranked_where_no_candidate_can_be_tested() -> None:
+    found = next_test(case(), [{"rf": 9}], figure="acct.p99")
+    assert set(measurements(found)) == {"--gc"}
+    assert len(found.tests) == len(found.refused) == 1
+    with pytest.raises(InputError, match="no candidate can be tested; the first: rf 9"):
+        next_test(case(gc="0.5%@50ms"), [{"rf": 9}], figure="acct.p99")
 
 
 def test_data_count_for_a_decision_only_where_they_may_change_it() -> None:
