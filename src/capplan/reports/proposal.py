@@ -16,7 +16,16 @@ from typing import Any
 from capplan.layout.system import System
 from capplan.models.errors import InputError, check_extra
 from capplan.models.language.scenario import Scenario, options_of
-from capplan.models.number_words import as_given, listed, rate, share, signed, significant, tenths_of_percent
+from capplan.models.number_words import (
+    as_given,
+    listed,
+    rate,
+    share,
+    signed,
+    significant,
+    tenths,
+    tenths_of_percent,
+)
 from capplan.models.results import Band, Basis, Latency, Outage
 from capplan.planner.proposal import proposal as contents
 from capplan.planner.proposal.details import Logo
@@ -113,7 +122,7 @@ class _Document:
     def _promise(self) -> Iterator[Block]:
         told = sentences(self.sizing, self.proposal.evidence.basis)
         bought, done, _, *cautions = told
-        nine = _say("situations", confidence=share(self.sizing.confidence))
+        nine = _say("situations", confidence=tenths(self.sizing.confidence))
         yield Paragraph(f"{bought} {done} {nine} {self._conditions()}", strong=True)
         for sentence in cautions:
             yield Paragraph(sentence, strong=True)
@@ -178,7 +187,7 @@ class _Document:
         return (
             ("requests per second planned at peak", rate_cell(sizing.planned_tps, "planned", "given")),
             (
-                f"requests per second held with {share(sizing.confidence)} confidence",
+                f"requests per second held with {tenths(sizing.confidence)} confidence",
                 rate_cell(self.chosen.held_tps, "held", mark),
             ),
             (f"to spare above the planned rate {tightest}", share_cell(sizing.capacity_remaining or 0.0, "left", mark)),
@@ -285,7 +294,7 @@ class _Document:
     # Capacity and growth
 
     def _capacity(self) -> Iterator[Block]:
-        yield Paragraph(_say("capacity", confidence=share(self.sizing.confidence)))
+        yield Paragraph(_say("capacity", confidence=tenths(self.sizing.confidence)))
         yield Picture(CAPACITY, "Capacity with its 90 % band in each situation, and the planned rate")
         every = {each.conditions: each for each in (*self.chosen.safety, *self.proposal.failures)}.values()
         yield _table(
@@ -444,7 +453,7 @@ class _Document:
 
     def _options(self, options: tuple[contents.Option, ...], name: str, by_survival: bool) -> Table:
         def what(each: contents.Option) -> str:
-            said = self._survived(each) if by_survival else share(each.confidence)
+            said = self._survived(each) if by_survival else tenths(each.confidence)
             return f"{said} (proposed)" if each.proposed else said
 
         def price(each: contents.Option) -> Cell:

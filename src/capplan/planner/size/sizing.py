@@ -9,7 +9,7 @@ from typing import Any
 
 from capplan.models.condition import Condition
 from capplan.models.language.scenario import Scenario, changed
-from capplan.models.number_words import listed, rate, share, tenths_of_percent
+from capplan.models.number_words import listed, rate, tenths, tenths_of_percent
 from capplan.models.results import Band
 from capplan.models.verb_answer import UNBOUNDED_BANDS, VerbAnswer
 from capplan.models.verdict import Answer
@@ -354,4 +354,4 @@ def none_holds(sizing: Sizing) -> str:
     if not sizing.solved:
         return "No layout serves"
     evaluated = "The only layout" if sizing.solved == 1 else f"None of the {sizing.solved:,} layouts evaluated"
-    return f"{evaluated} {'does not hold' if sizing.solved == 1 else 'holds'} at {share(sizing.confidence)} confidence"
+    return f"{evaluated} {'does not hold' if sizing.solved == 1 else 'holds'} at {tenths(sizing.confidence)} confidence"
