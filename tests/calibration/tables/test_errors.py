@@ -209,6 +209,17 @@ def test_layouts_share_most_of_the_error_of_a_column_and_rows_of_one_all_of_it()
             assert variance[at, by] == pytest.approx(expected)
 
 
+def test_repeats_are_repeats_whatever_their_nodes_paused() -> None:
+    rates = (1000.0, 1020.0, 990.0, 1010.0)
+    table = [row for rate in rates for row in rows((4,), throughput_tps=rate)]
+    paused = [replace(row, gc=f"0.{number}%@5ms sd=1ms n=9") for number, row in enumerate(table, 1)]
+    read, own = CASSANDRA.read(table), CASSANDRA.read(paused)
+
+    assert scatter_of(own) == scatter_of(read)
+    assert scatter_of(own)[THROUGHPUT] == pytest.approx(np.std(np.log(rates), ddof=1))
+    np.testing.assert_array_equal(found(paused)[0], found(table)[0])
+
+
 def test_open_and_closed_rows_have_errors_of_their_own() -> None:
     opened = LoadTestRow(
         rf=3, cass_nodes=6, read_fraction=0.5, load_kind="open", offered_tps=1000.0, latency_p99_ms=9.0

@@ -273,7 +273,7 @@ def covariance(rows: Sequence[TableRow], figures: Sequence[Figure]) -> FloatArra
     """
     keys = [(rows[each.row].load.kind, each.quantity) for each in figures]
     sd = np.array([_LOG_SD.get(kind, _LOG_SD["closed"]).get(quantity, _USUAL) for kind, quantity in keys])
-    same_layout = _alike([rows[each.row].layout for each in figures])
+    same_layout = _alike([rows[each.row].tested_layout for each in figures])
     sd[:, 2] *= _places(rows)[[each.row for each in figures]]
     common, own, growing = (np.outer(each, each) for each in sd.T)
     return np.where(_alike(keys), common + np.where(same_layout, own, 0.0) + growing, 0.0)
@@ -282,7 +282,7 @@ def covariance(rows: Sequence[TableRow], figures: Sequence[Figure]) -> FloatArra
 def _places(rows: Sequence[TableRow]) -> FloatArray:
     """Return where each load lies between the lowest of its kind and layout, -0.5, and the highest, 0.5 (rows,)."""
     logs = np.log([row.load.clients or row.load.rate_per_s for row in rows])
-    alike = _alike([(row.layout, row.load.kind) for row in rows])
+    alike = _alike([(row.tested_layout, row.load.kind) for row in rows])
     low, high = (np.where(alike, logs, -sign * np.inf) for sign in (-1, 1))
     low, high = low.min(axis=1), high.max(axis=1)
     return np.where(high > low, (logs - low) / np.where(high > low, high - low, 1.0) - 0.5, 0.0)

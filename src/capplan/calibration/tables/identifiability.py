@@ -138,7 +138,7 @@ class Judge:
         after = float(np.log(solved.capacity_per_s).std())
         if after < 0.05 or self._decides(row, after):
             return ""
-        most = max((each.load.clients for each in self.trained if each.layout == row.layout), default=0)
+        most = max((each.load.clients for each in self.trained if each.tested_layout == row.tested_layout), default=0)
         more = (
             f"a row of this layout with {max(2 * most, row.load.clients)} or more clients"
             if row.load.clients

@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +15,7 @@ from capplan.evidence.load_test_row import ALL, PERCENTILES, LoadTestRow
 from capplan.layout.fitted_file import Fitted
 from capplan.models.errors import InputError
 from capplan.models.grouped import grouped
+from capplan.models.language.scenario import changed
 
 THROUGHPUT, MEAN = "throughput_tps", "latency_mean_ms"
 LEVELS: Mapping[str, float] = {name: level for name, level in PERCENTILES.items() if name != "latency_p999_ms"}
@@ -104,6 +106,11 @@ class TableRow:
     load: Load
     measured: Mapping[str, float] = field(hash=False)
     data_gib: float | None = None
+
+    @cached_property
+    def tested_layout(self) -> Any:
+        """The layout without the pauses of its nodes, which repeats of a run do not have in common."""
+        return changed(self.layout, gc=None) if getattr(self.layout, "gc", None) else self.layout
 
 
 def cells_of(row: LoadTestRow) -> dict[str, Any]:
@@ -257,11 +264,11 @@ def scatter_of(rows: Sequence[TableRow], usual: float | None = None) -> dict[str
         The guess for a throughput or a mean; by default it is larger for several layouts than for one.
     """
     if usual is None:
-        usual = ON_CURVES if len({row.layout for row in rows}) == 1 else ACROSS_LAYOUTS
+        usual = ON_CURVES if len({row.tested_layout for row in rows}) == 1 else ACROSS_LAYOUTS
     groups: dict[tuple[Any, ...], list[float]] = defaultdict(list)
     for row in rows:
         for name, value in row.measured.items():
-            groups[name, row.layout, row.load, row.request_class].append(math.log(value))
+            groups[name, row.tested_layout, row.load, row.request_class].append(math.log(value))
     found = {}
     for name in (*QUANTITIES, *({NODE_CPU} & {key[0] for key in groups})):
         own = [np.array(logs) for key, logs in groups.items() if key[0] == name and len(logs) > 1]

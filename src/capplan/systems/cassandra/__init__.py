@@ -118,7 +118,7 @@ class Cassandra(TableSystem[CassandraScenario]):
         One layout cannot tell them apart.
         """
         del parameters
-        return _STARTS if len({row.layout for row in rows}) > 1 else ()
+        return _STARTS if len({row.tested_layout for row in rows}) > 1 else ()
 
     def alike(self, layout: CassandraScenario) -> CassandraScenario:
         """Return the layout that shares its factors with this one; see `_of_same_nodes`."""

@@ -319,7 +319,7 @@ def _falls_at(rows: Sequence[TableRow]) -> int:
     curves: dict[object, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         if row.load.kind == "closed" and THROUGHPUT in row.measured:
-            curves[row.layout, row.request_class][row.load.clients].append(row.measured[THROUGHPUT])
+            curves[row.tested_layout, row.request_class][row.load.clients].append(row.measured[THROUGHPUT])
     found, least = 0, math.exp(-_FALLEN * scatter_of(rows)[THROUGHPUT])
     for curve in curves.values():
         means = {clients: float(np.mean(each)) for clients, each in curve.items()}
