@@ -12,6 +12,7 @@ from tests.systems.two_tier.two_tier_tables import layout, measured
 
 from capplan.calibration.tables.errors import chance_errors, covariance, expected_squares, learnt_scatter
 from capplan.calibration.tables.fit_table import fit_table, predict_table
+from capplan.calibration.tables.priors import ceiling_over
 from capplan.calibration.tables.rows import MEAN, QUANTITIES, THROUGHPUT, figures_of, scatter_of
 from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.evidence.load_test_row import LoadTestRow
@@ -218,6 +219,19 @@ def test_repeats_are_repeats_whatever_their_nodes_paused() -> None:
     assert scatter_of(own) == scatter_of(read)
     assert scatter_of(own)[THROUGHPUT] == pytest.approx(np.std(np.log(rates), ddof=1))
     np.testing.assert_array_equal(found(paused)[0], found(table)[0])
+
+
+def test_a_curve_is_one_curve_whatever_its_nodes_paused() -> None:
+    table = [
+        row
+        for clients, rate, mean in ((4, 1000.0, 4.0), (16, 3000.0, 5.3), (64, 4000.0, 16.0))
+        for row in rows((clients,), throughput_tps=rate, latency_mean_ms=mean)
+    ]
+    paused = [replace(row, gc=f"0.{number}%@5ms sd=1ms n=9") for number, row in enumerate(table, 1)]
+    read, own = CASSANDRA.read(table), CASSANDRA.read(paused)
+
+    assert ceiling_over(read, read[-1]) == pytest.approx(16 / 12, rel=0.1)
+    assert ceiling_over(own, own[-1]) == ceiling_over(read, read[-1])
 
 
 def test_open_and_closed_rows_have_errors_of_their_own() -> None:

@@ -52,6 +52,7 @@ from capplan.calibration.tables.rows import (
     scatter_of,
     steady,
     with_mix,
+    without_pauses,
 )
 from capplan.calibration.tables.sampler import Coordinates, ensemble
 from capplan.calibration.tables.solved_rows import solved_rows
@@ -331,9 +332,14 @@ class TableSystem(System[S]):
         return 0
 
     def usual_scenario(self, fitted: Fitted) -> S:
-        """Return the layout with the most fitted rows; of equal ones, the one with the most replicas."""
-        counts = Counter(row.layout for row in self.read(rows_of(fitted)))
-        layout: S = max(counts, key=lambda each: (counts[each], self.copies(each)))
+        """Return the layout with the most fitted rows; of equal ones, the one with the most replicas.
+
+        It has the pauses of its first row.
+        """
+        rows = self.read(rows_of(fitted))
+        counts = Counter(row.tested_layout for row in rows)
+        usual = max(counts, key=lambda each: (counts[each], self.copies(each)))
+        layout: S = next(row.layout for row in rows if row.tested_layout == usual)
         return layout
 
     @cached_property
@@ -462,7 +468,8 @@ class TableBasis(FigureBasis):
         if not rows:
             return "model only"
         layout = system.extrapolation(self.scenario).basis
-        here = [row for row in rows if row.layout == unloaded(self.scenario)]
+        asked_layout = without_pauses(unloaded(self.scenario))
+        here = [row for row in rows if row.tested_layout == asked_layout]
         clients = getattr(self.scenario, "clients", None)
         asked = at_per_s if clients is None else float(clients)
         rates = [rate_per_s(row) for row in here or rows]

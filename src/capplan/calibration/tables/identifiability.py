@@ -119,9 +119,9 @@ class Judge:
         busy = np.stack(np.broadcast_arrays(*(solved.busy[name] for name in names)))
         first = np.argmax(busy, axis=0)
         fitted = NODE_CPU in self.fitted.its_table.scatter
-        metered = [each.layout for each in self.trained if fitted and NODE_CPU in each.measured]
+        metered = [each.tested_layout for each in self.trained if fitted and NODE_CPU in each.measured]
         for at, name in enumerate(names):
-            if name in self.system.metered and row.layout in metered:
+            if name in self.system.metered and row.tested_layout in metered:
                 continue  # its CPU says how far its limit is, and `_ceiling` how well
             limits, most = float(np.mean((first == at) & (busy[at] > _NEAR))), self._busiest.get(name, 0.0)
             if limits > _LIKELY and most < _BOUND and len(self._busiest) > 1:

@@ -31,7 +31,7 @@ def ceiling_over(rows: Sequence[TableRow], fastest: TableRow) -> float:
     times = [
         response_s(row)
         for row in rows
-        if row.layout == fastest.layout and row.request_class == fastest.request_class and response_s(row)
+        if row.tested_layout == fastest.tested_layout and row.request_class == fastest.request_class and response_s(row)
     ]
     queueing = response_s(fastest) - min(times, default=0.0)
     if len(times) < 2 or queueing <= 0:

@@ -110,7 +110,12 @@ class TableRow:
     @cached_property
     def tested_layout(self) -> Any:
         """The layout without the pauses of its nodes, which repeats of a run do not have in common."""
-        return changed(self.layout, gc=None) if getattr(self.layout, "gc", None) else self.layout
+        return without_pauses(self.layout)
+
+
+def without_pauses(layout: Any) -> Any:
+    """Return a layout that does not state the pauses of its nodes."""
+    return changed(layout, gc=None) if getattr(layout, "gc", None) else layout
 
 
 def cells_of(row: LoadTestRow) -> dict[str, Any]:
