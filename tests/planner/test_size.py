@@ -15,11 +15,12 @@ from tests.planner.sizings import sized
 from capplan.layout.situations import Factor, Situation
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import changed
+from capplan.models.language.units import parse_share
 from capplan.planner.demand.demand import read_demand
 from capplan.planner.size.machines import read_prices
 from capplan.planner.size.search import Candidate, Family, Search, SizingTarget
 from capplan.planner.size.size import SizingQuestion, size
-from capplan.planner.size.sizing import Sizing
+from capplan.planner.size.sizing import Sizing, given_share
 from capplan.planner.sustained import Conditions, Strained, at_confidence, read_conditions
 from capplan.reports.sizing import sentences
 from capplan.simulator.workers import in_process, processes
@@ -246,6 +247,12 @@ def test_a_reserve_is_what_a_stated_factor_would_buy() -> None:
     for share, answer in ((0.99, "yes"), (1.01, "uncertain")):
         factor = share * condition.break_even
         assert sized("openprovider", replace(question, sized=its), tps=12_000.0, data_factor=factor).answer == answer
+
+
+@given(st.floats(0.5, 0.9999))
+def test_a_printed_confidence_is_the_one_that_was_given(confidence: float) -> None:
+    assert parse_share(given_share(confidence).replace(" ", "")) == pytest.approx(confidence, rel=1e-9)
+    assert given_share(confidence) != given_share(1.0)
 
 
 def test_confidences_cost_no_less_the_higher_they_are() -> None:

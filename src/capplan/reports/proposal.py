@@ -23,7 +23,6 @@ from capplan.models.number_words import (
     share,
     signed,
     significant,
-    tenths,
     tenths_of_percent,
 )
 from capplan.models.results import Band, Basis, Latency, Outage
@@ -32,7 +31,7 @@ from capplan.planner.proposal.details import Logo
 from capplan.planner.proposal.proposal import Proposal
 from capplan.planner.rule_names import RULES, statistic
 from capplan.planner.size.machines import MACHINES
-from capplan.planner.size.sizing import Refusal, Safety, SizedLayout
+from capplan.planner.size.sizing import Refusal, Safety, SizedLayout, given_share
 from capplan.reports import sizing as words
 from capplan.reports.document import (
     MARKS,
@@ -122,7 +121,7 @@ class _Document:
     def _promise(self) -> Iterator[Block]:
         told = sentences(self.sizing, self.proposal.evidence.basis)
         bought, done, _, *cautions = told
-        nine = _say("situations", confidence=tenths(self.sizing.confidence))
+        nine = _say("situations", confidence=given_share(self.sizing.confidence))
         yield Paragraph(f"{bought} {done} {nine} {self._conditions()}", strong=True)
         for sentence in cautions:
             yield Paragraph(sentence, strong=True)
@@ -187,7 +186,7 @@ class _Document:
         return (
             ("requests per second planned at peak", rate_cell(sizing.planned_tps, "planned", "given")),
             (
-                f"requests per second held with {tenths(sizing.confidence)} confidence",
+                f"requests per second held with {given_share(sizing.confidence)} confidence",
                 rate_cell(self.chosen.held_tps, "held", mark),
             ),
             (f"to spare above the planned rate {tightest}", share_cell(sizing.capacity_remaining or 0.0, "left", mark)),
@@ -294,7 +293,7 @@ class _Document:
     # Capacity and growth
 
     def _capacity(self) -> Iterator[Block]:
-        yield Paragraph(_say("capacity", confidence=tenths(self.sizing.confidence)))
+        yield Paragraph(_say("capacity", confidence=given_share(self.sizing.confidence)))
         yield Picture(CAPACITY, "Capacity with its 90 % band in each situation, and the planned rate")
         every = {each.conditions: each for each in (*self.chosen.safety, *self.proposal.failures)}.values()
         yield _table(
@@ -453,7 +452,7 @@ class _Document:
 
     def _options(self, options: tuple[contents.Option, ...], name: str, by_survival: bool) -> Table:
         def what(each: contents.Option) -> str:
-            said = self._survived(each) if by_survival else tenths(each.confidence)
+            said = self._survived(each) if by_survival else given_share(each.confidence)
             return f"{said} (proposed)" if each.proposed else said
 
         def price(each: contents.Option) -> Cell:

@@ -14,7 +14,7 @@ from capplan.layout.system import System
 from capplan.models.condition import Condition, under
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario
-from capplan.models.number_words import as_given, listed, rate, share, tenths, tenths_of_percent, to_digits
+from capplan.models.number_words import as_given, listed, rate, share, tenths_of_percent, to_digits
 from capplan.models.objective import parse
 from capplan.models.results import Band, Basis
 from capplan.models.verdict import NORMAL, OVERLOAD
@@ -27,6 +27,7 @@ from capplan.planner.size.sizing import (
     Sizing,
     Stage,
     chosen_scenario,
+    given_share,
     nearest,
     needed,
     none_holds,
@@ -290,7 +291,7 @@ def _what_it_does(sizing: Sizing, its: System[Any]) -> str:
     goal = f" with the {listed([objective(each) for each in sizing.objectives])}" if sizing.objectives else ""
     when = f" in {years_in_words(sizing.years)}" if sizing.growth_per_year and sizing.years else ""
     return (
-        f"With at least {tenths(sizing.confidence)} confidence this layout carries the {rate(sizing.planned_tps)} "
+        f"With at least {given_share(sizing.confidence)} confidence this layout carries the {rate(sizing.planned_tps)} "
         f"requests per second that are planned{when}{goal}, {listed(held)}."
     )
 
@@ -348,7 +349,7 @@ def _question(sizing: Sizing) -> str:
     words = [f"{rate(sizing.planned_tps)} TPS peak"]
     if sizing.growth_per_year:
         words[0] += f" after {years_in_words(sizing.years)} at {share(sizing.growth_per_year)} a year"
-    return ", ".join([*words, *sizing.objectives, f"{tenths(sizing.confidence)} confidence"])
+    return ", ".join([*words, *sizing.objectives, f"{given_share(sizing.confidence)} confidence"])
 
 
 def _chosen(sizing: Sizing, chosen: SizedLayout, its: System[Any], explain: bool) -> Iterator[Block]:
@@ -372,17 +373,17 @@ def _chosen(sizing: Sizing, chosen: SizedLayout, its: System[Any], explain: bool
     need, months_of_data = chosen.disk_gib_per_node, chosen.months_of_data
     if need is not None:
         fits = "" if months_of_data is None else f"; {until(months_of_data)}"
-        yield Fact("Data", f"{need:,.0f} GiB of disk per node at {tenths(sizing.confidence)}{fits}")
+        yield Fact("Data", f"{need:,.0f} GiB of disk per node at {given_share(sizing.confidence)}{fits}")
     yield from _stages(sizing, its, explain)
     if sizing.confidences:
         yield Fact("Confidence", _by_confidence(sizing))
     yield Line()
-    yield _situations(["Situation", "risk", f"held at {tenths(sizing.confidence)}", "limited by"], chosen, its)
+    yield _situations(["Situation", "risk", f"held at {given_share(sizing.confidence)}", "limited by"], chosen, its)
 
 
 def _by_confidence(sizing: Sizing) -> str:
     """Return what each confidence costs: `50 %: 21, 80 %: 24, 90 %: 24, 95 %: 27 machines`."""
-    costs = [(tenths(each.confidence), each.cost) for each in sizing.confidences]
+    costs = [(given_share(each.confidence), each.cost) for each in sizing.confidences]
     words = [f"{level} {'none' if cost is None else cost_in_words(cost, '').strip()}" for level, cost in costs]
     return f"{', '.join(words)} {sizing.currency}"
 
@@ -580,7 +581,7 @@ def plot(sizing: Sizing, its: System[Any], page: bool = True) -> go.Figure:
     figure.add_vline(x=sizing.planned_tps, line={"color": look.ASKED, "width": 2}, layer="below")
     text = [
         *told(describe(sizing, its), *_TOLD),
-        f"Marks: the peak rate held with {tenths(sizing.confidence)} confidence. Line: "
+        f"Marks: the peak rate held with {given_share(sizing.confidence)} confidence. Line: "
         f"{rate(sizing.planned_tps)} per second, which it must carry. Faint: not safe.",
     ]
     figure.update_xaxes(title_text="held peak rate [per second]", **look.RATE_AXIS)

@@ -9,7 +9,7 @@ from typing import Any
 
 from capplan.models.condition import Condition
 from capplan.models.language.scenario import Scenario, changed
-from capplan.models.number_words import listed, rate, tenths, tenths_of_percent
+from capplan.models.number_words import listed, rate, tenths_of_percent
 from capplan.models.results import Band
 from capplan.models.verb_answer import UNBOUNDED_BANDS, VerbAnswer
 from capplan.models.verdict import Answer
@@ -19,6 +19,11 @@ from capplan.planner.sweep import rate_fields
 def steady(value: float) -> float:
     """Round to nine digits, so that machine-dependent last bits change no file."""
     return float(f"{value:.9g}")
+
+
+def given_share(value: float) -> str:
+    """Return a share in per cent with all digits that were given: `90 %`, `99.95 %`."""
+    return f"{100 * value:.10g} %"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -354,4 +359,5 @@ def none_holds(sizing: Sizing) -> str:
     if not sizing.solved:
         return "No layout serves"
     evaluated = "The only layout" if sizing.solved == 1 else f"None of the {sizing.solved:,} layouts evaluated"
-    return f"{evaluated} {'does not hold' if sizing.solved == 1 else 'holds'} at {tenths(sizing.confidence)} confidence"
+    holds = "does not hold" if sizing.solved == 1 else "holds"
+    return f"{evaluated} {holds} at {given_share(sizing.confidence)} confidence"
