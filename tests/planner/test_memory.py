@@ -63,6 +63,10 @@ def test_no_run_is_kept(system: str) -> None:
     [
         f"predict openprovider --tps {{}} --engine analytic {SLO}",
         f"size openprovider --tps {{}} --survive node --data-factor 1 --processes 1 --engine analytic {SLO}",
+        pytest.param(
+            f"size openprovider --tps {{}} --survive node --processes 1 --engine analytic {SLO}",
+            marks=pytest.mark.trust,
+        ),
         f"sweep openprovider --front-nodes 2..7 --tps {{}} --processes 1 {SLO}",
     ],
 )

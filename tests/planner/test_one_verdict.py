@@ -1,8 +1,8 @@
 """One question has one verdict, whichever verb is asked: `predict`, `sweep`, `check` or `size`.
 
 The questions are random layouts at random rates, with and without objectives and losses. All draws count everywhere, so
-the risks are equal, not alike. The default is 2 questions; the tests marked `slow` ask 15, those marked
-`trust` all 31.
+the risks are equal, not alike. The default is 2 questions; the tests marked `slow` ask 13 more,
+those marked `trust` the other 16.
 """
 
 from dataclasses import dataclass

@@ -33,7 +33,7 @@ from capplan.systems.registry import system
 
 QUESTIONS = int(os.environ.get("CAPPLAN_TRUST_QUESTIONS", "20"))
 USUAL = 4
-COMPILED = 25  # each so-manieth question is simulated
+COMPILED = 13  # each so-manieth question is simulated
 DRAWS = 64
 SOLVED = 0.02  # error of a capacity of the solver: of fixed points, and of chains on a grid
 END, MEDIAN = 0.05, 0.5  # risk at an end of a band, and at its value

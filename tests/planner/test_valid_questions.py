@@ -1,6 +1,6 @@
 """Random valid questions to every verb and target break no invariant.
 
-12 in the default tests, 70 with the slow ones and 140 with those marked `trust`; `just trust` also asks 10,000 by
+12 in the default tests, 70 with the slow ones and another 70 marked `trust`; `just trust` also asks 10,000 by
 `questions_campaign.py`, which resumes.
 """
 
