@@ -29,6 +29,7 @@ from capplan.layout.fitted_file import Fitted
 from capplan.models.cassandra.pauses import NO_PAUSES, ReportedPauses
 from capplan.models.errors import InputError
 from capplan.models.results import Band
+from capplan.reports.numbers import many
 from capplan.systems.cassandra import SYSTEM
 
 HERE = Path(__file__).resolve().parent
@@ -265,7 +266,7 @@ def table(found: Sequence[Point]) -> Iterator[str]:
             f"{1e3 * its['length_s']:.0f} ms",
             f"{100 * its['share']:g} %",
             f"{its['level']}, {its['policy']}",
-            f"{measured}, {len(each.lost)} runs",
+            f"{measured}, {many(len(each.lost), 'run')}",
             f"{value} ({low} to {high})",
             "yes" if each.near else "**no**",
             "yes" if each.held else "**no**",
