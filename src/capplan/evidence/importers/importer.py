@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,6 +13,7 @@ import numpy as np
 from hdrh.histogram import HdrHistogram
 from numpy.typing import NDArray
 
+from capplan.evidence.importers.number_format import POINT, NumberFormat
 from capplan.evidence.load_test_row import PERCENTILES, LoadTestRow
 from capplan.evidence.microbenchmarks import MicrobenchRow
 from capplan.evidence.text_file import TextFile
@@ -21,6 +23,7 @@ from capplan.models.json_text import with_single_keys
 # of a sample in the text format of Prometheus; a brace may stand in a value, and behind the sample
 LABELS = r'(?:\{(?P<labels>(?:[^"}]|"(?:[^"\\]|\\.)*")*)\})?'
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
+_LAST_WORD = 8  # characters: a number or a word such as `false` at the end of a file may be cut
 
 
 @dataclass(frozen=True)
@@ -79,13 +82,37 @@ def run_id(file: TextFile) -> str:
     return file.path.stem
 
 
+def run_names(file: TextFile, labels: Sequence[str]) -> list[str]:
+    """Return the names of the runs of one file: that of the file, if there are several with a label or a number."""
+    if len(labels) == 1:
+        return [run_id(file)]
+    seen: Counter[str] = Counter()
+    names = []
+    for label in labels:
+        seen[label] += 1
+        numbered = [label] * bool(label) + [str(seen[label])] * (seen[label] > 1 or not label)
+        names.append("-".join([run_id(file), *numbered]))
+    return names
+
+
 def plain_line(line: str) -> str:
     """Return a line without the codes that colour it."""
     return _ANSI.sub("", line)
 
 
-def number(text: str, where: str, what: str) -> float:
+def number(text: str, where: str, what: str, read: NumberFormat = POINT) -> float:
     """Read a number that may have separators of thousands.
+
+    Parameters
+    ----------
+    text : str
+        The number.
+    where : str
+        Its place in the file, for a refusal.
+    what : str
+        What it says, for a refusal.
+    read : NumberFormat
+        How the numbers of its file are read: that of `number_format` where the tool prints in a locale.
 
     Raises
     ------
@@ -93,7 +120,7 @@ def number(text: str, where: str, what: str) -> float:
         If it is none.
     """
     try:
-        return float(text.strip().replace(",", ""))
+        return read.value(text)
     except ValueError:
         raise InputError(f"{where}: {text.strip()!r} must be a number: {what} was expected") from None
 
@@ -116,9 +143,7 @@ def read_json(file: TextFile, hook: Callable[[list[tuple[str, Any]]], Any] | Non
     try:
         found = json.loads(file.text(), object_pairs_hook=hook or with_single_keys)
     except json.JSONDecodeError as error:
-        raise InputError(
-            f"{file.path}, line {error.lineno}: {error.msg.lower()} in JSON; the file may be cut off"
-        ) from None
+        raise InputError(f"{file.path}, line {error.lineno}: {_json_fault(error)}") from None
     except InputError as error:
         raise InputError(f"{file.path}: {error}") from None
     except RecursionError:
@@ -126,6 +151,15 @@ def read_json(file: TextFile, hook: Callable[[list[tuple[str, Any]]], Any] | Non
     if not isinstance(found, dict):
         raise InputError(f"{file.path} must be a JSON object, as a tool reports it")
     return found
+
+
+def _json_fault(error: json.JSONDecodeError) -> str:
+    """Return why a text is no JSON: it ends too early, a second value follows, or it has something else in it."""
+    if error.msg == "Extra data":
+        return "something follows the JSON object, such as a second report: save each in a file of its own"
+    if error.msg.startswith("Unterminated") or error.pos >= len(error.doc.rstrip()) - _LAST_WORD:
+        return "the JSON ends in the middle: the file is cut off"
+    return f"{error.msg.lower()} in JSON, column {error.colno}: the file must be as the tool wrote it"
 
 
 def at(found: Any, file: TextFile, *keys: str | int) -> Any:
