@@ -82,6 +82,7 @@ def louder(row: LoadTestRow, factor: float, **cells: Any) -> LoadTestRow:
 
 FAULTS: Mapping[str, Sequence[LoadTestRow]] = {
     "impossible-value": [altered(OPEN, node_cpu_percent=180.0)],
+    "nothing-answered": [altered(OPEN, throughput_tps=0.0, errors=120)],
     "overflowed-counter": [altered(OPEN, throughput_tps=-2345.7)],
     "duplicate-row": [OPEN, altered(OPEN, throughput_tps=990.0)],
     "percentile-order": [altered(OPEN, latency_p95_ms=16.0)],
@@ -194,6 +195,7 @@ def test_a_table_without_a_fault_has_no_finding(rows: list[LoadTestRow]) -> None
         # rates that are 24 % apart are no scatter where counts of 700 requests vary by 23 %
         ("few-requests", runs(*(altered(row, duration_s=0.5) for row in (CLOSED, SLOWER)))),
         ("impossible-value", [altered(OPEN, read_fraction=50.0)]),
+        ("nothing-answered", [altered(OPEN, throughput_tps=0.001, duration_s=10.0)]),
         ("overflowed-counter", [altered(OPEN, errors=2**31 - 1)]),
         ("overflowed-counter", [altered(OPEN, errors=-(2**31))]),
     ],
@@ -314,3 +316,38 @@ def test_any_table_has_an_audit(rows: list[LoadTestRow]) -> None:
     assert [each.line for each in report.rows] == list(range(1, len(rows) + 1))
     assert all(each.sentence and each.rule in RULES for each in report.findings)
     json.dumps(plain(report), allow_nan=False)
+
+
+def auto(clients: int, rate: float, mean_ms: float, **cells: Any) -> LoadTestRow:
+    """A run of closed clients as cassandra-stress prints it: a whole rate, and a mean to a tenth of a millisecond."""
+    return LoadTestRow(
+        run_id=f"{clients} clients",
+        clients=clients,
+        throughput_tps=rate,
+        latency_mean_ms=mean_ms,
+        request_class="read",
+        duration_s=69.0,
+        **cells,
+    )
+
+
+@pytest.mark.parametrize("kind", ["closed", None])
+def test_a_printed_mean_is_known_to_half_its_last_digit(kind: Any) -> None:
+    """4 clients at 14,238/s: a mean of 0.25 to 0.35 ms is 3.6 to 5 requests under way."""
+    report = audited([auto(4, 14238.0, 0.3, load_kind=kind)])
+
+    assert report.refused == ()
+    assert not any("open" in each.sentence for each in report.findings)
+    assert audited([auto(3, 14238.0, 0.3, load_kind="closed")]).refused
+
+
+def test_means_that_differ_by_their_rounding_are_no_scatter() -> None:
+    """0.1 to 0.3 ms may be 0.149 to 0.251."""
+
+    def repeats(*means: float) -> list[LoadTestRow]:
+        return [
+            altered(auto(4, 1000.0, mean, load_kind="closed", think_time_ms=3.5), run_id=str(mean)) for mean in means
+        ]
+
+    assert found(repeats(0.1, 0.2, 0.3)) == set()
+    assert found(repeats(0.11, 0.21, 0.31)) == {"scattered-repeats"}

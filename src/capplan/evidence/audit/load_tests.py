@@ -77,6 +77,10 @@ _REFUSED = {
         "No measurement has such a value: a cell is in another unit, or in the wrong column.",
         "Correct the cell, or leave it empty.",
     ),
+    "nothing-answered": (
+        "No request was answered: the row measures nothing, and latencies in it are those of failures.",
+        "Find out why every request failed, and leave the row out.",
+    ),
     "overflowed-counter": (
         "A counter of the tool exceeded its range.",
         "Compute the rate again from operations and run time; importing the tool's own file does.",
@@ -346,6 +350,17 @@ def _values(measured: MeasuredRow) -> Iterator[Finding]:
             value = getattr(row, name)
             if value is not None and bad(value):
                 yield measured.finding("impossible-value", f"{name} is {value:g}: it must be {rule}")
+    yield from _answered(measured)
+
+
+def _answered(measured: MeasuredRow) -> Iterator[Finding]:
+    row = measured.row
+    if row.throughput_tps is None:
+        return
+    most = (row.throughput_tps + measured.half_step("throughput_tps")) * (row.duration_s or math.inf)
+    if row.throughput_tps == 0 or 0 < most < 1:
+        failed = f", and {row.errors:,} requests failed" if row.errors else ""
+        yield measured.finding("nothing-answered", f"throughput_tps is {row.throughput_tps:g}{failed}")
 
 
 def _order(measured: MeasuredRow) -> Iterator[Finding]:
@@ -433,7 +448,8 @@ def _guess(measured: MeasuredRow) -> str:
     row = measured.row
     if row.clients and row.latency_mean_ms and row.throughput_tps:
         busy = row.throughput_tps * (row.latency_mean_ms + (row.think_time_ms or 0.0)) / 1000
-        if busy > row.clients * (1 + LITTLE):
+        rounding = row.throughput_tps * measured.half_step("latency_mean_ms") / 1000
+        if busy - rounding > row.clients * (1 + LITTLE):
             return f"{busy:.3g} requests under way exceed {row.clients} clients: it looks open, from the intended start"
         if row.offered_tps is None and busy > 0.9 * row.clients:
             return f"{busy:.3g} requests under way are all of {row.clients} clients: it looks closed"
@@ -603,15 +619,21 @@ def _units(series: Sequence[MeasuredRow]) -> Iterator[Finding]:
     """Look for latencies in a wrong unit: a steady system does not answer hundreds of times slower at another load."""
     steady = [each for each in series if saturation(each).verdict not in ("backlogged", "overloaded")]
     steady = [each for each in steady if not _busy(each)]  # a busy generator adds its own latency
-    known = [(typical, each) for each in steady if (typical := each.row.latency_p50_ms or each.row.latency_mean_ms)]
+    known = [(typical, each) for each in steady if (typical := getattr(each.row, _typical(each)))]
     if len(known) < 2:
         return
     least, most = min(known, key=lambda pair: pair[0]), max(known, key=lambda pair: pair[0])
-    if most[0] > _OTHER_UNIT * least[0]:
+    low, high = (each.half_step(_typical(each)) for _, each in (least, most))
+    if most[0] - high > _OTHER_UNIT * (least[0] + low):
         middle = median(typical for typical, _ in known)
         odd = [pair for pair in known if max(pair[0] / middle, middle / pair[0]) > _OTHER_UNIT] or [most]
         for typical, each in odd:
             yield each.finding("mixed-units", f"{ms(typical)}, where other runs of the series say {ms(middle)}")
+
+
+def _typical(measured: MeasuredRow) -> str:
+    """Return the column of a typical latency."""
+    return "latency_p50_ms" if measured.row.latency_p50_ms else "latency_mean_ms"
 
 
 def _caches(series: Sequence[MeasuredRow]) -> Iterator[Finding]:
@@ -673,7 +695,8 @@ def _cpu_per_request(series: Sequence[MeasuredRow]) -> Iterator[Finding]:
         return
     low, high = (pick(known, key=lambda each: each.row.throughput_tps or 0.0) for pick in (min, max))
     before, after = ((each.row.node_cpu_percent or 0.0) / (each.row.throughput_tps or 1.0) for each in (low, high))
-    if before > _FALLS * after:
+    rounding = [each.half_step("node_cpu_percent") / (each.row.throughput_tps or 1.0) for each in (low, high)]
+    if before - rounding[0] > _FALLS * (after + rounding[1]):
         yield low.finding(
             "cpu-per-request",
             f"1,000/s take {1e3 * before:.3g} % of the nodes' CPU at {rate(low.row.throughput_tps or 0.0)}, and "
@@ -694,21 +717,29 @@ def _repeats(repeats: Sequence[MeasuredRow]) -> Iterator[Finding]:
     means = [each.row.latency_mean_ms for each in steady if each.row.latency_mean_ms]
     first, others = steady[0], [each.row.latency_mean_ms for each in steady[1:] if each.row.latency_mean_ms]
     slow = first.row.latency_mean_ms or 0.0
-    if len(others) > 1 and slow > _COLD * median(others) and spread(others) < _COLD - 1:
+    halves = [each.half_step("latency_mean_ms") for each in steady]
+    usual = median(others) + max(halves[1:]) if others else math.inf
+    if len(others) > 1 and slow - halves[0] > _COLD * usual and spread(others) < _COLD - 1:
         said = f"the first repeat has a mean of {ms(slow)}, the others of {ms(median(others))}"
         yield first.finding("cold-and-warm", said)
         return
     rates = [each.row.throughput_tps for each in steady if each.row.throughput_tps]
     counts = [each.requests for each in steady if each.requests]
     noise = 2 * STANDARD_ERRORS / min(counts) ** 0.5 if counts else 0.0
-    if len(rates) > 1 and spread(rates) > _THROUGHPUT_SCATTER + noise:
+    if len(rates) > 1 and spread(rates) > _THROUGHPUT_SCATTER + noise + _printed("throughput_tps", steady, rates):
         yield first.finding(
             "scattered-repeats", f"{len(rates)} repeats complete {rate(min(rates))} to {rate(max(rates))}"
         )
-    elif len(means) > 1 and spread(means) > _LATENCY_SCATTER + noise:
+    elif len(means) > 1 and spread(means) > _LATENCY_SCATTER + noise + _printed("latency_mean_ms", steady, means):
         yield first.finding(
             "scattered-repeats", f"{len(means)} repeats have means of {ms(min(means))} to {ms(max(means))}"
         )
+
+
+def _printed(column: str, rows: Sequence[MeasuredRow], values: Sequence[float]) -> float:
+    """Return how much of the range of values, relative to their median, their rounding explains."""
+    middle = median(values)
+    return 2 * max(each.half_step(column) for each in rows) / middle if middle > 0 else 0.0
 
 
 def scatter(rows: Sequence[MeasuredRow]) -> tuple[int, int, float | None]:
