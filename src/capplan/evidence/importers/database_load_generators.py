@@ -37,8 +37,10 @@ from capplan.evidence.importers.importer import (
     read_json,
     real,
     run_id,
+    run_names,
 )
-from capplan.evidence.load_test_row import ALL, LoadTestRow
+from capplan.evidence.importers.number_format import NUMBER, Relation, number_format, quotient, rising, whole
+from capplan.evidence.load_test_row import ALL, PERCENTILES, LoadTestRow
 from capplan.evidence.text_file import TextFile
 from capplan.models.cassandra.consistency import CONSISTENCY_LEVELS
 from capplan.models.errors import InputError
@@ -196,20 +198,28 @@ HDR_LOG = Importer("HdrHistogram log", _recognises, _read, exactness=2)
 
 
 # ---- cassandra-stress: what it prints on the console. Written from real output of Cassandra 5.0's tool; names in lower
-# case and units in brackets, as 3.x prints them, from its source.
+# case and units in brackets, as 3.x prints them, from its source; without classes, as cql-stress prints them, from its
+# source. It prints in the locale of its machine.
 #
 # With `-rate fixed=N` latency counts from the intended start, with `throttle=N` from the sending; the console shows the
 # same setting for both, so the kind of load stays undetermined unless an HDR log of the run is there (`hdr_log`).
+# `-rate auto` has neither. The rate counts failed requests, too.
 
 
 _STRESS_FIGURE = re.compile(
-    r"^(?P<name>[A-Za-z][\w. ]*?)\s*(?:\(\w+\)\s*)?:\s*(?P<all>[\d,.]+|NaN)\s*[\w/]*\s*(?:\[(?P<classes>.*)\])?\s*$"
+    r"^(?P<name>(?:op|partition|row) rate|latency [\w. ]+?|total [a-z ]+?|(?:avg|stdd?ev) gc time)"
+    rf"\s*(?:\(\w+\)\s*)?:\s*(?P<all>{NUMBER})\s*[\w/]*\s*(?:\[(?P<classes>.*)\])?\s*$",
+    re.IGNORECASE,
 )
-_STRESS_CLASS = re.compile(r"([A-Za-z_][\w-]*):\s*([\d,.]+?|NaN)(?: ([\w/]+))?(?=, ?[A-Za-z]|$)")
+_STRESS_CLASS = re.compile(rf"([A-Za-z_][\w-]*):\s*({NUMBER})(?: ([\w/]+))?(?=, ?[A-Za-z]|$)")
 _STRESS_SETTING = re.compile(r"^\s+([A-Z][\w .()]*?): (.*)$")
-_STRESS_RATE = re.compile(r"^op rate\s*:", re.MULTILINE | re.IGNORECASE)
+_STRESS_HEAD = re.compile(
+    r"^type.*,\s*op/s,.*stderr, errors|^total ops ?,\s*(?:adj row/s,\s*)?op/s,|^op rate\s*:",
+    re.MULTILINE | re.IGNORECASE,
+)
 _STRESS_ELAPSED = re.compile(r"^Total operation time\s*: (\d+):(\d\d):(\d\d)", re.IGNORECASE)
-_STRESS_RUNNING = re.compile(r"^Running (?:\[?.*?\]? )?with (\d+) threads?")
+_STRESS_TIME = re.compile(r".*,\s*(\d+[.,]\d+),\s*(?:\d+[.,]\d{5}|NaN),")  # of an interval; the standard error follows
+_STRESS_RUNNING = re.compile(r"^Running (?:\[?.*?\]? )?with (\d+) thread(Count|s?)")
 _STRESS_HOST = re.compile(r"^Datacenter: .*?; Host: ([^;]+);")
 _STRESS_LATENCIES = {
     "latency mean": "latency_mean_ms",
@@ -219,96 +229,176 @@ _STRESS_LATENCIES = {
     "latency 99.9th percentile": "latency_p999_ms",
     "latency max": "latency_max_ms",
 }
+_STRESS_COUNTS = ("op rate", "partition rate", "row rate", "total partitions", "total errors", "total gc count")
 _STRESS_READS = {"READ", "COUNTER_READ", "RANGE_SLICE"}
 _STRESS_CREATES = {"WRITE", "COUNTER_WRITE"}  # the keyspace: to other runs its options do not apply
-_STRESS_END = "total operation time"
+_STRESS_SETTINGS = "** Stress Settings **"
 
 
 @dataclass
 class StressRun:
-    """One run: its threads, the time of its last interval, and its results by name and class."""
+    """One run: its settings and threads, the time of its last interval, and its results by name and class.
 
+    `auto`: the tool chose the number of threads, and limits no rate. `texts`: the results as they are printed.
+    """
+
+    settings: dict[str, str] = field(default_factory=dict)
     threads: int | None = None
+    auto: bool = False
+    ended: str = ""
     ended_s: float | None = None
+    texts: dict[str, dict[str, str]] = field(default_factory=dict)
     results: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def figure(self, name: str) -> float:
         """Return a result of all classes; NaN if it is not there."""
         return self.results.get(name, {}).get(ALL, math.nan)
 
+    @property
+    def begun(self) -> bool:
+        """Whether something of it is there."""
+        return bool(self.ended or self.texts)
+
+    @property
+    def answered(self) -> bool:
+        """Whether a request was answered: a rate may count failed ones only."""
+        failed = self.figure("total errors") == self.figure("total operations") or self.figure("total partitions") == 0
+        return self.figure("op rate") > 0 and not failed
+
+    def take(self, line: str) -> None:
+        """Keep the time of an interval, or a result."""
+        if line.startswith("total,"):
+            self.ended = found[1] if (found := _STRESS_TIME.match(line)) else self.ended
+        elif found := _STRESS_FIGURE.match(line):
+            name = found["name"].lower().replace("stdev", "stddev")
+            classes = {each[0]: each[1] for each in _STRESS_CLASS.findall(found["classes"] or "")}
+            self.texts[name] = {ALL: found["all"], **classes}
+
+    def relations(self) -> Iterator[Relation]:
+        """Yield what holds between the results, however numbers are written."""
+        rows: dict[str, dict[str, str]] = {}
+        for name, cells in self.texts.items():
+            for key, text in cells.items():
+                rows.setdefault(key, {})[name] = text
+        for row in rows.values():
+            yield whole(*(row[name] for name in _STRESS_COUNTS if name in row))
+            mean, *ranks = (row.get(name, "NaN") for name in _STRESS_LATENCIES)
+            yield rising(*ranks)
+            yield rising(mean, ranks[-1])
+            if self.ended and {"total partitions", "partition rate"} <= row.keys():
+                yield quotient(row["total partitions"], self.ended, row["partition rate"])
+
 
 @dataclass
 class StressConsole:
-    """What a console shows: settings, complete runs, and the nodes that the driver finds."""
+    """What a console shows: the last settings, complete runs, the nodes that the driver finds, and remarks."""
 
     settings: dict[str, str] = field(default_factory=dict)
     runs: list[StressRun] = field(default_factory=list)
     hosts: set[str] = field(default_factory=set)
+    remarks: list[str] = field(default_factory=list)
+
+    def next_run(self, running: re.Match[str] | None, before: StressRun) -> StressRun:
+        """Return the run that begins with a line that says so, or with new settings."""
+        if running is None:
+            self.settings = {}
+            return StressRun(self.settings)
+        auto = running[2] == "Count" or (before.auto and not before.begun)
+        return StressRun(self.settings, int(running[1]), auto)
 
 
 def _is_stress(file: TextFile) -> bool:
-    head = file.head
-    return (
-        "Stress Settings" in head
-        or ("total ops" in head and "stderr, errors" in head)
-        or bool(_STRESS_RATE.search(head))
-    )
+    return _STRESS_SETTINGS in file.head or bool(_STRESS_HEAD.search(file.head))
 
 
 def stress_console(file: TextFile) -> StressConsole:
-    """Read what cassandra-stress prints, whatever of it is there."""
+    """Read what cassandra-stress prints, whatever of it is there.
+
+    Raises
+    ------
+    InputError
+        If its numbers cannot be read.
+    """
     console, current = StressConsole(), StressRun()
     for line_number, text in file.lines():
-        line, where = plain_line(text), f"{file.path}, line {line_number}"
-        if found := _STRESS_RUNNING.match(line):
-            current = StressRun(int(found[1]))
-        elif line.startswith("total,"):
-            current.ended_s = number((line.split(",") + [""] * 11)[11], where, "the time of an interval")
-        elif found := _STRESS_FIGURE.match(line):
-            name = found["name"].lower().replace("stdev", "stddev")
-            cells = {ALL: found["all"], **{each[0]: each[1] for each in _STRESS_CLASS.findall(found["classes"] or "")}}
-            current.results[name] = {key: number(text, where, name) for key, text in cells.items()}
-        elif line.lower().startswith(_STRESS_END):
-            if current.ended_s is None and (found := _STRESS_ELAPSED.match(line)):
-                current.ended_s = 3600 * float(found[1]) + 60 * float(found[2]) + float(found[3])
+        line = plain_line(text)
+        running = _STRESS_RUNNING.match(line)
+        if running or _STRESS_SETTINGS in line:
+            if current.begun:
+                console.remarks.append(f"the run before line {line_number} has no results: it was interrupted")
+            current = console.next_run(running, current)
+        elif found := _STRESS_ELAPSED.match(line):
+            current.ended_s = 3600 * float(found[1]) + 60 * float(found[2]) + float(found[3])
             console.runs.append(current)
-            current = StressRun(current.threads)
+            current = StressRun(console.settings, current.threads)
         elif found := _STRESS_SETTING.match(line):
             console.settings.setdefault(found[1], found[2].strip())
         elif found := _STRESS_HOST.match(line):
             console.hosts.add(found[1])
+        else:
+            current.take(line)
+    if console.runs and current.begun:
+        console.remarks.append("the last run has no results: it was interrupted")
+    _read_stress_numbers(console, str(file.path))
     return console
+
+
+def _read_stress_numbers(console: StressConsole, where: str) -> None:
+    """Read the numbers of all runs in the locale that they were printed in."""
+    texts = [text for run in console.runs for cells in run.texts.values() for text in cells.values()]
+    texts += [run.ended for run in console.runs if run.ended]
+    read = number_format(where, texts, [relation for run in console.runs for relation in run.relations()])
+    console.remarks += read.remarks(texts)
+    for run in console.runs:
+        run.results = {
+            name: {key: read.value(text) for key, text in cells.items()} for name, cells in run.texts.items()
+        }
+        run.ended_s = read.value(run.ended) if run.ended else run.ended_s
 
 
 def _read_stress(file: TextFile) -> Imported:
     console = stress_console(file)
     if not console.runs:
         raise InputError(
-            f"{file.path} ends before 'Total operation time': the run was interrupted or the file is cut off"
+            f"{file.path} has no results of cassandra-stress, whose last line is 'Total operation time': the run was "
+            "interrupted or the file is cut off"
         )
-    alone = len(console.runs) == 1
-    return Imported(tuple(row for run in console.runs for row in _stress_rows(run, console.settings, file, alone)))
+    names = run_names(file, [f"{run.threads}-threads" if run.threads else "" for run in console.runs])
+    rows: list[LoadTestRow] = []
+    for name, run in zip(names, console.runs, strict=True):
+        if "op rate" not in run.results:
+            raise InputError(f"{file.path} has no line 'Op rate' in its results: cassandra-stress prints one")
+        if run.answered:
+            rows += _stress_rows(name, run, file)
+        else:
+            failed = f"{run.figure('total errors'):,.0f} requests failed and none was answered"
+            console.remarks.append(f"run {name!r} is left out: {failed}")
+    if not rows:
+        raise InputError(f"{file.path}: {failed}: there is no latency; find out why they failed")
+    return Imported(tuple(rows), remarks=tuple(console.remarks))
 
 
-def _stress_rows(run: StressRun, settings: dict[str, str], file: TextFile, alone: bool) -> Iterator[LoadTestRow]:
-    rates = run.results.get("op rate")
-    if rates is None:
-        raise InputError(f"{file.path} has no line 'Op rate' in its results: cassandra-stress prints one")
-    threads = int(settings["Thread Count"]) if settings.get("Thread Count", "").isdigit() else run.threads
-    name = run_id(file) if alone else f"{run_id(file)}-{run.threads}-threads"
+def _stress_rows(name: str, run: StressRun, file: TextFile) -> Iterator[LoadTestRow]:
+    settings, rates = run.settings, run.results["op rate"]
+    threads = int(settings["Thread Count"]) if settings.get("Thread Count", "").isdigit() else None
     layout = {**_stress_layout(settings), "clients": run.threads or threads, "duration_s": run.ended_s}
+    if run.auto:
+        layout["load_kind"] = "closed"
     rate, shares = settings.get("OpsPer Sec", "").replace(",", ""), _stress_shares(settings)
     offered = float(rate) if rate.isdigit() else 0.0
-    classes = list(rates) if len(rates) > 2 else [each for each in rates if each != ALL] or [ALL]
+    classes = [each for each in rates if each != ALL] or [ALL]
+    classes = [ALL, *(each for each in classes if rates[each])] if len(classes) > 1 else classes
     errors = run.results.get("total errors", {})
     pauses, seconds = run.figure("total gc count"), run.figure("total gc time")
     for each in classes:
         latencies: dict[str, Any] = {
-            column: run.results[line][each]
+            column: value
             for line, column in _STRESS_LATENCIES.items()
-            if each in run.results.get(line, {})
+            if not math.isnan(value := run.results.get(line, {}).get(each, math.nan))
         }
         share = 1.0 if each == ALL or len(classes) == 1 else shares.get(each)
+        notes = [f"{pauses:.0f} GC pauses, {seconds:g} s in all"] if pauses > 0 else []
+        notes += [f"the rate counts {errors[each]:,.0f} failed requests, too"] if errors.get(each) else []
         yield LoadTestRow(
             run_id=name,
             request_class=each.lower(),
@@ -316,7 +406,7 @@ def _stress_rows(run: StressRun, settings: dict[str, str], file: TextFile, alone
             offered_tps=offered * share if offered and share else None,
             errors=int(errors[each]) if each in errors else None,
             source=f"{file.path.name}: cassandra-stress console",
-            note=f"{pauses:.0f} GC pauses, {seconds:g} s in all" if pauses > 0 else None,
+            note="; ".join(notes) or None,
             **layout,
             **latencies,
         )
@@ -434,105 +524,201 @@ LATTE_REPORT = Importer("latte report", json_with("conf", "cass_version"), _read
 # `[OVERALL], Throughput` is computed by YCSB from a counter that can overflow and turn negative; rates are therefore
 # computed again from operations and run time. With `-p measurement.interval=both` latencies of `[Intended-...]` count
 # from the intended start, and are taken instead of the others. A read-modify-write is one operation of YCSB and two
-# requests, which are in the counts of reads and updates, too.
+# requests, which are in the counts of reads and updates, too; `VERIFY` is work of the client.
+#
+# `[READ]` times the operations that returned OK; others are timed in `[READ-FAILED]`, or with their status in a part of
+# their own such as `[READ-NOT_FOUND]`. The server answered some of these: they are requests like others. Their mean
+# and maximum are those of both parts together; percentiles of two parts cannot be added.
 
 
 _YCSB_METRIC = re.compile(r"^\[(?P<part>[^\]]+)\], (?P<name>[^,]+), (?P<value>\S+)\s*$")
 _YCSB_PERCENTILE = re.compile(r"^([\d.]+)(?:st|nd|rd|th)?PercentileLatency\((us|ms)\)$")
-_YCSB_NOT_REQUESTS = ("OVERALL", "CLEANUP", "TOTAL_GC")
+_YCSB_NOT_REQUESTS = ("OVERALL", "CLEANUP", "TOTAL_GC", "VERIFY")
 _YCSB_INTENDED, _YCSB_FAILED = "Intended-", "-FAILED"
-_YCSB_GOOD = ("Return=OK", "Return=0")  # of today's and of old versions
+_YCSB_STATUS = re.compile(r"-(?:FAILED|ERROR|FORBIDDEN|[A-Z]+(?:_[A-Z]+)+)$")
+_YCSB_GOOD = ("OK", "0", "BATCHED_OK")  # of today's and of old versions
+_YCSB_ANSWERED = {"NOT_FOUND": "found no row", "UNEXPECTED_STATE": "did not apply"}
 _YCSB_READS = {"READ", "SCAN"}
 _YCSB_TWICE, _YCSB_TWO = "READ-MODIFY-WRITE", {"READ", "UPDATE"}
+_Parts = dict[str, dict[str, float]]
+
+
+@dataclass
+class _YcsbRun:
+    """What one run prints: the options of its command line, and figures by part and name."""
+
+    options: dict[str, str] = field(default_factory=dict)
+    parts: _Parts = field(default_factory=dict)
+
+    @property
+    def duration_s(self) -> float | None:
+        """Its run time."""
+        milliseconds = self.parts.get("OVERALL", {}).get("RunTime(ms)")
+        return milliseconds / 1000 if milliseconds else None
+
+
+@dataclass(frozen=True)
+class _YcsbClass:
+    """One kind of operation: what was answered, what failed, its columns of latencies, and a note on both."""
+
+    answered: float
+    failed: float
+    latencies: dict[str, Any]
+    note: str | None
 
 
 def _read_ycsb(file: TextFile) -> Imported:
-    parts: dict[str, dict[str, float]] = {}
-    options: dict[str, str] = {}
-    for line_number, text in file.lines():
-        line = plain_line(text)
-        if line.startswith("Command line:"):
-            options = _ycsb_options(line)
-        elif line.startswith("[") and (found := _YCSB_METRIC.match(line)):
-            where = f"{file.path}, line {line_number}"
-            parts.setdefault(found["part"], {})[found["name"]] = number(found["value"], where, found["name"])
-    milliseconds = parts.get("OVERALL", {}).get("RunTime(ms)")
-    if not milliseconds:
+    runs = [run for run in _ycsb_runs(file) if run.parts or run.options]
+    complete = [run for run in runs if run.duration_s]
+    if not complete:
         raise InputError(
             f"{file.path} ends before '[OVERALL], RunTime(ms)': the run was interrupted or the file is cut off"
         )
-    classes = {
-        name: metrics
-        for name, metrics in parts.items()
-        if not name.startswith((*_YCSB_NOT_REQUESTS, _YCSB_INTENDED))
-        and not name.endswith(_YCSB_FAILED)
-        and metrics.get("Operations")
-    }
+    remarks = [] if len(complete) == len(runs) else ["a run without results is left out: it was interrupted"]
+    labels = ["load" if "load" in run.options else "run" if "t" in run.options else "" for run in complete]
+    rows: list[LoadTestRow] = []
+    for name, run in zip(run_names(file, labels), complete, strict=True):
+        found, said = _ycsb_run(name, run, file)
+        rows += found
+        remarks += said
+    return Imported(tuple(rows), remarks=tuple(remarks))
+
+
+def _ycsb_runs(file: TextFile) -> list[_YcsbRun]:
+    """Read the runs of a file: each begins with its command line, or with its overall figures."""
+    runs = [_YcsbRun()]
+    for line_number, text in file.lines():
+        line = plain_line(text)
+        if line.startswith("Command line:"):
+            if runs[-1].parts:
+                runs.append(_YcsbRun())
+            runs[-1].options = _ycsb_options(line)
+        elif line.startswith("[") and (found := _YCSB_METRIC.match(line)):
+            value = number(found["value"], f"{file.path}, line {line_number}", found["name"])
+            if found["part"] == "OVERALL" and found["name"] in runs[-1].parts.get("OVERALL", {}):
+                runs.append(_YcsbRun())
+            runs[-1].parts.setdefault(found["part"], {})[found["name"]] = value
+    return runs
+
+
+def _ycsb_run(name: str, run: _YcsbRun, file: TextFile) -> tuple[list[LoadTestRow], list[str]]:
+    """Return the rows of a run, and remarks."""
+    parts, duration_s = run.parts, run.duration_s or math.nan
+    remarks: list[str] = []
+    operated = dict.fromkeys(_YCSB_STATUS.sub("", part) for part in parts)
+    names = [each for each in operated if not each.startswith((*_YCSB_NOT_REQUESTS, _YCSB_INTENDED))]
+    classes = {each: found for each in names if (found := _ycsb_class(each, parts)).answered}
     if not classes:
-        raise InputError(f"{file.path} has no operations of a class such as [READ]: YCSB prints them at the end")
-    remarks = []
-    if classes.keys() >= _YCSB_TWO and classes.pop(_YCSB_TWICE, {}):
+        raise InputError(
+            f"{file.path} has no answered operation of a class such as [READ]: YCSB prints them at the end, unless "
+            "every one failed"
+        )
+    if classes.keys() >= _YCSB_TWO and _YCSB_TWICE in classes:
+        del classes[_YCSB_TWICE]
         remarks.append(f"{_YCSB_TWICE} is left out: its reads and updates are counted as such")
-    duration_s, operations = milliseconds / 1000, _ycsb_operations(classes, parts)
-    rate, tried = (count / duration_s for count in (operations, operations + _ycsb_failures(parts, parts)))
+    if "VERIFY" in parts:
+        remarks.append("VERIFY is left out: it is work of the client")
+    remarks += [f"{each}: {found.note}" for each, found in classes.items() if found.note]
+    operations = _ycsb_operations(classes, parts)
+    failed = sum(_ycsb_class(each, parts).failed for each in names if each != _YCSB_TWICE)
+    rate, tried = operations / duration_s, (operations + failed) / duration_s
     printed = parts["OVERALL"].get("Throughput(ops/sec)", rate)
     wrong = (
         f"the throughput of {printed:g}/s that YCSB prints is wrong: it is {rate:.6g}/s by operations and run time"
         if not (1 - _AGREES) * rate <= printed <= (1 + _AGREES) * tried  # it may count failed operations
         else None
     )
-    rows = tuple(_ycsb_rows(classes, parts, options, duration_s, file, wrong))
-    return Imported(rows, remarks=(*remarks, wrong) if wrong else tuple(remarks))
+    rows = list(_ycsb_rows(name, run, classes, operations, file, wrong))
+    return rows, [*remarks, wrong] if wrong else remarks
 
 
-def _ycsb_operations(classes: Mapping[str, Mapping[str, float]], parts: Mapping[str, Mapping[str, float]]) -> float:
+def _ycsb_class(name: str, parts: _Parts) -> _YcsbClass:
+    """Put an operation together from the parts that time it."""
+    good = parts.get(name, {}).get("Operations", 0.0)
+    returned = {key.removeprefix("Return="): n for key, n in parts.get(name, {}).items() if key.startswith("Return=")}
+    answered = {status: count for status, count in returned.items() if status in _YCSB_ANSWERED and count}
+    others = parts.get(name + _YCSB_FAILED, {}).get("Operations", 0.0)
+    failed = sum(count for status, count in returned.items() if status not in (*_YCSB_GOOD, *answered))
+    failed = failed if failed or answered else others
+    timed = {f"-{status}": count for status, count in answered.items() if f"{name}-{status}" in parts}
+    apart = sum(answered.values()) - sum(timed.values())  # in the part of what failed
+    if apart and not failed:
+        timed[_YCSB_FAILED] = apart
+    counts = {"": good, **timed}
+    latencies = {
+        ending: _ycsb_latencies(parts.get(_YCSB_INTENDED + name + ending, parts.get(name + ending, {})))
+        for ending, count in counts.items()
+        if count
+    }
+    said = [f"{count:,.0f} {_YCSB_ANSWERED[status]} ({status})" for status, count in answered.items()]
+    note = f"of {good + sum(answered.values()):,.0f} answered requests {' and '.join(said)}" if said else None
+    if note and apart and failed:
+        note += "; these are in no latency, because YCSB times them together with what failed"
+    elif note and (between := _ycsb_between(latencies.values())):
+        note += f"; {between}"
+    return _YcsbClass(good + sum(answered.values()), failed, _ycsb_together(counts, latencies), note)
+
+
+def _ycsb_together(counts: Mapping[str, float], latencies: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return the mean and the maximum of several parts together, or all latencies of a single one."""
+    if len(latencies) == 1:
+        return next(iter(latencies.values()))
+    total = sum(counts[each] for each in latencies)
+    known = all("latency_mean_ms" in each for each in latencies.values())
+    return {
+        "latency_mean_ms": sum(counts[name] * each["latency_mean_ms"] for name, each in latencies.items()) / total
+        if known and total
+        else None,
+        "latency_max_ms": max((each.get("latency_max_ms", 0.0) for each in latencies.values()), default=None),
+    }
+
+
+def _ycsb_between(latencies: Iterable[Mapping[str, Any]]) -> str:
+    """Return what is known of percentiles of several parts together: they lie between those of the parts."""
+    every = list(latencies)
+    names = [name for name in PERCENTILES if len(every) > 1 and all(name in each for each in every)]
+    bounds = [(name, sorted(each[name] for each in every)) for name in names]
+    return ", ".join(f"{name} is between {found[0]:.4g} and {found[-1]:.4g}" for name, found in bounds)
+
+
+def _ycsb_operations(classes: Mapping[str, _YcsbClass], parts: _Parts) -> float:
     """Return how many operations completed, as YCSB counts them."""
-    requests = sum(each["Operations"] for each in classes.values())
+    requests = sum(each.answered for each in classes.values())
     pairs = 0.0 if _YCSB_TWICE in classes else parts.get(_YCSB_TWICE, {}).get("Operations", 0.0)
     return requests - min(pairs, requests / 2)
 
 
 def _ycsb_rows(
-    classes: Mapping[str, Mapping[str, float]],
-    parts: Mapping[str, Mapping[str, float]],
-    options: Mapping[str, str],
-    duration_s: float,
-    file: TextFile,
-    note: str | None,
+    name: str, run: _YcsbRun, classes: Mapping[str, _YcsbClass], operations: float, file: TextFile, wrong: str | None
 ) -> Iterator[LoadTestRow]:
-    counts = {name: metrics["Operations"] for name, metrics in classes.items()}
+    options, counts = run.options, {each: found.answered for each, found in classes.items()}
     total = sum(counts.values())
     target = number(options.get("target", "0"), str(file.path), "the number after -target")
-    offered = target * total / _ycsb_operations(classes, parts)
     threads = options.get("threads") or options.get("threadcount") or ("1" if options and "P" not in options else "")
-    latencies = {name: _ycsb_latencies(parts.get(_YCSB_INTENDED + name, metrics)) for name, metrics in classes.items()}
-    together = {
-        "latency_mean_ms": sum(counts[each] * latencies[each]["latency_mean_ms"] for each in classes) / total
-        if all("latency_mean_ms" in each for each in latencies.values())
-        else None,
-        "latency_max_ms": max((each.get("latency_max_ms", 0.0) for each in latencies.values()), default=None),
-    }
-    every = {ALL: (total, together), **{name: (counts[name], latencies[name]) for name in classes}}
-    intended = any(name.startswith(_YCSB_INTENDED) for name in parts)
-    for name, (count, columns) in every.items():
-        if name == ALL and len(classes) == 1:
-            continue
+    every = dict(classes)
+    if len(classes) > 1:
+        together = _ycsb_together(counts, {each: found.latencies for each, found in classes.items()})
+        said = [f"{each}: {found.note}" for each, found in classes.items() if found.note]
+        failed = sum(found.failed for found in classes.values())
+        every = {ALL: _YcsbClass(total, failed, together, "; ".join(said) or None), **every}
+    intended = any(each.startswith(_YCSB_INTENDED) for each in run.parts)
+    for each, found in every.items():
         yield LoadTestRow(
-            run_id=run_id(file),
-            request_class=name.lower(),
-            duration_s=duration_s,
-            throughput_tps=count / duration_s,
-            offered_tps=offered if target and (name == ALL or len(classes) == 1) else None,
+            run_id=name,
+            request_class=each.lower(),
+            duration_s=run.duration_s,
+            throughput_tps=found.answered / run.duration_s if run.duration_s else None,
+            offered_tps=target * total / operations if target and found.answered == total else None,
             load_kind=_ycsb_load_kind(options, target, intended),
             clients=int(number(threads, str(file.path), "the number of threads")) if threads else None,
-            errors=int(_ycsb_failures(parts, classes if name == ALL else [name])),
-            read_fraction=sum(counts.get(each, 0.0) for each in _YCSB_READS) / total,
+            errors=int(found.failed),
+            read_fraction=sum(counts.get(reads, 0.0) for reads in _YCSB_READS) / total,
             row_bytes=_ycsb_row_bytes(options),
             consistency_read=_ycsb_level(options, "cassandra.readconsistencylevel"),
             consistency_write=_ycsb_level(options, "cassandra.writeconsistencylevel"),
             source=f"{file.path.name}: YCSB",
-            note=note,
-            **columns,
+            note="; ".join(filter(None, (found.note, wrong))) or None,
+            **found.latencies,
         )
 
 
@@ -548,7 +734,12 @@ def _ycsb_options(line: str) -> dict[str, str]:
 
     YCSB starts one thread where neither they nor the file after -P ask for more.
     """
-    return {**dict(re.findall(r"-(threads|target|P) (\S+)", line)), **dict(re.findall(r"-p (\S+?)=(\S+)", line))}
+    phase = dict.fromkeys(re.findall(r"(?<= )-(load|t)(?= |$)", line), "")
+    return {
+        **phase,
+        **dict(re.findall(r"-(threads|target|P) (\S+)", line)),
+        **dict(re.findall(r"-p (\S+?)=(\S+)", line)),
+    }
 
 
 def _ycsb_latencies(metrics: Mapping[str, float]) -> dict[str, Any]:
@@ -562,14 +753,6 @@ def _ycsb_latencies(metrics: Mapping[str, float]) -> dict[str, Any]:
         float(match[1]): metrics[name] / (1000.0 if match[2] == "us" else 1.0) for name, match in found.items() if match
     }
     return {**columns, **percentile_columns(percentiles)}
-
-
-def _ycsb_failures(parts: Mapping[str, Mapping[str, float]], names: Iterable[str]) -> float:
-    def failed(name: str) -> float:
-        returned = [value for key, value in parts[name].items() if key.startswith("Return=") and key not in _YCSB_GOOD]
-        return sum(returned) or parts.get(name + _YCSB_FAILED, {}).get("Operations", 0.0)
-
-    return sum(map(failed, names))
 
 
 def _ycsb_row_bytes(options: Mapping[str, str]) -> float | None:

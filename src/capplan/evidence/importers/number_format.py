@@ -71,7 +71,7 @@ class NumberFormat:
         if self == POINT:
             return ()
         marked = max(texts, key=lambda text: (text.count(".") + text.count(","), "." in text))
-        return (f"its numbers have a decimal comma: {marked.strip()} is read as {self.value(marked):,}",)
+        return (f"its numbers have a decimal comma: {marked.strip()} is read as {_shown(self.value(marked))}",)
 
 
 _APART = "'\u2019\u00a0\u202f"  # marks that are never decimal: apostrophes, and spaces that do not break
@@ -100,17 +100,23 @@ def number_format(where: str, texts: Iterable[str], relations: Sequence[Relation
     possible = [each for each in (POINT, COMMA) if all(map(each.reads, every))]
     if not possible:
         raise InputError(f"{where}: {_clash(every)}")
-    unsure = [text for text in every if len(possible) > 1 and POINT.value(text) != COMMA.value(text) and text[-1] != "N"]
+    marked = [text for text in every if len(possible) > 1 and set(text) & set(".,")]
+    unsure = [text for text in marked if POINT.value(text) != COMMA.value(text)]
     if not unsure:
         return possible[0]
     found = [each for each in possible if all(relation(each.value) for relation in relations)]
     if len(found) == 1:
         return found[0]
     said = "fit its other numbers" if found else "contradict its other numbers"
+    either = " or ".join(_shown(each.value(unsure[0])) for each in possible)
     raise InputError(
-        f"{where}: {unsure[0]} may be {POINT.value(unsure[0]):,} or {COMMA.value(unsure[0]):,}, and both {said}: let the "
-        "tool print with a decimal point (LC_ALL=C; in Java -Duser.language=en)"
+        f"{where}: {unsure[0]} may be {either}, and both {said}: let the tool print with a decimal point (LC_ALL=C; in "
+        "Java -Duser.language=en)"
     )
+
+
+def _shown(value: float) -> str:
+    return f"{value:,}".removesuffix(".0")
 
 
 def _clash(texts: Iterable[str]) -> str:
@@ -125,7 +131,7 @@ def _clash(texts: Iterable[str]) -> str:
 
 def whole(*operands: Operand) -> Relation:
     """Return the relation that numbers are counts, without a fraction."""
-    return lambda read: all(math.isnan(value) or value == math.floor(value) for value in map(read, operands))
+    return lambda read: all(math.isnan(value) or value % 1 == 0 for value in map(read, operands))
 
 
 def rising(*operands: Operand) -> Relation:
@@ -139,7 +145,7 @@ def rising(*operands: Operand) -> Relation:
 
 
 def quotient(count: Operand, by: Operand, rate: Operand) -> Relation:
-    """Return the relation that a count by a time is a rate, as to its size: what tools count and time differs a little."""
+    """Return the relation that a count by a time is a rate, as to its size: tools differ in what they count."""
 
     def holds(read: Callable[[Operand], float]) -> bool:
         counted, expected = read(count), read(by) * read(rate)
