@@ -20,12 +20,14 @@ from typing import Any
 from urllib.error import HTTPError
 
 from capplan.evidence.importers.importer import LABELS, Imported, Importer, matching, number, read_json, run_id
-from capplan.evidence.importers.pause_records import gcstats, is_gcstats
+from capplan.evidence.importers.number_format import NUMBER, number_format, rising
+from capplan.evidence.importers.pause_records import gcstats
 from capplan.evidence.load_test_row import ALL, PERCENTILES, LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.microbenchmarks import MicrobenchRow
 from capplan.evidence.text_file import TextFile
 from capplan.models.errors import InputError, look_up, one_of
+from capplan.models.grouped import grouped
 from capplan.models.language.document import read_toml
 from capplan.models.language.units import DURATIONS_S, parse_duration_s
 
@@ -462,7 +464,8 @@ def _measured(
 PROMETHEUS = Importer("Prometheus", matching(r"^\s*\[prometheus\]\s*$"), _read_prometheus)
 
 
-# ---- nodetool: what a node counts of its own work. Written from real output of Cassandra 5.0.
+# ---- nodetool: what a node counts of its own work. Written from real output of Cassandra 5.0, public outputs and the
+# source of others. It prints fractions in the locale of its machine.
 #
 # These are figures of one server since its start, not a load test: they become rows of microbenchmarks. The percentiles
 # of several nodes must not be averaged; import the files of all nodes, and compare them.
@@ -471,7 +474,9 @@ PROMETHEUS = Importer("Prometheus", matching(r"^\s*\[prometheus\]\s*$"), _read_p
 _NODETOOL_STATISTICS = {"Min": "minimum", "Max": "maximum"} | {f"{each}%": f"p{each}" for each in (50, 75, 95, 98, 99)}
 _NODETOOL_COLUMN = re.compile(r"(?:\w+ )*?(?:Latency|SSTables|Size|Count)")  # a header's columns may be one space apart
 _NODETOOL_UNITS = {"latency": ("s", 1e-6), "size": ("B", 1.0)}
-_NODETOOL_SIZES = {"bytes": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40}
+_NODETOOL_SIZES = {"bytes": 1.0} | {
+    f"{prefix}{unit}": 2.0 ** (10 * power) for power, prefix in enumerate("KMGT", start=1) for unit in ("iB", "B")
+}  # before 3.0 binary, too
 _NODETOOL_POOL = {
     **{"ActiveTasks": "active", "PendingTasks": "pending"},
     **{"CompletedTasks": "completed", "TotalBlockedTasks": "blocked"},
@@ -479,35 +484,58 @@ _NODETOOL_POOL = {
 _Rows = Iterator[MicrobenchRow]
 
 
-def _histograms(file: TextFile) -> _Rows:
-    """Read proxyhistograms (coordinator) and tablehistograms (replica)."""
+@dataclass(frozen=True)
+class _HistogramLine:
+    """A line of figures: where it stands, what it is about, its statistic, and its cells by column."""
+
+    where: str
+    subject: str
+    statistic: str
+    cells: Mapping[str, str]
+
+
+def _histograms(file: TextFile, remarks: list[str]) -> _Rows:
+    """Read proxyhistograms (coordinator) and tablehistograms (replica); a table without SSTables has no sizes."""
+    lines = list(_histogram_lines(file))
+    texts = [text for line in lines for text in line.cells.values()]
+    columns = grouped(
+        [(line.subject, name, text) for line in lines for name, text in line.cells.items() if line.statistic != "Min"],
+        lambda cell: cell[:2],
+    )
+    read = number_format(str(file.path), texts, [rising(*(each[2] for each in cells)) for cells in columns.values()])
+    remarks += read.remarks(texts)
+    for line in lines:
+        for name, text in line.cells.items():
+            operation, _, quantity = name.lower().rpartition(" ")
+            unit, factor = _NODETOOL_UNITS.get(quantity, ("1", 1.0))
+            value = number(text, line.where, name, read) * factor
+            if not math.isnan(value):
+                yield MicrobenchRow(
+                    component="coordinator" if line.subject == "coordinator" else "replica",
+                    operation=operation or None,
+                    quantity=quantity,
+                    statistic=_NODETOOL_STATISTICS[line.statistic],  # type: ignore[arg-type]  # a word of the Literal
+                    value=value,
+                    unit=unit,  # type: ignore[arg-type]  # a word of the Literal
+                    conditions=None if line.subject == "coordinator" else f"table {line.subject}",
+                )
+
+
+def _histogram_lines(file: TextFile) -> Iterator[_HistogramLine]:
     subject = ""
     names: list[str] = []
     for line_number, line in file.lines():
         where, words = f"{file.path}, line {line_number}", re.split(r"\s{2,}", line.strip())
         if line.startswith("proxy histograms"):
             subject = "coordinator"
-        elif line.endswith(" histograms") and "/" in line:
-            subject = line.removesuffix(" histograms")
+        elif line.rstrip().endswith(" histograms") and "/" in line:
+            subject = line.strip().removesuffix(" histograms")
         elif line.startswith("Percentile"):
             names = _NODETOOL_COLUMN.findall(line)
         elif words[0] in _NODETOOL_STATISTICS and subject:
             if len(words) != len(names) + 1:
-                raise InputError(
-                    f"{where} has {len(words)} cells, not {len(names) + 1}: the file is damaged or cut off"
-                )
-            for name, word in zip(names, words[1:], strict=True):
-                operation, _, quantity = name.lower().rpartition(" ")
-                unit, factor = _NODETOOL_UNITS.get(quantity, ("1", 1.0))
-                yield MicrobenchRow(
-                    component="coordinator" if subject == "coordinator" else "replica",
-                    operation=operation or None,
-                    quantity=quantity,
-                    statistic=_NODETOOL_STATISTICS[words[0]],  # type: ignore[arg-type]  # a word of the Literal
-                    value=number(word, where, name) * factor,
-                    unit=unit,  # type: ignore[arg-type]  # a word of the Literal
-                    conditions=None if subject == "coordinator" else f"table {subject}",
-                )
+                raise InputError(f"{where} has {len(words)} cells, not {len(names) + 1}: the line is cut off")
+            yield _HistogramLine(where, subject, words[0], dict(zip(names, words[1:], strict=True)))
 
 
 def _pools(file: TextFile) -> _Rows:
@@ -543,7 +571,7 @@ def _pools_text(file: TextFile) -> tuple[dict[str, dict[str, float]], dict[str, 
         elif section == "Message" and len(words) >= 2:
             dropped[words[0]] = number(words[1], where, "a count of dropped messages")
         elif section == "Pool" and 1 < len(words) < 6:
-            raise InputError(f"{where} has {len(words)} cells, not 6: the file is damaged or cut off")
+            raise InputError(f"{where} has {len(words)} cells, not 6: the line is cut off")
     return pools, dropped
 
 
@@ -561,9 +589,24 @@ def _pauses(file: TextFile) -> _Rows:
             yield MicrobenchRow(**shared, quantity="share of time", statistic="constant", value=share, unit="1")
 
 
-def _tables(file: TextFile) -> _Rows:
-    """Read tablestats as JSON: mean latencies and sizes of each table."""
-    for keyspace, found in read_json(file).items():
+_TABLE_OF = re.compile(r"^\s*(Keyspace|Table(?: \(index\))?|Column Family) ?: (\S+)\s*$")
+_TABLE_FACT = re.compile(rf"^\s*(?:Local )?([\w ()]+?)(?:, bytes)?: ({NUMBER})(?: (?:ms|(bytes|[KMGT]i?B)))?\.?\s*$")
+_TABLE_FACTS = {  # by their names as text, which differ between versions, those of the JSON
+    "read count": "local_read_count",
+    "read latency": "local_read_latency_ms",
+    "write count": "local_write_count",
+    "write latency": "local_write_latency_ms",
+    "space used (live)": "space_used_live",
+    "compacted partition mean bytes": "compacted_partition_mean_bytes",
+    "compacted row mean size": "compacted_partition_mean_bytes",
+}
+_TABLE_RATIO = "bloom filter false ratio"  # its digits say how numbers are written
+
+
+def _tables(file: TextFile, remarks: list[str]) -> _Rows:
+    """Read tablestats, as text or JSON: mean latencies and sizes of each table."""
+    of_json = file.head.lstrip().startswith("{")
+    for keyspace, found in (read_json(file) if of_json else _tables_text(file, remarks)).items():
         for table, facts in (found.get("tables", {}) if isinstance(found, dict) else {}).items():
             shared: dict[str, Any] = {"component": "replica", "conditions": f"table {keyspace}/{table}"}
             for operation in ("read", "write"):
@@ -579,6 +622,38 @@ def _tables(file: TextFile) -> _Rows:
                     yield MicrobenchRow(**shared, quantity=quantity, statistic="constant", value=value, unit="B")
 
 
+def _tables_text(file: TextFile, remarks: list[str]) -> dict[str, dict[str, dict[str, dict[str, float]]]]:
+    """Read tablestats or cfstats as text into what their JSON would be."""
+    cells: dict[tuple[str, ...], dict[str, tuple[str, str]]] = {}
+    table: tuple[str, ...] | None = None
+    keyspace, texts = "", list[str]()
+    for line_number, line in file.lines():
+        if found := _TABLE_OF.match(line):
+            if found[1] == "Keyspace":
+                keyspace, table = found[2], None
+                continue
+            # sorted, a table has the name of its keyspace
+            table = (keyspace, found[2]) if keyspace else tuple(found[2].split(".", 1))
+            if table in cells:
+                raise InputError(f"{file.path}, line {line_number}: {_AGAIN.format('tablestats')}")
+            cells[table] = {}
+        elif table and (found := _TABLE_FACT.match(line)):
+            name, text = found[1].lower(), found[2]
+            if name in _TABLE_FACTS or name == _TABLE_RATIO:
+                texts.append(text)
+            if name in _TABLE_FACTS:
+                cells[table][_TABLE_FACTS[name]] = text, found[3] or "bytes"
+    read = number_format(str(file.path), texts)
+    remarks += read.remarks(texts)
+    report: dict[str, dict[str, dict[str, dict[str, float]]]] = {}
+    for (keyspace, *names), facts in cells.items():
+        values = {name: read.value(text) * _NODETOOL_SIZES[unit] for name, (text, unit) in facts.items()}
+        report.setdefault(keyspace, {"tables": {}})["tables"][".".join(names)] = {
+            name: value for name, value in values.items() if not math.isnan(value)
+        }
+    return report
+
+
 _NODETOOL_WANTED = {
     "Load": "data",
     "Uncompressed load": "uncompressed data",
@@ -589,26 +664,30 @@ _NODETOOL_WANTED = {
     "Attempted": "read repairs attempted",
     "Mismatch (Blocking)": "read repairs with a mismatch",
 }
+_FACT = re.compile(rf"^(.*?)(?:\s*:\s+|\s{{2,}})({NUMBER})(?: ([KMGT]i?B|bytes))?\s*$")
 
 
-def _facts(file: TextFile) -> _Rows:
+def _facts(file: TextFile, remarks: list[str]) -> _Rows:
     """Read info, netstats and compactionstats: names and figures."""
-    for line_number, line in file.lines():
-        found = re.match(r"^(.*?)(?:\s*:\s+|\s{2,})(-?[\d.,]+)(?: ([KMGT]iB|bytes))?\s*$", line)
-        if found and found[1].strip() in _NODETOOL_WANTED:
-            value = number(found[2], f"{file.path}, line {line_number}", found[1].strip())
-            size, quantity = _NODETOOL_SIZES.get(found[3] or ""), _NODETOOL_WANTED[found[1].strip()]
-            unit = "B" if size or quantity == "data compacted" else ("s" if quantity == "uptime" else "1")
-            yield _constant("node", None, quantity, value * (size or 1.0), unit)
+    lines = [found for _, line in file.lines() if (found := _FACT.match(line)) and found[1].strip() in _NODETOOL_WANTED]
+    texts = [found[2] for found in lines]
+    read = number_format(str(file.path), texts)
+    remarks += read.remarks(texts)
+    for found in lines:
+        size, quantity = _NODETOOL_SIZES.get(found[3] or ""), _NODETOOL_WANTED[found[1].strip()]
+        unit = "B" if size or quantity == "data compacted" else ("s" if quantity == "uptime" else "1")
+        yield _constant("node", None, quantity, read.value(found[2]) * (size or 1.0), unit)
 
 
 def _ring(file: TextFile) -> _Rows:
     """Read status: how many nodes each data centre has, and what is up."""
     nodes: dict[str, list[str]] = {}
     current = ""
-    for _, line in file.lines():
+    for line_number, line in file.lines():
         if line.startswith("Datacenter:"):
             current = line.partition(":")[2].strip()
+            if current in nodes:
+                raise InputError(f"{file.path}, line {line_number}: {_AGAIN.format('status')}")
             nodes[current] = []
         elif current and re.match(r"^[UD][NLJM]\s", line):
             nodes[current].append(line[:2])
@@ -628,30 +707,60 @@ def _constant(component: str, operation: str | None, quantity: str, value: float
     )
 
 
-_NODETOOL_KINDS: Mapping[str, tuple[Callable[[str], bool], Callable[[TextFile], _Rows]]] = {
-    "proxyhistograms": (lambda head: head.lstrip().startswith("proxy histograms"), _histograms),
-    "tablehistograms": (lambda head: bool(re.match(r"\s*\S+/\S+ histograms\s*$", head, re.MULTILINE)), _histograms),
-    "tpstats": (lambda head: head.startswith("Pool Name") or '"ThreadPools"' in head, _pools),
-    "gcstats": (is_gcstats, _pauses),
-    "tablestats": (lambda head: '"total_number_of_tables"' in head and head.lstrip().startswith("{"), _tables),
-    "status": (lambda head: head.startswith("Datacenter:") and "Status=Up/Down" in head, _ring),
-    "info": (lambda head: "Gossip active" in head and "Native Transport active" in head, _facts),
-    "netstats": (lambda head: head.startswith("Mode: ") and "Read Repair Statistics" in head, _facts),
-    "compactionstats": (lambda head: "pending tasks" in head and "compaction" in head[:400], _facts),
+_NODETOOL_KINDS: Mapping[str, tuple[str, Callable[[TextFile, list[str]], _Rows]]] = {  # by what a line begins with
+    "proxyhistograms": (r"proxy histograms", _histograms),
+    "tablehistograms": (r"\S+/\S+ histograms\s*$", _histograms),
+    "tpstats": (r"Pool Name\s+Active\s+Pending\s+Completed\s+Blocked", lambda file, _: _pools(file)),
+    "gcstats": (r"\s*Interval \(ms\)", lambda file, _: _pauses(file)),
+    "tablestats": (r"\s*(?:Local read latency|Read Latency): \S+ ms", _tables),
+    "status": (r"Status=Up/Down", lambda file, _: _ring(file)),
+    "info": (r"Gossip active\s*:", _facts),
+    "netstats": (r"Read Repair Statistics:", _facts),
+    "compactionstats": (r"pending tasks(?::|\s{2,})", _facts),
 }
+_NODETOOL_JSON = {
+    '"ThreadPools"': "tpstats",
+    '"total_gc_elapsed_ms"': "gcstats",
+    '"total_number_of_tables"': "tablestats",
+}
+_NODETOOL_START = re.compile(
+    "^(?:" + "|".join(f"(?P<{name}>{start})" for name, (start, _) in _NODETOOL_KINDS.items()) + ")", re.MULTILINE
+)
+_NODETOOL_MANY = ("gcstats", "tablestats", "status")  # one output has several such lines
+_AGAIN = "here begins a second output, of nodetool {}: save each call in a file of its own"
 
 
 def _nodetool_kind(file: TextFile) -> str | None:
-    return next((name for name, (recognises, _) in _NODETOOL_KINDS.items() if recognises(file.head)), None)
+    if file.head.lstrip().startswith("{"):
+        return next((name for key, name in _NODETOOL_JSON.items() if key in file.head), None)
+    found = _NODETOOL_START.search(file.head)
+    return found.lastgroup if found else None
+
+
+def _check_single(file: TextFile, kind: str) -> None:
+    """Refuse a file with several outputs, whose figures would be mixed.
+
+    Raises
+    ------
+    InputError
+        Names the line where the second begins.
+    """
+    seen = set[str]()
+    for line_number, line in file.lines():
+        if found := _NODETOOL_START.match(line):
+            if found.lastgroup != kind or (kind not in _NODETOOL_MANY and line.strip() in seen):
+                raise InputError(f"{file.path}, line {line_number}: {_AGAIN.format(found.lastgroup)}")
+            seen.add(line.strip())
 
 
 def _read_nodetool(file: TextFile) -> Imported:
-    kind = _nodetool_kind(file) or ""
+    kind, remarks = _nodetool_kind(file) or "", list[str]()
+    _check_single(file, kind)
     source = {"run_id": run_id(file), "source": f"{file.path.name}: nodetool {kind}"}
-    rows = tuple(MicrobenchRow(**{**vars(row), **source}) for row in _NODETOOL_KINDS[kind][1](file))
+    rows = tuple(MicrobenchRow(**{**vars(row), **source}) for row in _NODETOOL_KINDS[kind][1](file, remarks))
     if not rows:
-        raise InputError(f"{file.path} has no figures: nodetool {kind} prints some, the file may be cut off")
-    return Imported(microbenchmarks=rows)
+        raise InputError(f"{file.path} has no figures: nodetool {kind} prints some, or NaN if it has counted nothing")
+    return Imported(microbenchmarks=rows, remarks=tuple(remarks))
 
 
 NODETOOL = Importer("nodetool", lambda file: _nodetool_kind(file) is not None, _read_nodetool)
