@@ -18,9 +18,11 @@ from typing import Any
 import pandas as pd
 
 from capplan.evidence.documented_runs import documented_runs
-from capplan.evidence.importers import database_load_generators, server_metrics, web_load_generators
+from capplan.evidence.importers import database_load_generators, easy_stress, server_metrics, web_load_generators
 from capplan.evidence.importers.importer import Imported, Importer
+from capplan.evidence.importers.log_prefix import without_prefix
 from capplan.evidence.importers.mapped_table import ColumnMap, read_mapped, read_mapping
+from capplan.evidence.importers.other_formats import why_unread
 from capplan.evidence.load_test_row import ALL, LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.microbenchmarks import MICROBENCHMARKS, MicrobenchRow
@@ -34,6 +36,7 @@ IMPORTERS: tuple[Importer, ...] = (
     database_load_generators.CASSANDRA_STRESS,
     database_load_generators.HDR_LOG,
     database_load_generators.YCSB,
+    easy_stress.EASY_STRESS,
     database_load_generators.LATTE_REPORT,
     web_load_generators.GHZ,
     server_metrics.NODETOOL,
@@ -44,15 +47,12 @@ IMPORTERS: tuple[Importer, ...] = (
     server_metrics.OPENMETRICS,
     server_metrics.PROMETHEUS,
 )
-_UNREAD = {  # by what the first 64 KiB contain
-    "SUMMARY STATS ═": "what latte prints: import its JSON report (-o) or its HDR log",
-    '"http_req_duration"': "a summary of k6: import its points (--out json=FILE)",
-    "\nREQUEST\t": "a log of Gatling: import js/global_stats.json of its report",
-}
 TABLE, MAPPED, DOCUMENTS = "load-test table", "CSV by --map", "documents"
 _TEXTS, _RATE = ("source", "note"), "offered_tps"
 _WHOLE = (None, ALL)  # classes of every request of a run
 _MOST_TABLES = 10
+_EXACT = 3  # how exact figures of single requests are
+_BY_PATH = (web_load_generators.JMETER,)  # importers that do not read line by line
 
 
 @dataclass(frozen=True)
@@ -240,20 +240,21 @@ def _files(paths: Sequence[Path]) -> Iterator[tuple[Path, bool]]:
 def _imported(path: Path, mapping: ColumnMap | None) -> tuple[str, int, Imported]:
     """Return the tool of a file, how exact its figures are, and its rows."""
     if path.suffix.lower() == ".parquet":
+        if easy_stress.has_requests(path):
+            return easy_stress.REQUESTS, _EXACT, easy_stress.read_requests(path)
         return TABLE, _MOST_TABLES, Imported(tuple(LOAD_TESTS.rows(LOAD_TESTS.read(path))))
-    file = TextFile(path)
+    file, remarks = without_prefix(TextFile(path))
     for importer in IMPORTERS:
         if importer.recognises(file):
-            return importer.tool, importer.exactness, _read(importer, file)
+            found = _read(importer, file)
+            return importer.tool, importer.exactness, replace(found, remarks=(*remarks, *found.remarks))
     header = {name.strip().strip('"') for name in file.head.lstrip("\N{BYTE ORDER MARK}").partition("\n")[0].split(",")}
     if mapping is not None and {each.column for each in mapping.columns.values()} & header:
         return MAPPED, 1, _with_mapped_constants(read_mapped(file, mapping), mapping)
     if len(header & LOAD_TESTS.columns.keys()) > 1:
         return TABLE, _MOST_TABLES, Imported(tuple(LOAD_TESTS.rows(LOAD_TESTS.read(path))))
-    for part, what in _UNREAD.items():
-        if part in file.head:
-            raise InputError(f"{path} is {what}")
-    raise InputError(f"{path} is of no known tool; known: {_known()}; a CSV file needs --map")
+    known = f"is of no known tool; known: {_known()}; a CSV file needs --map"
+    raise InputError(f"{path} {why_unread(file) or known}")
 
 
 def _read(importer: Importer, file: TextFile) -> Imported:
@@ -262,8 +263,11 @@ def _read(importer: Importer, file: TextFile) -> Imported:
     Raises
     ------
     InputError
-        If the file is damaged.
+        If the file has something that its importer does not expect.
     """
+    if importer in _BY_PATH and (file.prefix or file.encoding == "utf-16"):
+        what = "something before each line" if file.prefix else "UTF-16"
+        raise InputError(f"{file.path} is output of {importer.tool} with {what}: save it as it is, in UTF-8")
     try:
         found = importer.read(file)
         LOAD_TESTS.frame(found.load_tests)  # every cell has the type of its column
@@ -272,8 +276,8 @@ def _read(importer: Importer, file: TextFile) -> Imported:
         raise
     except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, csv.Error, RecursionError) as error:
         raise InputError(
-            f"{file.path} looks like output of {importer.tool}, and has something that it never writes "
-            f"({str(error).splitlines()[0] if str(error) else type(error).__name__}): the file is damaged"
+            f"{file.path} looks like output of {importer.tool}, and something in it cannot be read "
+            f"({str(error).splitlines()[0] if str(error) else type(error).__name__}): report it, if the tool wrote it"
         ) from None
     return found
 

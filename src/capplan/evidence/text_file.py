@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import csv
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from capplan.models.errors import InputError
 
 HEAD_BYTES = 65536
 LONGEST_LINE = 64 * 2**20  # characters; a report in JSON may be one line
+_MOST = 0.8  # of the bytes of plain text in UTF-16 at every second place: they are null
 _MAGIC = {
     b"\x1f\x8b": "compressed by gzip: unpack it first",
     b"PK\x03\x04": "a zip archive: unpack it first",
@@ -42,9 +44,12 @@ class TextFile:
     ----------
     path : Path
         The file.
+    prefix : str
+        A pattern of what is left out before each line.
     """
 
     path: Path
+    prefix: str = ""
 
     def __post_init__(self) -> None:
         start = self._start
@@ -54,6 +59,8 @@ class TextFile:
             if start.startswith(magic):
                 raise InputError(f"{self.path} is {what}")
         if b"\x00" in start and self.encoding != "utf-16":
+            if max(start[place::2].count(0) for place in (0, 1)) > _MOST * len(start) / 2:
+                raise InputError(f"{self.path} is UTF-16 without its mark: save it as UTF-8")
             raise InputError(f"{self.path} is binary: it must be text")
 
     @cached_property
@@ -78,7 +85,7 @@ class TextFile:
     @cached_property
     def head(self) -> str:
         """The first 64 KiB; bytes that are not text are replaced."""
-        return self._start.decode(self.encoding, errors="replace")
+        return self._without_prefix(self._start.decode(self.encoding, errors="replace"))
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Yield the number of each line, from 1, and its text without the end of line.
@@ -95,7 +102,7 @@ class TextFile:
                     number += 1
                     if "\x00" in line:
                         raise InputError(f"{self.path}, line {number} is binary: it must be text")
-                    yield number, line.rstrip("\n")
+                    yield number, self._without_prefix(line.rstrip("\n"))
         except UnicodeDecodeError:
             raise self._not_text() from None
 
@@ -108,9 +115,12 @@ class TextFile:
             If a part of it is no text.
         """
         try:
-            return self.path.read_text(encoding=self.encoding)
+            return self._without_prefix(self.path.read_text(encoding=self.encoding))
         except UnicodeDecodeError:
             raise self._not_text() from None
+
+    def _without_prefix(self, text: str) -> str:
+        return re.sub(f"^{self.prefix}", "", text, flags=re.MULTILINE) if self.prefix else text
 
     def _not_text(self) -> InputError:
         """Find the first line that the encoding cannot decode; decoding in blocks does not locate it."""

@@ -1,0 +1,71 @@
+"""What stands before each line of a text, where something else has logged it: containers, nodes, times, an indentation.
+
+`docker compose logs` and `kubectl logs --prefix` name the container, `--timestamps` and CI systems the time; mails and
+issues indent or quote. All of it is left out before a file is recognised.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import replace
+
+from capplan.evidence.text_file import TextFile
+from capplan.models.errors import InputError
+
+_COLOUR = r"(?:\x1b\[[0-9;]*m)*"
+_NAME = r"(?P<name>\[[^\]\s]+\]|[\w.@/-]+:)(?: |$)"  # any: [name] or name:
+_PREFIXES = (
+    rf"{_COLOUR}(?P<name>[\w.-]+) +\|{_COLOUR}(?: {_COLOUR}|$)",  # docker compose logs
+    r"\[(?P<name>pod/[^\]\s]+)\](?: |$)",  # kubectl logs --prefix
+    # --timestamps, and container runtimes
+    r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?(?: std(?:out|err) [FP])?(?: |$)",
+    r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S+ (?P<name>\S+?)(?:\[\d+\])?:(?: |$)",  # journalctl
+    r"\S+ (?P<name>[\w./-]+)\[\d+\]:(?: |$)",  # the same behind a time of another form
+    _NAME,
+    r">(?: |$)",  # a mail
+    r"[ \t]+(?=\S)",  # an indentation, of the least depth
+)
+_MOST = 0.9  # of the lines: that a container ended is said without a prefix
+_RECURS = 3  # lines of each source in the mean, below which these are no sources
+
+
+def without_prefix(file: TextFile) -> tuple[TextFile, tuple[str, ...]]:
+    """Return a file that is read without what stands before each of its lines, and a remark if something does.
+
+    Raises
+    ------
+    InputError
+        If lines of several containers are mixed.
+    """
+    lines = [line for line in file.head.splitlines() if line.strip()]
+    found, example = "", ""
+    while len(lines) > 1 and (pattern := _common(lines, file)):
+        example = example or next(each[0] for line in lines if (each := re.match(pattern, line)))
+        found += f"(?:{pattern})?"
+        lines = [re.sub(f"^{pattern}", "", line) for line in lines]
+    if not found:
+        return file, ()
+    shown = re.sub(_COLOUR, "", example).rstrip()
+    said = f"what stands before each line is left out: {shown}" if shown else "its indentation is left out"
+    return replace(file, prefix=found), (said,)
+
+
+def _common(lines: list[str], file: TextFile) -> str:
+    """Return the pattern of what begins nearly all lines; empty if nothing does."""
+    for prefix in _PREFIXES:
+        begun = [each for line in lines if (each := re.match(prefix, line))]
+        if len(begun) < _MOST * len(lines):
+            continue
+        names = Counter(each["name"] for each in begun if "name" in each.groupdict())
+        if len(names) > 1:
+            if prefix == _NAME or min(names.values()) == 1 or len(names) > len(begun) / _RECURS:
+                continue  # cells of a table, or keys of values
+            raise InputError(
+                f"{file.path} has lines of several sources ({', '.join(sorted(names)[:3])}): save those of the load "
+                "generator alone, such as by `docker compose logs --no-log-prefix NAME`"
+            )
+        if prefix == _PREFIXES[-1]:
+            return re.escape(min((each[0] for each in begun), key=len)) if len(begun) == len(lines) else ""
+        return re.sub(r"\?P<name>", "?:", prefix)
+    return ""
