@@ -16,6 +16,7 @@ from capplan.evidence.audit.audit import audit_load_tests
 from capplan.evidence.audit.checks import parse_checks
 from capplan.evidence.import_files import import_files
 from capplan.evidence.importers.mapped_table import read_mapping
+from capplan.evidence.importers.number_format import number_format, rising
 from capplan.evidence.importers.pause_records import read_pauses
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.microbenchmarks import MICROBENCHMARKS
@@ -54,6 +55,7 @@ from capplan.systems.registry import system
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES, SAMPLES, CORPUS = ROOT / "docs" / "examples", ROOT / "tests" / "samples", Path(__file__).parent / "corpus"
+FIELD = ROOT / "tests" / "evidence" / "field"
 GC_LOGS = ROOT / "tests" / "gc_logs"
 OWN = EXAMPLES / "own-measurements"
 SYSTEMS = ROOT / "src" / "capplan" / "systems"
@@ -91,6 +93,7 @@ def _examples(*patterns: str) -> tuple[Path, ...]:
 
 def _samples() -> Iterator[Path]:
     yield from (path for path in sorted(SAMPLES.iterdir()) if path.stat().st_size < LARGEST)
+    yield from sorted(FIELD.iterdir())
     yield EXAMPLES / "measured-later.csv"
 
 
@@ -205,6 +208,9 @@ TEXTS = {
     "mix": TextTarget(lambda text: parse_mix(text, ["auth", "acct"]), ("auth=3,acct=7", "acct:auth=2:1", "1:2")),
     "precision": TextTarget(lambda text: read_precision_target(text, ["auth"], ["auth"]), ("p99<2%", "auth.mean<1%")),
     "loss times": TextTarget(read_times, ("1s..60s", "1s,3s,10s")),
+    "numbers of a file": TextTarget(
+        lambda text: number_format("file", text.split(), [rising(*text.split())]), ("5.358 2,8 52,3", "5,358.7 0.3 NaN")
+    ),
     "rows to fit": TextTarget(
         lambda text: chosen_rows(ROWS, text),
         ("rf in (1, 3) and clients <= 256", "not (dcs == 3) or load_kind == 'open'"),
