@@ -79,6 +79,15 @@ def test_an_interval_of_cassandra_stress_whose_numbers_fill_their_columns(tmp_pa
     assert {row.duration_s for row in imported(written(tmp_path, text))[0]} == {12345.7}
 
 
+def test_results_of_cassandra_stress_that_are_indented_inside_a_text(tmp_path: Path) -> None:
+    text = (FIELD / "cstress-decimal-comma.txt").read_text("utf-8").replace(" op/s,", " \top/s,")
+    results = text[text.index("Results:") : text.index("END")].replace("\n", "\n\t")
+    rows, _ = imported(written(tmp_path, f"With four threads:\n\n\t{results}\nand with eight:\n\n\t{results}\n"))
+
+    assert of_classes(rows[:4]) == of_classes(rows[4:]) == COMMAS
+    assert [row.run_id for row in rows] == ["run-1"] * 4 + ["run-2"] * 4
+
+
 def test_results_of_cassandra_stress_in_one_locale_only(tmp_path: Path) -> None:
     text = (FIELD / "cstress-decimal-comma.txt").read_text("utf-8").replace("2,8 ms", "2.8 ms")
 
@@ -140,6 +149,28 @@ def test_an_interrupted_run_before_another_is_said(tmp_path: Path) -> None:
     assert of_classes(rows) == of_classes(imported(SAMPLES / "cstress-write-closed.txt")[0])
     assert remarks == (f"the run before line {cut.count(chr(10)) + 1} has no results: it was interrupted",)
     assert imported(written(tmp_path, text + cut))[1] == ("the last run has no results: it was interrupted",)
+
+
+CQL_STRESS = """\
+total ops ,    op/s,    mean,     med,     .95,     .99,    .999,     max,   time, errors
+     20000,   10000,     1.0,     0.9,     1.5,     2.0,     3.0,     9.1,    2.0,      0
+
+Results:
+Op rate                   :    10000 op/s
+Latency mean              :    1.0 ms
+Latency 99th percentile   :    2.0 ms
+Latency max               :    9.1 ms
+Total operations          :      20000
+Total errors              :      ERRORS
+Total operation time      : 00:00:02
+"""
+
+
+def test_cql_stress_prints_no_classes(tmp_path: Path) -> None:
+    (row,), _ = imported(written(tmp_path, CQL_STRESS.replace("ERRORS", "0")))
+
+    assert (row.request_class, row.throughput_tps, row.latency_p99_ms, row.duration_s) == ("all", 10_000, 2.0, 2)
+    assert "none was answered" in refusal(written(tmp_path, CQL_STRESS.replace("ERRORS", "20000")))
 
 
 YCSB = """\
@@ -226,8 +257,12 @@ def test_what_failed_is_counted_apart(text: str, rate: float, mean_ms: float, er
     assert row.latency_mean_ms == pytest.approx(mean_ms)
 
 
-def test_a_run_without_an_answered_request_is_refused() -> None:
-    assert "10,000 requests failed and none was answered" in refusal(FIELD / "cstress-all-failed.txt")
+@pytest.mark.parametrize("rate", ["0", "1,000"])
+def test_a_run_without_an_answered_request_is_refused(rate: str, tmp_path: Path) -> None:
+    """Its rate may count failed requests."""
+    text = (FIELD / "cstress-all-failed.txt").read_text("utf-8").replace(" 0 op/s", f" {rate} op/s")
+
+    assert "10,000 requests failed and none was answered" in refusal(written(tmp_path, text))
 
 
 def test_a_run_of_ycsb_without_an_answered_request_is_refused(tmp_path: Path) -> None:
@@ -528,6 +563,12 @@ def test_two_outputs_of_nodetool_are_not_mixed(name: str, tmp_path: Path) -> Non
     assert figures(written(tmp_path, f"$ nodetool\n\n{text}")) == figures(SAMPLES / name)
     assert "here begins a second output" in refusal(written(tmp_path, text + text))
     assert "here begins a second output" in refusal(written(tmp_path, text + (SAMPLES / last).read_text("utf-8")))
+
+
+def test_histograms_of_cassandra_2_0_are_named(tmp_path: Path) -> None:
+    text = "ks/t histograms\n\nSSTables per Read\n1 sstables: 35\n\nWrite Latency (microseconds)\n149 us: 31\n"
+
+    assert "of Cassandra 2.0" in refusal(written(tmp_path, text))
 
 
 def test_two_outputs_of_tablestats_are_not_mixed(tmp_path: Path) -> None:

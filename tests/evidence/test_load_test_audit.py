@@ -196,6 +196,7 @@ def test_a_table_without_a_fault_has_no_finding(rows: list[LoadTestRow]) -> None
         ("few-requests", runs(*(altered(row, duration_s=0.5) for row in (CLOSED, SLOWER)))),
         ("impossible-value", [altered(OPEN, read_fraction=50.0)]),
         ("nothing-answered", [altered(OPEN, throughput_tps=0.001, duration_s=10.0)]),
+        ("nothing-answered", [altered(OPEN, **dict.fromkeys(LATENCIES, 0.0), errors=99_800)]),
         ("overflowed-counter", [altered(OPEN, errors=2**31 - 1)]),
         ("overflowed-counter", [altered(OPEN, errors=-(2**31))]),
     ],

@@ -354,13 +354,15 @@ def _values(measured: MeasuredRow) -> Iterator[Finding]:
 
 
 def _answered(measured: MeasuredRow) -> Iterator[Finding]:
+    """Refuse fewer than one answered request, and a longest latency of 0."""
     row = measured.row
-    if row.throughput_tps is None:
-        return
-    most = (row.throughput_tps + measured.half_step("throughput_tps")) * (row.duration_s or math.inf)
-    if row.throughput_tps == 0 or 0 < most < 1:
-        failed = f", and {row.errors:,} requests failed" if row.errors else ""
-        yield measured.finding("nothing-answered", f"throughput_tps is {row.throughput_tps:g}{failed}")
+    failed = f", and {row.errors:,} requests failed" if row.errors else ""
+    if row.latency_max_ms == 0:
+        yield measured.finding("nothing-answered", f"the longest latency is 0{failed}")
+    elif row.throughput_tps is not None and row.throughput_tps >= 0:
+        most = (row.throughput_tps + measured.half_step("throughput_tps")) * (row.duration_s or math.inf)
+        if row.throughput_tps == 0 or most < 1:
+            yield measured.finding("nothing-answered", f"throughput_tps is {row.throughput_tps:g}{failed}")
 
 
 def _order(measured: MeasuredRow) -> Iterator[Finding]:

@@ -207,19 +207,19 @@ HDR_LOG = Importer("HdrHistogram log", _recognises, _read, exactness=2)
 
 
 _STRESS_FIGURE = re.compile(
-    r"^(?P<name>(?:op|partition|row) rate|latency [\w. ]+?|total [a-z ]+?|(?:avg|stdd?ev) gc time)"
+    r"^\s*(?P<name>(?:op|partition|row) rate|latency [\w. ]+?|total [a-z ]+?|(?:avg|stdd?ev) gc time)"
     rf"\s*(?:\(\w+\)\s*)?:\s*(?P<all>{NUMBER})\s*[\w/]*\s*(?:\[(?P<classes>.*)\])?\s*$",
     re.IGNORECASE,
 )
-_STRESS_CLASS = re.compile(rf"([A-Za-z_][\w-]*):\s*({NUMBER})(?: ([\w/]+))?(?=, ?[A-Za-z]|$)")
+_STRESS_CLASS = re.compile(rf"([A-Za-z_][\w-]*):\s*({NUMBER})(?:\s+([\w/]+))?(?=, ?[A-Za-z]|$)")
 _STRESS_SETTING = re.compile(r"^\s+([A-Z][\w .()]*?): (.*)$")
 _STRESS_HEAD = re.compile(
-    r"^type.*,\s*op/s,.*stderr, errors|^total ops ?,\s*(?:adj row/s,\s*)?op/s,|^op rate\s*:",
+    r"^type.*,\s*op/s,.*stderr, errors|^total ops ?,\s*(?:adj row/s,\s*)?op/s,|^\s*op rate\s*:",
     re.MULTILINE | re.IGNORECASE,
 )
-_STRESS_ELAPSED = re.compile(r"^Total operation time\s*: (\d+):(\d\d):(\d\d)", re.IGNORECASE)
+_STRESS_ELAPSED = re.compile(r"^\s*Total operation time\s*: (\d+):(\d\d):(\d\d)", re.IGNORECASE)
 _STRESS_TIME = re.compile(r".*,\s*(\d+[.,]\d+),\s*(?:\d+[.,]\d{5}|NaN),")  # of an interval; the standard error follows
-_STRESS_RUNNING = re.compile(r"^Running (?:\[?.*?\]? )?with (\d+) thread(Count|s?)")
+_STRESS_RUNNING = re.compile(r"^\s*Running (?:\[?.*?\]? )?with (\d+) thread(Count|s?)")
 _STRESS_HOST = re.compile(r"^Datacenter: .*?; Host: ([^;]+);")
 _STRESS_LATENCIES = {
     "latency mean": "latency_mean_ms",
@@ -265,14 +265,15 @@ class StressRun:
         failed = self.figure("total errors") == self.figure("total operations") or self.figure("total partitions") == 0
         return self.figure("op rate") > 0 and not failed
 
-    def take(self, line: str) -> None:
-        """Keep the time of an interval, or a result."""
-        if line.startswith("total,"):
-            self.ended = found[1] if (found := _STRESS_TIME.match(line)) else self.ended
+    def take(self, line: str) -> bool:
+        """Keep the time of an interval, or a result; return whether the line has one."""
+        if line.lstrip().startswith("total,") and (found := _STRESS_TIME.match(line)):
+            self.ended = found[1]
         elif found := _STRESS_FIGURE.match(line):
             name = found["name"].lower().replace("stdev", "stddev")
             classes = {each[0]: each[1] for each in _STRESS_CLASS.findall(found["classes"] or "")}
             self.texts[name] = {ALL: found["all"], **classes}
+        return found is not None
 
     def relations(self) -> Iterator[Relation]:
         """Yield what holds between the results, however numbers are written."""
@@ -331,12 +332,12 @@ def stress_console(file: TextFile) -> StressConsole:
             current.ended_s = 3600 * float(found[1]) + 60 * float(found[2]) + float(found[3])
             console.runs.append(current)
             current = StressRun(console.settings, current.threads)
+        elif current.take(line):
+            continue
         elif found := _STRESS_SETTING.match(line):
             console.settings.setdefault(found[1], found[2].strip())
         elif found := _STRESS_HOST.match(line):
             console.hosts.add(found[1])
-        else:
-            current.take(line)
     if console.runs and current.begun:
         console.remarks.append("the last run has no results: it was interrupted")
     _read_stress_numbers(console, str(file.path))
@@ -531,13 +532,14 @@ LATTE_REPORT = Importer("latte report", json_with("conf", "cass_version"), _read
 # and maximum are those of both parts together; percentiles of two parts cannot be added.
 
 
-_YCSB_METRIC = re.compile(r"^\[(?P<part>[^\]]+)\], (?P<name>[^,]+), (?P<value>\S+)\s*$")
+_YCSB_METRIC = re.compile(r"^\[(?P<part>[^\]]+)\], (?P<name>[^,]+), (?P<value>\S+)[\s\\]*$")
 _YCSB_PERCENTILE = re.compile(r"^([\d.]+)(?:st|nd|rd|th)?PercentileLatency\((us|ms)\)$")
 _YCSB_NOT_REQUESTS = ("OVERALL", "CLEANUP", "TOTAL_GC", "VERIFY")
 _YCSB_INTENDED, _YCSB_FAILED = "Intended-", "-FAILED"
 _YCSB_STATUS = re.compile(r"-(?:FAILED|ERROR|FORBIDDEN|[A-Z]+(?:_[A-Z]+)+)$")
 _YCSB_GOOD = ("OK", "0", "BATCHED_OK")  # of today's and of old versions
 _YCSB_ANSWERED = {"NOT_FOUND": "found no row", "UNEXPECTED_STATE": "did not apply"}
+_YCSB_SAID = {**_YCSB_ANSWERED, "BATCHED_OK": "only joined a batch"}
 _YCSB_READS = {"READ", "SCAN"}
 _YCSB_TWICE, _YCSB_TWO = "READ-MODIFY-WRITE", {"READ", "UPDATE"}
 _Parts = dict[str, dict[str, float]]
@@ -588,7 +590,7 @@ def _ycsb_runs(file: TextFile) -> list[_YcsbRun]:
     """Read the runs of a file: each begins with its command line, or with its overall figures."""
     runs = [_YcsbRun()]
     for line_number, text in file.lines():
-        line = plain_line(text)
+        line = plain_line(text).strip()
         if line.startswith("Command line:"):
             if runs[-1].parts:
                 runs.append(_YcsbRun())
@@ -650,7 +652,7 @@ def _ycsb_class(name: str, parts: _Parts) -> _YcsbClass:
         for ending, count in counts.items()
         if count
     }
-    said = [f"{count:,.0f} {_YCSB_ANSWERED[status]} ({status})" for status, count in answered.items()]
+    said = [f"{returned[each]:,.0f} {what} ({each})" for each, what in _YCSB_SAID.items() if returned.get(each)]
     note = f"of {good + sum(answered.values()):,.0f} answered requests {' and '.join(said)}" if said else None
     if note and apart and failed:
         note += "; these are in no latency, because YCSB times them together with what failed"

@@ -497,6 +497,8 @@ class _HistogramLine:
 def _histograms(file: TextFile, remarks: list[str]) -> _Rows:
     """Read proxyhistograms (coordinator) and tablehistograms (replica); a table without SSTables has no sizes."""
     lines = list(_histogram_lines(file))
+    if not lines and "SSTables per Read" in file.head:
+        raise InputError(f"{file.path} has counts by bucket, of Cassandra 2.0: those of 2.1 and later are read")
     texts = [text for line in lines for text in line.cells.values()]
     columns = grouped(
         [(line.subject, name, text) for line in lines for name, text in line.cells.items() if line.statistic != "Min"],
