@@ -265,6 +265,18 @@ def test_a_run_without_an_answered_request_is_refused(rate: str, tmp_path: Path)
     assert "10,000 requests failed and none was answered" in refusal(written(tmp_path, text))
 
 
+@pytest.mark.parametrize(("absent", "failed"), [(3, 9_997), (10_000, 0)])
+def test_reads_of_cassandra_stress_that_found_no_row_were_answered(absent: int, failed: int, tmp_path: Path) -> None:
+    """It counts them as errors, in its rate and its latencies, too."""
+    text = (FIELD / "cstress-all-failed.txt").read_text("utf-8").replace(" 0 op/s", " 1,000 op/s")
+    lines = "Operation x0 on key(s) [4e50]: Data returned was not validated\n" * absent
+    (row,), _ = imported(written(tmp_path, text.replace("Results:", f"{lines}\nResults:")))
+
+    assert (row.throughput_tps, row.errors) == (1000, failed)
+    assert row.note is not None
+    assert f"{absent:,} answered reads found no row" in row.note
+
+
 def test_a_run_of_ycsb_without_an_answered_request_is_refused(tmp_path: Path) -> None:
     text = absent(0, "[READ], Return=ERROR, 30\n[READ-FAILED], Operations, 30\n")
 
@@ -291,6 +303,8 @@ PREFIXES: dict[str, Callable[[int, str], str]] = {
     "names and times": lambda number, line: f"stress-1  | 2026-11-30T10:00:{number % 60:02d}.1Z {line}",
     "journalctl": lambda number, line: f"Nov 30 10:00:{number % 60:02d} node1 stress[812]: {line}",
     "journalctl with ISO times": lambda number, line: f"2026-11-30T10:00:{number % 60:02d}+0000 n1 stress[8]: {line}",
+    "ts": lambda number, line: f"Nov 30 10:00:{number % 60:02d} {line}",
+    "Jenkins": lambda number, line: f"[2026-11-30T10:00:{number % 60:02d}.1Z] {line}",
     "a name": lambda _, line: f"[loader-1] {line}",
     "a name with a colon": lambda _, line: f"loader1.example.com: {line}",
     "a mail": lambda _, line: f"> {line}".rstrip(),
@@ -306,11 +320,12 @@ def test_what_stands_before_each_line_is_left_out(name: str, prefix: str, tmp_pa
     rows, remarks = imported(written(tmp_path, f"{text}\n", name))
 
     assert rows == imported(SAMPLES / name)[0]
-    assert len(remarks) == 1 + len(imported(SAMPLES / name)[1])
+    assert len(remarks) == (prefix != "an indentation") + len(imported(SAMPLES / name)[1])
 
 
-def test_a_container_that_ended_is_said_without_a_prefix() -> None:
-    (row,), _ = imported(FIELD / "cstress-docker-prefix.txt")
+def test_a_container_that_ends_is_said_without_a_prefix(tmp_path: Path) -> None:
+    text = (FIELD / "cstress-docker-prefix.txt").read_text("utf-8")
+    (row,), _ = imported(written(tmp_path, f"Attaching to stress-1\n{text}stress-1 exited with code 1\n"))
 
     assert (row.throughput_tps, row.errors, row.latency_mean_ms, row.latency_max_ms) == (50_602, 36, 2.0, 12_071.1)
     assert (row.duration_s, row.clients, row.request_class) == (2.0, 100, "write")
@@ -389,6 +404,10 @@ def test_json_that_goes_on_or_ends_early(end: str, cause: str, tmp_path: Path) -
         ("READ   - Takes(s): 10.0, Count: 12, OPS: 1.2, Avg(us): 22\n", "go-ycsb", "--map"),
         ("Requests      [total, rate, throughput]  10, 5.00, 5.00\n", "vegeta", "hdrplot"),
         ('{"latencies":{"total":12,"mean":3}}\n', "vegeta", "hdrplot"),
+        ('{"attack":"","seq":0,"code":200}\n', "vegeta", "hdrplot"),
+        ("response-time,DNS+dialup,DNS\n0.1,0.0,0.0\n", "hey", "--map"),
+        ("Percentage served,Time in ms\n0,0.3\n", "ab", "--map"),
+        ("t,count,max,mean,min,stddev,p50\n1,2,3,4,5,6,7\n", "NoSQLBench", "--log-histograms"),
         ("\nSummary:\n  Total:\t10.0 secs\n  Slowest:\t0.2 secs\n", "hey", "--map"),
         ("Summary:\n  Success rate:\t100.00%\n", "oha", "--map"),
         ("This is ApacheBench, Version 2.3\n", "ab", "--map"),

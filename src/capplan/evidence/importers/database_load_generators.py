@@ -214,7 +214,8 @@ _STRESS_FIGURE = re.compile(
 _STRESS_CLASS = re.compile(rf"([A-Za-z_][\w-]*):\s*({NUMBER})(?:\s+([\w/]+))?(?=, ?[A-Za-z]|$)")
 _STRESS_SETTING = re.compile(r"^\s+([A-Z][\w .()]*?): (.*)$")
 _STRESS_HEAD = re.compile(
-    r"^type.*,\s*op/s,.*stderr, errors|^total ops ?,\s*(?:adj row/s,\s*)?op/s,|^\s*op rate\s*:",
+    r"^type.*,\s*op/s,.*stderr, errors|^total ops ?,\s*(?:adj row/s,\s*)?op/s,|^\s*op rate\s*:"
+    r"|^\s*Running .*with \d+ thread",
     re.MULTILINE | re.IGNORECASE,
 )
 _STRESS_ELAPSED = re.compile(r"^\s*Total operation time\s*: (\d+):(\d\d):(\d\d)", re.IGNORECASE)
@@ -233,13 +234,15 @@ _STRESS_COUNTS = ("op rate", "partition rate", "row rate", "total partitions", "
 _STRESS_READS = {"READ", "COUNTER_READ", "RANGE_SLICE"}
 _STRESS_CREATES = {"WRITE", "COUNTER_WRITE"}  # the keyspace: to other runs its options do not apply
 _STRESS_SETTINGS = "** Stress Settings **"
+_STRESS_ABSENT = "Data returned was not validated"
 
 
 @dataclass
 class StressRun:
     """One run: its settings and threads, the time of its last interval, and its results by name and class.
 
-    `auto`: the tool chose the number of threads, and limits no rate. `texts`: the results as they are printed.
+    `auto`: the tool chose the number of threads, and limits no rate. `absent`: reads that found no row, which the tool
+    counts as errors. `texts`: the results as they are printed.
     """
 
     settings: dict[str, str] = field(default_factory=dict)
@@ -247,6 +250,7 @@ class StressRun:
     auto: bool = False
     ended: str = ""
     ended_s: float | None = None
+    absent: int = 0
     texts: dict[str, dict[str, str]] = field(default_factory=dict)
     results: dict[str, dict[str, float]] = field(default_factory=dict)
 
@@ -263,7 +267,7 @@ class StressRun:
     def answered(self) -> bool:
         """Whether a request was answered: a rate may count failed ones only."""
         failed = self.figure("total errors") == self.figure("total operations") or self.figure("total partitions") == 0
-        return self.figure("op rate") > 0 and not failed
+        return self.figure("op rate") > 0 and (self.absent > 0 or not failed)
 
     def take(self, line: str) -> bool:
         """Keep the time of an interval, or a result; return whether the line has one."""
@@ -273,6 +277,7 @@ class StressRun:
             name = found["name"].lower().replace("stdev", "stddev")
             classes = {each[0]: each[1] for each in _STRESS_CLASS.findall(found["classes"] or "")}
             self.texts[name] = {ALL: found["all"], **classes}
+        self.absent += _STRESS_ABSENT in line
         return found is not None
 
     def relations(self) -> Iterator[Relation]:
@@ -399,13 +404,16 @@ def _stress_rows(name: str, run: StressRun, file: TextFile) -> Iterator[LoadTest
         }
         share = 1.0 if each == ALL or len(classes) == 1 else shares.get(each)
         notes = [f"{pauses:.0f} GC pauses, {seconds:g} s in all"] if pauses > 0 else []
-        notes += [f"the rate counts {errors[each]:,.0f} failed requests, too"] if errors.get(each) else []
+        absent = min(run.absent, int(errors.get(each, 0))) if each == ALL or len(classes) == 1 else 0
+        failed = int(errors[each]) - absent if each in errors else None
+        notes += [f"{absent:,} answered reads found no row"] if absent else []
+        notes += [f"the rate counts {failed:,} failed requests, too"] if failed else []
         yield LoadTestRow(
             run_id=name,
             request_class=each.lower(),
             throughput_tps=rates[each],
             offered_tps=offered * share if offered and share else None,
-            errors=int(errors[each]) if each in errors else None,
+            errors=failed,
             source=f"{file.path.name}: cassandra-stress console",
             note="; ".join(notes) or None,
             **layout,

@@ -18,20 +18,21 @@ _NAME = r"(?P<name>\[[^\]\s]+\]|[\w.@/-]+:)(?: |$)"  # any: [name] or name:
 _PREFIXES = (
     rf"{_COLOUR}(?P<name>[\w.-]+) +\|{_COLOUR}(?: {_COLOUR}|$)",  # docker compose logs
     r"\[(?P<name>pod/[^\]\s]+)\](?: |$)",  # kubectl logs --prefix
-    # --timestamps, and container runtimes
-    r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?(?: std(?:out|err) [FP])?(?: |$)",
     r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S+ (?P<name>\S+?)(?:\[\d+\])?:(?: |$)",  # journalctl
-    r"\S+ (?P<name>[\w./-]+)\[\d+\]:(?: |$)",  # the same behind a time of another form
+    # --timestamps, container runtimes, CI systems
+    r"\[?(?:\d{4}-\d\d-\d\d[T ]|[A-Z][a-z]{2} [ \d]\d )?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?"
+    r"(?: std(?:out|err) [FP])?(?: |$)",
+    r"\S+ (?P<name>[\w./-]+)\[\d+\]:(?: |$)",  # journalctl, behind a time of another form
     _NAME,
     r">(?: |$)",  # a mail
     r"[ \t]+(?=\S)",  # an indentation, of the least depth
 )
-_MOST = 0.9  # of the lines: that a container ended is said without a prefix
+_MOST = 0.75  # of the lines: that a container starts and ends is said without a prefix
 _RECURS = 3  # lines of each source in the mean, below which these are no sources
 
 
 def without_prefix(file: TextFile) -> tuple[TextFile, tuple[str, ...]]:
-    """Return a file that is read without what stands before each of its lines, and a remark if something does.
+    """Return a file that is read without what stands before its lines, and a remark unless that is an indentation.
 
     Raises
     ------
@@ -46,9 +47,8 @@ def without_prefix(file: TextFile) -> tuple[TextFile, tuple[str, ...]]:
         lines = [re.sub(f"^{pattern}", "", line) for line in lines]
     if not found:
         return file, ()
-    shown = re.sub(_COLOUR, "", example).rstrip()
-    said = f"what stands before each line is left out: {shown}" if shown else "its indentation is left out"
-    return replace(file, prefix=found), (said,)
+    shown = re.sub(_COLOUR, "", example).strip()
+    return replace(file, prefix=found), (f"what stands before each line is left out: {shown}",) if shown else ()
 
 
 def _common(lines: list[str], file: TextFile) -> str:

@@ -11,7 +11,7 @@ from capplan.evidence.text_file import TextFile
 
 _MAP = "put its figures into a CSV of your own, and import that with --map"
 _OTHERS = (  # by a pattern of the first 64 KiB
-    (r"SUMMARY STATS ═", "what latte prints", "import its JSON report (-o) or its HDR log"),
+    (r"SUMMARY STATS [═=]", "what latte prints", "import its JSON report (-o) or its HDR log"),
     (r'"http_req_duration"|http_req_duration\.{2,}:', "a summary of k6", "import its points (--out json=FILE)"),
     (r"\nREQUEST\t", "a log of Gatling", "import js/global_stats.json of its report"),
     (r"^summary [=+] .* in ", "what JMeter prints", "import its results (-l FILE)"),
@@ -19,14 +19,14 @@ _OTHERS = (  # by a pattern of the first 64 KiB
      "import its HDR log (-hdr-latency-file FILE)"),
     (r"^\s*Writes\s+Reads\s+(?:Deletes\s+)?Errors|^Stress complete, \d",
      "what tlp-stress or cassandra-easy-stress prints", "import its CSV (--csv FILE)"),
-    (r"(?i:nosqlbench)|\bnb5\b|^-- Timers -|type=TIMER,\s+name=", "what NoSQLBench prints",
+    (r"(?i:nosqlbench)|\bnb5\b|^-- Timers -|type=TIMER,\s+name=|^t,count,max,mean,min,", "what NoSQLBench prints",
      "import its HDR log (--log-histograms FILE)"),
     (r"^[A-Z_]+ +- Takes\(s\): ", "what go-ycsb prints", _MAP),
-    (r"^Requests\s+\[total, rate|\"latencies\": ?\{\"total\"", "a report of vegeta",
+    (r"^Requests\s+\[total, rate|\"latencies\": ?\{\"total\"|\A\{\"attack\":|^Bucket +# +%", "of vegeta",
      "import `vegeta report -type=hdrplot`"),
-    (r"^Summary:\s+Total:\s+\S+ secs?\s+Slowest:", "what hey prints", _MAP),
+    (r"^Summary:\s+Total:\s+\S+ secs?\s+Slowest:|^response-time,DNS", "what hey prints", _MAP),
     (r"^Summary:\s+Success rate:|\"successRate\"", "what oha prints", _MAP),
-    (r"^This is ApacheBench|^Concurrency Level:\s", "what ab prints", _MAP),
+    (r"^This is ApacheBench|^Concurrency Level:\s|^Percentage served,|^starttime\tseconds", "what ab prints", _MAP),
     (r"^Fortio \S+ running at|\"DurationHistogram\"|^Aggregated Function Time", "what fortio prints", _MAP),
     (r"\"(?:requests_per_sec(?:ond)?|requests_sec|req_per_sec|latency_distribution)\"", "JSON of a script for wrk",
      "import what wrk itself prints (--latency)"),
