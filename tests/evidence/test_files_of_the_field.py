@@ -224,7 +224,7 @@ def test_reads_of_absent_rows_are_answered_requests() -> None:
     assert update.latency_p99_ms == 1.828
     assert read.note is not None
     assert "368,886 found no row (NOT_FOUND)" in read.note
-    assert "latency_p99_ms is between 1.734 and 1.801" in read.note
+    assert "percentiles of both together are not known" in read.note
     assert len(remarks) == 1
 
 
@@ -468,6 +468,14 @@ def test_a_single_line_of_tlp_stress_counts_from_the_beginning(tmp_path: Path) -
 
     assert rows[1].throughput_tps == pytest.approx(63_430 / 85)
     assert "with the time of populating" in remarks[0]
+
+
+def test_two_runs_of_tlp_stress_are_not_mixed(tmp_path: Path) -> None:
+    text = (FIELD / "tlp-stress-1.0.csv").read_text("utf-8")
+
+    assert "line 7: here begins a second run" in refusal(
+        written(tmp_path, text + "\n" * (text[-1] != "\n") + text, "run.csv")
+    )
 
 
 def test_a_line_of_tlp_stress_that_is_cut_off(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ from capplan.evidence.importers.importer import (
     run_names,
 )
 from capplan.evidence.importers.number_format import NUMBER, Relation, number_format, quotient, rising, whole
-from capplan.evidence.load_test_row import ALL, PERCENTILES, LoadTestRow
+from capplan.evidence.load_test_row import ALL, LoadTestRow
 from capplan.evidence.text_file import TextFile
 from capplan.models.cassandra.consistency import CONSISTENCY_LEVELS
 from capplan.models.errors import InputError
@@ -280,19 +280,13 @@ class StressRun:
         self.absent += _STRESS_ABSENT in line
         return found is not None
 
-    def relations(self) -> Iterator[Relation]:
+    def relations(self) -> Iterable[Relation]:
         """Yield what holds between the results, however numbers are written."""
-        rows: dict[str, dict[str, str]] = {}
-        for name, cells in self.texts.items():
-            for key, text in cells.items():
-                rows.setdefault(key, {})[name] = text
-        for row in rows.values():
-            yield whole(*(row[name] for name in _STRESS_COUNTS if name in row))
-            mean, *ranks = (row.get(name, "NaN") for name in _STRESS_LATENCIES)
-            yield rising(*ranks)
-            yield rising(mean, ranks[-1])
-            if self.ended and {"total partitions", "partition rate"} <= row.keys():
-                yield quotient(row["total partitions"], self.ended, row["partition rate"])
+        row = {name: cells[ALL] for name, cells in self.texts.items()}
+        yield whole(*(row[name] for name in _STRESS_COUNTS if name in row))
+        yield rising(*(row[name] for name in list(_STRESS_LATENCIES)[1:] if name in row))
+        if self.ended and {"total partitions", "partition rate"} <= row.keys():
+            yield quotient(row["total partitions"], self.ended, row["partition rate"])
 
 
 @dataclass
@@ -354,7 +348,7 @@ def _read_stress_numbers(console: StressConsole, where: str) -> None:
     texts = [text for run in console.runs for cells in run.texts.values() for text in cells.values()]
     texts += [run.ended for run in console.runs if run.ended]
     read = number_format(where, texts, [relation for run in console.runs for relation in run.relations()])
-    console.remarks += read.remarks(texts)
+    console.remarks += read.remarks()
     for run in console.runs:
         run.results = {
             name: {key: read.value(text) for key, text in cells.items()} for name, cells in run.texts.items()
@@ -664,8 +658,8 @@ def _ycsb_class(name: str, parts: _Parts) -> _YcsbClass:
     note = f"of {good + sum(answered.values()):,.0f} answered requests {' and '.join(said)}" if said else None
     if note and apart and failed:
         note += "; these are in no latency, because YCSB times them together with what failed"
-    elif note and (between := _ycsb_between(latencies.values())):
-        note += f"; {between}"
+    elif note and len(latencies) > 1:
+        note += "; they are timed apart, and percentiles of both together are not known"
     return _YcsbClass(good + sum(answered.values()), failed, _ycsb_together(counts, latencies), note)
 
 
@@ -681,14 +675,6 @@ def _ycsb_together(counts: Mapping[str, float], latencies: Mapping[str, dict[str
         else None,
         "latency_max_ms": max((each.get("latency_max_ms", 0.0) for each in latencies.values()), default=None),
     }
-
-
-def _ycsb_between(latencies: Iterable[Mapping[str, Any]]) -> str:
-    """Return what is known of percentiles of several parts together: they lie between those of the parts."""
-    every = list(latencies)
-    names = [name for name in PERCENTILES if len(every) > 1 and all(name in each for each in every)]
-    bounds = [(name, sorted(each[name] for each in every)) for name in names]
-    return ", ".join(f"{name} is between {found[0]:.4g} and {found[-1]:.4g}" for name, found in bounds)
 
 
 def _ycsb_operations(classes: Mapping[str, _YcsbClass], parts: _Parts) -> float:

@@ -9,8 +9,6 @@ fade: the last line has the latest.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,99 +17,65 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from capplan.evidence.importers.importer import Imported, Importer, matching, number, of_samples, run_names
+from capplan.evidence.importers.importer import Imported, Importer, matching, number, of_samples, run_id
 from capplan.evidence.load_test_row import ALL, LoadTestRow
 from capplan.evidence.text_file import TextFile
-from capplan.models.cassandra.consistency import CONSISTENCY_LEVELS
 from capplan.models.errors import InputError
 
 _CLASSES = {"Mutations": "write", "Reads": "read", "Deletes": "delete"}
-_COUNT, _P99, _ELAPSED = "Count", "Latency (p99)", "Elapsed Time"
 _SUFFIXES = {"": 1.0, "k": 1e3, "m": 1e6, "b": 1e9}
-_Cells = dict[tuple[str, str], float]
-
-
-@dataclass
-class _Run:
-    """A run: its command, and its lines of figures by group and column."""
-
-    command: str = ""
-    lines: list[_Cells] = field(default_factory=list)
 
 
 def _read(file: TextFile) -> Imported:
-    runs = [run for run in _runs(file) if run.lines]
-    if not runs:
-        raise InputError(f"{file.path} has a header and no figures: the run ended before it wrote some")
-    rows: list[LoadTestRow] = []
-    for name, run in zip(run_names(file, [""] * len(runs)), runs, strict=True):
-        rows += _rows(name, run, file)
-    if not rows:
+    command, lines = _lines(file)
+    first = lines[0] if len(lines) > 1 else dict.fromkeys(lines[-1], 0.0)
+    span = {name: value - first[name] for name, value in lines[-1].items()}
+    counts = {each: span[f"{group} Count"] for group, each in _CLASSES.items() if span.get(f"{group} Count", 0.0) > 0}
+    p99 = {each: lines[-1].get(f"{group} Latency (p99)") for group, each in _CLASSES.items()}
+    duration_s, total, layout = span["Elapsed Time"], sum(counts.values()), _options(command)
+    if not counts or duration_s <= 0:
         raise InputError(f"{file.path} counts no answered request: there is no latency; find out why they failed")
-    single = any(len(run.lines) == 1 for run in runs)
-    since = "from the beginning, with the time of populating" if single else "between the first line and the last"
+    rows = [
+        LoadTestRow(
+            run_id=run_id(file),
+            request_class=each,
+            duration_s=duration_s,
+            throughput_tps=count / duration_s,
+            read_fraction=counts.get("read", 0.0) / total,
+            latency_p99_ms=p99.get(each),
+            errors=int(span["Errors Count"]) if count == total else None,
+            source=f"{file.path.name}: cassandra-easy-stress CSV",
+            **{**layout, "offered_tps": layout["offered_tps"] if count == total else None},
+        )
+        for each, count in ({ALL: total, **counts} if len(counts) > 1 else counts).items()
+    ]
+    since = (
+        "between the first line and the last" if len(lines) > 1 else "from the beginning, with the time of populating"
+    )
     return Imported(tuple(rows), remarks=(f"rates are those {since}; p99 is that of the latest requests",))
 
 
-def _runs(file: TextFile) -> list[_Run]:
-    """Read the runs of a file: each begins with comments, of which the second is the command."""
-    runs, groups, columns = [_Run()], list[str](), list[tuple[str, str]]()
+def _lines(file: TextFile) -> tuple[str, list[dict[str, float]]]:
+    """Read the command of a run, and its lines of figures by group and column."""
+    command, groups, names, lines = "", list[str](), list[str](), list[dict[str, float]]()
     for line_number, line in file.lines():
         where, cells = f"{file.path}, line {line_number}", line.split(",")
         if line.startswith("#"):
-            if runs[-1].lines:
-                runs.append(_Run())
-            runs[-1].command = line
+            command = line
+            if lines:
+                raise InputError(f"{where}: here begins a second run: save each in a file of its own")
         elif line.startswith(",,"):
-            groups = cells
+            groups = cells[:1]
+            groups += (cell or groups[-1] for cell in cells[1:])
         elif line.startswith("Timestamp"):
-            group = ""
-            columns = []
-            for place, name in enumerate(cells):
-                group = (groups[place : place + 1] or [""])[0] or group
-                columns.append((group, name.strip()))
+            names = [f"{group} {name.strip()}".strip() for group, name in zip(groups, cells, strict=False)]
         elif line.strip():
-            if len(cells) != len(columns):
-                raise InputError(f"{where} has {len(cells)} cells, not {len(columns)}: it is cut off; remove the line")
-            runs[-1].lines.append(
-                {
-                    column: number(cell, where, " ".join(column))
-                    for column, cell in zip(columns[1:], cells[1:], strict=True)
-                }
-            )
-    return runs
-
-
-def _rows(name: str, run: _Run, file: TextFile) -> Iterator[LoadTestRow]:
-    last, first = run.lines[-1], run.lines[0] if len(run.lines) > 1 else dict[tuple[str, str], float]()
-
-    def counted(group: str, column: str = _COUNT) -> float:
-        return last.get((group, column), 0.0) - first.get((group, column), 0.0)
-
-    duration_s = counted("", _ELAPSED)
-    if duration_s <= 0:
-        raise InputError(f"{file.path} has no time between its lines: {_ELAPSED!r} must rise")
-    counts = {request_class: counted(group) for group, request_class in _CLASSES.items()}
-    counts = {request_class: count for request_class, count in counts.items() if count > 0}
-    if not counts:
-        return
-    p99 = {request_class: last.get((group, _P99)) for group, request_class in _CLASSES.items()}
-    total, layout = sum(counts.values()), _options(run.command)
-    offered = layout.pop("offered_tps", None)
-    for request_class, count in ({ALL: total, **counts} if len(counts) > 1 else counts).items():
-        whole = count == total
-        yield LoadTestRow(
-            run_id=name,
-            request_class=request_class,
-            duration_s=duration_s,
-            throughput_tps=count / duration_s,
-            offered_tps=offered if whole else None,
-            read_fraction=counts.get("read", 0.0) / total,
-            latency_p99_ms=p99.get(request_class),
-            errors=int(counted("Errors")) if whole else None,
-            source=f"{file.path.name}: cassandra-easy-stress CSV",
-            **layout,
-        )
+            if len(cells) != len(names):
+                raise InputError(f"{where} has {len(cells)} cells, not {len(names)}: it is cut off; remove the line")
+            lines.append({name: number(cell, where, name) for name, cell in zip(names[1:], cells[1:], strict=True)})
+    if not lines:
+        raise InputError(f"{file.path} has a header and no figures: the run ended before it wrote some")
+    return command, lines
 
 
 def _options(command: str) -> dict[str, Any]:
@@ -126,10 +90,7 @@ def _options(command: str) -> dict[str, Any]:
         return float(found[1]) * _SUFFIXES[found[2]] if found else None
 
     rate, threads, depth = option("--rate"), option("--threads", "-t"), option("--concurrency", "-c")
-    level = given.get("--cl", "").upper()
-    columns = dict.fromkeys(("consistency_read", "consistency_write"), level if level in CONSISTENCY_LEVELS else None)
     return {
-        **columns,
         "offered_tps": rate or None,
         "clients": int(depth * (threads or 1)) if depth else None,
         "load_kind": ("throttled" if rate else "closed") if depth else None,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -86,13 +85,9 @@ def run_names(file: TextFile, labels: Sequence[str]) -> list[str]:
     """Return the names of the runs of one file: that of the file, if there are several with a label or a number."""
     if len(labels) == 1:
         return [run_id(file)]
-    seen: Counter[str] = Counter()
-    names = []
-    for label in labels:
-        seen[label] += 1
-        numbered = [label] * bool(label) + [str(seen[label])] * (seen[label] > 1 or not label)
-        names.append("-".join([run_id(file), *numbered]))
-    return names
+    befores = [labels[:place].count(label) for place, label in enumerate(labels)]
+    numbers = [str(before + 1) if before or not label else "" for label, before in zip(labels, befores, strict=True)]
+    return ["-".join(filter(None, (run_id(file), *each))) for each in zip(labels, numbers, strict=True)]
 
 
 def plain_line(line: str) -> str:

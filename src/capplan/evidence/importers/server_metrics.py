@@ -20,14 +20,13 @@ from typing import Any
 from urllib.error import HTTPError
 
 from capplan.evidence.importers.importer import LABELS, Imported, Importer, matching, number, read_json, run_id
-from capplan.evidence.importers.number_format import NUMBER, number_format, rising
+from capplan.evidence.importers.number_format import NUMBER, POINT, NumberFormat, number_format
 from capplan.evidence.importers.pause_records import gcstats
 from capplan.evidence.load_test_row import ALL, PERCENTILES, LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.microbenchmarks import MicrobenchRow
 from capplan.evidence.text_file import TextFile
 from capplan.models.errors import InputError, look_up, one_of
-from capplan.models.grouped import grouped
 from capplan.models.language.document import read_toml
 from capplan.models.language.units import DURATIONS_S, parse_duration_s
 
@@ -484,46 +483,8 @@ _NODETOOL_POOL = {
 _Rows = Iterator[MicrobenchRow]
 
 
-@dataclass(frozen=True)
-class _HistogramLine:
-    """A line of figures: where it stands, what it is about, its statistic, and its cells by column."""
-
-    where: str
-    subject: str
-    statistic: str
-    cells: Mapping[str, str]
-
-
-def _histograms(file: TextFile, remarks: list[str]) -> _Rows:
+def _histograms(file: TextFile, read: NumberFormat) -> _Rows:
     """Read proxyhistograms (coordinator) and tablehistograms (replica); a table without SSTables has no sizes."""
-    lines = list(_histogram_lines(file))
-    if not lines and "SSTables per Read" in file.head:
-        raise InputError(f"{file.path} has counts by bucket, of Cassandra 2.0: those of 2.1 and later are read")
-    texts = [text for line in lines for text in line.cells.values()]
-    columns = grouped(
-        [(line.subject, name, text) for line in lines for name, text in line.cells.items() if line.statistic != "Min"],
-        lambda cell: cell[:2],
-    )
-    read = number_format(str(file.path), texts, [rising(*(each[2] for each in cells)) for cells in columns.values()])
-    remarks += read.remarks(texts)
-    for line in lines:
-        for name, text in line.cells.items():
-            operation, _, quantity = name.lower().rpartition(" ")
-            unit, factor = _NODETOOL_UNITS.get(quantity, ("1", 1.0))
-            value = number(text, line.where, name, read) * factor
-            if not math.isnan(value):
-                yield MicrobenchRow(
-                    component="coordinator" if line.subject == "coordinator" else "replica",
-                    operation=operation or None,
-                    quantity=quantity,
-                    statistic=_NODETOOL_STATISTICS[line.statistic],  # type: ignore[arg-type]  # a word of the Literal
-                    value=value,
-                    unit=unit,  # type: ignore[arg-type]  # a word of the Literal
-                    conditions=None if line.subject == "coordinator" else f"table {line.subject}",
-                )
-
-
-def _histogram_lines(file: TextFile) -> Iterator[_HistogramLine]:
     subject = ""
     names: list[str] = []
     for line_number, line in file.lines():
@@ -532,12 +493,26 @@ def _histogram_lines(file: TextFile) -> Iterator[_HistogramLine]:
             subject = "coordinator"
         elif line.rstrip().endswith(" histograms") and "/" in line:
             subject = line.strip().removesuffix(" histograms")
+        elif line.startswith("SSTables per Read"):
+            raise InputError(f"{file.path} has counts by bucket, of Cassandra 2.0: those of 2.1 and later are read")
         elif line.startswith("Percentile"):
             names = _NODETOOL_COLUMN.findall(line)
         elif words[0] in _NODETOOL_STATISTICS and subject:
             if len(words) != len(names) + 1:
                 raise InputError(f"{where} has {len(words)} cells, not {len(names) + 1}: the line is cut off")
-            yield _HistogramLine(where, subject, words[0], dict(zip(names, words[1:], strict=True)))
+            for name, word in zip(names, words[1:], strict=True):
+                operation, _, quantity = name.lower().rpartition(" ")
+                unit, factor = _NODETOOL_UNITS.get(quantity, ("1", 1.0))
+                if not math.isnan(value := number(word, where, name, read) * factor):
+                    yield MicrobenchRow(
+                        component="coordinator" if subject == "coordinator" else "replica",
+                        operation=operation or None,
+                        quantity=quantity,
+                        statistic=_NODETOOL_STATISTICS[words[0]],  # type: ignore[arg-type]  # a word of the Literal
+                        value=value,
+                        unit=unit,  # type: ignore[arg-type]  # a word of the Literal
+                        conditions=None if subject == "coordinator" else f"table {subject}",
+                    )
 
 
 def _pools(file: TextFile) -> _Rows:
@@ -602,13 +577,12 @@ _TABLE_FACTS = {  # by their names as text, which differ between versions, those
     "compacted partition mean bytes": "compacted_partition_mean_bytes",
     "compacted row mean size": "compacted_partition_mean_bytes",
 }
-_TABLE_RATIO = "bloom filter false ratio"  # its digits say how numbers are written
 
 
-def _tables(file: TextFile, remarks: list[str]) -> _Rows:
+def _tables(file: TextFile, read: NumberFormat) -> _Rows:
     """Read tablestats, as text or JSON: mean latencies and sizes of each table."""
     of_json = file.head.lstrip().startswith("{")
-    for keyspace, found in (read_json(file) if of_json else _tables_text(file, remarks)).items():
+    for keyspace, found in (read_json(file) if of_json else _tables_text(file, read)).items():
         for table, facts in (found.get("tables", {}) if isinstance(found, dict) else {}).items():
             shared: dict[str, Any] = {"component": "replica", "conditions": f"table {keyspace}/{table}"}
             for operation in ("read", "write"):
@@ -624,35 +598,25 @@ def _tables(file: TextFile, remarks: list[str]) -> _Rows:
                     yield MicrobenchRow(**shared, quantity=quantity, statistic="constant", value=value, unit="B")
 
 
-def _tables_text(file: TextFile, remarks: list[str]) -> dict[str, dict[str, dict[str, dict[str, float]]]]:
+def _tables_text(file: TextFile, read: NumberFormat) -> dict[str, Any]:
     """Read tablestats or cfstats as text into what their JSON would be."""
-    cells: dict[tuple[str, ...], dict[str, tuple[str, str]]] = {}
-    table: tuple[str, ...] | None = None
-    keyspace, texts = "", list[str]()
+    report: dict[str, Any] = {}
+    facts: dict[str, float] | None = None
+    keyspace = ""
     for line_number, line in file.lines():
-        if found := _TABLE_OF.match(line):
-            if found[1] == "Keyspace":
-                keyspace, table = found[2], None
-                continue
-            # sorted, a table has the name of its keyspace
-            table = (keyspace, found[2]) if keyspace else tuple(found[2].split(".", 1))
-            if table in cells:
+        if (found := _TABLE_OF.match(line)) and found[1] == "Keyspace":
+            keyspace, facts = found[2], None
+        elif found:
+            of, table = (
+                (keyspace, found[2]) if keyspace else (found[2].split(".", 1) * 2)[:2]
+            )  # sorted, with its keyspace
+            tables = report.setdefault(of, {"tables": {}})["tables"]
+            if table in tables:
                 raise InputError(f"{file.path}, line {line_number}: {_AGAIN.format('tablestats')}")
-            cells[table] = {}
-        elif table and (found := _TABLE_FACT.match(line)):
-            name, text = found[1].lower(), found[2]
-            if name in _TABLE_FACTS or name == _TABLE_RATIO:
-                texts.append(text)
-            if name in _TABLE_FACTS:
-                cells[table][_TABLE_FACTS[name]] = text, found[3] or "bytes"
-    read = number_format(str(file.path), texts)
-    remarks += read.remarks(texts)
-    report: dict[str, dict[str, dict[str, dict[str, float]]]] = {}
-    for (keyspace, *names), facts in cells.items():
-        values = {name: read.value(text) * _NODETOOL_SIZES[unit] for name, (text, unit) in facts.items()}
-        report.setdefault(keyspace, {"tables": {}})["tables"][".".join(names)] = {
-            name: value for name, value in values.items() if not math.isnan(value)
-        }
+            facts = tables[table] = {}
+        elif facts is not None and (found := _TABLE_FACT.match(line)) and found[1].lower() in _TABLE_FACTS:
+            value = read.value(found[2]) * _NODETOOL_SIZES[found[3] or "bytes"]
+            facts |= {} if math.isnan(value) else {_TABLE_FACTS[found[1].lower()]: value}
     return report
 
 
@@ -669,16 +633,14 @@ _NODETOOL_WANTED = {
 _FACT = re.compile(rf"^(.*?)(?:\s*:\s+|\s{{2,}})({NUMBER})(?: ([KMGT]i?B|bytes))?\s*$")
 
 
-def _facts(file: TextFile, remarks: list[str]) -> _Rows:
+def _facts(file: TextFile, read: NumberFormat) -> _Rows:
     """Read info, netstats and compactionstats: names and figures."""
-    lines = [found for _, line in file.lines() if (found := _FACT.match(line)) and found[1].strip() in _NODETOOL_WANTED]
-    texts = [found[2] for found in lines]
-    read = number_format(str(file.path), texts)
-    remarks += read.remarks(texts)
-    for found in lines:
-        size, quantity = _NODETOOL_SIZES.get(found[3] or ""), _NODETOOL_WANTED[found[1].strip()]
-        unit = "B" if size or quantity == "data compacted" else ("s" if quantity == "uptime" else "1")
-        yield _constant("node", None, quantity, read.value(found[2]) * (size or 1.0), unit)
+    for _, line in file.lines():
+        found = _FACT.match(line)
+        if found and found[1].strip() in _NODETOOL_WANTED:
+            size, quantity = _NODETOOL_SIZES.get(found[3] or ""), _NODETOOL_WANTED[found[1].strip()]
+            unit = "B" if size or quantity == "data compacted" else ("s" if quantity == "uptime" else "1")
+            yield _constant("node", None, quantity, read.value(found[2]) * (size or 1.0), unit)
 
 
 def _ring(file: TextFile) -> _Rows:
@@ -709,7 +671,7 @@ def _constant(component: str, operation: str | None, quantity: str, value: float
     )
 
 
-_NODETOOL_KINDS: Mapping[str, tuple[str, Callable[[TextFile, list[str]], _Rows]]] = {  # by what a line begins with
+_NODETOOL_KINDS: Mapping[str, tuple[str, Callable[[TextFile, NumberFormat], _Rows]]] = {  # by what a line begins with
     "proxyhistograms": (r"proxy histograms", _histograms),
     "tablehistograms": (r"\S+/\S+ histograms\s*$", _histograms),
     "tpstats": (r"Pool Name\s+Active\s+Pending\s+Completed\s+Blocked", lambda file, _: _pools(file)),
@@ -728,6 +690,11 @@ _NODETOOL_JSON = {
 _NODETOOL_START = re.compile(
     "^(?:" + "|".join(f"(?P<{name}>{start})" for name, (start, _) in _NODETOOL_KINDS.items()) + ")", re.MULTILINE
 )
+_NODETOOL_FRACTIONS = re.compile(  # what is printed in the locale
+    r"\s*(?:(?:Min|Max|\d\d%)\s|(?:Local (?:read|write) latency|Bloom filter false ratio|Space used \(live\)"
+    r"|(?:Uncompressed )?load)\s*:)([\d.,\sNa]+)",
+    re.IGNORECASE,
+)
 _NODETOOL_MANY = ("gcstats", "tablestats", "status")  # one output has several such lines
 _AGAIN = "here begins a second output, of nodetool {}: save each call in a file of its own"
 
@@ -739,30 +706,33 @@ def _nodetool_kind(file: TextFile) -> str | None:
     return found.lastgroup if found else None
 
 
-def _check_single(file: TextFile, kind: str) -> None:
-    """Refuse a file with several outputs, whose figures would be mixed.
+def _check_single(file: TextFile, kind: str) -> NumberFormat:
+    """Return how a file's numbers are read; refuse several outputs in one file, whose figures would be mixed.
 
     Raises
     ------
     InputError
         Names the line where the second begins.
     """
-    seen = set[str]()
+    seen, texts = set[str](), list[str]()
     for line_number, line in file.lines():
         if found := _NODETOOL_START.match(line):
             if found.lastgroup != kind or (kind not in _NODETOOL_MANY and line.strip() in seen):
                 raise InputError(f"{file.path}, line {line_number}: {_AGAIN.format(found.lastgroup)}")
             seen.add(line.strip())
+        if found := _NODETOOL_FRACTIONS.match(line):
+            texts += [word for word in found[1].split() if word[0].isdigit()]
+    return number_format(str(file.path), texts)
 
 
 def _read_nodetool(file: TextFile) -> Imported:
-    kind, remarks = _nodetool_kind(file) or "", list[str]()
-    _check_single(file, kind)
+    kind = _nodetool_kind(file) or ""
+    read = POINT if file.head.lstrip().startswith("{") else _check_single(file, kind)
     source = {"run_id": run_id(file), "source": f"{file.path.name}: nodetool {kind}"}
-    rows = tuple(MicrobenchRow(**{**vars(row), **source}) for row in _NODETOOL_KINDS[kind][1](file, remarks))
+    rows = tuple(MicrobenchRow(**{**vars(row), **source}) for row in _NODETOOL_KINDS[kind][1](file, read))
     if not rows:
         raise InputError(f"{file.path} has no figures: nodetool {kind} prints some, or NaN if it has counted nothing")
-    return Imported(microbenchmarks=rows, remarks=tuple(remarks))
+    return Imported(microbenchmarks=rows, remarks=read.remarks())
 
 
 NODETOOL = Importer("nodetool", lambda file: _nodetool_kind(file) is not None, _read_nodetool)
