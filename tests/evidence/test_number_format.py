@@ -84,7 +84,7 @@ def test_marks_between_thousands(text: str, value: float) -> None:
 
     assert read == COMMA
     assert read.value(text) == value
-    assert len(read.remarks()) == 1
+    assert len(read.remarks([text])) == 1
 
 
 def test_an_apostrophe_stands_between_thousands_with_either_mark() -> None:

@@ -348,7 +348,7 @@ def _read_stress_numbers(console: StressConsole, where: str) -> None:
     texts = [text for run in console.runs for cells in run.texts.values() for text in cells.values()]
     texts += [run.ended for run in console.runs if run.ended]
     read = number_format(where, texts, [relation for run in console.runs for relation in run.relations()])
-    console.remarks += read.remarks()
+    console.remarks += read.remarks(texts)
     for run in console.runs:
         run.results = {
             name: {key: read.value(text) for key, text in cells.items()} for name, cells in run.texts.items()

@@ -6,7 +6,7 @@ five thousand; together the numbers of a file show which, or the file is refused
     texts = ["5.358", "2,8", "52,3"]
     read = number_format("run.txt", texts, [whole("5.358"), rising("2,8", "52,3")])
     read.value("5.358")                                # 5358.0
-    read.remarks()                                     # one sentence; none for numbers with a decimal point
+    read.remarks(texts)                                # one sentence; none for numbers with a decimal point
 
 A number that one reading cannot have decides: `2,8` has no group of three digits, so its comma is decimal. Where all
 numbers have both readings, relations decide: `whole`, `rising`, `quotient`, or any function that gets `read` (from a
@@ -66,9 +66,12 @@ class NumberFormat:
             raise ValueError(text)
         return float(re.sub(f"[{self.grouping}]", "", text.strip()).replace(self.decimal, "."))
 
-    def remarks(self) -> tuple[str, ...]:
-        """Return how numbers are read, where that is not obvious."""
-        return () if self == POINT else ("its numbers have a decimal comma, and are read so",)
+    def remarks(self, texts: Iterable[str]) -> tuple[str, ...]:
+        """Return how numbers are read, where that is not obvious, with one of them."""
+        if self == POINT:
+            return ()
+        marked = max(texts, key=lambda text: (text.count(".") + text.count(","), "." in text))
+        return (f"its numbers have a decimal comma: {marked.strip()} is read as {_shown(self.value(marked))}",)
 
 
 _APART = "'\u2019\u00a0\u202f"  # marks that are never decimal: apostrophes, and spaces that do not break
@@ -105,11 +108,15 @@ def number_format(where: str, texts: Iterable[str], relations: Sequence[Relation
     if len(found) == 1:
         return found[0]
     said = "fit its other numbers" if found else "contradict its other numbers"
-    either = " or ".join(f"{each.value(unsure[0]):,}".removesuffix(".0") for each in possible)
+    either = " or ".join(_shown(each.value(unsure[0])) for each in possible)
     raise InputError(
         f"{where}: {unsure[0]} may be {either}, and both {said}: let the tool print with a decimal point (LC_ALL=C; in "
         "Java -Duser.language=en)"
     )
+
+
+def _shown(value: float) -> str:
+    return f"{value:,}".removesuffix(".0")
 
 
 def _clash(texts: Iterable[str]) -> str:

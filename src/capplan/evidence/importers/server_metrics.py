@@ -20,7 +20,7 @@ from typing import Any
 from urllib.error import HTTPError
 
 from capplan.evidence.importers.importer import LABELS, Imported, Importer, matching, number, read_json, run_id
-from capplan.evidence.importers.number_format import NUMBER, POINT, NumberFormat, number_format
+from capplan.evidence.importers.number_format import NUMBER, NumberFormat, number_format
 from capplan.evidence.importers.pause_records import gcstats
 from capplan.evidence.load_test_row import ALL, PERCENTILES, LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
@@ -706,8 +706,8 @@ def _nodetool_kind(file: TextFile) -> str | None:
     return found.lastgroup if found else None
 
 
-def _check_single(file: TextFile, kind: str) -> NumberFormat:
-    """Return how a file's numbers are read; refuse several outputs in one file, whose figures would be mixed.
+def _fractions(file: TextFile, kind: str) -> list[str]:
+    """Return a file's numbers that are printed in the locale; refuse a file with several outputs.
 
     Raises
     ------
@@ -722,17 +722,18 @@ def _check_single(file: TextFile, kind: str) -> NumberFormat:
             seen.add(line.strip())
         if found := _NODETOOL_FRACTIONS.match(line):
             texts += [word for word in found[1].split() if word[0].isdigit()]
-    return number_format(str(file.path), texts)
+    return texts
 
 
 def _read_nodetool(file: TextFile) -> Imported:
     kind = _nodetool_kind(file) or ""
-    read = POINT if file.head.lstrip().startswith("{") else _check_single(file, kind)
+    texts = [] if file.head.lstrip().startswith("{") else _fractions(file, kind)
+    read = number_format(str(file.path), texts)
     source = {"run_id": run_id(file), "source": f"{file.path.name}: nodetool {kind}"}
     rows = tuple(MicrobenchRow(**{**vars(row), **source}) for row in _NODETOOL_KINDS[kind][1](file, read))
     if not rows:
         raise InputError(f"{file.path} has no figures: nodetool {kind} prints some, or NaN if it has counted nothing")
-    return Imported(microbenchmarks=rows, remarks=read.remarks())
+    return Imported(microbenchmarks=rows, remarks=read.remarks(texts))
 
 
 NODETOOL = Importer("nodetool", lambda file: _nodetool_kind(file) is not None, _read_nodetool)
