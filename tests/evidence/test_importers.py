@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from capplan.evidence.import_files import Import, import_files
-from capplan.evidence.importers.database_load_generators import decode
+from capplan.evidence.importers.hdr_log import decode
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 

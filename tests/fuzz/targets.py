@@ -15,7 +15,7 @@ from capplan.cli.shell.target import read_target_or_network
 from capplan.evidence.audit.audit import audit_load_tests
 from capplan.evidence.audit.checks import parse_checks
 from capplan.evidence.import_files import import_files
-from capplan.evidence.importers.mapped_table import read_mapping
+from capplan.evidence.importers.mapped_table import parse_mapping, read_mapping
 from capplan.evidence.importers.number_format import number_format, rising
 from capplan.evidence.importers.pause_records import read_pauses
 from capplan.evidence.load_tests import LOAD_TESTS
@@ -94,6 +94,10 @@ def _examples(*patterns: str) -> tuple[Path, ...]:
 def _samples() -> Iterator[Path]:
     yield from (path for path in sorted(SAMPLES.iterdir()) if path.stat().st_size < LARGEST)
     yield from sorted(FIELD.iterdir())
+    yield from (
+        CORPUS / name
+        for name in ("k6.csv", "orders_stats.csv", "orders_stats_history.csv", "unnamed.jtl", "vegeta.hgrm")
+    )
     yield EXAMPLES / "measured-later.csv"
 
 
@@ -160,6 +164,10 @@ FILES = {
         (EXAMPLES / "measured-later.csv",),
     ),
     "column map": FileTarget(read_mapping, (CORPUS / "columns.toml",)),
+    "spreadsheet by its names": FileTarget(
+        lambda path: import_files([path], parse_mapping([], by_name=True, unit="us")),
+        (OWN / "curve.csv", FIELD / "bench-german.csv"),
+    ),
     "columns of a spreadsheet": FileTarget(partial(_spreadsheet, OWN / "curve.csv"), (OWN / "columns.toml",)),
     "spreadsheet": FileTarget(
         lambda path: _spreadsheet(path, OWN / "columns.toml"), (OWN / "curve.csv", OWN / "three-rows.csv")
@@ -172,7 +180,17 @@ FILES = {
     "list of jars": FileTarget(packages.downloaded, (CORPUS / "jars.json",)),
     "load tests": FileTarget(lambda path: audit_load_tests(LOAD_TESTS.read(path)), (EXAMPLES / "measured-later.csv",)),
     "output of a tool": FileTarget(lambda path: import_files([path]), tuple(_samples())),
-    "record of pauses": FileTarget(read_pauses, (*sorted(GC_LOGS.glob("*.*")), SAMPLES / "nodetool-gcstats.txt")),
+    "record of pauses": FileTarget(
+        read_pauses,
+        (
+            *sorted(GC_LOGS.glob("*.*")),
+            *(
+                SAMPLES / "nodetool-gcstats.txt",
+                FIELD / "gc-cms-scavenge-before-remark.log",
+                CORPUS / "cassandra-system.log",
+            ),
+        ),
+    ),
     "evidence": FileTarget(
         lambda path: parse_evidence(path.read_bytes().decode("utf-8", "replace"), path.name),
         (SYSTEMS / "vcider" / "evidence.csv", SYSTEMS / "arion" / "evidence.csv"),
@@ -211,6 +229,7 @@ TEXTS = {
     "numbers of a file": TextTarget(
         lambda text: number_format("file", text.split(), [rising(*text.split())]), ("5.358 2,8 52,3", "5,358.7 0.3 NaN")
     ),
+    "pairs of columns": TextTarget(lambda text: parse_mapping([text]), ("nodes=cass_nodes,p99=latency_p99_ms:us",)),
     "rows to fit": TextTarget(
         lambda text: chosen_rows(ROWS, text),
         ("rf in (1, 3) and clients <= 256", "not (dcs == 3) or load_kind == 'open'"),

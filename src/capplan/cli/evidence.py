@@ -32,7 +32,7 @@ from capplan.cli.shell.terminal import (
 )
 from capplan.evidence.audit.finding import Finding
 from capplan.evidence.import_files import ImportReport, import_files
-from capplan.evidence.importers.mapped_table import read_mapping
+from capplan.evidence.importers.mapped_table import parse_mapping
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.microbenchmarks import MICROBENCHMARKS
 from capplan.evidence.table import DocumentedFigures, Evidence, by_id, layout_text
@@ -151,9 +151,20 @@ def import_(
     ],
     out: TableFile = None,
     map_: Annotated[
-        Path | None,
-        typer.Option("--map", help="A .toml file that says what the columns of a CSV are.", show_default=False),
+        list[str] | None,
+        typer.Option(
+            "--map",
+            metavar="FILE|COLUMN=NAME,...",
+            help="What the columns of a CSV are: a .toml file, or pairs such as nodes=cass_nodes.",
+            show_default=False,
+        ),
     ] = None,
+    by_name: Annotated[
+        bool, typer.Option("--yes", help="Take the columns of a CSV by their names, as a refusal proposes.")
+    ] = False,
+    unit: Annotated[
+        str, typer.Option(help="Unit of latencies in files that do not state it: ns, us or ms.", show_default=False)
+    ] = "",
     set_: Annotated[
         list[str] | None,
         typer.Option(
@@ -169,7 +180,7 @@ def import_(
     if as_json and out is None:
         raise InputError("--json prints the report of an import: say by -o where the table goes")
     check_output(out, TABLE_ENDINGS)
-    mapping, constants = None if map_ is None else read_mapping(map_), _constants(set_ or [])
+    mapping, constants = parse_mapping(map_ or [], by_name=by_name, unit=unit), _constants(set_ or [])
     sources, documented = _sources(files)
     with counting("importing files") as progress:
         found = import_files(sources, mapping, constants, progress, documented)

@@ -18,10 +18,26 @@ from typing import Any
 import pandas as pd
 
 from capplan.evidence.documented_runs import documented_runs
-from capplan.evidence.importers import database_load_generators, easy_stress, server_metrics, web_load_generators
-from capplan.evidence.importers.importer import Imported, Importer
+from capplan.evidence.importers import (
+    database_load_generators,
+    easy_stress,
+    hdr_log,
+    jmeter,
+    percentile_text,
+    server_metrics,
+    web_load_generators,
+)
+from capplan.evidence.importers.column_names import column_name
+from capplan.evidence.importers.importer import Imported, Importer, in_unit
 from capplan.evidence.importers.log_prefix import without_prefix
-from capplan.evidence.importers.mapped_table import ColumnMap, read_mapped, read_mapping
+from capplan.evidence.importers.mapped_table import (
+    ColumnMap,
+    is_table,
+    mapping_of,
+    parse_mapping,
+    proposal,
+    read_mapped,
+)
 from capplan.evidence.importers.other_formats import why_unread
 from capplan.evidence.load_test_row import ALL, LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
@@ -34,16 +50,20 @@ from capplan.models.verb_answer import VerbAnswer
 
 IMPORTERS: tuple[Importer, ...] = (
     database_load_generators.CASSANDRA_STRESS,
-    database_load_generators.HDR_LOG,
+    hdr_log.HDR_LOG,
     database_load_generators.YCSB,
     easy_stress.EASY_STRESS,
     database_load_generators.LATTE_REPORT,
     web_load_generators.GHZ,
     server_metrics.NODETOOL,
-    web_load_generators.JMETER,
+    jmeter.JMETER,
     web_load_generators.K6_POINTS,
+    web_load_generators.K6_CSV,
+    web_load_generators.LOCUST,
+    web_load_generators.LOCUST_HISTORY,
     web_load_generators.GATLING_REPORT,
     web_load_generators.WRK,
+    percentile_text.PERCENTILE_TEXT,
     server_metrics.OPENMETRICS,
     server_metrics.PROMETHEUS,
 )
@@ -52,7 +72,7 @@ _TEXTS, _RATE = ("source", "note"), "offered_tps"
 _WHOLE = (None, ALL)  # classes of every request of a run
 _MOST_TABLES = 10
 _EXACT = 3  # how exact figures of single requests are
-_BY_PATH = (web_load_generators.JMETER,)  # importers that do not read line by line
+_BY_PATH = (jmeter.JMETER,)  # importers that do not read line by line
 
 
 @dataclass(frozen=True)
@@ -135,7 +155,7 @@ def import_files(
         Files, and folders, whose files are taken with those of their folders. A file that is given by its name must be
         known; in a folder, others are left out and reported.
     mapping : ColumnMap, optional
-        What the columns of CSV files are.
+        What the columns of CSV files are, and the unit of latencies that a file does not state.
     constants : mapping of str to str, optional
         Cells by column, for what a tool does not know, such as the number of nodes. A cell that a file has must not be
         given another value.
@@ -154,6 +174,8 @@ def import_files(
         If nothing can be taken, a file that is given by its name is of no known tool or is damaged, or a constant
         contradicts a file.
     """
+    for name, text in (constants or {}).items():
+        column_name(name, f"--set {name}={text}: {name!r} is no column of a load-test table")
     given = {name: LOAD_TESTS.cell(name, text, f"--set {name}={text}") for name, text in (constants or {}).items()}
     reports: list[FileReport] = []
     runs: dict[_Place, list[tuple[int, LoadTestRow]]] = {}
@@ -204,7 +226,7 @@ def import_load_tests(
     *paths : str or Path
         Outputs of load generators, load-test tables, or folders.
     mapping : str or Path, optional
-        A .toml file that says what the columns of a CSV are.
+        What the columns of a CSV are: a .toml file, or pairs such as `nodes=cass_nodes,p99=latency_p99_ms:us`.
     columns : mapping of str to str, optional
         Cells that no tool knows, such as `{"cass_nodes": "3"}`.
 
@@ -218,7 +240,7 @@ def import_load_tests(
     InputError
         As for `import_files`.
     """
-    described = None if mapping is None else read_mapping(Path(mapping))
+    described = None if mapping is None else parse_mapping([str(mapping)])
     return import_files([Path(each) for each in paths], described, columns).load_tests
 
 
@@ -246,15 +268,14 @@ def _imported(path: Path, mapping: ColumnMap | None) -> tuple[str, int, Imported
     file, remarks = without_prefix(TextFile(path))
     for importer in IMPORTERS:
         if importer.recognises(file):
-            found = _read(importer, file)
+            found = _read(in_unit(importer, mapping.unit if mapping else ""), file)
             return importer.tool, importer.exactness, replace(found, remarks=(*remarks, *found.remarks))
-    header = {name.strip().strip('"') for name in file.head.lstrip("\N{BYTE ORDER MARK}").partition("\n")[0].split(",")}
-    if mapping is not None and {each.column for each in mapping.columns.values()} & header:
-        return MAPPED, 1, _with_mapped_constants(read_mapped(file, mapping), mapping)
-    if len(header & LOAD_TESTS.columns.keys()) > 1:
+    if columns := mapping_of(file, mapping):
+        return MAPPED, 1, _with_mapped_constants(read_mapped(file, columns), columns)
+    if is_table(file):
         return TABLE, _MOST_TABLES, Imported(tuple(LOAD_TESTS.rows(LOAD_TESTS.read(path))))
     known = f"is of no known tool; known: {_known()}; a CSV file needs --map"
-    raise InputError(f"{path} {why_unread(file) or known}")
+    raise InputError(f"{path} {why_unread(file) or known}{proposal(file)}")
 
 
 def _read(importer: Importer, file: TextFile) -> Imported:

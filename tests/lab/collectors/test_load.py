@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from capplan.evidence.importers.database_load_generators import HDR_LOG
+from capplan.evidence.importers.hdr_log import HDR_LOG
 from capplan.evidence.text_file import TextFile
 from capplan.lab.collectors import load
 from capplan.lab.collectors.collector import Timed, write_histograms

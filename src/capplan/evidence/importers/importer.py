@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -58,12 +58,23 @@ class Importer:
         Returns the rows of such a file.
     exactness : int
         Which of several files about one run its cells are taken from: the highest has the best figures.
+    read_in : function, optional
+        Returns the rows of a file whose unit of latencies is given, for a format that does not name it.
     """
 
     tool: str
     recognises: Callable[[TextFile], bool]
     read: Callable[[TextFile], Imported]
     exactness: int = 1
+    read_in: Callable[[TextFile, str], Imported] | None = None
+
+
+def in_unit(importer: Importer, unit: str) -> Importer:
+    """Return an importer that reads latencies in a unit, if its format does not name one."""
+    if not unit or importer.read_in is None:
+        return importer
+    read_in = importer.read_in
+    return replace(importer, read=lambda file: read_in(file, unit))
 
 
 def json_with(*keys: str) -> Callable[[TextFile], bool]:

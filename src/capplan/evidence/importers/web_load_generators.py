@@ -1,20 +1,17 @@
-"""Load generators of web services: wrk, ghz, k6, Gatling and JMeter."""
+"""Load generators of web services: wrk, ghz, k6, Gatling and Locust."""
 
 from __future__ import annotations
 
 import csv
 import json
 import re
-from array import array
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime
-from typing import Any
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv as pa_csv
+import pandas as pd
 
 from capplan.evidence.importers.importer import (
     Imported,
@@ -23,32 +20,24 @@ from capplan.evidence.importers.importer import (
     json_with,
     matching,
     number,
-    of_samples,
     percentile_columns,
     read_json,
     real,
     run_id,
+    run_names,
 )
+from capplan.evidence.importers.listed_requests import COLUMNS, BusyTime, ListedRun, begun, named_runs, time_s
 from capplan.evidence.load_test_row import ALL, LoadTestRow
-from capplan.evidence.text_file import TextFile
+from capplan.evidence.text_file import TextFile, read_as_csv
 from capplan.models.errors import InputError
 
-_MOST_CLASSES = 50
+
+def _failed(count: float, what: str = "failed", where: str = "rate and latency") -> str | None:
+    """Return a note on failed requests that a tool counts with the others."""
+    return f"in {where}, and counted as failed: {count:,.0f} {what}" if count else None
 
 
-def _sampled(file: TextFile, tool: str, name: str, duration_s: float, requests: int, **cells: Any) -> LoadTestRow:
-    """Return the row of a class from a file that lists every request."""
-    return LoadTestRow(
-        run_id=run_id(file),
-        request_class=name,
-        duration_s=duration_s,
-        throughput_tps=requests / duration_s if duration_s else None,
-        source=f"{file.path.name}: {tool}",
-        **cells,
-    )
-
-
-# ---- wrk and wrk2: what they print. wrk2's part is written from its documentation.
+# ---- wrk and wrk2: what they print, one run or several. wrk2's part is written from its documentation.
 #
 # wrk's connections wait for their answers. wrk2 sends at a constant rate, which it does not print, and counts latency
 # from the intended start. Some of its forks print the 99th percentile in place of the maximum.
@@ -56,9 +45,10 @@ def _sampled(file: TextFile, tool: str, name: str, duration_s: float, requests: 
 
 _WRK_MS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "m": 6e4, "h": 3.6e6}
 _WRK_TIME = r"(\d+(?:\.\d+)?)(us|ms|s|m|h)"
+_WRK_START = re.compile(r"^Running \S+ test @ ", re.MULTILINE)
 _WRK_PERCENTILE = re.compile(rf"^ *(\d+(?:\.\d+)?)%\s+{_WRK_TIME}\s*$", re.MULTILINE)
 _WRK_TABLE = re.compile(rf"Thread Stats +Avg +Stdev +(Max|\d+%).*\n +Latency +{_WRK_TIME} +{_WRK_TIME} +{_WRK_TIME}")
-_WRK_TOTAL = re.compile(rf"^ +\d+ requests in {_WRK_TIME},", re.MULTILINE)
+_WRK_TOTAL = re.compile(rf"^ +(\d+) requests in {_WRK_TIME},", re.MULTILINE)
 _WRK_RATE = re.compile(r"^Requests/sec:(.*)$", re.MULTILINE)
 _WRK_CLIENTS = re.compile(r"^ +\d+ threads and (\d+) connections", re.MULTILINE)
 _WRK_FAILED = re.compile(r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)|responses: (\d+)")
@@ -66,23 +56,38 @@ _WRK_FAILED = re.compile(r"Socket errors: connect (\d+), read (\d+), write (\d+)
 
 def _read_wrk(file: TextFile) -> Imported:
     text = file.text()
+    starts = [found.start() for found in _WRK_START.finditer(text)]
+    runs = [text[start:end] for start, end in pairwise([*starts, len(text)])]
+    lines = [1 + text.count("\n", 0, start) for start in starts]
+    clients = [_WRK_CLIENTS.search(run) for run in runs]
+    names = run_names(file, [f"{found[1]}-connections" if found else "" for found in clients])
+    rows = tuple(_wrk_row(*each, file) for each in zip(runs, names, lines, strict=True))
+    needed = ("wrk2 does not print its rate: give it by --set offered_tps=...",)
+    return Imported(rows, remarks=needed if any(row.load_kind == "open" for row in rows) else ())
+
+
+def _wrk_row(text: str, name: str, line: int, file: TextFile) -> LoadTestRow:
     rate, clients, total = (each.search(text) for each in (_WRK_RATE, _WRK_CLIENTS, _WRK_TOTAL))
     if not rate:
-        raise InputError(f"{file.path} ends before 'Requests/sec': the run was interrupted or the file is cut off")
+        raise InputError(
+            f"{file.path}: the run from line {line} on ends before 'Requests/sec': it was interrupted or the file is "
+            "cut off"
+        )
     paced = "Thread calibration" in text or "Recorded Latency" in text
-    row = LoadTestRow(
-        run_id=run_id(file),
+    failed = [int(each) for found in _WRK_FAILED.finditer(text) for each in found.groups(default="0")]
+    answered = total is None or int(total[1]) > 0
+    return LoadTestRow(
+        run_id=name,
         request_class=ALL,
         load_kind="open" if paced else "closed",
         clients=int(clients[1]) if clients else None,
-        duration_s=_wrk_ms(total[1], total[2]) / 1000 if total else None,
+        duration_s=_wrk_ms(total[2], total[3]) / 1000 if total else None,
         throughput_tps=number(rate[1], str(file.path), "requests per second"),
-        errors=sum(int(each) for found in _WRK_FAILED.finditer(text) for each in found.groups(default="0")),
+        errors=sum(failed),
         source=f"{file.path.name}: {'wrk2' if paced else 'wrk'}",
-        **_wrk_latencies(text.partition("Uncorrected Latency")[0]),  # what follows counts from the sending
+        note=_failed(sum(failed[4::5]), "with another status than 2xx or 3xx"),
+        **_wrk_latencies(text.partition("Uncorrected Latency")[0] if answered else ""),  # then from the sending
     )
-    needed = ("wrk2 does not print its rate: give it by --set offered_tps=...",) if paced else ()
-    return Imported((row,), remarks=needed)
 
 
 def _wrk_latencies(text: str) -> dict[str, Any]:
@@ -99,7 +104,7 @@ def _wrk_ms(value: str, unit: str) -> float:
     return float(value) * _WRK_MS[unit]
 
 
-WRK = Importer("wrk", matching(r"^Running \S+ test @ "), _read_wrk)
+WRK = Importer("wrk", lambda file: bool(_WRK_START.search(file.head)), _read_wrk)
 
 
 # ---- ghz: its report in JSON. Written from a real report.
@@ -138,6 +143,7 @@ def _read_ghz(file: TextFile) -> Imported:
         latency_max_ms=real(report, file, "slowest") / _NS_PER_MS,
         encryption_client=not options["insecure"] if "insecure" in options else None,
         errors=int(count - good),
+        note=_failed(count - good, "with another status than OK", "rate and mean"),
         source=f"{file.path.name}: ghz",
         **percentile_columns(percentiles),
     )
@@ -147,76 +153,155 @@ def _read_ghz(file: TextFile) -> Imported:
 GHZ = Importer("ghz", json_with("endReason", "rps"), _read_ghz)
 
 
-# ---- k6: its points (`--out json=FILE`). Written from real output.
+# ---- k6: its points, as JSON (`--out json=FILE`) or CSV (`--out csv=FILE`). Written from real output, and CSV from
+# k6's documentation and public results.
 #
 # With an arrival-rate executor, k6 skips iterations for which no virtual user is free: these are `drops`. Only their
-# number shows in the file that the load was open.
+# number shows in the file that the load was open. A point has the time at which its request ended. A request without an
+# answer has status 0; k6 counts any status that the script did not expect as failed.
 
 
 _K6_LATENCIES = ("http_req_duration", "grpc_req_duration")
 _K6_READ = (*_K6_LATENCIES, "http_req_failed", "dropped_iterations", "vus_max")
+_K6_BATCH = 50_000
+_K6_MOST = 1e12  # of a value: decades in milliseconds
 
 
-def _read_k6_points(file: TextFile) -> Imported:
-    latencies: dict[str, array[float]] = {}
-    start, end, failed, dropped, clients = "", "", 0.0, 0.0, 0
+class _Point(NamedTuple):
+    """A point of k6; one without a metric begins a run."""
+
+    line: int
+    metric: str
+    value: float = 0.0
+    ended_s: float = 0.0
+    exact_s: float = 0.0  # to which the time is known
+    tags: Mapping[str, Any] = MappingProxyType({})
+
+
+class _K6Run(ListedRun):
+    """A run of k6."""
+
+    def __init__(self, first_line: int) -> None:
+        super().__init__(first_line)
+        self.failed: float | None = None
+        self.dropped, self.tagged, self.exact_s = 0.0, False, 0.0
+        self._waiting: list[tuple[Any, ...]] = []
+
+    def take_point(self, point: _Point) -> None:
+        """Add a point."""
+        if point.metric == "http_req_failed":
+            self.failed = (self.failed or 0.0) + point.value
+        elif point.metric == "dropped_iterations":
+            self.dropped += point.value
+        elif point.metric == "vus_max":
+            self.clients = max(self.clients, int(point.value))
+        else:
+            tags, http = point.tags, point.metric == _K6_LATENCIES[0]
+            code, expected = str(tags.get("status") or "") if http else "", str(tags.get("expected_response") or "")
+            self.tagged = self.tagged or bool(expected)
+            self.exact_s = max(self.exact_s, point.exact_s)
+            start_s = point.ended_s - point.exact_s - point.value / 1000
+            name, failed = str(tags.get("name") or ALL), expected == "false"
+            self._waiting.append(
+                (point.line, start_s, point.ended_s, point.value, name, failed, not (http and code == "0"), code, 0)
+            )
+            if len(self._waiting) == _K6_BATCH:
+                self.end()
+
+    def end(self) -> None:
+        """Count the points that wait for others."""
+        self.add(pd.DataFrame(self._waiting, columns=list(COLUMNS)), "end_s")
+        self._waiting = []
+
+
+def _read_k6(file: TextFile, tool: str, points: Iterator[_Point]) -> Imported:
+    runs = [_K6Run(1)]
+    for point in points:
+        if point.metric:
+            runs[-1].take_point(point)
+        else:
+            runs[-1].end()
+            runs.append(_K6Run(point.line))
+    runs[-1].end()
+    if not any(run.classes for run in runs):
+        raise InputError(f"{file.path} has no point of {' or '.join(_K6_LATENCIES)}: k6 writes one per request")
+    rows: list[LoadTestRow] = []
+    remarks = [*begun(runs)]
+    for name, run in named_runs(file, runs):
+        whole, *parts = run.rows(file, tool, name, "linear")
+        errors = whole.errors if run.failed is None else int(run.failed)
+        rows.append(replace(whole, errors=errors, drops=int(run.dropped), load_kind="open" if run.dropped else None))
+        rows += parts if run.tagged else [replace(each, errors=None) for each in parts]
+        remarks += run.remarks()
+        if run.exact_s:
+            remarks.append(f"its times are whole seconds: {run.duration_s:g} s may be up to 1 s more or less")
+    return Imported(tuple(rows), remarks=tuple(remarks))
+
+
+def _k6_json(file: TextFile) -> Iterator[_Point]:
+    described = set[str]()
     for line_number, line in file.lines():
         if not line.strip():
             continue
+        where = f"{file.path}, line {line_number}"
         try:
             point = json.loads(line)
             metric, data = point["metric"], point["data"]
+            if point["type"] == "Metric" and metric in described:  # k6 describes each once in a run
+                described.clear()
+                yield _Point(line_number, "")
+            if point["type"] == "Metric":
+                described.add(metric)
             if point["type"] != "Point" or metric not in _K6_READ:
                 continue
-            value = float(data["value"])
-            if metric in _K6_LATENCIES:
-                name = str((data.get("tags") or {}).get("name", ALL))
-                latencies.setdefault(name, array("d")).append(value)
-                time = data["time"]
-                start, end = min(start or time, time), max(end, time)
+            value, tags = float(data["value"]), dict(data.get("tags") or {})
+            if not abs(value) < _K6_MOST:
+                raise ValueError(value)
+            ended_s = _k6_time_s(data["time"], where)[0] if metric in _K6_LATENCIES else 0.0
+        except InputError:
+            raise
         except (ValueError, KeyError, TypeError, AttributeError):
             raise InputError(
-                f"{file.path}, line {line_number} must be a JSON object with metric, type and data: the file is "
-                "damaged or cut off"
+                f"{where} must be a JSON object with metric, type and data: the file is damaged or cut off"
             ) from None
-        failed += value if metric == "http_req_failed" else 0.0
-        dropped += value if metric == "dropped_iterations" else 0.0
-        clients = max(clients, int(value)) if metric == "vus_max" else clients
-    if not latencies:
-        raise InputError(f"{file.path} has no point of {' or '.join(_K6_LATENCIES)}: k6 writes one per request")
-    duration_s = (_go_time(end, file) - _go_time(start, file)).total_seconds()
-    every = np.concatenate([np.frombuffer(each) for each in latencies.values()])
-    parts = {ALL: every} if len(latencies) > 1 else {}
-    if len(latencies) <= _MOST_CLASSES:
-        parts |= {name: np.frombuffer(each) for name, each in latencies.items()}
-    rows = tuple(
-        _sampled(
-            file,
-            "k6 points",
-            name,
-            duration_s,
-            len(samples),
-            **of_samples(samples, "linear"),
-            clients=clients or None,
-            load_kind="open" if dropped else None,
-            errors=int(failed) if len(samples) == len(every) else None,
-            drops=int(dropped) if len(samples) == len(every) else None,
-        )
-        for name, samples in parts.items()
-    )
-    return Imported(rows)
+        yield _Point(line_number, metric, value, ended_s, 0.0, tags)
 
 
-def _go_time(text: str, file: TextFile) -> datetime:
-    """Parse a Go timestamp; of nine digits of fractional seconds, Python keeps six."""
+def _k6_csv(file: TextFile) -> Iterator[_Point]:
+    names: list[str] = []
+    with read_as_csv(str(file.path)):
+        reader = csv.reader(line + "\n" for _, line in file.lines())
+        for cells in filter(None, reader):
+            where = f"{file.path}, line {reader.line_num}"
+            if cells[0] == "metric_name":
+                if names:
+                    yield _Point(reader.line_num, "")
+                names = cells
+            elif len(cells) != len(names):
+                raise InputError(f"{where} has {len(cells)} cells, not {len(names)}: the file is damaged or cut off")
+            elif cells[0] in _K6_READ:
+                tags = dict(zip(names, cells, strict=True))
+                value = number(tags["metric_value"], where, "the value of a metric")
+                if not abs(value) < _K6_MOST:
+                    raise InputError(f"{where}: {value:g} is no value of {cells[0]}: the file is damaged")
+                yield _Point(reader.line_num, cells[0], value, *_k6_time_s(tags["timestamp"], where), tags)
+
+
+def _k6_time_s(text: str, where: str) -> tuple[float, float]:
+    """Return a time in s, and how exact it is; a number is in the unit that its size shows."""
     try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        raise InputError(f"{file.path}: {text!r} must be a time such as 2026-05-09T14:34:45.625+02:00") from None
+        if text.isdecimal() and len(text) < 20:
+            unit_s = 1000.0 ** -max(0, (len(text) - 8) // 3)  # of ten digits seconds, of thirteen milliseconds
+            return float(text) * unit_s, 1.0 if unit_s == 1 else 0.0
+        return time_s(text), 0.0
+    except (ValueError, OverflowError):
+        raise InputError(f"{where}: {text!r} must be a time such as 2026-05-09T14:34:45.625+02:00") from None
 
 
-_IS_K6_POINTS = matching(r'\A\{(?=.*"metric")(?=.*"type").*"data"')
-K6_POINTS = Importer("k6 points", _IS_K6_POINTS, _read_k6_points, exactness=2)
+_IS_K6_JSON = matching(r'\A\{(?=.*"metric")(?=.*"type").*"data"')
+K6_POINTS = Importer("k6 points", _IS_K6_JSON, lambda file: _read_k6(file, "k6 points", _k6_json(file)), exactness=2)
+_IS_K6_CSV = matching(r"\Ametric_name,timestamp,metric_value\b")
+K6_CSV = Importer("k6 CSV", _IS_K6_CSV, lambda file: _read_k6(file, "k6 CSV", _k6_csv(file)), exactness=2)
 
 
 # ---- Gatling: `js/global_stats.json` and `js/stats.json` of its HTML report.
@@ -252,13 +337,15 @@ def _gatling_row(name: str, stats: Mapping[str, Any], file: TextFile) -> LoadTes
 
     count, rate = total("numberOfRequests"), total("meanNumberOfRequestsPerSecond")
     failed = at(stats, file, "numberOfRequests", "ko")
+    errors = 0.0 if failed == "-" else number(str(failed), str(file.path), "ko")
     latencies: dict[str, Any] = {column: total(key) for key, column in _GATLING_COLUMNS.items()}
     return LoadTestRow(
         run_id=run_id(file),
         request_class=name,
         duration_s=count / rate if count and rate else None,
         throughput_tps=rate,
-        errors=int(number(str(failed), str(file.path), "ko")) if failed != "-" else 0,
+        errors=int(errors),
+        note=_failed(errors),
         source=f"{file.path.name}: Gatling",
         **latencies,
     )
@@ -267,102 +354,108 @@ def _gatling_row(name: str, stats: Mapping[str, Any], file: TextFile) -> LoadTes
 GATLING_REPORT = Importer("Gatling", json_with("meanNumberOfRequestsPerSecond"), _read_gatling_report)
 
 
-# ---- JMeter: its results as CSV (JTL), one line per sample. Written from real output of JMeter 5.4.
+# ---- Locust: `_stats.csv` (the whole run) and `_stats_history.csv` (a line a second). Written from its source and from
+# public results, of Locust 0.14 and later.
 #
-# A thread group does not say whether its threads wait (closed), are paced by a timer (throttled) or come at a rate (the
-# open model thread group), so the kind of load stays undetermined. A transaction controller writes a sample of its own
-# beside those in it: they are the requests, and the transactions become a run of their own, for classes must add up.
+# Locust counts failed requests with the others, whether they were answered or not. The history has percentiles of the
+# last seconds, which say nothing of the run; its totals are those of the run. Both files together are one run.
 
 
-_JMETER_NEEDED = ("timeStamp", "elapsed", "label", "success")
-_JMETER_OPTIONAL = {"allThreads": pa.int64(), "responseMessage": pa.string(), "threadName": pa.string()}
-_JMETER_TRANSACTION = "Number of samples in transaction : "
+_LOCUST_NAMES = {"# requests": "request count", "method": "type"}  # of versions before 1.0, whose requests did not fail
+_LOCUST_WHOLE = ("Aggregated", "Total")
+_LOCUST_MISSING = ("", "N/A", "nan")
 
 
-def _read_jmeter(file: TextFile) -> Imported:
-    samples = _jmeter_samples(file)
-    start_ms = pc.min(samples["timeStamp"]).as_py()
-    ends = pc.add(samples["timeStamp"], samples["elapsed"])
-    duration_s = (pc.max(ends).as_py() - start_ms) / 1000
-    clients = pc.max(samples["allThreads"]).as_py() if "allThreads" in samples.column_names else None
-    nested = _jmeter_nested(samples)
-    requests, transactions = samples.filter(pc.invert(nested)), samples.filter(nested)
-    labels, controllers = (sorted(pc.unique(each["label"]).to_pylist()) for each in (requests, transactions))
-    remarks = []
-
-    def row(name: str, part: pa.Table) -> LoadTestRow:
-        elapsed = part["elapsed"].to_numpy().astype(np.float64)
-        good = pc.sum(pc.equal(pc.utf8_lower(part["success"]), "true")).as_py()
-        cells = {"clients": clients, "errors": len(elapsed) - int(good or 0), **of_samples(elapsed)}
-        return _sampled(file, "JMeter", name, duration_s, len(elapsed), **cells)
-
-    def by_label(part: pa.Table, names: list[str]) -> list[LoadTestRow]:
-        if len(names) > _MOST_CLASSES:
-            remarks.append(f"{len(names)} labels are too many for a row each: only all samples together are taken")
-            return []
-        return [row(name, part.filter(pc.equal(part["label"], name))) for name in names]
-
-    rows = [row(ALL, requests), *by_label(requests, labels)] if len(labels) > 1 else [row(labels[0], requests)]
-    if controllers:
-        own = f"{run_id(file)}-transactions"
-        rows += [replace(each, run_id=own) for each in by_label(transactions, controllers)]
-        remarks.append(f"transactions are the run {own!r}: they are no requests beside those in them")
-    return Imported(tuple(rows), remarks=tuple(remarks))
+def _locust_rows(file: TextFile) -> Iterator[tuple[int, str, dict[str, float | None]]]:
+    """Yield the line of each row, its class, and its figures by names in lower case."""
+    with read_as_csv(str(file.path)):
+        reader = csv.reader(line + "\n" for _, line in file.lines())
+        header = [name.strip().lower() for name in next(reader)]
+        names = [_LOCUST_NAMES.get(name, name) for name in header]
+        for cells in filter(None, reader):
+            where = f"{file.path}, line {reader.line_num}"
+            if [each.strip().lower() for each in cells] == header:
+                raise InputError(f"{where}: a second run begins: put it into a file of its own")
+            if len(cells) != len(names):
+                raise InputError(f"{where} has {len(cells)} cells, not {len(names)}: the file is damaged or cut off")
+            row = dict(zip(names, cells, strict=True))
+            kind, name = row.pop("type"), row.pop("name")
+            found = {key: None if cell in _LOCUST_MISSING else number(cell, where, key) for key, cell in row.items()}
+            yield reader.line_num, ALL if name in _LOCUST_WHOLE else f"{kind} {name}".strip(), found
 
 
-def _jmeter_nested(samples: pa.Table) -> pa.ChunkedArray:
-    """Return which samples are transactions whose own samples are there, too.
-
-    A thread writes them before the transaction, which began no later. A transaction that is their parent stands alone.
-    """
-    if "responseMessage" not in samples.column_names or "threadName" not in samples.column_names:
-        return pa.chunked_array([np.zeros(samples.num_rows, dtype=bool)])
-    starts = samples.select(["threadName", "timeStamp"]).to_pandas()
-    before = starts.groupby("threadName")["timeStamp"].shift()
-    transaction = pc.starts_with(samples["responseMessage"], _JMETER_TRANSACTION)
-    return pc.and_(transaction, pa.array(before >= starts["timeStamp"]))
-
-
-def _jmeter_samples(file: TextFile) -> pa.Table:
-    header = file.head.partition("\n")[0].strip()
-    delimiter = next((each for each in ",;\t" if each in header), ",")
-    names = next(csv.reader([header], delimiter=delimiter))
-    if missing := [name for name in _JMETER_NEEDED if name not in names]:
-        raise InputError(f"{file.path}, line 1: column {missing[0]!r} is missing: save the results with it")
-    types = {"timeStamp": pa.int64(), "elapsed": pa.int64(), "label": pa.string(), "success": pa.string()}
-    types |= {name: kind for name, kind in _JMETER_OPTIONAL.items() if name in names}
-    try:
-        samples = pa_csv.read_csv(
-            file.path,
-            read_options=pa_csv.ReadOptions(use_threads=False),
-            parse_options=pa_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-            convert_options=pa_csv.ConvertOptions(
-                column_types=types, include_columns=list(types), strings_can_be_null=False
-            ),
-        )
-    except pa.ArrowInvalid as error:
-        raise _damaged_jmeter(file, delimiter, names, str(error)) from None
-    if not samples.num_rows:
-        raise InputError(f"{file.path} has no samples: the run was interrupted, or measured nothing")
-    if samples["timeStamp"].null_count or samples["elapsed"].null_count:
-        raise _damaged_jmeter(file, delimiter, names, "a cell is empty")
-    return samples
+def _locust_row(name: str, found: Mapping[str, float | None], total: str, file: TextFile, **cells: Any) -> LoadTestRow:
+    """Return a row with the mean, the median and the maximum of a run."""
+    return LoadTestRow(
+        run_id=re.sub(r"_stats(?:_history)?$", "", run_id(file)),
+        request_class=name,
+        latency_mean_ms=found.get(f"{total}average response time"),
+        latency_max_ms=found.get(f"{total}max response time"),
+        errors=int(found.get(f"{total}failure count") or found.get("# failures") or 0),
+        source=f"{file.path.name}: Locust",
+        note=_failed(found.get(f"{total}failure count") or 0),
+        **{"latency_p50_ms": found.get(f"{total}median response time"), **cells},
+    )
 
 
-def _damaged_jmeter(file: TextFile, delimiter: str, names: list[str], reason: str) -> InputError:
-    """Find the first line that is no sample."""
-    lines = (line for _, line in file.lines())
-    reader = csv.reader(lines, delimiter=delimiter)
-    next(reader)
-    for cells in reader:
-        where = f"{file.path}, line {reader.line_num}"
-        if len(cells) != len(names):
-            return InputError(f"{where} has {len(cells)} cells, not {len(names)}: the file is damaged or cut off")
-        for name in ("timeStamp", "elapsed"):
-            found = cells[names.index(name)]
-            if not found.lstrip("-").isdigit():
-                return InputError(f"{where}: {name} has {found!r}: it must be milliseconds, as a whole number")
-    return InputError(f"{file.path} is not a JTL file: {reason.splitlines()[0]}")
+def _read_locust_stats(file: TextFile) -> Imported:
+    rows = []
+    for line, name, found in _locust_rows(file):
+        count, rate = found.get("request count"), found.get("requests/s")
+        if count is None or rate is None:
+            raise InputError(
+                f"{file.path}, line {line}: 'Request Count' and 'Requests/s' must be numbers, as Locust has"
+            )
+        if not count:
+            continue
+        percentiles = {
+            float(key[:-1]): value for key, value in found.items() if key.endswith("%") and value is not None
+        }
+        duration_s = count / rate if rate else None
+        cells = {"throughput_tps": rate, "duration_s": duration_s, **percentile_columns(percentiles)}
+        rows.append(_locust_row(name, found, "", file, **cells))
+    if not rows:
+        raise InputError(f"{file.path} has no requests: the run was interrupted, or measured nothing")
+    return Imported(tuple(sorted(rows, key=lambda row: row.request_class != ALL)))
 
 
-JMETER = Importer("JMeter", matching(r"\A(?=.*timeStamp).*elapsed"), _read_jmeter, exactness=2)
+def _read_locust_history(file: TextFile) -> Imported:
+    seen: dict[str, list[tuple[float, float]]] = {}  # of a class, when its total changed
+    last: dict[str, dict[str, float | None]] = {}
+    busy, clients = BusyTime(), 0
+    for line, name, found in _locust_rows(file):
+        time, total = found.get("timestamp"), found.get("total request count")
+        if time is None or total is None:
+            raise InputError(f"{file.path}, line {line}: 'Timestamp' and 'Total Request Count' must be numbers")
+        steps = seen.setdefault(name, [(time, total)])
+        if time < steps[-1][0] or total < steps[-1][1]:
+            raise InputError(
+                f"{file.path}, line {line}: the time or the total goes back: a second run begins, or lines are out of "
+                "order: put each run into a file of its own"
+            )
+        if total > steps[-1][1]:
+            busy.add([time - 1], [time], [line])
+            steps.append((time, total))
+        elif len(steps) == 1:
+            steps[0] = (time, total)  # it has not begun
+        last[name], clients = found, max(clients, int(found.get("user count") or 0))
+    rows = []
+    for name, steps in seen.items():
+        (begun_s, before), (ended_s, after) = steps[0], steps[-1]
+        if after > before and ended_s > begun_s:
+            duration_s = ended_s - begun_s
+            cells = {
+                "duration_s": duration_s,
+                "throughput_tps": (after - before) / duration_s,
+                "clients": clients or None,
+            }
+            rows.append(_locust_row(name, last[name], "total ", file, **cells))
+    if not rows:
+        raise InputError(f"{file.path} has no second with a request: the run was interrupted, or measured nothing")
+    return Imported(tuple(rows), remarks=tuple(busy.remarks()))
+
+
+LOCUST = Importer(
+    "Locust", matching(r'\A"?(?:Type|Method)"?,"?Name"?,"?(?:Request Count|# requests)\b'), _read_locust_stats, 2
+)
+LOCUST_HISTORY = Importer("Locust history", matching(r'\A"?Timestamp"?,"?User Count"?,"?Type\b'), _read_locust_history)

@@ -1,0 +1,284 @@
+"""JMeter: its results (JTL) as CSV or XML, one sample after the other.
+
+Written from real output of JMeter 5.4; XML, other separators and files without a header from public results.
+
+A thread group does not say whether its threads wait (closed), are paced by a timer (throttled) or come at a rate (the
+open model thread group), so the kind of load stays undetermined. A transaction controller writes a sample of its own
+beside those in it: they are the requests, and the transactions become a run of their own, for classes must add up.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+from defusedxml.ElementTree import ParseError, iterparse
+from numpy.typing import NDArray
+
+from capplan.evidence.importers.importer import Imported, Importer, matching
+from capplan.evidence.importers.listed_requests import ListedRun, begun, named_runs, time_s
+from capplan.evidence.load_test_row import ALL, LoadTestRow
+from capplan.evidence.text_file import TextFile
+from capplan.models.errors import InputError
+
+_NEEDED = ("timeStamp", "elapsed", "label", "success")
+_OPTIONAL = ("responseCode", "responseMessage", "threadName", "allThreads")
+_TRANSACTION = "Number of samples in transaction : "
+_UNANSWERED = "Non HTTP response code"
+_MOST_THREADS = 100_000  # that may be in a transaction at once
+_BATCH = 50_000
+_BLOCK_BYTES = 2**22
+_Table = tuple[pa.Table, NDArray[np.int64]]  # cells as text by JMeter's names, and the line of each sample
+
+
+def _read(file: TextFile) -> Imported:
+    try:
+        runs = _runs(file)
+    except InputError:
+        raise
+    except ValueError as error:
+        raise _damaged(file, str(error)) from None
+    rows: list[LoadTestRow] = []
+    remarks = [*begun(runs)]
+    if not (_IS_XML(file) or _HEADER(file)):
+        remarks.append("the file has no header: its columns are taken for those that JMeter writes by default")
+    for name, run in named_runs(file, runs):
+        rows += run.rows(file, "JMeter", name)
+        remarks += run.remarks()
+        if run.transactions.classes:
+            transactions = run.transactions.rows(file, "JMeter", f"{name}-transactions")
+            rows += [each for each in transactions if each.request_class != ALL]
+            remarks.append(f"transactions are the run '{name}-transactions': they are no requests beside those in them")
+    return Imported(tuple(rows), remarks=tuple(remarks))
+
+
+def _runs(file: TextFile) -> list[_Run]:
+    """Return the runs of a file: one, and another for each further header."""
+    runs = [_Run(1)]
+    for table, lines in _xml_tables(file) if _IS_XML(file) else _csv_tables(file):
+        headers = set(np.flatnonzero(pc.equal(table["timeStamp"], "timeStamp").to_numpy()).tolist())
+        for start, end in pairwise([0, *sorted(headers), len(lines)]):
+            if start == end:
+                continue
+            if start in headers:
+                runs.append(_Run(int(lines[start])))
+            first = start + (start in headers)
+            if first < end:
+                runs[-1].add_samples(_samples(table.slice(first, end - first), lines[first:end]))
+    return runs
+
+
+class _Run(ListedRun):
+    """The requests of a run, and its transactions."""
+
+    def __init__(self, first_line: int) -> None:
+        super().__init__(first_line)
+        self.transactions = ListedRun(first_line)
+        self._started_s: dict[str, float] = {}  # the start of each thread's last sample
+
+    def add_samples(self, samples: pd.DataFrame) -> None:
+        """Add samples in the order of their lines."""
+        nested = self._nested(samples)
+        self.add(samples[~nested])
+        self.transactions.take(samples[nested])
+        self.transactions.first_s, self.transactions.last_s = self.first_s, self.last_s
+        self.transactions.clients = self.clients
+
+    def _nested(self, samples: pd.DataFrame) -> pd.Series[bool]:
+        """Return which samples are transactions whose own samples are there, too.
+
+        A thread writes them before the transaction, which began no later. A transaction that is their parent stands
+        alone.
+        """
+        threads = samples.groupby("thread", sort=False)["start_s"]
+        before_s = threads.shift().fillna(samples["thread"].map(self._started_s).astype(float))
+        for name, start_s in threads.last().items():
+            self._started_s.pop(str(name), None)  # the latest are at the end
+            self._started_s[str(name)] = float(start_s)
+        while len(self._started_s) > _MOST_THREADS:
+            del self._started_s[next(iter(self._started_s))]
+        found: pd.Series[bool] = samples["message"].str.startswith(_TRANSACTION) & (before_s >= samples["start_s"])
+        return found
+
+
+def _samples(table: pa.Table, lines: NDArray[np.int64]) -> pd.DataFrame:
+    """Return samples with the columns of `listed_requests`, their messages and threads.
+
+    Raises
+    ------
+    ValueError
+        If a time is none.
+    """
+    texts = {
+        name: table[name].to_pylist() if name in table.column_names else [""] * len(lines)
+        for name in ("label", "success", *_OPTIONAL)
+    }
+    starts_s, elapsed_ms = _times_s(table["timeStamp"]), table["elapsed"].cast(pa.int64()).to_numpy()
+    return pd.DataFrame(
+        {
+            "line": lines,
+            "start_s": starts_s,
+            "end_s": starts_s + elapsed_ms / 1000,
+            "ms": elapsed_ms.astype(np.float64),
+            "label": texts["label"],
+            "failed": [each.lower() != "true" for each in texts["success"]],
+            "answered": [not each.startswith(_UNANSWERED) for each in texts["responseCode"]],
+            "code": texts["responseCode"],
+            "threads": [int(each) if each.isdecimal() and len(each) < 10 else 0 for each in texts["allThreads"]],
+            "message": texts["responseMessage"],
+            "thread": texts["threadName"],
+        }
+    )
+
+
+def _times_s(cells: pa.ChunkedArray) -> NDArray[np.float64]:
+    """Return times in s; JMeter writes milliseconds, or local times in a format of its settings."""
+    if pc.all(pc.utf8_is_digit(cells)).as_py():
+        return np.asarray(cells.cast(pa.int64()), dtype=np.float64) / 1000
+    return np.array([time_s(each.replace("/", "-")) for each in cells.to_pylist()], dtype=np.float64)
+
+
+# ---- CSV. The separator and the columns are settings of JMeter, and so is the header.
+
+
+_HEADER = matching(r"\A(?=.*timeStamp).*elapsed")
+_DELIMITER = re.compile(r'timeStamp"?(?P<after>[^\w"\s]|\t)|(?P<before>[^\w"\s]|\t)"?timeStamp')
+_UNNAMED = re.compile(r'\A"?\d{13}"?(?P<mark>[,;|\t])"?\d{1,9}"?(?P=mark)(?=.*(?P=mark)"?(?:true|false)"?(?P=mark))')
+_ALL_THREADS = {17: 12, 16: 12, 12: 10}  # place of the column by how many there are: JMeter 5, 3 and 2.13
+
+
+def _layout(file: TextFile) -> tuple[str, list[str], int]:
+    """Return the separator of a CSV file, its columns, and how many lines its header has."""
+    first = file.head.partition("\n")[0].strip("\r")
+    if _HEADER(file):
+        found = _DELIMITER.search(first)
+        if not found:
+            raise InputError(f"{file.path}, line 1 has no separator: save the results with one, such as a comma")
+        delimiter = found["after"] or found["before"]
+        names = next(csv.reader([first], delimiter=delimiter))
+        if missing := [name for name in _NEEDED if name not in names]:
+            raise InputError(f"{file.path}, line 1: column {missing[0]!r} is missing: save the results with it")
+        return delimiter, names, 1
+    delimiter = (_UNNAMED.match(first) or {"mark": ","})["mark"]
+    cells = next(csv.reader([first], delimiter=delimiter))
+    success = next((place for place, cell in enumerate(cells) if cell in ("true", "false")), 0)
+    places = {0: "timeStamp", 1: "elapsed", 2: "label", 3: "responseCode", success: "success"}
+    places |= {4: "responseMessage", 5: "threadName"} if success > 6 else {}
+    places |= {_ALL_THREADS[len(cells)]: "allThreads"} if len(cells) in _ALL_THREADS else {}
+    return delimiter, [places.get(place, f"column {place}") for place in range(len(cells))], 0
+
+
+def _csv_tables(file: TextFile) -> Iterator[_Table]:
+    delimiter, names, skipped = _layout(file)
+    wanted = [name for name in (*_NEEDED, *_OPTIONAL) if name in names]
+    read = 1 + skipped
+    encoding = file.encoding.removesuffix("-sig")
+    batches = pa_csv.open_csv(
+        file.path,
+        pa_csv.ReadOptions(
+            use_threads=False, block_size=_BLOCK_BYTES, column_names=names, skip_rows=skipped, encoding=encoding
+        ),
+        pa_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        pa_csv.ConvertOptions(
+            column_types=dict.fromkeys(wanted, pa.string()), include_columns=wanted, strings_can_be_null=False
+        ),
+    )
+    for batch in batches:
+        yield pa.Table.from_batches([batch]), np.arange(read, read + batch.num_rows)
+        read += batch.num_rows
+
+
+def _damaged(file: TextFile, reason: str) -> InputError:
+    """Find the first line that is no sample."""
+    unread = InputError(f"{file.path} is not a JTL file: {reason.splitlines()[0]}")
+    if _IS_XML(file):
+        return unread
+    delimiter, names, skipped = _layout(file)
+    reader = csv.reader((line for _, line in file.lines()), delimiter=delimiter)
+    for cells in filter(None, reader):
+        where = f"{file.path}, line {reader.line_num}"
+        if len(cells) != len(names):
+            return InputError(f"{where} has {len(cells)} cells, not {len(names)}: the file is damaged or cut off")
+        for name in ("timeStamp", "elapsed"):
+            found = cells[names.index(name)]
+            if found != name and not _is_time(name, found):
+                return InputError(f"{where}: {name} has {found!r}: it must be milliseconds, as a whole number")
+    if reader.line_num <= skipped:
+        return InputError(f"{file.path} has no samples: the run was interrupted, or measured nothing")
+    return unread
+
+
+def _is_time(name: str, cell: str) -> bool:
+    if name == "elapsed" or cell.isdigit():
+        return cell.lstrip("-").isdigit()
+    try:
+        time_s(cell.replace("/", "-"))
+    except ValueError:
+        return False
+    return True
+
+
+# ---- XML. A sample may contain others, such as redirects: they are parts of it.
+
+
+_IS_XML = matching(r"\A\s*(?:<\?xml[^>]*>\s*)?<testResults\b")
+_ATTRIBUTES = {
+    **{"timeStamp": "ts", "elapsed": "t", "label": "lb", "success": "s"},
+    **{"responseCode": "rc", "responseMessage": "rm", "threadName": "tn", "allThreads": "na"},
+}
+
+
+def _xml_tables(file: TextFile) -> Iterator[_Table]:
+    found: list[dict[str, str]] = []
+    depth, read, root = 0, 0, None
+    with file.path.open("rb") as stream:
+        try:
+            for event, element in iterparse(stream, ("start", "end")):
+                depth += 1 if event == "start" else -1
+                if event == "start" and depth == 1:
+                    root = element
+                elif event == "end" and depth == 1 and root is not None:
+                    found.append(_sample(element, read + len(found) + 1, file))
+                    root.clear()
+                    if len(found) == _BATCH:
+                        yield _xml_table(found, read)
+                        found, read = [], read + _BATCH
+        except ParseError as error:
+            what = "a second document begins: put it into a file of its own"
+            what = what if "junk" in str(error) else "the XML ends, or is damaged: JMeter must stop by itself"
+            raise InputError(f"{file.path}, line {error.position[0]}: {what}") from None
+    if not found and not read:
+        raise InputError(f"{file.path} has no samples: the run was interrupted, or measured nothing")
+    yield _xml_table(found, read)
+
+
+def _sample(element: Any, place: int, file: TextFile) -> dict[str, str]:
+    """Return the attributes of a sample by the names of the columns."""
+    for name in _NEEDED:
+        if (cell := element.get(_ATTRIBUTES[name])) is None:
+            missing = f"attribute {_ATTRIBUTES[name]!r} ({name}) is missing"
+            raise InputError(f"{file.path}: {missing} in sample {place}: save the results with it")
+        if name in ("timeStamp", "elapsed") and not cell.isdecimal():
+            raise InputError(f"{file.path}: {name} has {cell!r} in sample {place}: it must be milliseconds")
+    return {name: element.get(key, "") for name, key in _ATTRIBUTES.items()}
+
+
+def _xml_table(found: list[dict[str, str]], read: int) -> _Table:
+    table = pa.table({name: pa.array([each[name] for each in found], pa.string()) for name in _ATTRIBUTES})
+    return table, np.arange(read, read + len(found)) + 3  # one sample a line, after two lines
+
+
+JMETER = Importer(
+    "JMeter",
+    lambda file: _HEADER(file) or _IS_XML(file) or bool(_UNNAMED.match(file.head)),
+    _read,
+    exactness=2,
+)
