@@ -19,7 +19,11 @@ from capplan.models.errors import InputError
 LOGS = Path(__file__).parents[1] / "gc_logs"
 SAMPLES = Path(__file__).parents[1] / "samples"
 GCSTATS = SAMPLES / "nodetool-gcstats.txt"
-ALL = [*sorted(path for path in LOGS.iterdir() if path.suffix != ".md"), GCSTATS]
+FIELD, CORPUS = Path(__file__).parent / "field", Path(__file__).parents[1] / "fuzz" / "corpus"
+ALL = [
+    *sorted(path for path in LOGS.iterdir() if path.suffix != ".md"),
+    *(GCSTATS, FIELD / "gc-cms-scavenge-before-remark.log", CORPUS / "cassandra-system.log"),
+]
 HEADER = (
     "       Interval (ms) Max GC Elapsed (ms)Total GC Elapsed (ms)Stdev GC Elapsed (ms)"
     "   GC Reclaimed (MB)         Collections      Direct Memory Bytes\n"
@@ -250,6 +254,72 @@ def test_logs_of_jdk_8(text: str, collector: str, lengths: list[float], span_s: 
     assert found.sd_s == pytest.approx(statistics.stdev(lengths))
     assert found.share == pytest.approx(math.fsum(lengths) / span_s)
     assert collector in remarks
+
+
+SCAVENGED = FIELD / "gc-cms-scavenge-before-remark.log"
+
+
+def test_a_remark_of_cms_contains_the_young_collection_before_it() -> None:
+    found, remarks = read_pauses(SCAVENGED)
+
+    assert found.count == 3
+    assert found.mean_s * 3 == pytest.approx(0.0201 + 0.0236219 + 0.0215244)
+    assert found.share == pytest.approx(0.0652 / 12.6, rel=0.01)
+    assert not [each for each in remarks if "cut" in each]
+
+
+def test_a_young_collection_inside_a_remark_may_be_on_a_line_of_its_own(tmp_path: Path) -> None:
+    """As with -XX:+PrintHeapAtGC, whose addresses have one bracket."""
+    heap = " par new generation   total 245760K, used 1K [0x00000006c0000000, 0x00000006d0000000, 0x00000006d0000000)\n"
+    text = SCAVENGED.read_text().replace(
+        "]2016-04-14T22:30:13", f"]{{Heap before GC invocations=1:\n{heap}2016-04-14T22:30:13"
+    )
+
+    found, _ = read(tmp_path, text)
+
+    assert found.count == 3
+    assert found.mean_s == pytest.approx((0.0201 + 0.0236219 + 0.0215244) / 3)
+
+
+def test_a_collection_of_jdk_8_whose_end_is_cut_counts_with_what_is_there(tmp_path: Path) -> None:
+    lines = SCAVENGED.read_text().splitlines(keepends=True)
+
+    found, remarks = read(tmp_path, "".join([*lines[:2], *lines[3:]]))
+
+    assert found.mean_s * 3 == pytest.approx(0.0201 + 0.0090755 + 0.0215244)
+    assert "Lines are cut (1)" in remarks
+
+
+def test_a_collection_may_begin_behind_another_line(tmp_path: Path) -> None:
+    collection = "5.000: [GC (Allocation Failure) 5.0: [ParNew: 9K->1K(9K), 0.01 secs] 9K->1K(9K), 0.02 secs]"
+    cut = f"4.000: [CMS-concurrent-preclean-start]{collection}\n"
+
+    found, _ = read(tmp_path, JDK8_CMS.replace("10,000: ", f"{cut}10,000: "))
+
+    assert found.count == 5
+    assert found.share == pytest.approx(0.22 / 10)
+
+
+def test_the_lines_of_gcinspector_are_a_censored_record() -> None:
+    found, remarks = read_pauses(CORPUS / "cassandra-system.log")
+
+    assert figures(found) == pytest.approx((2.4 / 1200, 0.6, 0.6, 4, None))
+    assert "only stops above 200 ms" in " ".join(remarks)
+    assert "ZGC Major Cycles" in " ".join(remarks)
+
+
+def test_the_threshold_of_gcinspector_may_be_another(tmp_path: Path) -> None:
+    text = (CORPUS / "cassandra-system.log").read_text().replace("gc_log_threshold_in_ms=200", "gc_log_threshold=50ms")
+
+    assert "only stops above 50 ms" in read(tmp_path, text)[1]
+
+
+def test_a_system_log_without_a_stop_is_refused(tmp_path: Path) -> None:
+    lines = (CORPUS / "cassandra-system.log").read_text().splitlines(keepends=True)
+    text = "".join(line for line in lines if "GCInspector" not in line)
+    (tmp_path / "system.log").write_text(text)
+
+    assert "none was longer than 200 ms" in refusal(tmp_path / "system.log")
 
 
 def log_of(stops: list[tuple[int, int]], end_s: int) -> str:

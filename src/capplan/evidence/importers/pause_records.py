@@ -1,4 +1,4 @@
-"""Pauses of a node, from the records that collectors and tools leave: gc.log, gcstats, metrics, cassandra-stress."""
+"""Pauses of a node, from records of collectors and tools: gc.log, system.log, gcstats, metrics, cassandra-stress."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import re
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 
 import numpy as np
 
 from capplan.evidence.importers.database_load_generators import CASSANDRA_STRESS, stress_console
 from capplan.evidence.importers.importer import LABELS, number, read_json
+from capplan.evidence.importers.listed_requests import time_s
 from capplan.evidence.load_test_row import ALL
 from capplan.evidence.text_file import TextFile
 from capplan.models.cassandra.pauses import ReportedPauses, parse_pauses
@@ -28,8 +28,9 @@ _HOUR_S = 3600.0
 def read_pauses(path: Path) -> _Read:
     """Read the pauses of a node from a record of any known format.
 
-    Known are gc.log of JDK 8 and later, `nodetool gcstats` as text or JSON, metrics of the JVM in the text format of
-    Prometheus, and what cassandra-stress prints on the console. Large logs are read line by line.
+    Known are gc.log of JDK 8 and later, Cassandra's system.log (stops above its threshold only), `nodetool gcstats` as
+    text or JSON, metrics of the JVM in the text format of Prometheus, and what cassandra-stress prints on the console.
+    Large logs are read line by line.
 
     Parameters
     ----------
@@ -53,8 +54,8 @@ def read_pauses(path: Path) -> _Read:
     read = next((read for recognises, read in _FORMATS if recognises(file)), None)
     if read is None:
         raise InputError(
-            f"{path} is no record of pauses: give a gc.log, the output of nodetool gcstats, metrics of the JVM or the "
-            f"console output of cassandra-stress, {_TYPED}"
+            f"{path} is no record of pauses: give a gc.log, Cassandra's system.log, the output of nodetool gcstats, "
+            f"metrics of the JVM or the console output of cassandra-stress, {_TYPED}"
         )
     found, remarks = read(file)
     try:
@@ -107,8 +108,8 @@ _STOPPED = re.compile(
 # The begin and the end of a line are searched one after the other: together they would take the square of its length.
 _PAUSE = re.compile(r"GC\((?P<id>\d{1,18})\) (?:[YyOo]: )?Pause (?P<kind>\w+)")
 _PAUSE_MS = re.compile(r"\b(\d{1,9}[.,]\d{1,9})ms\s*$")
-_EVENT = re.compile(r"(?:#\d+: )?\[(?:Full )?GC(?! ?concurrent)")
-_EVENT_END = re.compile(r", (\d{1,9}[.,]\d{1,9}) secs\]\s*(?:\[Times: .*)?$")
+_EVENT = re.compile(r"(?:^|\d: )(?:#\d+: )?\[(?:Full )?GC(?! ?concurrent| ref-proc)")
+_BRACKET = re.compile(r"\[0x[^\[\]()]*\)|\[|(?:, (?P<s>\d{1,9}[.,]\d{1,9}) secs)?\]")  # addresses have one bracket
 _COLLECTOR = re.compile(
     r"(?P<G1>Using G1|UseG1GC|G1 Evacuation Pause|\[GC pause)|(?P<ZGC>The Z Garbage|UseZGC|Pause Mark Start|\"ZMark)"
     r"|(?P<Shenandoah>Using Shenandoah|UseShenandoahGC|Pause Init Mark)"
@@ -146,20 +147,24 @@ class _Clock:
         for kind in (self.kind,) if self.kind else ("up", "wall"):
             for each in stamps:
                 if each[kind] and (time_s := _seconds(each, kind)) is not None:
-                    if not self.kind:
-                        self.kind, self.first_s, self.now_s = kind, time_s, time_s
-                    elif time_s + self.offset_s < self.now_s - _BACK_S:
-                        self.offset_s, self.restarts = self.now_s - time_s, self.restarts + 1
-                    self.now_s = max(self.now_s, time_s + self.offset_s)
+                    self.move(kind, time_s)
                     return rest
         return rest
+
+    def move(self, kind: str, time_s: float) -> None:
+        """Move to a time; one that is earlier than the last follows it, as after a restart."""
+        if not self.kind:
+            self.kind, self.first_s, self.now_s = kind, time_s, time_s
+        elif time_s + self.offset_s < self.now_s - _BACK_S:
+            self.offset_s, self.restarts = self.now_s - time_s, self.restarts + 1
+        self.now_s = max(self.now_s, time_s + self.offset_s)
 
 
 def _seconds(stamp: re.Match[str], kind: str) -> float | None:
     if kind == "up":
         return _decimal(stamp["up"]) * _SECONDS[stamp.groupdict().get("unit")]
     try:
-        return datetime.fromisoformat(stamp["wall"]).timestamp()
+        return time_s(stamp[kind])
     except (ValueError, OverflowError):
         return None
 
@@ -167,6 +172,16 @@ def _seconds(stamp: re.Match[str], kind: str) -> float | None:
 def _decimal(text: str) -> float:
     """Read a number of a log, of which some locales' have a decimal comma."""
     return float(text.replace(",", "."))
+
+
+@dataclass
+class _Event:
+    """A collection of JDK 8 that has begun; its end may be on a later line, and others inside it."""
+
+    began_s: float
+    depth: int = 0  # of brackets
+    longest_s: float = 0.0  # of the times in it so far
+    remark: bool = False  # a remark of CMS may have a young collection inside
 
 
 @dataclass
@@ -179,7 +194,8 @@ class _Log:
     collector: str | None = None
     stalls: int = 0
     full: int | None = None  # the number of the last collection, if it was a full one
-    began_s: float | None = None  # of a collection of JDK 8, whose end is on a later line
+    event: _Event | None = None
+    cut: int = 0  # collections whose end is missing
 
     def take(self, line: str) -> None:
         """Take a line."""
@@ -203,17 +219,38 @@ class _Log:
         self.collections.extend((self.clock.now_s - length_s, length_s))
 
     def _jdk8(self, rest: str) -> None:
-        if _EVENT.match(rest):
-            self.began_s = self.clock.now_s
-        if self.began_s is not None and (found := _EVENT_END.search(rest)):
-            self.collections.extend((self.began_s, _decimal(found[1])))
-            self.began_s = None
+        begins, event = _EVENT.search(rest), self.event
+        if begins and event and not (event.remark and self.clock.now_s - event.began_s <= _BACK_S):
+            self.end()
+            event = None
+        if begins and event is None:
+            self.event = event = _Event(self.clock.now_s)
+            rest = rest[begins.start() :]
+        if event is None:
+            return
+        event.remark = event.remark or "[YG occupancy" in rest
+        for found in _BRACKET.finditer(rest):
+            event.depth += (found[0] == "[") - (found[0][-1] == "]")
+            event.longest_s = max(event.longest_s, _decimal(found["s"] or "0"))
+            if not event.depth and found["s"]:
+                self.collections.extend((event.began_s, _decimal(found["s"])))
+                self.event = None
+                return
+
+    def end(self) -> None:
+        """End a collection whose end is not there, with what is there of its time."""
+        if self.event is not None:
+            self.cut += 1
+            if self.event.longest_s:
+                self.collections.extend((self.event.began_s, self.event.longest_s))
+        self.event = None
 
 
 def _read_log(file: TextFile) -> _Read:
     log = _Log()
     for _, line in file.lines():
         log.take(line[:_LONGEST])
+    log.end()
     kept = log.stops or log.collections
     if not kept:
         raise InputError(
@@ -225,20 +262,27 @@ def _read_log(file: TextFile) -> _Read:
             f"{file.path} has stops without times: log with the decoration uptime or time, or on JDK 8 with "
             f"-XX:+PrintGCTimeStamps, {_TYPED}"
         )
-    starts_s, lengths_s = np.array(kept).reshape(-1, 2).T.copy()
-    begin_s = min(log.clock.first_s, float(starts_s.min()))
-    end_s = max(log.clock.now_s, float((starts_s + lengths_s).max()))
-    remarks = list(_log_remarks(log, end_s - begin_s))
-    if end_s - begin_s > _HOUR_S:
+    found, span_s, remarks = _of_stops(file, kept, log.clock)
+    return found, (*_log_remarks(log, span_s), *remarks)
+
+
+def _of_stops(file: TextFile, stops: array[float], clock: _Clock) -> tuple[ReportedPauses, float, tuple[str, ...]]:
+    """Return the pauses of a log, its span in seconds, and a remark if they are those of its busiest hour."""
+    starts_s, lengths_s = np.array(stops).reshape(-1, 2).T.copy()
+    begin_s = min(clock.first_s, float(starts_s.min()))
+    end_s = max(clock.now_s, float((starts_s + lengths_s).max()))
+    span_s = end_s - begin_s
+    remarks: tuple[str, ...] = ()
+    if span_s > _HOUR_S:
         order = np.argsort(starts_s, kind="stable")
         starts_s, lengths_s = starts_s[order], lengths_s[order]
         from_s, hour = _busiest(starts_s, lengths_s, end_s)
-        remarks.append(
-            f"The figures are those of its busiest hour, which begins {_time(from_s - begin_s)} after its start."
+        remarks = (
+            f"The figures are those of its busiest hour, which begins {_time(from_s - begin_s)} after its start.",
         )
         begin_s, end_s, lengths_s = from_s, from_s + _HOUR_S, lengths_s[hour]
     sd_s = float(lengths_s.std(ddof=1)) if len(lengths_s) > 1 else None
-    return _pauses(file, float(lengths_s.sum()), len(lengths_s), end_s - begin_s, sd_s), tuple(remarks)
+    return _pauses(file, float(lengths_s.sum()), len(lengths_s), end_s - begin_s, sd_s), span_s, remarks
 
 
 def _busiest(
@@ -264,10 +308,66 @@ def _log_remarks(log: _Log, span_s: float) -> Iterator[str]:
         yield "Counted are the collector's pauses: the log has no safepoint lines, which hold all stops of threads."
     elif inside := len(log.collections) // 2:
         yield f"Counted are all stops of threads; the collector's {inside} pauses are among them."
+    if log.cut and not log.stops:
+        yield f"Lines are cut ({log.cut}): of a collection without its end, the longest part that is there counts."
     if log.stalls:
         yield f"Allocation stalls are left out ({log.stalls}): each stops one thread only."
     if log.clock.restarts:
         yield f"The time goes back (restarts: {log.clock.restarts}): the parts are put one after the other."
+
+
+# ---- Cassandra's system.log: the lines of its GCInspector, of versions 1.2 to 5.0. Written from its source and from
+# public logs. It writes only the stops above a threshold: the record is censored.
+
+_ENTRY = re.compile(
+    r"^ ?(?:TRACE|DEBUG|INFO|WARN|ERROR)\s+\[[^\]\n]*\] +"
+    r"(?P<time>\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,]\d{3}) (?P<source>\w+\.java)",
+    re.MULTILINE,
+)
+_INSPECTED = re.compile(
+    r"(?:- |\) )(?:GC for (?P<of>[\w ]+): +(?P<sum_ms>\d{1,9}) ms for (?P<count>\d{1,3}) "
+    r"|(?P<by>[\w ]+) GC in (?P<ms>\d{1,9})ms)"
+)
+_THRESHOLD = re.compile(r"gc_log_threshold(?:_in_ms)?=(\d{1,6})")
+_THRESHOLD_MS = 200  # unless cassandra.yaml has another
+
+
+def _read_system_log(file: TextFile) -> _Read:
+    clock, stops = _Clock(), array("d")
+    collectors, concurrent = set[str](), set[str]()
+    threshold_ms = _THRESHOLD_MS
+    for _, line in file.lines():
+        if "gc_log_threshold" in line and (said := _THRESHOLD.search(line)):
+            threshold_ms = int(said[1])
+        entry = _ENTRY.match(line[:_LONGEST])
+        if not entry or (ended_s := _seconds(entry, "time")) is None:
+            continue
+        clock.move("wall", ended_s)
+        found = _INSPECTED.search(line[:_LONGEST], entry.end()) if entry["source"] == "GCInspector.java" else None
+        if found is None:
+            continue
+        name = (found["of"] or found["by"]).strip()
+        if name.endswith("Cycles") or name == "ZGC":
+            concurrent.add(name)
+            continue
+        collectors.add(name)
+        count = max(1, int(found["count"] or 1))
+        length_s = float(found["sum_ms"] or found["ms"]) / 1e3 / count
+        stops.extend((clock.now_s - count * length_s, length_s) * count)
+    if not stops:
+        raise InputError(
+            f"{file.path} has no line of GCInspector about a stop: none was longer than {threshold_ms} ms, or an older "
+            f"file has it: give a gc.log, {_TYPED}"
+        )
+    pauses, span_s, remarks = _of_stops(file, stops, clock)
+    left = (f"Left out are {', '.join(sorted(concurrent))}: concurrent work is no stop.",) if concurrent else ()
+    return pauses, (
+        f"From GCInspector in Cassandra's system.log ({', '.join(sorted(collectors))}) over {_time(span_s)}.",
+        f"It is censored: only stops above {threshold_ms} ms are in it. So the share is the least that it can be, and "
+        "the mean and the deviation are those of the long stops alone; a gc.log has all of them.",
+        *remarks,
+        *left,
+    )
 
 
 # ---- nodetool gcstats: since the last call. The text was written from real output of Cassandra 4.0 and 5.0, the JSON
@@ -413,6 +513,7 @@ def _read_stress(file: TextFile) -> _Read:
 _FORMATS: tuple[tuple[Callable[[TextFile], bool], Callable[[TextFile], _Read]], ...] = (
     (lambda file: is_gcstats(file.head), _read_gcstats),
     (CASSANDRA_STRESS.recognises, _read_stress),
+    (lambda file: bool(_ENTRY.search(file.head)), _read_system_log),
     (lambda file: bool(_METRICS.search(file.head)), _read_metrics),
     (lambda file: bool(_GC_LOG.search(file.head)), _read_log),
 )
