@@ -109,3 +109,29 @@ def test_the_plot_has_a_line_for_each_class(tmp_path: Path, capsys: pytest.Captu
     assert (code, out) == (0, f"{picture}\n")
     assert "read, open" in picture.read_text()
     assert run(capsys, "evidence", "plot", table, "--plot", picture, "--statistic", "p999")[0] == 0
+
+
+def test_a_csv_is_taken_by_its_names_if_the_user_agrees(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    own, table = tmp_path / "own.csv", tmp_path / "table.csv"
+    own.write_text("nodes,threads,ops,mean,p99\n3,8,1000,2,9\n")
+    refused, _, err = run(capsys, "evidence", "import", own, "-o", table)
+    agreed, out, _ = run(capsys, "evidence", "import", own, "-o", table, "--yes", "--unit", "us")
+    by_name = LOAD_TESTS.read(table)
+    paired, _, _ = run(
+        capsys, "evidence", "import", own, "-o", table, "--map", "nodes=cass_nodes,mean=latency_mean_ms:us"
+    )
+
+    assert (refused, agreed, paired) == (2, 0, 0)
+    assert "nodes=cass_nodes,threads=clients" in err
+    assert "nodes=cass_nodes" in out
+    assert (by_name["latency_mean_ms"][0], by_name["latency_p99_ms"][0], by_name["clients"][0]) == (0.002, 0.009, 8)
+    assert LOAD_TESTS.read(table)["latency_mean_ms"][0] == 0.002
+
+
+def test_the_unit_of_a_histogram_is_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, table = tmp_path / "a.hgrm", tmp_path / "table.csv"
+    path.write_text("Value Percentile TotalCount 1/(1-Percentile)\n1400.0 0.5 50 2.0\n1500.0 1.0 100 inf\n")
+
+    assert run(capsys, "evidence", "import", path, "-o", table)[0] == 2
+    assert run(capsys, "evidence", "import", path, "-o", table, "--unit", "us")[0] == 0
+    assert LOAD_TESTS.read(table)["latency_p50_ms"][0] == 1.4

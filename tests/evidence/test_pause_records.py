@@ -228,6 +228,13 @@ Desired survivor size 4194304 bytes, new threshold 7 (max 15)
 2015-07-13T20:53:08.000+0200: #1: [Full GC (Ergonomics) [PSYoungGen: 7K->6K(7K)] 9K->6K(10K), 0.0600000 secs]
 2015-07-13T20:53:10.000+0200: 9.1: something
 """
+JDK8_SHENANDOAH = """\
+CommandLine flags: -XX:+PrintGC -XX:+PrintGCDateStamps -XX:+PrintGCTimeStamps -XX:+UseShenandoahGC
+2022-08-17T16:20:00.000+0800: 0.000: [Concurrent reset, 0.333 ms]
+2022-08-17T16:20:05.000+0800: 5.000: [Pause Init Mark (process weakrefs), start]
+2022-08-17T16:20:05.000+0800: 5.000: [Pause Init Mark (process weakrefs), 20.000 ms]
+2022-08-17T16:20:10.000+0800: 10.000: [Pause Final Mark, 40.000 ms]
+"""
 JDK8_STOPPED = """\
 2014-04-09T15:27:20.000+0200: 0.000: Application time: 0.0000930 seconds
 2014-04-09T15:27:23.456+0200: 5.000: [GC (Allocation Failure) [PSYoungGen: 4K->4K(4K)] 7K->7K(13K), 0.0318639 secs]
@@ -244,6 +251,7 @@ Stopping threads took: 0.0001058 seconds
         (JDK8_CMS, "CMS", [0.04, 0.001, 0.009, 0.15], 10.0),
         (JDK8_PARALLEL, "Parallel", [0.02, 0.06], 10.0),
         (JDK8_STOPPED, "Parallel", [0.036, 0.004], 10.0),
+        (JDK8_SHENANDOAH, "Shenandoah", [0.02, 0.04], 10.0),
     ],
 )
 def test_logs_of_jdk_8(text: str, collector: str, lengths: list[float], span_s: float, tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ _TRANSACTION = "Number of samples in transaction : "
 _UNANSWERED = "Non HTTP response code"
 _MOST_THREADS = 100_000  # that may be in a transaction at once
 _BATCH = 50_000
-_BLOCK_BYTES = 2**22
+_BLOCK_BYTES = 2**20
 _Table = tuple[pa.Table, NDArray[np.int64]]  # cells as text by JMeter's names, and the line of each sample
 
 

@@ -110,6 +110,7 @@ _PAUSE = re.compile(r"GC\((?P<id>\d{1,18})\) (?:[YyOo]: )?Pause (?P<kind>\w+)")
 _PAUSE_MS = re.compile(r"\b(\d{1,9}[.,]\d{1,9})ms\s*$")
 _EVENT = re.compile(r"(?:^|\d: )(?:#\d+: )?\[(?:Full )?GC(?! ?concurrent| ref-proc)")
 _BRACKET = re.compile(r"\[0x[^\[\]()]*\)|\[|(?:, (?P<s>\d{1,9}[.,]\d{1,9}) secs)?\]")  # addresses have one bracket
+_SHENANDOAH_8 = re.compile(r"\[Pause .*, (\d{1,9}[.,]\d{1,9}) ms\]\s*$")
 _COLLECTOR = re.compile(
     r"(?P<G1>Using G1|UseG1GC|G1 Evacuation Pause|\[GC pause)|(?P<ZGC>The Z Garbage|UseZGC|Pause Mark Start|\"ZMark)"
     r"|(?P<Shenandoah>Using Shenandoah|UseShenandoahGC|Pause Init Mark)"
@@ -219,6 +220,9 @@ class _Log:
         self.collections.extend((self.clock.now_s - length_s, length_s))
 
     def _jdk8(self, rest: str) -> None:
+        if rest.startswith("[Pause ") and (found := _SHENANDOAH_8.match(rest)):
+            length_s = _decimal(found[1]) * 1e-3
+            self.collections.extend((self.clock.now_s - length_s, length_s))
         begins, event = _EVENT.search(rest), self.event
         if begins and event and not (event.remark and self.clock.now_s - event.began_s <= _BACK_S):
             self.end()
