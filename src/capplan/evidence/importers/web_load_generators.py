@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
@@ -165,17 +164,7 @@ _K6_LATENCIES = ("http_req_duration", "grpc_req_duration")
 _K6_READ = (*_K6_LATENCIES, "http_req_failed", "dropped_iterations", "vus_max")
 _K6_BATCH = 50_000
 _K6_MOST = 1e12  # of a value: decades in milliseconds
-
-
-class _Point(NamedTuple):
-    """A point of k6; one without a metric begins a run."""
-
-    line: int
-    metric: str
-    value: float = 0.0
-    ended_s: float = 0.0
-    exact_s: float = 0.0  # to which the time is known
-    tags: Mapping[str, Any] = MappingProxyType({})
+_Point = tuple[int, str, Any, str, Mapping[str, Any]]  # line, metric, value, time, tags; without a metric a run begins
 
 
 class _K6Run(ListedRun):
@@ -187,24 +176,21 @@ class _K6Run(ListedRun):
         self.dropped, self.tagged, self.exact_s = 0.0, False, 0.0
         self._waiting: list[tuple[Any, ...]] = []
 
-    def take_point(self, point: _Point) -> None:
+    def take_point(self, where: str, line: int, metric: str, value: float, time: str, tags: Mapping[str, Any]) -> None:
         """Add a point."""
-        if point.metric == "http_req_failed":
-            self.failed = (self.failed or 0.0) + point.value
-        elif point.metric == "dropped_iterations":
-            self.dropped += point.value
-        elif point.metric == "vus_max":
-            self.clients = max(self.clients, int(point.value))
+        if metric == "http_req_failed":
+            self.failed = (self.failed or 0.0) + value
+        elif metric == "dropped_iterations":
+            self.dropped += value
+        elif metric == "vus_max":
+            self.clients = max(self.clients, int(value))
         else:
-            tags, http = point.tags, point.metric == _K6_LATENCIES[0]
-            code, expected = str(tags.get("status") or "") if http else "", str(tags.get("expected_response") or "")
-            self.tagged = self.tagged or bool(expected)
-            self.exact_s = max(self.exact_s, point.exact_s)
-            start_s = point.ended_s - point.exact_s - point.value / 1000
-            name, failed = str(tags.get("name") or ALL), expected == "false"
-            self._waiting.append(
-                (point.line, start_s, point.ended_s, point.value, name, failed, not (http and code == "0"), code, 0)
-            )
+            ended_s, exact_s = _k6_time_s(time, where)
+            code, expected = str(tags.get("status") or ""), str(tags.get("expected_response") or "")
+            code = code if metric == _K6_LATENCIES[0] else ""  # 0 of gRPC is good
+            self.tagged, self.exact_s = self.tagged or bool(expected), max(self.exact_s, exact_s)
+            cells = (value, str(tags.get("name") or ALL), expected == "false", code != "0", code, 0)
+            self._waiting.append((line, ended_s - exact_s - value / 1000, ended_s, *cells))
             if len(self._waiting) == _K6_BATCH:
                 self.end()
 
@@ -216,12 +202,16 @@ class _K6Run(ListedRun):
 
 def _read_k6(file: TextFile, tool: str, points: Iterator[_Point]) -> Imported:
     runs = [_K6Run(1)]
-    for point in points:
-        if point.metric:
-            runs[-1].take_point(point)
+    for line, metric, value, time, tags in points:
+        if metric:
+            where = f"{file.path}, line {line}"
+            found = number(str(value), where, f"the value of {metric}")
+            if not abs(found) < _K6_MOST:
+                raise InputError(f"{where}: {metric} has {found:g}: the file is damaged")
+            runs[-1].take_point(where, line, metric, found, time, tags)
         else:
             runs[-1].end()
-            runs.append(_K6Run(point.line))
+            runs.append(_K6Run(line))
     runs[-1].end()
     if not any(run.classes for run in runs):
         raise InputError(f"{file.path} has no point of {' or '.join(_K6_LATENCIES)}: k6 writes one per request")
@@ -243,48 +233,41 @@ def _k6_json(file: TextFile) -> Iterator[_Point]:
     for line_number, line in file.lines():
         if not line.strip():
             continue
-        where = f"{file.path}, line {line_number}"
         try:
             point = json.loads(line)
-            metric, data = point["metric"], point["data"]
-            if point["type"] == "Metric" and metric in described:  # k6 describes each once in a run
-                described.clear()
-                yield _Point(line_number, "")
-            if point["type"] == "Metric":
-                described.add(metric)
-            if point["type"] != "Point" or metric not in _K6_READ:
-                continue
-            value, tags = float(data["value"]), dict(data.get("tags") or {})
-            if not abs(value) < _K6_MOST:
-                raise ValueError(value)
-            ended_s = _k6_time_s(data["time"], where)[0] if metric in _K6_LATENCIES else 0.0
-        except InputError:
-            raise
+            kind, metric, data = point["type"], point["metric"], point["data"]
+            found = (line_number, metric, data.get("value"), str(data.get("time")), dict(data.get("tags") or {}))
         except (ValueError, KeyError, TypeError, AttributeError):
             raise InputError(
-                f"{where} must be a JSON object with metric, type and data: the file is damaged or cut off"
+                f"{file.path}, line {line_number} must be a JSON object with metric, type and data: the file is "
+                "damaged or cut off"
             ) from None
-        yield _Point(line_number, metric, value, ended_s, 0.0, tags)
+        if kind == "Metric" and metric in described:  # k6 describes each once in a run
+            described.clear()
+            yield line_number, "", None, "", {}
+        if kind == "Metric":
+            described.add(metric)
+        elif kind == "Point" and metric in _K6_READ:
+            yield found
 
 
 def _k6_csv(file: TextFile) -> Iterator[_Point]:
-    names: list[str] = []
+    for line, row in _csv_rows(file):
+        metric = row.get("metric_name", "")
+        if metric in ("", *_K6_READ):
+            yield line, metric, row.get("metric_value"), row.get("timestamp", ""), row
+
+
+def _csv_rows(file: TextFile) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the line of each row of a CSV file and its cells by name; none if the header stands there again."""
     with read_as_csv(str(file.path)):
         reader = csv.reader(line + "\n" for _, line in file.lines())
+        header = next(reader)
         for cells in filter(None, reader):
-            where = f"{file.path}, line {reader.line_num}"
-            if cells[0] == "metric_name":
-                if names:
-                    yield _Point(reader.line_num, "")
-                names = cells
-            elif len(cells) != len(names):
-                raise InputError(f"{where} has {len(cells)} cells, not {len(names)}: the file is damaged or cut off")
-            elif cells[0] in _K6_READ:
-                tags = dict(zip(names, cells, strict=True))
-                value = number(tags["metric_value"], where, "the value of a metric")
-                if not abs(value) < _K6_MOST:
-                    raise InputError(f"{where}: {value:g} is no value of {cells[0]}: the file is damaged")
-                yield _Point(reader.line_num, cells[0], value, *_k6_time_s(tags["timestamp"], where), tags)
+            if len(cells) != len(header):
+                where = f"{file.path}, line {reader.line_num}"
+                raise InputError(f"{where} has {len(cells)} cells, not {len(header)}: the file is damaged or cut off")
+            yield reader.line_num, {} if cells == header else dict(zip(header, cells, strict=True))
 
 
 def _k6_time_s(text: str, where: str) -> tuple[float, float]:
@@ -363,96 +346,83 @@ GATLING_REPORT = Importer("Gatling", json_with("meanNumberOfRequestsPerSecond"),
 
 _LOCUST_NAMES = {"# requests": "request count", "method": "type"}  # of versions before 1.0, whose requests did not fail
 _LOCUST_WHOLE = ("Aggregated", "Total")
-_LOCUST_MISSING = ("", "N/A", "nan")
+_LOCUST_RANK = re.compile(r"(\d{1,3}(?:\.\d+)?)%")
 
 
-def _locust_rows(file: TextFile) -> Iterator[tuple[int, str, dict[str, float | None]]]:
-    """Yield the line of each row, its class, and its figures by names in lower case."""
-    with read_as_csv(str(file.path)):
-        reader = csv.reader(line + "\n" for _, line in file.lines())
-        header = [name.strip().lower() for name in next(reader)]
-        names = [_LOCUST_NAMES.get(name, name) for name in header]
-        for cells in filter(None, reader):
-            where = f"{file.path}, line {reader.line_num}"
-            if [each.strip().lower() for each in cells] == header:
-                raise InputError(f"{where}: a second run begins: put it into a file of its own")
-            if len(cells) != len(names):
-                raise InputError(f"{where} has {len(cells)} cells, not {len(names)}: the file is damaged or cut off")
-            row = dict(zip(names, cells, strict=True))
-            kind, name = row.pop("type"), row.pop("name")
-            found = {key: None if cell in _LOCUST_MISSING else number(cell, where, key) for key, cell in row.items()}
-            yield reader.line_num, ALL if name in _LOCUST_WHOLE else f"{kind} {name}".strip(), found
+def _locust_rows(file: TextFile) -> Iterator[tuple[str, str, dict[str, float]]]:
+    """Yield the place of each row, its class, and its figures by names in lower case."""
+    for line, row in _csv_rows(file):
+        where = f"{file.path}, line {line}"
+        if not row:
+            raise InputError(f"{where}: a second run begins: put it into a file of its own")
+        cells = {_LOCUST_NAMES.get(name.lower(), name.lower()): cell for name, cell in row.items()}
+        kind, name = cells.pop("type"), cells.pop("name")
+        found = {key: number(cell, where, key) for key, cell in cells.items() if cell not in ("", "N/A", "nan")}
+        yield where, ALL if name in _LOCUST_WHOLE else f"{kind} {name}".strip(), found
 
 
-def _locust_row(name: str, found: Mapping[str, float | None], total: str, file: TextFile, **cells: Any) -> LoadTestRow:
+def _locust_row(
+    name: str, found: Mapping[str, float], total: str, file: TextFile, cells: Mapping[str, Any]
+) -> LoadTestRow:
     """Return a row with the mean, the median and the maximum of a run."""
+    failed = found.get(f"{total}failure count", 0.0)
     return LoadTestRow(
         run_id=re.sub(r"_stats(?:_history)?$", "", run_id(file)),
         request_class=name,
         latency_mean_ms=found.get(f"{total}average response time"),
         latency_max_ms=found.get(f"{total}max response time"),
-        errors=int(found.get(f"{total}failure count") or found.get("# failures") or 0),
+        errors=int(failed or found.get("# failures", 0.0)),
         source=f"{file.path.name}: Locust",
-        note=_failed(found.get(f"{total}failure count") or 0),
+        note=_failed(failed),
         **{"latency_p50_ms": found.get(f"{total}median response time"), **cells},
     )
 
 
 def _read_locust_stats(file: TextFile) -> Imported:
     rows = []
-    for line, name, found in _locust_rows(file):
-        count, rate = found.get("request count"), found.get("requests/s")
-        if count is None or rate is None:
-            raise InputError(
-                f"{file.path}, line {line}: 'Request Count' and 'Requests/s' must be numbers, as Locust has"
-            )
-        if not count:
-            continue
-        percentiles = {
-            float(key[:-1]): value for key, value in found.items() if key.endswith("%") and value is not None
-        }
-        duration_s = count / rate if rate else None
-        cells = {"throughput_tps": rate, "duration_s": duration_s, **percentile_columns(percentiles)}
-        rows.append(_locust_row(name, found, "", file, **cells))
+    for where, name, found in _locust_rows(file):
+        if not found.keys() >= {"request count", "requests/s"}:
+            raise InputError(f"{where}: 'Request Count' and 'Requests/s' must be numbers, as Locust has")
+        count, rate = found["request count"], found["requests/s"]
+        if count:
+            ranks = {float(rank[1]): value for key, value in found.items() if (rank := _LOCUST_RANK.fullmatch(key))}
+            cells = {"throughput_tps": rate, "duration_s": count / rate if rate else None, **percentile_columns(ranks)}
+            rows.append(_locust_row(name, found, "", file, cells))
     if not rows:
         raise InputError(f"{file.path} has no requests: the run was interrupted, or measured nothing")
     return Imported(tuple(sorted(rows, key=lambda row: row.request_class != ALL)))
 
 
 def _read_locust_history(file: TextFile) -> Imported:
-    seen: dict[str, list[tuple[float, float]]] = {}  # of a class, when its total changed
-    last: dict[str, dict[str, float | None]] = {}
+    steps: list[tuple[float, float]] = []  # when the total of all requests changed
+    last: dict[str, float] = {}
     busy, clients = BusyTime(), 0
-    for line, name, found in _locust_rows(file):
-        time, total = found.get("timestamp"), found.get("total request count")
-        if time is None or total is None:
-            raise InputError(f"{file.path}, line {line}: 'Timestamp' and 'Total Request Count' must be numbers")
-        steps = seen.setdefault(name, [(time, total)])
-        if time < steps[-1][0] or total < steps[-1][1]:
+    for where, name, found in _locust_rows(file):
+        if name != ALL:
+            continue
+        last = found
+        if not found.keys() >= {"timestamp", "total request count"}:
+            raise InputError(f"{where}: 'Timestamp' and 'Total Request Count' must be numbers, as Locust has")
+        step, clients = (
+            (found["timestamp"], found["total request count"]),
+            max(clients, int(found.get("user count", 0))),
+        )
+        if steps and (step[0] < steps[-1][0] or step[1] < steps[-1][1]):
             raise InputError(
-                f"{file.path}, line {line}: the time or the total goes back: a second run begins, or lines are out of "
-                "order: put each run into a file of its own"
+                f"{where}: the time or the total goes back: a second run begins, or lines are out of order: put each "
+                "run into a file of its own"
             )
-        if total > steps[-1][1]:
-            busy.add([time - 1], [time], [line])
-            steps.append((time, total))
-        elif len(steps) == 1:
-            steps[0] = (time, total)  # it has not begun
-        last[name], clients = found, max(clients, int(found.get("user count") or 0))
-    rows = []
-    for name, steps in seen.items():
-        (begun_s, before), (ended_s, after) = steps[0], steps[-1]
-        if after > before and ended_s > begun_s:
-            duration_s = ended_s - begun_s
-            cells = {
-                "duration_s": duration_s,
-                "throughput_tps": (after - before) / duration_s,
-                "clients": clients or None,
-            }
-            rows.append(_locust_row(name, last[name], "total ", file, **cells))
-    if not rows:
+        if len(steps) < 2 and steps and step[1] == steps[0][1]:
+            steps[0] = step  # it has not begun
+        elif not steps or step[1] > steps[-1][1]:
+            busy.add([step[0] - 1], [step[0]], [int(where.rpartition(" ")[2])])
+            steps.append(step)
+    duration_s = steps[-1][0] - steps[0][0] if steps else 0.0
+    if not duration_s:
         raise InputError(f"{file.path} has no second with a request: the run was interrupted, or measured nothing")
-    return Imported(tuple(rows), remarks=tuple(busy.remarks()))
+    rate = (steps[-1][1] - steps[0][1]) / duration_s
+    cells = {"duration_s": duration_s, "throughput_tps": rate, "clients": clients or None}
+    return Imported((_locust_row(ALL, last, "total ", file, cells),), remarks=tuple(busy.remarks()))
 
 
 LOCUST = Importer(
