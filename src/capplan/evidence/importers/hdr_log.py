@@ -200,7 +200,7 @@ def _read(file: TextFile, unit: str = "") -> Imported:
             continue
         if not line.strip():
             continue
-        found = _INTERVAL.match(line)
+        found = _INTERVAL.match(line.strip())
         if not found:
             raise InputError(
                 f"{where} must be an interval 'start,length,max,histogram': the file is damaged or cut off"

@@ -210,7 +210,8 @@ def _damaged(file: TextFile, reason: str) -> InputError:
         for name in ("timeStamp", "elapsed"):
             found = cells[names.index(name)]
             if found != name and not _is_time(name, found):
-                return InputError(f"{where}: {name} has {found!r}: it must be milliseconds, as a whole number")
+                other = ", or a date and a time such as 2026/11/22 10:00:00.500" if name == "timeStamp" else ""
+                return InputError(f"{where}: {name} has {found!r}: it must be milliseconds, as a whole number{other}")
     if reader.line_num <= skipped:
         return InputError(f"{file.path} has no samples: the run was interrupted, or measured nothing")
     return unread
