@@ -24,7 +24,7 @@ from defusedxml.ElementTree import ParseError, iterparse
 from numpy.typing import NDArray
 
 from capplan.evidence.importers.importer import Imported, Importer, matching
-from capplan.evidence.importers.listed_requests import ListedRun, begun, named_runs, time_s
+from capplan.evidence.importers.listed_requests import COLUMNS, ListedRun, begun, named_runs, time_s
 from capplan.evidence.load_test_row import ALL, LoadTestRow
 from capplan.evidence.text_file import TextFile
 from capplan.models.errors import InputError
@@ -40,12 +40,7 @@ _Table = tuple[pa.Table, NDArray[np.int64]]  # cells as text by JMeter's names, 
 
 
 def _read(file: TextFile) -> Imported:
-    try:
-        runs = _runs(file)
-    except InputError:
-        raise
-    except ValueError as error:
-        raise _damaged(file, str(error)) from None
+    runs = _runs(file)
     rows: list[LoadTestRow] = []
     remarks = [*begun(runs)]
     if not (_IS_XML(file) or _HEADER(file)):
@@ -72,7 +67,7 @@ def _runs(file: TextFile) -> list[_Run]:
                 runs.append(_Run(int(lines[start])))
             first = start + (start in headers)
             if first < end:
-                runs[-1].add_samples(_samples(table.slice(first, end - first), lines[first:end]))
+                runs[-1].add_samples(_samples(table.slice(first, end - first), lines[first:end], file))
     return runs
 
 
@@ -109,41 +104,42 @@ class _Run(ListedRun):
         return found
 
 
-def _samples(table: pa.Table, lines: NDArray[np.int64]) -> pd.DataFrame:
+def _samples(table: pa.Table, lines: NDArray[np.int64], file: TextFile) -> pd.DataFrame:
     """Return samples with the columns of `listed_requests`, their messages and threads.
 
     Raises
     ------
-    ValueError
+    InputError
         If a time is none.
     """
-    texts = {
-        name: table[name].to_pylist() if name in table.column_names else [""] * len(lines)
-        for name in ("label", "success", *_OPTIONAL)
-    }
-    starts_s, elapsed_ms = _times_s(table["timeStamp"]), table["elapsed"].cast(pa.int64()).to_numpy()
-    return pd.DataFrame(
-        {
-            "line": lines,
-            "start_s": starts_s,
-            "end_s": starts_s + elapsed_ms / 1000,
-            "ms": elapsed_ms.astype(np.float64),
-            "label": texts["label"],
-            "failed": [each.lower() != "true" for each in texts["success"]],
-            "answered": [not each.startswith(_UNANSWERED) for each in texts["responseCode"]],
-            "code": texts["responseCode"],
-            "threads": [int(each) if each.isdecimal() and len(each) < 10 else 0 for each in texts["allThreads"]],
-            "message": texts["responseMessage"],
-            "thread": texts["threadName"],
-        }
+    absent = [""] * len(lines)
+    label, success, codes, messages, names, threads = (
+        table[name].to_pylist() if name in table.column_names else absent for name in ("label", "success", *_OPTIONAL)
     )
+    starts_s, elapsed_s = (_times_s(table[name], lines, name, file) for name in ("timeStamp", "elapsed"))
+    cells = (
+        *(lines, starts_s, starts_s + elapsed_s, np.round(1000 * elapsed_s), label),
+        *([each.lower() != "true" for each in success], [not each.startswith(_UNANSWERED) for each in codes], codes),
+        [int(each) if each.isdecimal() and len(each) < 10 else 0 for each in threads],
+    )
+    return pd.DataFrame({**dict(zip(COLUMNS, cells, strict=True)), "message": messages, "thread": names})
 
 
-def _times_s(cells: pa.ChunkedArray) -> NDArray[np.float64]:
+def _times_s(cells: pa.ChunkedArray, lines: NDArray[np.int64], name: str, file: TextFile) -> NDArray[np.float64]:
     """Return times in s; JMeter writes milliseconds, or local times in a format of its settings."""
-    if pc.all(pc.utf8_is_digit(cells)).as_py():
+    if pc.all(pc.match_substring_regex(cells, r"^-?\d{1,18}$")).as_py():
         return np.asarray(cells.cast(pa.int64()), dtype=np.float64) / 1000
-    return np.array([time_s(each.replace("/", "-")) for each in cells.to_pylist()], dtype=np.float64)
+    found = np.empty(len(lines))
+    for place, cell in enumerate(cells.to_pylist()):
+        try:
+            found[place] = int(cell) / 1000 if name == "elapsed" else time_s(cell.replace("/", "-"))
+        except (ValueError, OverflowError):
+            other = ", or a date and a time such as 2026/11/22 10:00:00.500" if name == "timeStamp" else ""
+            raise InputError(
+                f"{file.path}, line {lines[place]}: {name} has {cell!r}: it must be milliseconds, as a whole number"
+                f"{other}"
+            ) from None
+    return found
 
 
 # ---- CSV. The separator and the columns are settings of JMeter, and so is the header.
@@ -179,52 +175,31 @@ def _layout(file: TextFile) -> tuple[str, list[str], int]:
 def _csv_tables(file: TextFile) -> Iterator[_Table]:
     delimiter, names, skipped = _layout(file)
     wanted = [name for name in (*_NEEDED, *_OPTIONAL) if name in names]
-    read = 1 + skipped
-    encoding = file.encoding.removesuffix("-sig")
-    batches = pa_csv.open_csv(
-        file.path,
-        pa_csv.ReadOptions(
-            use_threads=False, block_size=_BLOCK_BYTES, column_names=names, skip_rows=skipped, encoding=encoding
-        ),
-        pa_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-        pa_csv.ConvertOptions(
-            column_types=dict.fromkeys(wanted, pa.string()), include_columns=wanted, strings_can_be_null=False
-        ),
+    broken: list[pa_csv.InvalidRow] = []
+    read = pa_csv.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES, column_names=names, skip_rows=skipped)
+
+    def take(row: pa_csv.InvalidRow) -> str:
+        broken.append(row)
+        return "error"
+
+    parse = pa_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, invalid_row_handler=take)
+    convert = pa_csv.ConvertOptions(
+        column_types=dict.fromkeys(wanted, pa.string()), include_columns=wanted, strings_can_be_null=False
     )
-    for batch in batches:
-        yield pa.Table.from_batches([batch]), np.arange(read, read + batch.num_rows)
-        read += batch.num_rows
-
-
-def _damaged(file: TextFile, reason: str) -> InputError:
-    """Find the first line that is no sample."""
-    unread = InputError(f"{file.path} is not a JTL file: {reason.splitlines()[0]}")
-    if _IS_XML(file):
-        return unread
-    delimiter, names, skipped = _layout(file)
-    reader = csv.reader((line for _, line in file.lines()), delimiter=delimiter)
-    for cells in filter(None, reader):
-        where = f"{file.path}, line {reader.line_num}"
-        if len(cells) != len(names):
-            return InputError(f"{where} has {len(cells)} cells, not {len(names)}: the file is damaged or cut off")
-        for name in ("timeStamp", "elapsed"):
-            found = cells[names.index(name)]
-            if found != name and not _is_time(name, found):
-                other = ", or a date and a time such as 2026/11/22 10:00:00.500" if name == "timeStamp" else ""
-                return InputError(f"{where}: {name} has {found!r}: it must be milliseconds, as a whole number{other}")
-    if reader.line_num <= skipped:
-        return InputError(f"{file.path} has no samples: the run was interrupted, or measured nothing")
-    return unread
-
-
-def _is_time(name: str, cell: str) -> bool:
-    if name == "elapsed" or cell.isdigit():
-        return cell.lstrip("-").isdigit()
+    line = 1 + skipped
     try:
-        time_s(cell.replace("/", "-"))
-    except ValueError:
-        return False
-    return True
+        for batch in pa_csv.open_csv(file.path, read, parse, convert):
+            yield pa.Table.from_batches([batch]), np.arange(line, line + batch.num_rows)
+            line += batch.num_rows
+    except pa.ArrowInvalid as error:
+        if broken:
+            what = (
+                f", line {broken[0].number} has {broken[0].actual_columns} cells, not {len(names)}: the file is damaged"
+            )
+            raise InputError(f"{file.path}{what} or cut off") from None
+        if "Empty" in str(error):
+            raise InputError(f"{file.path} has no samples: the run was interrupted, or measured nothing") from None
+        raise InputError(f"{file.path} is not a JTL file: {str(error).splitlines()[0]}") from None
 
 
 # ---- XML. A sample may contain others, such as redirects: they are parts of it.
