@@ -175,14 +175,8 @@ def _layout(file: TextFile) -> tuple[str, list[str], int]:
 def _csv_tables(file: TextFile) -> Iterator[_Table]:
     delimiter, names, skipped = _layout(file)
     wanted = [name for name in (*_NEEDED, *_OPTIONAL) if name in names]
-    broken: list[pa_csv.InvalidRow] = []
     read = pa_csv.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES, column_names=names, skip_rows=skipped)
-
-    def take(row: pa_csv.InvalidRow) -> str:
-        broken.append(row)
-        return "error"
-
-    parse = pa_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, invalid_row_handler=take)
+    parse = pa_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
     convert = pa_csv.ConvertOptions(
         column_types=dict.fromkeys(wanted, pa.string()), include_columns=wanted, strings_can_be_null=False
     )
@@ -192,14 +186,14 @@ def _csv_tables(file: TextFile) -> Iterator[_Table]:
             yield pa.Table.from_batches([batch]), np.arange(line, line + batch.num_rows)
             line += batch.num_rows
     except pa.ArrowInvalid as error:
-        if broken:
-            what = (
-                f", line {broken[0].number} has {broken[0].actual_columns} cells, not {len(names)}: the file is damaged"
-            )
-            raise InputError(f"{file.path}{what} or cut off") from None
-        if "Empty" in str(error):
-            raise InputError(f"{file.path} has no samples: the run was interrupted, or measured nothing") from None
-        raise InputError(f"{file.path} is not a JTL file: {str(error).splitlines()[0]}") from None
+        for _ in file.lines():  # refuses a line that is no text
+            pass
+        reason = str(error).splitlines()[0]
+        if found := re.search(r"Row #(\d+): Expected \d+ columns, got (\d+)", reason):
+            reason = f"line {found[1]} has {found[2]} cells, not {len(names)}: the file is damaged or cut off"
+        elif "Empty" in reason:
+            reason = "it has no samples: the run was interrupted, or measured nothing"
+        raise InputError(f"{file.path}, {reason}") from None
 
 
 # ---- XML. A sample may contain others, such as redirects: they are parts of it.
