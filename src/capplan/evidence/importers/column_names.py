@@ -81,30 +81,22 @@ def column_name(word: str, refusal: str) -> str:
     """
     if word in LOAD_TESTS.columns:
         return word
-    meant = _meant(word)
-    raise InputError(
-        f"{refusal}; did you mean {meant.name!r}?" if meant else f"{refusal}{nearest(word, LOAD_TESTS.columns)}"
-    )
+    meant, _ = _meant(word)
+    raise InputError(refusal + (f"; did you mean {meant!r}?" if meant else nearest(word, LOAD_TESTS.columns)))
 
 
-@dataclass(frozen=True)
-class _Meant:
-    name: str
-    unit: str
-
-
-def _meant(word: str) -> _Meant | None:
-    """Return the column that a word means, and the unit that it says; None if it means none."""
+def _meant(word: str) -> tuple[str, str]:
+    """Return the column that a word means, and the unit that it says; empty if it means none."""
     if word in LOAD_TESTS.columns:
-        return _Meant(word, "")
+        return word, ""
     found = _UNIT.fullmatch(word.strip().lower()) if len(word) <= _LONGEST else None
     for text, unit in ((word, ""), *([(found["base"], found["inside"] or found["end"])] if found else [])):
         base = re.sub(r"[^a-z0-9.]+", "_", text.strip().lower()).strip("_")
         rank = _PERCENTILE.fullmatch(base)
         name = _RANKS.get(re.sub(r"[._]", "", rank[1])) if rank else _NAMES.get(base)
         if name:
-            return _Meant(name, unit)
-    return None
+            return name, unit
+    return "", ""
 
 
 def _in_table(name: str, unit: str) -> Mapped | None:
@@ -134,11 +126,10 @@ def proposed(header: Iterable[str], unit: str = "") -> dict[str, Mapped]:
     """
     found: dict[str, Mapped] = {}
     for word in header:
-        if not (meant := _meant(word)) or meant.name in found:
-            continue
-        said = meant.unit or (unit if meant.name.startswith("latency_") and word != meant.name else "")
-        if mapped := _in_table(meant.name, said):
-            found[meant.name] = replace(mapped, column=word)
+        name, said = _meant(word)
+        said = said or (unit if name.startswith("latency_") and word != name else "")
+        if name and name not in found and (mapped := _in_table(name, said)):
+            found[name] = replace(mapped, column=word)
     return found if any(name.startswith(_FIGURES) for name in found) else {}
 
 

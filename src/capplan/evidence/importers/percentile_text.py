@@ -24,6 +24,7 @@ _TITLE = (
 _HEADER = re.compile(_TITLE)
 _VALUE = r"\d{1,18}(?:\.\d{0,18})?"
 _ROW = re.compile(rf"\s*({_VALUE})[\s,]+(\d(?:\.\d{{0,18}})?)[\s,]+(\d{{1,18}})(?:[\s,]+(?:{_VALUE}|inf|Infinity))?\s*")
+_SUMMARISED = {"Mean": "latency_mean_ms", "Max": "latency_max_ms"}
 _SUMMARY = re.compile(rf"\b(Mean|Max|Total count) *= *({_VALUE})")
 
 
@@ -52,20 +53,18 @@ def _read(file: TextFile, unit: str = "") -> Imported:
         raise InputError(f"{file.path} has percentiles that fall: the file is damaged")
     median = float(np.interp(0.5, shares, values))
     unit, remarks = _unit(unit or stated or "", median, file)
-    columns: dict[str, Any] = {
-        name: float(np.interp(share, shares, values)) / PER_MS[unit]
-        for name, share in PERCENTILES.items()
-        if share <= shares[-1]
+    columns = {
+        name: float(np.interp(share, shares, values)) for name, share in PERCENTILES.items() if share <= shares[-1]
     }
-    largest = summary.get("Max", float(values[-1]) if shares[-1] == 1 else None)
+    columns |= {"latency_max_ms": float(values[-1])} if shares[-1] == 1 else {}
+    columns |= {column: summary[name] for name, column in _SUMMARISED.items() if name in summary}
+    latencies: dict[str, Any] = {name: value / PER_MS[unit] for name, value in columns.items()}
     row = LoadTestRow(
         run_id=run_id(file),
         request_class=ALL,
-        latency_mean_ms=summary["Mean"] / PER_MS[unit] if "Mean" in summary else None,
-        latency_max_ms=largest / PER_MS[unit] if largest is not None else None,
         source=f"{file.path.name}: HdrHistogram percentiles",
         note=f"{summary.get('Total count', counts[-1]):,.0f} requests",
-        **columns,
+        **latencies,
     )
     return Imported((row,), remarks=(*remarks, "it has no rate: give it by --set throughput_tps=..., if it is known"))
 
