@@ -27,7 +27,7 @@ from capplan.models.results import (
     Outage,
     SessionNotFound,
 )
-from capplan.models.solver.known_errors import MEAN, P99
+from capplan.models.solver.known_errors import MEAN, P50, P99
 from capplan.models.verdict import CONFIDENCE
 from capplan.models.verdict import Answer as VerdictWord
 from capplan.models.verdict import answer as answer_at
@@ -253,7 +253,7 @@ def _latency(prediction: Prediction) -> Iterator[Block]:
     elif guessed or missing:
         yield Fact("  tails", f"{guessed} guessed" if guessed else f"not modelled: {missing}")
     if errors := prediction.solver_errors:  # larger than usual
-        known = {name: [getattr(each, name) for each in errors] for name in ("mean", "p99")}
+        known = {name: [getattr(each, name) for each in errors] for name in ("mean", "p50", "p99")}
         worst = {name: [each for each in its if each is not None] for name, its in known.items()}
         within = ", ".join(f"{name} within {max(its) * 100:.0f} %" for name, its in worst.items() if its)
         where = ", ".join(each.where for each in errors)
@@ -373,10 +373,11 @@ def _explanation(prediction: Prediction) -> Iterator[Block]:
 def _errors_by_condition(prediction: Prediction) -> Iterator[Block]:
     """Yield the solver's errors under each condition that holds here."""
     texts = [
-        f"{each.where}: mean within {(each.mean or MEAN) * 100:.0f} %, p99 within {(each.p99 or P99) * 100:.0f} %"
+        f"{each.where}: mean within {(each.mean or MEAN) * 100:.0f} %, p50 within {(each.p50 or P50) * 100:.0f} %, "
+        f"p99 within {(each.p99 or P99) * 100:.0f} %"
         for each in prediction.solver_errors
     ]
-    usual = f"the mean is within {MEAN * 100:.0f} % in 19 of 20, and so is p99 within {P99 * 100:.0f} %"
+    usual = f"mean, p50 and p99 are within {MEAN * 100:.0f}, {P50 * 100:.0f} and {P99 * 100:.0f} % in 19 of 20 each"
     texts += [f"Elsewhere, {usual}."] if texts else []
     yield from _list("Errors of the analytic solver in nine of ten random layouts with this condition alone", texts)
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.interpolate import PchipInterpolator
 
 from capplan.models.language.units import FloatArray
-from capplan.models.solver.interpolation import ACCURACY, evaluated, monotone_cubic
+from capplan.models.solver.interpolation import ACCURACY, evaluated, evaluated_apart, monotone_cubic
 
 
 class Counted:
@@ -45,6 +45,19 @@ def test_a_function_that_is_not_smooth_is_evaluated_itself() -> None:
         return np.asarray(np.maximum(points[:1], 1.0))
 
     np.testing.assert_array_equal(evaluated(bent, at), bent(at))
+
+
+def test_a_function_with_a_bend_is_smooth_on_each_side_of_it() -> None:
+    at, seen = points(1), 0
+
+    def bent(points: FloatArray) -> FloatArray:
+        nonlocal seen
+        seen += points.shape[1]
+        return np.asarray(np.maximum(points[:1], 1.0) ** 2)
+
+    found = evaluated_apart(bent, at, at[:1] < 1)
+    np.testing.assert_allclose(found, np.maximum(at[:1], 1.0) ** 2, rtol=10 * ACCURACY)
+    assert seen < at.shape[1] / 5
 
 
 def test_arguments_that_vary_through_zero_are_evaluated_themselves() -> None:

@@ -23,7 +23,7 @@ IRREGULAR = Hyperexponential((0.8, 0.2), (0.5, 3.0))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["mean", "p99"])
+@pytest.mark.parametrize("name", ["mean", "p50", "p99"])
 def test_few_figures_miss_the_goal_without_a_label(name: str, errors: list[Any]) -> None:
     """At most one in ten. With one miss in twenty, more come in 2 % of the samples; with one in five, in 99 %."""
     silent = [each for each in errors if not SCRIPT["is_labelled"](each, name)]

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from capplan.models.language.units import FloatArray
 
 ACCURACY = 5e-7  # relative difference from the function, at the points where it is checked
+TOL = np.array([[5e-7],[1e-5],[5e-6]])
 _CHECKS = 8  # points where the function is evaluated to check the polynomial
 _SMOOTH = 1.2  # distance of the nearest singularity from the box, as a logarithm
 _DIGITS = (1.35, 1.7)  # factors on the number of digits up to which terms are kept, tried in turn
@@ -65,9 +66,33 @@ def evaluated(function: Callable[[FloatArray], FloatArray], points: FloatArray) 
         values = function(np.concatenate([space.arguments(grid.nodes), points[:, checks]], axis=1))
         found = _sums(space.places, terms, grid.coefficients(values[:, :-_CHECKS].T))
         exact = values[:, -_CHECKS:]
-        if np.all(np.abs(found[:, checks] - exact) <= ACCURACY * np.abs(exact)):
+        if np.all(np.abs(found[:, checks] - exact) <= TOL * np.abs(exact)):
             return found
     return function(points)
+
+
+def evaluated_apart(
+    function: Callable[[FloatArray], FloatArray], points: FloatArray, sides: NDArray[np.bool_]
+) -> FloatArray:
+    """Evaluate a function with bends: at the points on the same side of all of them together.
+
+    Parameters
+    ----------
+    function, points
+        As for `evaluated`; the function is smooth on each side.
+    sides : array (bends, n)
+        On which side of each bend a point lies.
+
+    Returns
+    -------
+    array (results, n)
+    """
+    if np.all(sides == sides[:, :1]):
+        return evaluated(function, points)
+    _, group = np.unique(sides, axis=1, return_inverse=True)
+    order = np.argsort(group, kind="stable")
+    parts = np.split(order, np.flatnonzero(np.diff(group[order])) + 1)
+    return np.concatenate([evaluated(function, points[:, part]) for part in parts], axis=1)[:, np.argsort(order)]
 
 
 def monotone_cubic(nodes: FloatArray, values: FloatArray, at: FloatArray) -> FloatArray:

@@ -1,7 +1,8 @@
 """Conditions under which the analytic solver is measurably less accurate.
 
-Elsewhere, the mean is within 5 % of simulation in 19 of 20 random layouts with open, closed and throttled traffic, and
-the 99th percentile within 15 % in as many. Under each of the conditions below, a tenth of the layouts or more are not.
+Elsewhere, the mean is within 5 % of simulation in 19 of 20 random layouts with open, closed and throttled traffic, the
+median within 12 % and the 99th percentile within 15 % in as many. Under each of the conditions below, a tenth of the
+layouts or more are not.
 Their figures are ninth deciles of the errors where no other condition holds, of 800 random layouts
 (`docs/generate/random_layouts.py`, seeds 15 and 16, 400 each; docs/reference/accuracy.md has those of the first 200).
 Those of clients at one station are of a grid of such stations (`tests/models/solver/test_known_errors.py`).
@@ -15,15 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from capplan.models.language.step import CountdownLatch, ForkJoin, Step, children
-from capplan.models.language.traffic import Bursty, Closed, Throttled
+from capplan.models.language.traffic import Closed, Throttled
 from capplan.models.solver.analytic import Analysis
 
-MEAN, P99 = 0.05, 0.15
-"""Relative errors of the mean and of the 99th percentile that are not exceeded elsewhere."""
+MEAN, P50, P99 = 0.05, 0.12, 0.15
+"""Relative errors of the mean, the median and the 99th percentile that are not exceeded elsewhere."""
 _USUAL_LOAD = 0.801  # and a little more than 80 %, from rounding
-_FEW_PACED, _FEW_SERVERS = 100, 4
 _REGULAR, _EXPONENTIAL, _IRREGULAR = 0.25, 1.001, 4.0  # squared coefficients of variation
-_SHORT = 100  # responses without load
 
 
 @dataclass(frozen=True)
@@ -37,12 +36,15 @@ class KnownError:
     mean
         Relative error that the mean does not exceed in nine of ten layouts with this condition alone; null if it is as
         accurate as elsewhere.
+    p50
+        The same for the median.
     p99
         The same for the 99th percentile.
     """
 
     where: str
     mean: float | None
+    p50: float | None
     p99: float | None
 
 
@@ -51,12 +53,6 @@ Condition = Callable[[Analysis, float], bool]
 
 def _is_loaded(_: Analysis, load: float) -> bool:
     return load > _USUAL_LOAD
-
-
-def _has_short_bursts(analysis: Analysis, _: float) -> bool:
-    arrivals = analysis.arrivals
-    response_s = float(np.median(analysis.averaged(analysis.unloaded)))
-    return isinstance(arrivals, Bursty) and float(np.median(arrivals.burst_length_s)) < _SHORT * response_s
 
 
 def _varies(analysis: Analysis, _: float) -> bool:
@@ -79,10 +75,6 @@ def _scv(analysis: Analysis) -> float:
     return float(np.median(demand.second_moment_s2 * demand.visits / np.maximum(demand.mean_s, 1e-300) ** 2) - 1)
 
 
-def _has_few_paced(analysis: Analysis, _: float) -> bool:
-    return isinstance(analysis.traffic, Throttled) and analysis.traffic.clients <= _FEW_PACED
-
-
 def _has_clients_at_one_regular_station(kind: type[Closed | Throttled]) -> Condition:
     def holds(analysis: Analysis, _: float) -> bool:
         name = _main_station(analysis)
@@ -93,25 +85,20 @@ def _has_clients_at_one_regular_station(kind: type[Closed | Throttled]) -> Condi
     return holds
 
 
-def _shares_few_servers(analysis: Analysis, _: float) -> bool:
-    station = analysis.stations[_main_station(analysis)]
-    return station.discipline == "ps" and not station.has_lanes and station.servers <= _FEW_SERVERS
-
-
 CONDITIONS: tuple[tuple[KnownError, Condition], ...] = (
-    (KnownError("load above 80 % of the capacity", 0.10, 0.32), _is_loaded),
-    (KnownError(f"bursts shorter than {_SHORT} responses", 0.20, 0.80), _has_short_bursts),
-    (KnownError(f"services with an SCV above {_IRREGULAR:g}", 0.18, 0.21), _varies),
-    (KnownError("processor sharing in lanes by services that hardly vary", None, 0.31), _shares_regular_lanes),
-    (KnownError("quorums of lanes whose services vary more than exponential ones", None, 0.17), _has_quorum_of_lanes),
-    (KnownError(f"at most {_FEW_PACED} throttled clients", 0.05, 0.15), _has_few_paced),
-    (KnownError(f"processor sharing by at most {_FEW_SERVERS} pooled servers", None, 0.16), _shares_few_servers),
+    (KnownError("load above 80 % of the capacity", 0.12, 0.12, 0.23), _is_loaded),
+    (KnownError(f"services with an SCV above {_IRREGULAR:g}", 0.14, 0.32, 0.25), _varies),
+    (KnownError("processor sharing in lanes by services that hardly vary", None, None, 0.22), _shares_regular_lanes),
     (
-        KnownError("closed clients at one station whose services hardly vary", 0.40, 0.42),
+        KnownError("quorums of lanes whose services vary more than exponential ones", None, 0.15, None),
+        _has_quorum_of_lanes,
+    ),
+    (
+        KnownError("closed clients at one station whose services hardly vary", 0.40, None, 0.42),
         _has_clients_at_one_regular_station(Closed),
     ),
     (
-        KnownError("throttled clients at one station whose services hardly vary", 0.81, 7.6),
+        KnownError("throttled clients at one station whose services hardly vary", 0.81, None, 7.6),
         _has_clients_at_one_regular_station(Throttled),
     ),
 )

@@ -18,7 +18,7 @@ from scipy import special
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.grouped import grouped
 from capplan.models.language.units import FloatArray, Number, plain
-from capplan.models.solver.interpolation import evaluated
+from capplan.models.solver.interpolation import evaluated_apart
 from capplan.models.solver.single_station import checked, whole
 
 _HALVINGS = 80  # bisection steps of a quantile, in its logarithm
@@ -337,10 +337,9 @@ def kth_of_different(
     gaps = np.diff(floor_s, axis=0)
     scale = mean_s[np.argmax(np.median(mean_s, axis=1))]
     solved = partial(_solved, counts=[counts[kind] for kind in order], needed=needed)
-    if np.all(gaps >= 0):
-        mean, variance, cube = evaluated(solved, np.concatenate([gaps / scale, mean_s / scale, 1 / shape]))
-    else:
-        mean, variance, cube = solved(np.concatenate([gaps / scale, mean_s / scale, 1 / shape]))
+    points = np.concatenate([gaps / scale, mean_s / scale, 1 / shape])
+    smooth = np.all(gaps >= 0)
+    mean, variance, cube = evaluated_apart(solved, points, shape < 1) if smooth else solved(points)
     third = cube - 3 * mean * variance - mean**3
     return floor_s[0] + scale * mean, scale**2 * variance, scale**3 * third
 
