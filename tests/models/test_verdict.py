@@ -90,7 +90,7 @@ AS_TESTED = condition(
         where="on data as tested",
         unit="times their work",
         otherwise="work is {} to {} times",
-        measurement="CPU a request",
+        measurement="CPU per request",
     ),
     1.83,
 )

@@ -1,4 +1,4 @@
-"""The data factor is the ratio of CPU a request of full nodes, with a band that holds it."""
+"""The data factor is the ratio of CPU per request of full nodes, with a band that holds it."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -201,7 +201,7 @@ def data_factor_(
     aged: Annotated[str, typer.Option(metavar="EXPR", help="Rows on aged data.")],
     as_json: Json = False,
 ) -> None:
-    """Say how much more CPU a request takes on aged data: the factor that --data-factor states.
+    """Say how much more CPU per request takes on aged data: the factor that --data-factor states.
 
     The table needs node_cpu_percent. Fresh runs must fill the nodes; aged ones must, too, or have a fresh run's rate.
     """

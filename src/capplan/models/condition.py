@@ -116,8 +116,8 @@ class Condition:
         Whether the figures have the spread of what its source expects, with the value as its median; else they have the
         value.
     break_even
-        The highest value at which the answer stays the same, or of a drawn one at which it is *yes*; null if it is at
-        20 times the value.
+        The highest value at which the answer stays the same, or of a drawn one at which it is *yes*; null if it does at
+        the highest value that is looked at: 20 times the value, or the highest likely one of a drawn condition.
     expected_low
         The lowest value that its source expects.
     expected_high

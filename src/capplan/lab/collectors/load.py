@@ -393,7 +393,7 @@ class WarmUp:
     def sentence(self) -> str:
         """The result of the warm-up, in words."""
         last = ", ".join(f"{1e6 * each.cost_s:.0f}" for each in self.windows[-WINDOWS:])
-        time_s, shown = len(self.windows) * self.window_s, f"the last windows: {last} us of CPU a request"
+        time_s, shown = len(self.windows) * self.window_s, f"the last windows: {last} us of CPU per request"
         if is_steady(self.windows):
             return f"warm-up: steady after {time_s:g} s ({shown})"
         compiling = max((each.compiling for each in self.windows[-WINDOWS:]), default=0.0)

@@ -32,7 +32,7 @@ from capplan.systems.cassandra.scenario import USUAL_ROW_BYTES, CassandraScenari
 from capplan.systems.components.pauses.nodes import needed_by_operation, paused, pauses_of, relative_needs
 
 DRIVER, NATIVE = "driver", "native-transport"
-_ROUNDS = 6  # of a fixed point that a factor of less than a half corrects each time
+_ROUNDS = 3  # of a fixed point
 _ENDLESS = 1.01 * MAX_DROP_RATE  # the queue grows without bound from this share of requests that never get a turn
 
 
@@ -511,9 +511,9 @@ def left_by_pauses(
     )
     stops = pauses_of(scenario, cluster, shares, values, rate_per_s)
     lost, left = lost_by_holding(stops, load), np.ones(rate_per_s.shape)
-    for _ in range(_ROUNDS):  # fewer requests make fewer pauses
+    for _ in range(_ROUNDS):  # fewer requests make fewer pauses: x = 1 / (1 + c x), where c hardly depends on x
         share = pauses_of(scenario, cluster, shares, values, rate_per_s * left).share
-        left = 1 / (1 + lost * share / np.maximum(stops.share, 1e-12))
+        left = 2 / (1 + np.sqrt(1 + 4 * lost * share / np.maximum(stops.share * left, 1e-12)))
     return left
 
 

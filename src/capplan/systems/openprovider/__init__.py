@@ -200,6 +200,6 @@ _PRODUCTION_DATA = Unmeasured(  # evidence all.production_factor: the document s
     where="on data as tested",
     unit="times their work",
     otherwise="production makes Cassandra's work {} to {} times",
-    measurement="CPU a request on aged data",
+    measurement="CPU per request on aged data",
 )
 SYSTEM = Openprovider()
