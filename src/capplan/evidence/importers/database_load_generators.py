@@ -40,15 +40,15 @@ from capplan.models.errors import InputError
 
 
 _STRESS_FIGURE = re.compile(
-    r"^\s*(?P<name>(?:op|partition|row) rate|latency [\w. ]+?|total [a-z ]+?|(?:avg|stdd?ev) gc time)"
+    r"^\s*(?P<name>(?:op|partition|row) rate|(?:latency|total)(?: [\w.]+){1,2}|(?:avg|stdd?ev) gc time)"
     rf"\s*(?:\(\w+\)\s*)?:\s*(?P<all>{NUMBER})\s*[\w/]*\s*(?:\[(?P<classes>.*)\])?\s*$",
     re.IGNORECASE,
 )
 _STRESS_CLASS = re.compile(rf"([A-Za-z_][\w-]*):\s*({NUMBER})(?:\s+([\w/]+))?(?=, ?[A-Za-z]|$)")
 _STRESS_SETTING = re.compile(r"^\s+([A-Z][\w .()]*?): (.*)$")
 _STRESS_HEAD = re.compile(
-    r"^type.*,\s*op/s,.*stderr, errors|^total ops ?,\s*(?:adj row/s,\s*)?op/s,|^\s*op rate\s*:"
-    r"|^\s*Running .*with \d+ thread",
+    r"^type.*,\s*op/s,.*stderr, errors|^total ops ?,\s*(?:adj row/s,\s*)?op/s,|^[ \t]*op rate\s*:"
+    r"|^[ \t]*Running .*with \d+ thread",
     re.MULTILINE | re.IGNORECASE,
 )
 _STRESS_ELAPSED = re.compile(r"^\s*Total operation time\s*: (\d+):(\d\d):(\d\d)", re.IGNORECASE)
@@ -380,20 +380,6 @@ _YCSB_TWICE, _YCSB_TWO = "READ-MODIFY-WRITE", {"READ", "UPDATE"}
 _Parts = dict[str, dict[str, float]]
 
 
-@dataclass
-class _YcsbRun:
-    """What one run prints: the options of its command line, and figures by part and name."""
-
-    options: dict[str, str] = field(default_factory=dict)
-    parts: _Parts = field(default_factory=dict)
-
-    @property
-    def duration_s(self) -> float | None:
-        """Its run time."""
-        milliseconds = self.parts.get("OVERALL", {}).get("RunTime(ms)")
-        return milliseconds / 1000 if milliseconds else None
-
-
 @dataclass(frozen=True)
 class _YcsbClass:
     """One kind of operation: what was answered, what failed, its columns of latencies, and a note on both."""
@@ -405,43 +391,40 @@ class _YcsbClass:
 
 
 def _read_ycsb(file: TextFile) -> Imported:
-    runs = [run for run in _ycsb_runs(file) if run.parts or run.options]
-    complete = [run for run in runs if run.duration_s]
+    runs = [(options, parts) for options, parts in _ycsb_runs(file) if options or parts]
+    complete = [(options, parts) for options, parts in runs if parts.get("OVERALL", {}).get("RunTime(ms)")]
     if not complete:
         raise InputError(
             f"{file.path} ends before '[OVERALL], RunTime(ms)': the run was interrupted or the file is cut off"
         )
     remarks = [] if len(complete) == len(runs) else ["a run without results is left out: it was interrupted"]
-    labels = ["load" if "load" in run.options else "run" if "t" in run.options else "" for run in complete]
+    names = run_names(file, ["load" if "load" in each else "run" if "t" in each else "" for each, _ in complete])
     rows: list[LoadTestRow] = []
-    for name, run in zip(run_names(file, labels), complete, strict=True):
-        found, said = _ycsb_run(name, run, file)
-        rows += found
-        remarks += said
+    for name, (options, parts) in zip(names, complete, strict=True):
+        rows += _ycsb_run(name, options, parts, file, remarks)
     return Imported(tuple(rows), remarks=tuple(remarks))
 
 
-def _ycsb_runs(file: TextFile) -> list[_YcsbRun]:
-    """Read the runs of a file: each begins with its command line, or with its overall figures."""
-    runs = [_YcsbRun()]
+def _ycsb_runs(file: TextFile) -> list[tuple[dict[str, str], _Parts]]:
+    """Read options and figures of the runs of a file: each begins with its command line, or its overall figures."""
+    runs: list[tuple[dict[str, str], _Parts]] = [({}, {})]
     for line_number, text in file.lines():
         line = plain_line(text).strip()
         if line.startswith("Command line:"):
-            if runs[-1].parts:
-                runs.append(_YcsbRun())
-            runs[-1].options = _ycsb_options(line)
+            runs.append((_ycsb_options(line), {}))
         elif line.startswith("[") and (found := _YCSB_METRIC.match(line)):
             value = number(found["value"], f"{file.path}, line {line_number}", found["name"])
-            if found["part"] == "OVERALL" and found["name"] in runs[-1].parts.get("OVERALL", {}):
-                runs.append(_YcsbRun())
-            runs[-1].parts.setdefault(found["part"], {})[found["name"]] = value
+            if found["part"] == "OVERALL" and found["name"] in runs[-1][1].get("OVERALL", {}):
+                runs.append(({}, {}))
+            runs[-1][1].setdefault(found["part"], {})[found["name"]] = value
     return runs
 
 
-def _ycsb_run(name: str, run: _YcsbRun, file: TextFile) -> tuple[list[LoadTestRow], list[str]]:
-    """Return the rows of a run, and remarks."""
-    parts, duration_s = run.parts, run.duration_s or math.nan
-    remarks: list[str] = []
+def _ycsb_run(
+    name: str, options: Mapping[str, str], parts: _Parts, file: TextFile, remarks: list[str]
+) -> Iterator[LoadTestRow]:
+    """Yield the rows of a run, and add what is to be said."""
+    duration_s = parts["OVERALL"]["RunTime(ms)"] / 1000
     operated = dict.fromkeys(_YCSB_STATUS.sub("", part) for part in parts)
     names = [each for each in operated if not each.startswith((*_YCSB_NOT_REQUESTS, _YCSB_INTENDED))]
     classes = {each: found for each in names if (found := _ycsb_class(each, parts)).answered}
@@ -455,7 +438,7 @@ def _ycsb_run(name: str, run: _YcsbRun, file: TextFile) -> tuple[list[LoadTestRo
         remarks.append(f"{_YCSB_TWICE} is left out: its reads and updates are counted as such")
     if "VERIFY" in parts:
         remarks.append("VERIFY is left out: it is work of the client")
-    remarks += [f"{each}: {found.note}" for each, found in classes.items() if found.note]
+    said = [f"{each}: {found.note}" for each, found in classes.items() if found.note]
     operations = _ycsb_operations(classes, parts)
     failed = sum(_ycsb_class(each, parts).failed for each in names if each != _YCSB_TWICE)
     rate, tried = operations / duration_s, (operations + failed) / duration_s
@@ -465,8 +448,34 @@ def _ycsb_run(name: str, run: _YcsbRun, file: TextFile) -> tuple[list[LoadTestRo
         if not (1 - _AGREES) * rate <= printed <= (1 + _AGREES) * tried  # it may count failed operations
         else None
     )
-    rows = list(_ycsb_rows(name, run, classes, operations, file, wrong))
-    return rows, [*remarks, wrong] if wrong else remarks
+    remarks += [*said, wrong] if wrong else said
+    counts = {each: found.answered for each, found in classes.items()}
+    total = sum(counts.values())
+    if len(classes) > 1:
+        together = _ycsb_together(counts, {each: found.latencies for each, found in classes.items()})
+        failures = sum(found.failed for found in classes.values())
+        classes = {ALL: _YcsbClass(total, failures, together, "; ".join(said) or None), **classes}
+    target = number(options.get("target", "0"), str(file.path), "the number after -target")
+    threads = options.get("threads") or options.get("threadcount") or ("1" if options and "P" not in options else "")
+    intended = any(each.startswith(_YCSB_INTENDED) for each in parts)
+    for each, found in classes.items():
+        yield LoadTestRow(
+            run_id=name,
+            request_class=each.lower(),
+            duration_s=duration_s,
+            throughput_tps=found.answered / duration_s,
+            offered_tps=target * total / operations if target and found.answered == total else None,
+            load_kind=_ycsb_load_kind(options, target, intended),
+            clients=int(number(threads, str(file.path), "the number of threads")) if threads else None,
+            errors=int(found.failed),
+            read_fraction=sum(counts.get(reads, 0.0) for reads in _YCSB_READS) / total,
+            row_bytes=_ycsb_row_bytes(options),
+            consistency_read=_ycsb_level(options, "cassandra.readconsistencylevel"),
+            consistency_write=_ycsb_level(options, "cassandra.writeconsistencylevel"),
+            source=f"{file.path.name}: YCSB",
+            note="; ".join(filter(None, (found.note, wrong))) or None,
+            **found.latencies,
+        )
 
 
 def _ycsb_class(name: str, parts: _Parts) -> _YcsbClass:
@@ -515,40 +524,6 @@ def _ycsb_operations(classes: Mapping[str, _YcsbClass], parts: _Parts) -> float:
     requests = sum(each.answered for each in classes.values())
     pairs = 0.0 if _YCSB_TWICE in classes else parts.get(_YCSB_TWICE, {}).get("Operations", 0.0)
     return requests - min(pairs, requests / 2)
-
-
-def _ycsb_rows(
-    name: str, run: _YcsbRun, classes: Mapping[str, _YcsbClass], operations: float, file: TextFile, wrong: str | None
-) -> Iterator[LoadTestRow]:
-    options, counts = run.options, {each: found.answered for each, found in classes.items()}
-    total = sum(counts.values())
-    target = number(options.get("target", "0"), str(file.path), "the number after -target")
-    threads = options.get("threads") or options.get("threadcount") or ("1" if options and "P" not in options else "")
-    every = dict(classes)
-    if len(classes) > 1:
-        together = _ycsb_together(counts, {each: found.latencies for each, found in classes.items()})
-        said = [f"{each}: {found.note}" for each, found in classes.items() if found.note]
-        failed = sum(found.failed for found in classes.values())
-        every = {ALL: _YcsbClass(total, failed, together, "; ".join(said) or None), **every}
-    intended = any(each.startswith(_YCSB_INTENDED) for each in run.parts)
-    for each, found in every.items():
-        yield LoadTestRow(
-            run_id=name,
-            request_class=each.lower(),
-            duration_s=run.duration_s,
-            throughput_tps=found.answered / run.duration_s if run.duration_s else None,
-            offered_tps=target * total / operations if target and found.answered == total else None,
-            load_kind=_ycsb_load_kind(options, target, intended),
-            clients=int(number(threads, str(file.path), "the number of threads")) if threads else None,
-            errors=int(found.failed),
-            read_fraction=sum(counts.get(reads, 0.0) for reads in _YCSB_READS) / total,
-            row_bytes=_ycsb_row_bytes(options),
-            consistency_read=_ycsb_level(options, "cassandra.readconsistencylevel"),
-            consistency_write=_ycsb_level(options, "cassandra.writeconsistencylevel"),
-            source=f"{file.path.name}: YCSB",
-            note="; ".join(filter(None, (found.note, wrong))) or None,
-            **found.latencies,
-        )
 
 
 def _ycsb_load_kind(options: Mapping[str, str], target: float, intended: bool) -> Any:

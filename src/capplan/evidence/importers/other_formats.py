@@ -17,7 +17,7 @@ _OTHERS = (  # by a pattern of the first 64 KiB
     (r"^summary [=+] .* in ", "what JMeter prints", "import its results (-l FILE)"),
     (r"c-o fixed latency|^Time \(avg\):\s|^time\s+ops/s\s+rows/s", "what scylla-bench prints",
      "import its HDR log (-hdr-latency-file FILE)"),
-    (r"^\s*Writes\s+Reads\s+(?:Deletes\s+)?Errors|^Stress complete, \d",
+    (r"^[ \t]*Writes\s+Reads\s+(?:Deletes\s+)?Errors|^Stress complete, \d",
      "what tlp-stress or cassandra-easy-stress prints", "import its CSV (--csv FILE)"),
     (r"(?i:nosqlbench)|\bnb5\b|^-- Timers -|type=TIMER,\s+name=|^t,count,max,mean,min,", "what NoSQLBench prints",
      "import its HDR log (--log-histograms FILE)"),

@@ -460,7 +460,7 @@ def _measured(
     return measured
 
 
-PROMETHEUS = Importer("Prometheus", matching(r"^\s*\[prometheus\]\s*$"), _read_prometheus)
+PROMETHEUS = Importer("Prometheus", matching(r"^[ \t]*\[prometheus\]\s*$"), _read_prometheus)
 
 
 # ---- nodetool: what a node counts of its own work. Written from real output of Cassandra 5.0, public outputs and the
@@ -675,8 +675,8 @@ _NODETOOL_KINDS: Mapping[str, tuple[str, Callable[[TextFile, NumberFormat], _Row
     "proxyhistograms": (r"proxy histograms", _histograms),
     "tablehistograms": (r"\S+/\S+ histograms\s*$", _histograms),
     "tpstats": (r"Pool Name\s+Active\s+Pending\s+Completed\s+Blocked", lambda file, _: _pools(file)),
-    "gcstats": (r"\s*Interval \(ms\)", lambda file, _: _pauses(file)),
-    "tablestats": (r"\s*(?:Local read latency|Read Latency): \S+ ms", _tables),
+    "gcstats": (r"[ \t]*Interval \(ms\)", lambda file, _: _pauses(file)),
+    "tablestats": (r"[ \t]*(?:Local read latency|Read Latency): \S+ ms", _tables),
     "status": (r"Status=Up/Down", lambda file, _: _ring(file)),
     "info": (r"Gossip active\s*:", _facts),
     "netstats": (r"Read Repair Statistics:", _facts),
