@@ -172,6 +172,7 @@ FILES = {
     "spreadsheet": FileTarget(
         lambda path: _spreadsheet(path, OWN / "columns.toml"), (OWN / "curve.csv", OWN / "three-rows.csv")
     ),
+    "requests of a load generator": FileTarget(lambda path: import_files([path]), (CORPUS / "requests.parquet",)),
     "microbenchmarks": FileTarget(MICROBENCHMARKS.read, (CORPUS / "measured.microbench.csv",)),
     "request to predict": FileTarget(partial(_asked, "predict"), _examples("predict-*.json")),
     "request to simulate": FileTarget(partial(_asked, "simulate"), _examples("simulate-*.json")),

@@ -240,8 +240,10 @@ def _read_parquet(path: Path) -> pa.Table:
     if not path.is_file():
         raise InputError(f"{path} does not exist: give a file that does")
     try:
-        return pq.read_table(path)
-    except (pa.ArrowInvalid, OSError):
+        found = pq.read_table(path)
+        found.validate(full=True)  # texts are text
+        return found.rename_columns(found.column_names)  # and so are names
+    except (OSError, ValueError, pa.ArrowException):
         raise InputError(f"{path} is not a Parquet file, which its ending says: it may be cut off") from None
 
 

@@ -105,15 +105,22 @@ EASY_STRESS = Importer("cassandra-easy-stress CSV", matching(r"^,,Mutations,.*\n
 # A request's time counts from when it was generated, before it waited in a queue of the client.
 
 REQUESTS = "cassandra-easy-stress requests"
-_COLUMNS = ["operation", "success", "request_start_time_ms", "request_duration_ns"]
+_COLUMNS = pa.schema(
+    {
+        "operation": pa.string(),
+        "success": pa.bool_(),
+        "request_start_time_ms": pa.int64(),
+        "request_duration_ns": pa.int64(),
+    }
+)
 _OPERATIONS = {"Mutation": "write", "Select": "read", "Deletion": "delete"}
 
 
 def has_requests(path: Path) -> bool:
     """Return whether a Parquet file lists requests of cassandra-easy-stress."""
     try:
-        return set(_COLUMNS) <= set(pq.read_schema(path).names)
-    except (OSError, pa.ArrowException):
+        return set(_COLUMNS.names) <= set(pq.read_schema(path).names)
+    except (OSError, ValueError, pa.ArrowException):
         return False
 
 
@@ -126,14 +133,17 @@ def read_requests(path: Path) -> Imported:
         If none was answered, or the file is no Parquet.
     """
     try:
-        table = pq.read_table(path, columns=_COLUMNS)
-    except (OSError, pa.ArrowException) as error:
+        table = pq.read_table(path, columns=_COLUMNS.names).cast(_COLUMNS).drop_null()
+        table.validate(full=True)  # texts are text
+    except (OSError, ValueError, pa.ArrowException) as error:
         raise InputError(f"{path} cannot be read as Parquet: {str(error).splitlines()[0]}") from None
-    starts_ms, lengths_ns = (table[name].to_numpy() for name in ("request_start_time_ms", "request_duration_ns"))
+    starts_ms, lengths_ns = (table[name].to_numpy() for name in _COLUMNS.names[2:])
     good = table.filter(table["success"])
     if not good.num_rows:
         raise InputError(f"{path} has no answered request among {table.num_rows:,}: there is no latency")
     duration_s = float((starts_ms + lengths_ns / 1e6).max() - starts_ms.min()) / 1e3
+    if duration_s <= 0:
+        raise InputError(f"{path} has requests that take no time: request_duration_ns must be above 0")
     names = sorted(set(pc.unique(table["operation"]).to_pylist()))
 
     def row(name: str, every: pa.Table, answered: pa.Table) -> LoadTestRow:
