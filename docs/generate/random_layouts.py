@@ -181,8 +181,8 @@ def summary(found: list[Errors]) -> str:
     usual = [each for each in found if each.load <= BANDS[1][1]]
     mean, p50, p99 = (sum(abs(getattr(each, name)) <= most for each in usual) for name, most in GOALS.items())
     return (
-        f"Of the {len(usual)} layouts up to 80 %, {mean} have a mean within 5 %, {p50} a p50 within 12 % and {p99} a p99 "
-        "within 15 %."
+        f"Of the {len(usual)} layouts up to 80 %, {mean} have a mean within 5 %, {p50} a p50 within 12 % and "
+        f"{p99} a p99 within 15 %."
     )
 
 

@@ -14,7 +14,7 @@ from capplan.models.language.step import ForkJoin, Step, Visit
 from capplan.models.language.traffic import Bursty, Closed, Open, RequestClass, Throttled, Traffic
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.closed_clients import solve_clients
-from capplan.models.solver.known_errors import KnownError, known_errors
+from capplan.models.solver.known_errors import P50, KnownError, known_errors
 from capplan.simulator.compiled.engine import simulate
 
 SCRIPT: dict[str, Any] = runpy.run_path(str(Path(__file__).parents[3] / "docs" / "generate" / "random_layouts.py"))
@@ -57,8 +57,8 @@ def labels(
 def test_nothing_is_said_where_the_solver_is_as_accurate_as_elsewhere() -> None:
     assert labels() == ()
     assert labels(needed=2) == labels(load=0.8) == ()
-    assert labels(traffic=Closed(15, Exponential(1.0), MIX)) == labels(traffic=Throttled(200, 4.0, MIX)) == ()
-    assert labels(traffic=Open(1.0, MIX, Bursty(2.0, 0.1, 300.0))) == ()
+    assert labels(traffic=Closed(15, Exponential(1.0), MIX)) == labels(traffic=Throttled(80, 4.0, MIX)) == ()
+    assert labels(traffic=Open(1.0, MIX, Bursty(2.0, 0.1, 30.0))) == labels(servers=2) == ()
     assert labels(assignment="random", service=IRREGULAR) == labels(assignment="random", needed=2) == ()
 
 
@@ -66,15 +66,12 @@ def test_each_condition_is_named() -> None:
     found = [
         labels(load=0.9),
         labels(assignment="random", service=IRREGULAR, needed=2),
-        labels(traffic=Throttled(80, 4.0, MIX)),
-        labels(traffic=Open(1.0, MIX, Bursty(2.0, 0.1, 30.0))),
         labels(service=Hyperexponential((0.95, 0.05), (0.55, 9.55))),
         labels(assignment="random", service=Deterministic(1.0)),
-        labels(servers=2),
         *(known_errors(Analysis(regular(2, traffic)), 0.5) for traffic in (closed(40, 2), Throttled(200, 1.0, MIX))),
     ]
-    assert [len(each) for each in found] == [1] * 9
-    assert len({each[0].where for each in found}) == 9
+    assert [len(each) for each in found] == [1] * 6
+    assert len({each[0].where for each in found}) == 6
 
 
 def regular(servers: int, traffic: Traffic) -> Network:
@@ -103,9 +100,9 @@ def test_errors_of_clients_at_one_regular_station_are_as_stated(kind: str) -> No
         made = regular(servers, traffic)
         point = solve_clients(Analysis(made), clock="actual")
         run = simulate(made, 40_000.0 / servers, seed=2026, warmup_s=500.0).report("job").latency("actual")
-        solved = point.response_s("job")[0, 0], point.quantile_s(0.99, "job")[0, 0]
-        errors.append((abs(solved[0] / run.mean_s - 1), abs(solved[1] / run.quantile_s(0.99) - 1)))
+        solved = point.response_s("job")[0, 0], *(point.quantile_s(level, "job")[0, 0] for level in (0.5, 0.99))
+        simulated = run.mean_s, run.quantile_s(0.5), run.quantile_s(0.99)
+        errors.append([abs(mine / its - 1) for mine, its in zip(solved, simulated, strict=True)])
     (known,) = known_errors(Analysis(regular(*cases[0])), 0.5)
-    assert known.mean is not None
-    assert known.p99 is not None
-    assert np.quantile(errors, 0.9, axis=0) == pytest.approx([known.mean, known.p99], rel=0.1)
+    for error, stated in zip(np.quantile(errors, 0.9, axis=0), (known.mean, known.p50, known.p99), strict=True):
+        assert error <= P50 if stated is None else error == pytest.approx(stated, rel=0.1)

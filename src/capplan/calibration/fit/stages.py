@@ -20,7 +20,6 @@ _FOLDERS = ("models", "simulator", "evidence", "layout", "calibration", "systems
 _APART = (
     "evidence/importers",
     "evidence/import_files.py",
-    "evidence/text_file.py",
     "evidence/audit/load_tests.py",
     "calibration/tables",
 )

@@ -25,12 +25,11 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.polynomial import chebyshev
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from capplan.models.language.units import FloatArray
 
-ACCURACY = 5e-7  # relative difference from the function, at the points where it is checked
-TOL = np.array([[5e-7],[1e-5],[5e-6]])
+ACCURACY = 5e-7  # usual relative difference from the function, at the points where it is checked
 _CHECKS = 8  # points where the function is evaluated to check the polynomial
 _SMOOTH = 1.2  # distance of the nearest singularity from the box, as a logarithm
 _DIGITS = (1.35, 1.7)  # factors on the number of digits up to which terms are kept, tried in turn
@@ -38,7 +37,9 @@ _WORTHWHILE = 0.4  # evaluations per point above which the function itself is ev
 _FLAT = 1e-9  # extent of an axis, as a logarithm, that does not matter
 
 
-def evaluated(function: Callable[[FloatArray], FloatArray], points: FloatArray) -> FloatArray:
+def evaluated(
+    function: Callable[[FloatArray], FloatArray], points: FloatArray, accuracy: ArrayLike = ACCURACY
+) -> FloatArray:
     """Evaluate a function at many points, by interpolation where that is accurate and saves time.
 
     Parameters
@@ -47,17 +48,19 @@ def evaluated(function: Callable[[FloatArray], FloatArray], points: FloatArray) 
         A smooth function of arrays (arguments, n) that returns arrays (results, n).
     points : array (arguments, n)
         Arguments, at least 0.
+    accuracy : number or array (results,)
+        Relative error that a result may have.
 
     Returns
     -------
     array (results, n)
-        Results with a relative error of about `ACCURACY`, or exact.
+        Results with an error of about the accuracy, or exact.
     """
     most = int(_WORTHWHILE * points.shape[1]) - _CHECKS
     space = _space(points) if most > 0 else None
     if space is None:
         return function(points)
-    checks = np.linspace(0, points.shape[1] - 1, _CHECKS).astype(np.intp)
+    checks, allowed = np.linspace(0, points.shape[1] - 1, _CHECKS).astype(np.intp), np.reshape(accuracy, (-1, 1))
     for factor in _DIGITS:
         terms = space.terms(-np.log(ACCURACY) * factor, most)
         if terms is None:
@@ -66,19 +69,22 @@ def evaluated(function: Callable[[FloatArray], FloatArray], points: FloatArray) 
         values = function(np.concatenate([space.arguments(grid.nodes), points[:, checks]], axis=1))
         found = _sums(space.places, terms, grid.coefficients(values[:, :-_CHECKS].T))
         exact = values[:, -_CHECKS:]
-        if np.all(np.abs(found[:, checks] - exact) <= TOL * np.abs(exact)):
+        if np.all(np.abs(found[:, checks] - exact) <= allowed * np.abs(exact)):
             return found
     return function(points)
 
 
 def evaluated_apart(
-    function: Callable[[FloatArray], FloatArray], points: FloatArray, sides: NDArray[np.bool_]
+    function: Callable[[FloatArray], FloatArray],
+    points: FloatArray,
+    sides: NDArray[np.bool_],
+    accuracy: ArrayLike = ACCURACY,
 ) -> FloatArray:
     """Evaluate a function with bends: at the points on the same side of all of them together.
 
     Parameters
     ----------
-    function, points
+    function, points, accuracy
         As for `evaluated`; the function is smooth on each side.
     sides : array (bends, n)
         On which side of each bend a point lies.
@@ -88,11 +94,13 @@ def evaluated_apart(
     array (results, n)
     """
     if np.all(sides == sides[:, :1]):
-        return evaluated(function, points)
+        return evaluated(function, points, accuracy)
     _, group = np.unique(sides, axis=1, return_inverse=True)
     order = np.argsort(group, kind="stable")
     parts = np.split(order, np.flatnonzero(np.diff(group[order])) + 1)
-    return np.concatenate([evaluated(function, points[:, part]) for part in parts], axis=1)[:, np.argsort(order)]
+    return np.concatenate([evaluated(function, points[:, part], accuracy) for part in parts], axis=1)[
+        :, np.argsort(order)
+    ]
 
 
 def monotone_cubic(nodes: FloatArray, values: FloatArray, at: FloatArray) -> FloatArray:

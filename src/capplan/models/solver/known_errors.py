@@ -94,7 +94,7 @@ CONDITIONS: tuple[tuple[KnownError, Condition], ...] = (
         _has_quorum_of_lanes,
     ),
     (
-        KnownError("closed clients at one station whose services hardly vary", 0.40, None, 0.42),
+        KnownError("closed clients at one station whose services hardly vary", 0.40, 0.43, 0.46),
         _has_clients_at_one_regular_station(Closed),
     ),
     (

@@ -304,6 +304,7 @@ def _coefficients(low: float, high: float) -> FloatArray:
     return np.asarray(position / (1 - position))
 
 
+_ACCURACY = (5e-7, 1e-5, 5e-6)  # of mean, variance and cube between branches that are solved: as good as the quadrature
 _BRANCH_NODES = 8  # of the quadrature, in each panel
 _PANELS = 5  # edges that each kind of branch adds
 _CHUNK = 150_000  # probabilities of branches at nodes that are computed at a time, which stay in the cache
@@ -339,7 +340,7 @@ def kth_of_different(
     solved = partial(_solved, counts=[counts[kind] for kind in order], needed=needed)
     points = np.concatenate([gaps / scale, mean_s / scale, 1 / shape])
     smooth = np.all(gaps >= 0)
-    mean, variance, cube = evaluated_apart(solved, points, shape < 1) if smooth else solved(points)
+    mean, variance, cube = evaluated_apart(solved, points, shape < 1, _ACCURACY) if smooth else solved(points)
     third = cube - 3 * mean * variance - mean**3
     return floor_s[0] + scale * mean, scale**2 * variance, scale**3 * third
 
