@@ -88,6 +88,14 @@ def test_results_of_cassandra_stress_that_are_indented_inside_a_text(tmp_path: P
     assert [row.run_id for row in rows] == ["run-1"] * 4 + ["run-2"] * 4
 
 
+def test_results_that_do_not_name_their_threads_are_not_those_of_the_run_before(tmp_path: Path) -> None:
+    text = (SAMPLES / "cstress-write-closed.txt").read_text("utf-8")
+    results = text[text.index("Results:") : text.index("END")]
+    rows, _ = imported(written(tmp_path, text.replace("Thread Count: 32", "Thread Count: -") + results))
+
+    assert [row.clients for row in rows] == [32, None]
+
+
 def test_results_of_cassandra_stress_in_one_locale_only(tmp_path: Path) -> None:
     text = (FIELD / "cstress-decimal-comma.txt").read_text("utf-8").replace("2,8 ms", "2.8 ms")
 
@@ -103,6 +111,12 @@ def test_nodetool_with_a_decimal_comma(name: str, tmp_path: Path) -> None:
     text = (SAMPLES / f"{name}.txt").read_text("utf-8")
 
     assert figures(written(tmp_path, with_commas(text))) == figures(SAMPLES / f"{name}.txt")
+
+
+def test_compactions_in_other_units_with_a_decimal_comma(tmp_path: Path) -> None:
+    text = (SAMPLES / "nodetool-compactionstats.txt").read_text("utf-8").replace("837499950", "7,25 GiB ")
+
+    assert figures(written(tmp_path, text))["", "data compacted", "constant"] == 7.25 * 2**30
 
 
 def test_a_number_of_a_tool_without_a_locale_has_no_decimal_comma(tmp_path: Path) -> None:
@@ -473,7 +487,7 @@ def test_a_single_line_of_tlp_stress_counts_from_the_beginning(tmp_path: Path) -
 def test_two_runs_of_tlp_stress_are_not_mixed(tmp_path: Path) -> None:
     text = (FIELD / "tlp-stress-1.0.csv").read_text("utf-8")
 
-    assert "line 7: here begins a second run" in refusal(
+    assert "line 7: a second run begins" in refusal(
         written(tmp_path, text + "\n" * (text[-1] != "\n") + text, "run.csv")
     )
 
@@ -486,28 +500,28 @@ def test_a_line_of_tlp_stress_that_is_cut_off(tmp_path: Path) -> None:
 
 def test_every_request_of_cassandra_easy_stress(tmp_path: Path) -> None:
     """Of two in three seconds one request fails, and is in no latency."""
-    lengths_ms = np.random.default_rng(3).gamma(2.0, 1.5, 3000)
+    lengths_ms = np.random.default_rng(3).gamma(2.0, 1.5, 3000).round(3)
     frame = pd.DataFrame(
         {
             "operation": np.where(np.arange(3000) % 3, "Mutation", "Select"),
             "success": np.arange(3000) != 7,
             "failure_reason": "",
             "request_start_time_ms": 1_700_000_000_000 + np.arange(3000),
-            "request_duration_ns": (lengths_ms * 1e6).astype(int),
+            "request_duration_ns": (lengths_ms * 1e6).round().astype(int),
         }
     )
     frame.to_parquet(tmp_path / "rawlog.parquet")
     rows, _ = imported(tmp_path / "rawlog.parquet")
-    good = np.floor(lengths_ms * 1e6) / 1e6
+    good = lengths_ms
 
-    assert [(row.request_class, row.errors) for row in rows] == [("all", 1), ("write", 1), ("read", 0)]
-    assert rows[2].latency_mean_ms == pytest.approx(good[::3].mean())
+    assert [(row.request_class, row.errors) for row in rows] == [("all", 1), ("read", 0), ("write", 1)]
+    assert rows[1].latency_mean_ms == pytest.approx(good[::3].mean())
     assert rows[0].latency_max_ms == pytest.approx(np.delete(good, 7).max())
     assert rows[0].throughput_tps == pytest.approx(1000, rel=0.02)
 
     frame["success"] = False
     frame.to_parquet(tmp_path / "rawlog.parquet")
-    assert "no answered request among 3,000" in refusal(tmp_path / "rawlog.parquet")
+    assert "no request of the run was answered" in refusal(tmp_path / "rawlog.parquet")
 
 
 # ---- nodetool
@@ -588,8 +602,8 @@ def test_two_outputs_of_nodetool_are_not_mixed(name: str, tmp_path: Path) -> Non
     last = "nodetool-tpstats.txt" if name == "nodetool-info.txt" else "nodetool-info.txt"
 
     assert figures(written(tmp_path, f"$ nodetool\n\n{text}")) == figures(SAMPLES / name)
-    assert "here begins a second output" in refusal(written(tmp_path, text + text))
-    assert "here begins a second output" in refusal(written(tmp_path, text + (SAMPLES / last).read_text("utf-8")))
+    assert "a second output begins" in refusal(written(tmp_path, text + text))
+    assert "a second output begins" in refusal(written(tmp_path, text + (SAMPLES / last).read_text("utf-8")))
 
 
 def test_histograms_of_cassandra_2_0_are_named(tmp_path: Path) -> None:
@@ -600,3 +614,11 @@ def test_histograms_of_cassandra_2_0_are_named(tmp_path: Path) -> None:
 
 def test_two_outputs_of_tablestats_are_not_mixed(tmp_path: Path) -> None:
     assert "line 39" in refusal(written(tmp_path, TABLESTATS + TABLESTATS))
+
+
+def test_two_scrapes_are_not_mixed(tmp_path: Path) -> None:
+    scrape = '# TYPE t_seconds histogram\nt_seconds_bucket{le="1"} 3\nt_seconds_bucket{le="+Inf"} 4\nt_seconds_sum 3\n'
+    scrape += "t_seconds_count 4\n"
+
+    assert figures(written(tmp_path, scrape))["", "latency", "mean"] == 0.75
+    assert "line 7: a second scrape begins" in refusal(written(tmp_path, scrape + scrape))

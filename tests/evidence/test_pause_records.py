@@ -518,6 +518,27 @@ def test_metrics_of_micrometer(tmp_path: Path) -> None:
     assert figures(found) == pytest.approx((0.005, 0.05, None, 10, None))
 
 
+PREFIXES = ("cassandra-1  | {}", "[pod/cassandra-0/cassandra] {}", "2026-11-30T10:00:00.123456789Z {}", "    {}")
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+@pytest.mark.parametrize(
+    "record", [*sorted(LOGS.glob("*.log")), CORPUS / "cassandra-system.log"], ids=lambda each: each.name
+)
+def test_what_stands_before_each_line_of_a_record_is_left_out(record: Path, prefix: str, tmp_path: Path) -> None:
+    """As `docker compose logs` and `kubectl logs` show it."""
+    text = record.read_text()
+
+    assert read(tmp_path, "".join(f"{prefix.format(line)}\n" for line in text.splitlines())) == read(tmp_path, text)
+
+
+def test_two_scrapes_of_a_jvm_are_refused(tmp_path: Path) -> None:
+    text = METRICS.replace("TIME", "1795001000")
+    (tmp_path / "metrics.txt").write_text(text + text)
+
+    assert "a second scrape begins" in refusal(tmp_path / "metrics.txt")
+
+
 def test_metrics_of_several_processes_are_refused(tmp_path: Path) -> None:
     text = METRICS.replace("TIME", "1795001000") + 'process_start_time_seconds{instance="b"} 1.7950E9\n'
     (tmp_path / "metrics.txt").write_text(text)

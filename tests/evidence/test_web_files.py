@@ -152,6 +152,23 @@ def test_threads_that_start_again_are_a_second_run(tmp_path: Path) -> None:
     assert "line 102: after a time without requests" in refusal(written(tmp_path, jtl(*run, *later), "run.jtl"))
 
 
+@pytest.mark.parametrize("most", [8, 16])
+def test_a_short_time_between_two_runs_of_a_loop_is_enough(most: int, tmp_path: Path) -> None:
+    """Threads end one after the other, and the next run has fewer, as many or more of them."""
+    first = [(0.02 * place, 10, "200", min(8, 1000 - place)) for place in range(1000)]
+    second = [(22 + 0.02 * place, 10, "200", most) for place in range(1000)]
+
+    assert "line 1002: after a time without requests" in refusal(written(tmp_path, jtl(*first, *second), "run.jtl"))
+
+
+def test_few_threads_around_a_time_without_requests_may_be_chance(tmp_path: Path) -> None:
+    """An open load of one request in a second or two: threads come and go."""
+    gaps = np.random.default_rng(5).exponential(1.5, 600)
+    samples = [(start, 100, "200", 1 + place % 3) for place, start in enumerate(gaps.cumsum())]
+
+    assert len(imported(written(tmp_path, jtl(*samples), "run.jtl"))[0]) == 1
+
+
 def test_a_time_without_requests_is_named(tmp_path: Path) -> None:
     samples = [(0.1 * place + 60 * (place > 49), 10, "200", 8) for place in range(100)]
     ((row,), remarks) = imported(written(tmp_path, jtl(*samples), "run.jtl"))
@@ -189,7 +206,7 @@ def test_what_was_answered_is_answered(tmp_path: Path) -> None:
     assert row.note
     assert "counted as failed: 1 with 404" in row.note
     assert "counted as good: 1 with 404" in row.note
-    assert "1 got no answer" in row.note
+    assert "not answered, and in neither rate nor latency: 1" in row.note
 
 
 def test_a_jtl_without_an_answer_is_refused(tmp_path: Path) -> None:
@@ -268,7 +285,7 @@ def test_k6_tells_what_was_answered(tmp_path: Path) -> None:
     assert (row.latency_mean_ms, row.errors, row.throughput_tps) == (20, 2, 0.75)
     assert row.note == (
         "answered, in rate and latency, and counted as failed: 1 with 500; answered, in rate and latency, and counted "
-        "as good: 1 with 404; 1 got no answer and are in neither rate nor latency"
+        "as good: 1 with 404; not answered, and in neither rate nor latency: 1"
     )
 
 
@@ -451,6 +468,28 @@ def test_a_unit_that_nothing_shows_is_asked(tmp_path: Path) -> None:
         parse_mapping([], unit="sec")
 
 
+@pytest.mark.parametrize("comment", ["in us-east-1", "in use since 2024", "in msk1"])
+def test_a_comment_that_names_no_unit_states_none(comment: str, tmp_path: Path) -> None:
+    intervals = [("", second, "2.0", histogram([2e6] * 100)) for second in range(5)]
+    ((row,), remarks) = imported(written(tmp_path, log(*intervals, about=f"#[run {comment}]"), "a.hlog"))
+
+    assert row.latency_mean_ms == pytest.approx(2, rel=1e-3)
+    assert "taken for ns" in remarks
+
+
+@pytest.mark.parametrize(("unit", "mean_ms"), [("usec", 2000), ("Microseconds", 2000), ("nanos", 2), ("µs.", 2000)])
+def test_a_comment_may_state_the_unit(unit: str, mean_ms: float, tmp_path: Path) -> None:
+    text = log(("", 0, "2.0", histogram([2e6] * 100)), about=f"#[latencies in {unit}]")
+
+    assert imported(written(tmp_path, text, "a.hlog"))[0][0].latency_mean_ms == pytest.approx(mean_ms, rel=1e-3)
+
+
+def test_a_log_whose_tags_time_no_requests_says_so(tmp_path: Path) -> None:
+    text = log(("main.phases", 0, "2.0", histogram([2e6] * 100)), about="#[latencies in ns]")
+
+    assert "no tag that times requests, only 'main.phases'" in refusal(written(tmp_path, text, "a.hlog"))
+
+
 def test_a_second_log_in_a_file_is_refused(tmp_path: Path) -> None:
     one = log(("", 0, "2.0", histogram([2e6])), about="#[latencies in ns]")
 
@@ -478,6 +517,20 @@ def test_the_percentiles_of_vegeta_state_their_unit() -> None:
 
     assert (row.latency_p50_ms, row.latency_p75_ms, row.latency_p999_ms, row.latency_max_ms) == (0.4, 0.6, 9, 12)
     assert "taken for" not in remarks
+
+
+@pytest.mark.parametrize("end", ["\r\n", "\r"])
+def test_percentiles_with_any_end_of_line(end: str, tmp_path: Path) -> None:
+    text = (FIELD / "wrk2-hgrm-file.hgrm").read_text()
+    (tmp_path / "wrk2-hgrm-file.hgrm").write_bytes(text.replace("\n", end).encode())
+
+    assert imported(tmp_path / "wrk2-hgrm-file.hgrm") == imported(FIELD / "wrk2-hgrm-file.hgrm")
+
+
+def test_percentiles_in_a_unit_in_which_no_tool_records_are_refused(tmp_path: Path) -> None:
+    text = (CORPUS / "vegeta.hgrm").read_text().replace("Value(ms)", "Value(s)")
+
+    assert "unit 's' is no unit in which tools record" in refusal(written(tmp_path, text, "a.hgrm"))
 
 
 def test_percentiles_as_csv_and_between_lines(tmp_path: Path) -> None:
@@ -592,6 +645,8 @@ def test_a_name_that_means_a_column_is_suggested_everywhere(tmp_path: Path) -> N
         ("median", "latency_p50_ms"),
         ("Throughput (ops/s)", "throughput_tps"),
         ("requests/sec", "throughput_tps"),
+        ("Throughput (ops/sec)", "throughput_tps"),
+        ("rate [rps]", "throughput_tps"),
         ("replication factor", "rf"),
         ("duration (s)", "duration_s"),
     ],
@@ -602,6 +657,34 @@ def test_a_name_means_a_column(header: str, name: str, tmp_path: Path) -> None:
     ((row,), _) = imported(path, parse_mapping([], by_name=True))
 
     assert getattr(row, name) == 5
+
+
+@pytest.mark.parametrize("unit", ["kops/s", "MB/s", "ops/min"])
+def test_a_rate_in_another_unit_is_not_taken(unit: str, tmp_path: Path) -> None:
+    path = written(tmp_path, f"throughput ({unit}),p99\n5,7\n", "own.csv")
+    ((row,), remarks) = imported(path, parse_mapping([], by_name=True))
+
+    assert (row.throughput_tps, row.latency_p99_ms) == (None, 7)
+    assert f"left out are the columns 'throughput ({unit})'" in remarks
+
+
+@pytest.mark.parametrize(
+    ("column", "unit", "p99_ms"), [("p99 (us)", "", 2.5), ("p99_us", "ns", 2.5), ("p99", "us", 2.5), ("p99", "", 2500)]
+)
+def test_a_pair_without_a_unit_has_that_of_the_header(column: str, unit: str, p99_ms: float, tmp_path: Path) -> None:
+    path = written(tmp_path, f"{column},rate\n2500,7\n", "own.csv")
+    ((row,), remarks) = imported(path, parse_mapping([f"{column}=latency_p99_ms"], unit=unit))
+
+    assert row.latency_p99_ms == p99_ms
+    assert f"{column}=latency_p99_ms" in remarks
+
+
+def test_a_table_that_a_german_spreadsheet_has_saved(tmp_path: Path) -> None:
+    path = written(tmp_path, "run_id;cass_nodes;throughput_tps;latency_p99_ms\na;3/3;1000,5;12,5\n", "table.csv")
+    ((row,), remarks) = imported(path)
+
+    assert (row.run_id, row.cass_nodes, row.throughput_tps, row.latency_p99_ms) == ("a", (3, 3), 1000.5, 12.5)
+    assert "decimal comma" in remarks
 
 
 def test_a_table_stays_a_table_if_names_are_taken(tmp_path: Path) -> None:

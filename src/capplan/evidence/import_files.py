@@ -28,7 +28,7 @@ from capplan.evidence.importers import (
     web_load_generators,
 )
 from capplan.evidence.importers.column_names import column_name
-from capplan.evidence.importers.importer import Imported, Importer, in_unit
+from capplan.evidence.importers.importer import Imported, Importer
 from capplan.evidence.importers.log_prefix import without_prefix
 from capplan.evidence.importers.mapped_table import (
     ColumnMap,
@@ -37,6 +37,7 @@ from capplan.evidence.importers.mapped_table import (
     parse_mapping,
     proposal,
     read_mapped,
+    read_table,
 )
 from capplan.evidence.importers.other_formats import why_unread
 from capplan.evidence.load_test_row import ALL, LoadTestRow
@@ -268,17 +269,17 @@ def _imported(path: Path, mapping: ColumnMap | None) -> tuple[str, int, Imported
     file, remarks = without_prefix(TextFile(path))
     for importer in IMPORTERS:
         if importer.recognises(file):
-            found = _read(in_unit(importer, mapping.unit if mapping else ""), file)
+            found = _read(importer, file, mapping.unit if mapping else "")
             return importer.tool, importer.exactness, replace(found, remarks=(*remarks, *found.remarks))
     if columns := mapping_of(file, mapping):
         return MAPPED, 1, _with_mapped_constants(read_mapped(file, columns), columns)
     if is_table(file):
-        return TABLE, _MOST_TABLES, Imported(tuple(LOAD_TESTS.rows(LOAD_TESTS.read(path))))
+        return TABLE, _MOST_TABLES, read_table(file)
     known = f"is of no known tool; known: {_known()}; a CSV file needs --map"
     raise InputError(f"{path} {why_unread(file) or known}{proposal(file)}")
 
 
-def _read(importer: Importer, file: TextFile) -> Imported:
+def _read(importer: Importer, file: TextFile, unit: str) -> Imported:
     """Read a file; refuse in one sentence anything that its importer does not expect.
 
     Raises
@@ -290,7 +291,7 @@ def _read(importer: Importer, file: TextFile) -> Imported:
         what = "something before each line" if file.prefix else "UTF-16"
         raise InputError(f"{file.path} is output of {importer.tool} with {what}: save it as it is, in UTF-8")
     try:
-        found = importer.read(file)
+        found = importer.read_in(file, unit) if importer.read_in else importer.read(file)
         LOAD_TESTS.frame(found.load_tests)  # every cell has the type of its column
         MICROBENCHMARKS.frame(found.microbenchmarks)
     except InputError:

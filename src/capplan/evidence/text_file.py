@@ -25,6 +25,7 @@ _MAGIC = {
     b"PAR1": "a Parquet file: name it .parquet",
 }
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @contextmanager
@@ -84,8 +85,9 @@ class TextFile:
 
     @cached_property
     def head(self) -> str:
-        """The first 64 KiB; bytes that are not text are replaced."""
-        return self._without_prefix(self._start.decode(self.encoding, errors="replace"))
+        """The first 64 KiB, with plain ends of lines; bytes that are not text are replaced."""
+        text = self._start.decode(self.encoding, errors="replace")
+        return self._plain(text.replace("\r\n", "\n").replace("\r", "\n"))
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Yield the number of each line, from 1, and its text without the end of line.
@@ -102,7 +104,7 @@ class TextFile:
                     number += 1
                     if "\x00" in line:
                         raise InputError(f"{self.path}, line {number} is binary: it must be text")
-                    yield number, self._without_prefix(line.rstrip("\n"))
+                    yield number, self._plain(line.rstrip("\n"))
         except UnicodeDecodeError:
             raise self._not_text() from None
 
@@ -115,11 +117,13 @@ class TextFile:
             If a part of it is no text.
         """
         try:
-            return self._without_prefix(self.path.read_text(encoding=self.encoding))
+            return self._plain(self.path.read_text(encoding=self.encoding))
         except UnicodeDecodeError:
             raise self._not_text() from None
 
-    def _without_prefix(self, text: str) -> str:
+    def _plain(self, text: str) -> str:
+        """Return a text without colours, and without what stands before its lines."""
+        text = _COLOUR.sub("", text) if "\x1b" in text else text
         return re.sub(f"^{self.prefix}", "", text, flags=re.MULTILINE) if self.prefix else text
 
     def _not_text(self) -> InputError:

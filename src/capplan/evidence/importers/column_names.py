@@ -57,6 +57,9 @@ _UNIT = re.compile(
 _PERCENTILE = re.compile(
     r"(?:latency_|response_time_)?(?:p|perc_|percentile_)?(\d\d(?:[._]?\d)?)(?:th|p|pct|_percentile|th_percentile)?(?:_latency)?"
 )
+_PER_S = re.compile(
+    r"[rqt]ps|(?:(?:1|ops?|operations?|req(?:uest)?s?|quer(?:y|ies)|t(?:x|ransaction)s?)/)?s(?:ec(?:ond)?)?"
+)
 _LONGEST = 60  # characters of a name
 _FIGURES = ("throughput_tps", "latency_")
 _RANKS = {f"{100 * share:g}".replace(".", ""): name for name, share in PERCENTILES.items()}
@@ -105,8 +108,17 @@ def _in_table(name: str, unit: str) -> Mapped | None:
     unit = _UNITS.get(unit.lower(), unit)
     if unit in units or not unit:
         return Mapped("", float(units[unit] / units[own]) if unit else 1.0, unit or own)
-    fits = unit == "%" if name.endswith("_percent") else name.endswith("_tps") and (unit == "s" or unit.endswith("/s"))
+    fits = unit == "%" if name.endswith("_percent") else name.endswith("_tps") and _PER_S.fullmatch(unit.lower())
     return Mapped("") if fits else None
+
+
+def stated_unit(word: str, name: str, unit: str) -> str:
+    """Return the unit that a header gives a column, or the one that the user has given for latencies, or none."""
+    found = _UNIT.fullmatch(word.strip().lower()) if len(word) <= _LONGEST else None
+    said = _UNITS.get(found["inside"] or found["end"], "") if found else ""
+    if said in units_of(name)[0]:
+        return said
+    return unit if name.startswith("latency_") and word != name else ""
 
 
 def units_of(name: str) -> tuple[Mapping[str, Fraction], str]:

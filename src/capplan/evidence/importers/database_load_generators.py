@@ -7,24 +7,22 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 from capplan.evidence.importers.hdr_log import decode
-from capplan.evidence.importers.importer import (
-    Imported,
-    Importer,
-    at,
-    json_with,
-    matching,
+from capplan.evidence.importers.importer import Imported, Importer, matching, percentile_columns, run_id, run_names
+from capplan.evidence.importers.json_report import at, json_with, read_json, real
+from capplan.evidence.importers.number_format import (
+    NUMBER,
+    POINT,
+    NumberFormat,
+    Relation,
     number,
-    percentile_columns,
-    plain_line,
-    read_json,
-    real,
-    run_id,
-    run_names,
+    number_format,
+    quotient,
+    rising,
+    whole,
 )
-from capplan.evidence.importers.number_format import NUMBER, Relation, number_format, quotient, rising, whole
 from capplan.evidence.load_test_row import ALL, LoadTestRow
 from capplan.evidence.text_file import TextFile
 from capplan.models.cassandra.consistency import CONSISTENCY_LEVELS
@@ -75,21 +73,26 @@ class StressRun:
     """One run: its settings and threads, the time of its last interval, and its results by name and class.
 
     `auto`: the tool chose the number of threads, and limits no rate. `absent`: reads that found no row, which the tool
-    counts as errors. `texts`: the results as they are printed.
+    counts as errors. `ended` and `texts` are as they are printed, and `read` says how their numbers are written.
     """
 
     settings: dict[str, str] = field(default_factory=dict)
     threads: int | None = None
     auto: bool = False
     ended: str = ""
-    ended_s: float | None = None
+    elapsed_s: float = 0.0
     absent: int = 0
     texts: dict[str, dict[str, str]] = field(default_factory=dict)
-    results: dict[str, dict[str, float]] = field(default_factory=dict)
+    read: NumberFormat = POINT
 
-    def figure(self, name: str) -> float:
-        """Return a result of all classes; NaN if it is not there."""
-        return self.results.get(name, {}).get(ALL, math.nan)
+    def figure(self, name: str, request_class: str = ALL) -> float:
+        """Return a result; NaN if it is not there."""
+        return self.read.value(self.texts.get(name, {}).get(request_class, math.nan))
+
+    @property
+    def duration_s(self) -> float:
+        """The time of the last interval, which is more exact, or of the operation; s."""
+        return self.read.value(self.ended) if self.ended else self.elapsed_s
 
     @property
     def begun(self) -> bool:
@@ -131,14 +134,6 @@ class StressConsole:
     hosts: set[str] = field(default_factory=set)
     remarks: list[str] = field(default_factory=list)
 
-    def next_run(self, running: re.Match[str] | None, before: StressRun) -> StressRun:
-        """Return the run that begins with a line that says so, or with new settings."""
-        if running is None:
-            self.settings = {}
-            return StressRun(self.settings)
-        auto = running[2] == "Count" or (before.auto and not before.begun)
-        return StressRun(self.settings, int(running[1]), auto)
-
 
 def _is_stress(file: TextFile) -> bool:
     return _STRESS_SETTINGS in file.head or bool(_STRESS_HEAD.search(file.head))
@@ -153,17 +148,18 @@ def stress_console(file: TextFile) -> StressConsole:
         If its numbers cannot be read.
     """
     console, current = StressConsole(), StressRun()
-    for line_number, text in file.lines():
-        line = plain_line(text)
+    for line_number, line in file.lines():
         running = _STRESS_RUNNING.match(line)
         if running or _STRESS_SETTINGS in line:
             if current.begun:
                 console.remarks.append(f"the run before line {line_number} has no results: it was interrupted")
-            current = console.next_run(running, current)
+            auto = running is not None and (running[2] == "Count" or (current.auto and not current.begun))
+            console.settings = console.settings if running else {}
+            current = StressRun(console.settings, int(running[1]) if running else None, auto)
         elif found := _STRESS_ELAPSED.match(line):
-            current.ended_s = 3600 * float(found[1]) + 60 * float(found[2]) + float(found[3])
+            current.elapsed_s = 3600 * float(found[1]) + 60 * float(found[2]) + float(found[3])
             console.runs.append(current)
-            current = StressRun(console.settings, current.threads)
+            current = StressRun(console.settings)
         elif current.take(line):
             continue
         elif found := _STRESS_SETTING.match(line):
@@ -172,21 +168,13 @@ def stress_console(file: TextFile) -> StressConsole:
             console.hosts.add(found[1])
     if console.runs and current.begun:
         console.remarks.append("the last run has no results: it was interrupted")
-    _read_stress_numbers(console, str(file.path))
-    return console
-
-
-def _read_stress_numbers(console: StressConsole, where: str) -> None:
-    """Read the numbers of all runs in the locale that they were printed in."""
     texts = [text for run in console.runs for cells in run.texts.values() for text in cells.values()]
     texts += [run.ended for run in console.runs if run.ended]
-    read = number_format(where, texts, [relation for run in console.runs for relation in run.relations()])
-    console.remarks += read.remarks(texts)
+    read = number_format(str(file.path), texts, [relation for run in console.runs for relation in run.relations()])
     for run in console.runs:
-        run.results = {
-            name: {key: read.value(text) for key, text in cells.items()} for name, cells in run.texts.items()
-        }
-        run.ended_s = read.value(run.ended) if run.ended else run.ended_s
+        run.read = read
+    console.remarks += read.remarks(texts)
+    return console
 
 
 def _read_stress(file: TextFile) -> Imported:
@@ -199,7 +187,7 @@ def _read_stress(file: TextFile) -> Imported:
     names = run_names(file, [f"{run.threads}-threads" if run.threads else "" for run in console.runs])
     rows: list[LoadTestRow] = []
     for name, run in zip(names, console.runs, strict=True):
-        if "op rate" not in run.results:
+        if "op rate" not in run.texts:
             raise InputError(f"{file.path} has no line 'Op rate' in its results: cassandra-stress prints one")
         if run.answered:
             rows += _stress_rows(name, run, file)
@@ -212,39 +200,37 @@ def _read_stress(file: TextFile) -> Imported:
 
 
 def _stress_rows(name: str, run: StressRun, file: TextFile) -> Iterator[LoadTestRow]:
-    settings, rates = run.settings, run.results["op rate"]
+    settings, shares = run.settings, _stress_shares(run.settings)
     threads = int(settings["Thread Count"]) if settings.get("Thread Count", "").isdigit() else None
-    layout = {**_stress_layout(settings), "clients": run.threads or threads, "duration_s": run.ended_s}
+    layout = {**_stress_layout(settings), "clients": run.threads or threads, "duration_s": run.duration_s}
     if run.auto:
         layout["load_kind"] = "closed"
-    rate, shares = settings.get("OpsPer Sec", "").replace(",", ""), _stress_shares(settings)
+    rate = settings.get("OpsPer Sec", "").replace(",", "")
     offered = float(rate) if rate.isdigit() else 0.0
-    classes = [each for each in rates if each != ALL] or [ALL]
-    classes = [ALL, *(each for each in classes if rates[each])] if len(classes) > 1 else classes
-    errors = run.results.get("total errors", {})
+    classes = [each for each in run.texts["op rate"] if each != ALL] or [ALL]
+    classes = [ALL, *(each for each in classes if run.figure("op rate", each))] if len(classes) > 1 else classes
     pauses, seconds = run.figure("total gc count"), run.figure("total gc time")
     for each in classes:
-        latencies: dict[str, Any] = {
-            column: value
-            for line, column in _STRESS_LATENCIES.items()
-            if not math.isnan(value := run.results.get(line, {}).get(each, math.nan))
-        }
-        share = 1.0 if each == ALL or len(classes) == 1 else shares.get(each)
+        latencies = {column: run.figure(line, each) for line, column in _STRESS_LATENCIES.items()}
+        known: dict[str, Any] = {column: value for column, value in latencies.items() if not math.isnan(value)}
+        every = each == ALL or len(classes) == 1
+        share = 1.0 if every else shares.get(each)
         notes = [f"{pauses:.0f} GC pauses, {seconds:g} s in all"] if pauses > 0 else []
-        absent = min(run.absent, int(errors.get(each, 0))) if each == ALL or len(classes) == 1 else 0
-        failed = int(errors[each]) - absent if each in errors else None
+        counted = each in run.texts.get("total errors", {})
+        errors = int(run.figure("total errors", each)) if counted else 0
+        absent = min(run.absent, errors) if every else 0
         notes += [f"{absent:,} answered reads found no row"] if absent else []
-        notes += [f"the rate counts {failed:,} failed requests, too"] if failed else []
+        notes += [f"the rate counts {errors - absent:,} failed requests, too"] if errors > absent else []
         yield LoadTestRow(
             run_id=name,
             request_class=each.lower(),
-            throughput_tps=rates[each],
+            throughput_tps=run.figure("op rate", each),
             offered_tps=offered * share if offered and share else None,
-            errors=failed,
+            errors=errors - absent if counted else None,
             source=f"{file.path.name}: cassandra-stress console",
             note="; ".join(notes) or None,
             **layout,
-            **latencies,
+            **known,
         )
 
 
@@ -367,8 +353,8 @@ LATTE_REPORT = Importer("latte report", json_with("conf", "cass_version"), _read
 # and maximum are those of both parts together; percentiles of two parts cannot be added.
 
 
-_YCSB_METRIC = re.compile(r"^\[(?P<part>[^\]]+)\], (?P<name>[^,]+), (?P<value>\S+)[\s\\]*$")
-_YCSB_PERCENTILE = re.compile(r"^([\d.]+)(?:st|nd|rd|th)?PercentileLatency\((us|ms)\)$")
+_YCSB_METRIC = re.compile(r"^\s*\[(?P<part>[^\]]+)\], (?P<name>[^,]+), (?P<value>\S+)[\s\\]*$")
+_YCSB_LATENCY = re.compile(r"(Average|Max|(?P<rank>[\d.]+)(?:st|nd|rd|th)?Percentile)Latency\((?P<unit>us|ms)\)")
 _YCSB_NOT_REQUESTS = ("OVERALL", "CLEANUP", "TOTAL_GC", "VERIFY")
 _YCSB_INTENDED, _YCSB_FAILED = "Intended-", "-FAILED"
 _YCSB_STATUS = re.compile(r"-(?:FAILED|ERROR|FORBIDDEN|[A-Z]+(?:_[A-Z]+)+)$")
@@ -380,8 +366,7 @@ _YCSB_TWICE, _YCSB_TWO = "READ-MODIFY-WRITE", {"READ", "UPDATE"}
 _Parts = dict[str, dict[str, float]]
 
 
-@dataclass(frozen=True)
-class _YcsbClass:
+class _YcsbClass(NamedTuple):
     """One kind of operation: what was answered, what failed, its columns of latencies, and a note on both."""
 
     answered: float
@@ -401,18 +386,17 @@ def _read_ycsb(file: TextFile) -> Imported:
     names = run_names(file, ["load" if "load" in each else "run" if "t" in each else "" for each, _ in complete])
     rows: list[LoadTestRow] = []
     for name, (options, parts) in zip(names, complete, strict=True):
-        rows += _ycsb_run(name, options, parts, file, remarks)
+        rows += _ycsb_rows(name, options, parts, file, remarks)
     return Imported(tuple(rows), remarks=tuple(remarks))
 
 
 def _ycsb_runs(file: TextFile) -> list[tuple[dict[str, str], _Parts]]:
     """Read options and figures of the runs of a file: each begins with its command line, or its overall figures."""
     runs: list[tuple[dict[str, str], _Parts]] = [({}, {})]
-    for line_number, text in file.lines():
-        line = plain_line(text).strip()
-        if line.startswith("Command line:"):
+    for line_number, line in file.lines():
+        if line.lstrip().startswith("Command line:"):
             runs.append((_ycsb_options(line), {}))
-        elif line.startswith("[") and (found := _YCSB_METRIC.match(line)):
+        elif found := _YCSB_METRIC.match(line):
             value = number(found["value"], f"{file.path}, line {line_number}", found["name"])
             if found["part"] == "OVERALL" and found["name"] in runs[-1][1].get("OVERALL", {}):
                 runs.append(({}, {}))
@@ -420,27 +404,36 @@ def _ycsb_runs(file: TextFile) -> list[tuple[dict[str, str], _Parts]]:
     return runs
 
 
-def _ycsb_run(
+def _ycsb_options(line: str) -> dict[str, str]:
+    """Return the options of a command line; properties by their names."""
+    phase = dict.fromkeys(re.findall(r"(?<= )-(load|t)(?= |$)", line), "")
+    pairs = re.findall(r"-(threads|target|P) (\S+)", line) + re.findall(r"-p (\S+?)=(\S+)", line)
+    return {**phase, **dict(pairs)}
+
+
+def _ycsb_rows(
     name: str, options: Mapping[str, str], parts: _Parts, file: TextFile, remarks: list[str]
 ) -> Iterator[LoadTestRow]:
     """Yield the rows of a run, and add what is to be said."""
     duration_s = parts["OVERALL"]["RunTime(ms)"] / 1000
     operated = dict.fromkeys(_YCSB_STATUS.sub("", part) for part in parts)
     names = [each for each in operated if not each.startswith((*_YCSB_NOT_REQUESTS, _YCSB_INTENDED))]
-    classes = {each: found for each in names if (found := _ycsb_class(each, parts)).answered}
+    every = {each: _ycsb_class(each, parts) for each in names}
+    classes = {each: found for each, found in every.items() if found.answered}
     if not classes:
         raise InputError(
             f"{file.path} has no answered operation of a class such as [READ]: YCSB prints them at the end, unless "
             "every one failed"
         )
+    failed = sum(found.failed for each, found in every.items() if each != _YCSB_TWICE)
+    pairs = 0.0
     if classes.keys() >= _YCSB_TWO and _YCSB_TWICE in classes:
-        del classes[_YCSB_TWICE]
+        pairs = classes.pop(_YCSB_TWICE).answered
         remarks.append(f"{_YCSB_TWICE} is left out: its reads and updates are counted as such")
     if "VERIFY" in parts:
         remarks.append("VERIFY is left out: it is work of the client")
-    said = [f"{each}: {found.note}" for each, found in classes.items() if found.note]
-    operations = _ycsb_operations(classes, parts)
-    failed = sum(_ycsb_class(each, parts).failed for each in names if each != _YCSB_TWICE)
+    total = sum(found.answered for found in classes.values())
+    operations = total - min(pairs, total / 2)
     rate, tried = operations / duration_s, (operations + failed) / duration_s
     printed = parts["OVERALL"].get("Throughput(ops/sec)", rate)
     wrong = (
@@ -448,16 +441,15 @@ def _ycsb_run(
         if not (1 - _AGREES) * rate <= printed <= (1 + _AGREES) * tried  # it may count failed operations
         else None
     )
+    said = [f"{each}: {found.note}" for each, found in classes.items() if found.note]
     remarks += [*said, wrong] if wrong else said
-    counts = {each: found.answered for each, found in classes.items()}
-    total = sum(counts.values())
+    reads = sum(found.answered for each, found in classes.items() if each in _YCSB_READS) / total
     if len(classes) > 1:
-        together = _ycsb_together(counts, {each: found.latencies for each, found in classes.items()})
+        together = _ycsb_together([(found.answered, found.latencies) for found in classes.values()])
         failures = sum(found.failed for found in classes.values())
         classes = {ALL: _YcsbClass(total, failures, together, "; ".join(said) or None), **classes}
     target = number(options.get("target", "0"), str(file.path), "the number after -target")
-    threads = options.get("threads") or options.get("threadcount") or ("1" if options and "P" not in options else "")
-    intended = any(each.startswith(_YCSB_INTENDED) for each in parts)
+    layout = _ycsb_layout(options, target, file, intended=any(each.startswith(_YCSB_INTENDED) for each in parts))
     for each, found in classes.items():
         yield LoadTestRow(
             run_id=name,
@@ -465,17 +457,30 @@ def _ycsb_run(
             duration_s=duration_s,
             throughput_tps=found.answered / duration_s,
             offered_tps=target * total / operations if target and found.answered == total else None,
-            load_kind=_ycsb_load_kind(options, target, intended),
-            clients=int(number(threads, str(file.path), "the number of threads")) if threads else None,
             errors=int(found.failed),
-            read_fraction=sum(counts.get(reads, 0.0) for reads in _YCSB_READS) / total,
-            row_bytes=_ycsb_row_bytes(options),
-            consistency_read=_ycsb_level(options, "cassandra.readconsistencylevel"),
-            consistency_write=_ycsb_level(options, "cassandra.writeconsistencylevel"),
+            read_fraction=reads,
             source=f"{file.path.name}: YCSB",
             note="; ".join(filter(None, (found.note, wrong))) or None,
+            **layout,
             **found.latencies,
         )
+
+
+def _ycsb_layout(options: Mapping[str, str], target: float, file: TextFile, *, intended: bool) -> dict[str, Any]:
+    """Return the columns that a command line says; without one, the kind of load is known of intended starts only.
+
+    YCSB starts one thread where neither the line nor the file after -P asks for more.
+    """
+    sizes = [options.get(name, "") for name in ("fieldcount", "fieldlength")]
+    threads = options.get("threads") or options.get("threadcount") or ("1" if options and "P" not in options else "")
+    levels = {each: options.get(f"cassandra.{each}consistencylevel", "").upper() for each in ("read", "write")}
+    without_start = ("throttled" if target else "closed") if options else None
+    return {
+        "load_kind": "open" if intended and (target or not options) else without_start,
+        "clients": int(number(threads, str(file.path), "the number of threads")) if threads else None,
+        "row_bytes": float(sizes[0]) * float(sizes[1]) if all(each.isdigit() for each in sizes) else None,
+        **{f"consistency_{each}": level if level in CONSISTENCY_LEVELS else None for each, level in levels.items()},
+    }
 
 
 def _ycsb_class(name: str, parts: _Parts) -> _YcsbClass:
@@ -483,90 +488,50 @@ def _ycsb_class(name: str, parts: _Parts) -> _YcsbClass:
     good = parts.get(name, {}).get("Operations", 0.0)
     returned = {key.removeprefix("Return="): n for key, n in parts.get(name, {}).items() if key.startswith("Return=")}
     answered = {status: count for status, count in returned.items() if status in _YCSB_ANSWERED and count}
-    others = parts.get(name + _YCSB_FAILED, {}).get("Operations", 0.0)
     failed = sum(count for status, count in returned.items() if status not in (*_YCSB_GOOD, *answered))
-    failed = failed if failed or answered else others
+    if not (failed or answered):
+        failed = parts.get(name + _YCSB_FAILED, {}).get("Operations", 0.0)
     timed = {f"-{status}": count for status, count in answered.items() if f"{name}-{status}" in parts}
     apart = sum(answered.values()) - sum(timed.values())  # in the part of what failed
     if apart and not failed:
         timed[_YCSB_FAILED] = apart
-    counts = {"": good, **timed}
-    latencies = {
-        ending: _ycsb_latencies(parts.get(_YCSB_INTENDED + name + ending, parts.get(name + ending, {})))
-        for ending, count in counts.items()
+    latencies = [
+        (count, _ycsb_latencies(parts.get(_YCSB_INTENDED + name + ending, parts.get(name + ending, {}))))
+        for ending, count in {"": good, **timed}.items()
         if count
-    }
+    ]
     said = [f"{returned[each]:,.0f} {what} ({each})" for each, what in _YCSB_SAID.items() if returned.get(each)]
     note = f"of {good + sum(answered.values()):,.0f} answered requests {' and '.join(said)}" if said else None
     if note and apart and failed:
         note += "; these are in no latency, because YCSB times them together with what failed"
     elif note and len(latencies) > 1:
         note += "; they are timed apart, and percentiles of both together are not known"
-    return _YcsbClass(good + sum(answered.values()), failed, _ycsb_together(counts, latencies), note)
+    return _YcsbClass(good + sum(answered.values()), failed, _ycsb_together(latencies), note)
 
 
-def _ycsb_together(counts: Mapping[str, float], latencies: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
-    """Return the mean and the maximum of several parts together, or all latencies of a single one."""
-    if len(latencies) == 1:
-        return next(iter(latencies.values()))
-    total = sum(counts[each] for each in latencies)
-    known = all("latency_mean_ms" in each for each in latencies.values())
+def _ycsb_together(parts: Sequence[tuple[float, dict[str, Any]]]) -> dict[str, Any]:
+    """Return the mean and the maximum of several counted parts together, or all latencies of a single one."""
+    if len(parts) == 1:
+        return parts[0][1]
+    timed = bool(parts) and all("latency_mean_ms" in latencies for _, latencies in parts)
+    total = sum(count for count, _ in parts)
     return {
-        "latency_mean_ms": sum(counts[name] * each["latency_mean_ms"] for name, each in latencies.items()) / total
-        if known and total
-        else None,
-        "latency_max_ms": max((each.get("latency_max_ms", 0.0) for each in latencies.values()), default=None),
-    }
-
-
-def _ycsb_operations(classes: Mapping[str, _YcsbClass], parts: _Parts) -> float:
-    """Return how many operations completed, as YCSB counts them."""
-    requests = sum(each.answered for each in classes.values())
-    pairs = 0.0 if _YCSB_TWICE in classes else parts.get(_YCSB_TWICE, {}).get("Operations", 0.0)
-    return requests - min(pairs, requests / 2)
-
-
-def _ycsb_load_kind(options: Mapping[str, str], target: float, intended: bool) -> Any:
-    """Return the kind of load; without the command line it is not known."""
-    if not options:
-        return "open" if intended else None
-    return ("open" if intended else "throttled") if target else "closed"
-
-
-def _ycsb_options(line: str) -> dict[str, str]:
-    """Return the options of a command line; properties by their names.
-
-    YCSB starts one thread where neither they nor the file after -P ask for more.
-    """
-    phase = dict.fromkeys(re.findall(r"(?<= )-(load|t)(?= |$)", line), "")
-    return {
-        **phase,
-        **dict(re.findall(r"-(threads|target|P) (\S+)", line)),
-        **dict(re.findall(r"-p (\S+?)=(\S+)", line)),
+        "latency_mean_ms": sum(count * each["latency_mean_ms"] for count, each in parts) / total if timed else None,
+        "latency_max_ms": max((each.get("latency_max_ms", 0.0) for _, each in parts), default=None),
     }
 
 
 def _ycsb_latencies(metrics: Mapping[str, float]) -> dict[str, Any]:
-    columns: dict[str, Any] = {}
-    for label, name in (("Average", "latency_mean_ms"), ("Max", "latency_max_ms")):
-        for unit, per_ms in (("us", 1000.0), ("ms", 1.0)):
-            if (value := metrics.get(f"{label}Latency({unit})")) is not None:
-                columns[name] = value / per_ms
-    found = {name: _YCSB_PERCENTILE.match(name) for name in metrics}
-    percentiles = {
-        float(match[1]): metrics[name] / (1000.0 if match[2] == "us" else 1.0) for name, match in found.items() if match
+    found = [
+        (match, value / (1000.0 if match["unit"] == "us" else 1.0))
+        for name, value in metrics.items()
+        if (match := _YCSB_LATENCY.fullmatch(name))
+    ]
+    columns = {"Average": "latency_mean_ms", "Max": "latency_max_ms"}
+    return {
+        **{columns[match[1]]: value for match, value in found if match[1] in columns},
+        **percentile_columns({float(match["rank"]): value for match, value in found if match["rank"]}),
     }
-    return {**columns, **percentile_columns(percentiles)}
-
-
-def _ycsb_row_bytes(options: Mapping[str, str]) -> float | None:
-    sizes = [options.get(name, "") for name in ("fieldcount", "fieldlength")]
-    return float(sizes[0]) * float(sizes[1]) if all(each.isdigit() for each in sizes) else None
-
-
-def _ycsb_level(options: Mapping[str, str], name: str) -> Any:
-    level = options.get(name, "").upper()
-    return level if level in CONSISTENCY_LEVELS else None
 
 
 _IS_YCSB = matching(r"YCSB Client|\[OVERALL\], |site\.ycsb|com\.yahoo\.ycsb")

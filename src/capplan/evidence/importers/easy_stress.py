@@ -9,15 +9,18 @@ fade: the last line has the latest.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from capplan.evidence.importers.importer import Imported, Importer, matching, number, of_samples, run_id
+from capplan.evidence.importers.importer import Imported, Importer, matching, run_id
+from capplan.evidence.importers.listed_requests import COLUMNS, ListedRun
+from capplan.evidence.importers.number_format import number
 from capplan.evidence.load_test_row import ALL, LoadTestRow
 from capplan.evidence.text_file import TextFile
 from capplan.models.errors import InputError
@@ -63,7 +66,7 @@ def _lines(file: TextFile) -> tuple[str, list[dict[str, float]]]:
         if line.startswith("#"):
             command = line
             if lines:
-                raise InputError(f"{where}: here begins a second run: save each in a file of its own")
+                raise InputError(f"{where}: a second run begins: save each in a file of its own")
         elif line.startswith(",,"):
             groups = cells[:1]
             groups += (cell or groups[-1] for cell in cells[1:])
@@ -132,35 +135,27 @@ def read_requests(path: Path) -> Imported:
     InputError
         If none was answered, or the file is no Parquet.
     """
+    run, line = ListedRun(1), 1
     try:
-        table = pq.read_table(path, columns=_COLUMNS.names).cast(_COLUMNS).drop_null()
-        table.validate(full=True)  # texts are text
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(columns=_COLUMNS.names):
+                table = pa.Table.from_batches([batch]).select(_COLUMNS.names).cast(_COLUMNS).drop_null()
+                table.validate(full=True)  # texts are text
+                run.add(_listed(table, line))
+                line += batch.num_rows
     except (OSError, ValueError, pa.ArrowException) as error:
         raise InputError(f"{path} cannot be read as Parquet: {str(error).splitlines()[0]}") from None
-    starts_ms, lengths_ns = (table[name].to_numpy() for name in _COLUMNS.names[2:])
-    good = table.filter(table["success"])
-    if not good.num_rows:
-        raise InputError(f"{path} has no answered request among {table.num_rows:,}: there is no latency")
-    duration_s = float((starts_ms + lengths_ns / 1e6).max() - starts_ms.min()) / 1e3
-    if duration_s <= 0:
-        raise InputError(f"{path} has requests that take no time: request_duration_ns must be above 0")
-    names = sorted(set(pc.unique(table["operation"]).to_pylist()))
+    if not run.classes:
+        raise InputError(f"{path} has no request: the run was interrupted, or measured nothing")
+    rows = [replace(row, load_kind="open") for row in run.rows(path, REQUESTS, path.stem)]
+    return Imported(tuple(rows), remarks=tuple(run.remarks()))
 
-    def row(name: str, every: pa.Table, answered: pa.Table) -> LoadTestRow:
-        return LoadTestRow(
-            run_id=path.stem,
-            request_class=name,
-            load_kind="open",
-            duration_s=duration_s,
-            throughput_tps=answered.num_rows / duration_s,
-            errors=every.num_rows - answered.num_rows,
-            source=f"{path.name}: cassandra-easy-stress requests",
-            **of_samples(answered["request_duration_ns"].to_numpy().astype(np.float64) / 1e6),
-        )
 
-    rows = [row(ALL, table, good)] if len(names) > 1 else []
-    for name in names:
-        parts = [part.filter(pc.equal(part["operation"], name)) for part in (table, good)]
-        if parts[1].num_rows:
-            rows.append(row(_OPERATIONS.get(name, name.lower()), *parts))
-    return Imported(tuple(rows))
+def _listed(table: pa.Table, first_line: int) -> pd.DataFrame:
+    """Return requests with the columns of `listed_requests`; latencies to the microsecond."""
+    operations, success, starts_ms, lengths_ns = (table[name].to_numpy() for name in _COLUMNS.names)
+    good, starts_s, ms = success.astype(bool), starts_ms / 1e3, np.round(lengths_ns / 1e3) / 1e3
+    labels = [_OPERATIONS.get(name, name.lower()) for name in operations]
+    lines = np.arange(first_line, first_line + len(labels))
+    cells = (lines, starts_s, starts_s + ms / 1e3, ms, labels, ~good, good, "", 0)
+    return pd.DataFrame(dict(zip(COLUMNS, cells, strict=True)))

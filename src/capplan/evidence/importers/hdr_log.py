@@ -14,21 +14,21 @@ by convention) and what is possible show it, which a remark says; or it is asked
 from __future__ import annotations
 
 import base64
-import binascii
 import math
 import re
 import struct
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from hdrh.codec import HdrCookieException, HdrHistogramSettingsException, HdrLengthException, ext_header_size
 from hdrh.histogram import HdrHistogram
 
-from capplan.evidence.importers.importer import Imported, Importer, matching, of_histogram, run_id
-from capplan.evidence.importers.latency_unit import PER_MS, USUAL_MS, given_unit, possible_units, unstated
+from capplan.evidence.importers.importer import Imported, Importer, matching, percentile_columns, run_id
+from capplan.evidence.importers.latency_unit import PER_MS, USUAL_MS, possible_units, unit_of
 from capplan.evidence.importers.listed_requests import BusyTime
-from capplan.evidence.load_test_row import ALL, LoadTestRow
+from capplan.evidence.load_test_row import ALL, PERCENTILES, LoadTestRow
 from capplan.evidence.text_file import TextFile
 from capplan.models.errors import InputError
 
@@ -36,8 +36,8 @@ _INTERVAL = re.compile(
     r"^(?:Tag=(?P<tag>[^,]*),)?(?P<start>[\d.]+),(?P<length>[\d.]+),(?P<max>[\d.]+),(?P<histogram>HIST\S+)$"
 )
 _BAD = (
-    *(binascii.Error, zlib.error, struct.error, HdrCookieException, HdrHistogramSettingsException, HdrLengthException),
-    *(ValueError, IndexError, TypeError, OverflowError, MemoryError),
+    *(zlib.error, struct.error, HdrCookieException, HdrHistogramSettingsException, HdrLengthException),
+    *(ValueError, LookupError, TypeError, ArithmeticError, MemoryError),
 )
 _MOST_BYTES = 2**26  # of a histogram: one with five digits up to a hundred days has less
 _MOST_VALUE = 2**53  # of what a histogram holds: a hundred days in nanoseconds
@@ -120,36 +120,31 @@ def _parts(tag: str) -> tuple[str, str]:
     return found["name"] or found["operation"] or "", stage
 
 
-def _classes(tags: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """Return the tag that counts for each class, and its stage."""
-    order = ("", *_STAGES)
-    found = [(tag, *_parts(tag)) for tag in tags]
-    best = sorted((each for each in found if each[2] in order), key=lambda each: order.index(each[2]))
-    return {name: (tag, stage) for tag, name, stage in reversed(best)}
+def _classes(series: dict[str, _Series]) -> tuple[dict[str, tuple[str, str]], list[str]]:
+    """Return the tag that counts for each class and its stage, and remarks on tags that may not be classes.
 
-
-def _left_out(tags: Iterable[str], classes: dict[str, tuple[str, str]]) -> Iterator[str]:
-    """Yield a remark on each tag that counts for no class."""
-    used = {name: tag for name, (tag, _) in classes.items()}
-    for tag in tags:
-        name, stage = _parts(tag)
-        if stage in _NO_REQUESTS.keys() - {"wt"}:
-            yield f"tag {tag!r} is left out: it {_NO_REQUESTS[stage]}"
-        elif stage not in ("st", "wt") and used[name] != tag:  # the note of cassandra-stress's row has these
-            yield f"tag {tag!r} is left out: it has the same requests as {used[name]!r}, which is taken"
-
-
-def _same_requests(series: dict[str, _Series], classes: dict[str, tuple[str, str]]) -> Iterator[str]:
-    """Yield a remark if two classes have the same count in each interval: they may be one, timed twice."""
-    seen: dict[tuple[int, ...], str] = {}
-    for tag, _ in classes.values():
+    The note of cassandra-stress's row has the service time and the wait. Two classes that have the same count in each
+    interval may be one, timed twice.
+    """
+    parts = {tag: _parts(tag) for tag in series}
+    left_out = {tag: _NO_REQUESTS[stage] for tag, (_, stage) in parts.items() if stage in _NO_REQUESTS}
+    remarks = [f"tag {tag!r} is left out: it {why}" for tag, why in left_out.items() if parts[tag][1] != "wt"]
+    classes: dict[str, tuple[str, str]] = {}
+    counted: dict[tuple[int, ...], str] = {}
+    for tag in sorted(parts.keys() - left_out.keys(), key=lambda tag: (("", *_STAGES).index(parts[tag][1]), tag)):
+        name, stage = parts[tag]
         counts = tuple(series[tag].counts)
-        if counts in seen:
-            yield (
-                f"tags {seen[counts]!r} and {tag!r} count the same in each interval: if they time the same requests "
-                "twice, use one of them"
-            )
-        seen[counts] = tag
+        if name not in classes:
+            classes[name] = tag, stage
+            if counts in counted:
+                remarks.append(
+                    f"tags {counted[counts]!r} and {tag!r} count the same in each interval: if they time the same "
+                    "requests twice, use one of them"
+                )
+            counted[counts] = tag
+        elif stage != "st":
+            remarks.append(f"tag {tag!r} is left out: it has the same requests as {classes[name][0]!r}, which is taken")
+    return classes, remarks
 
 
 # ---- The log.
@@ -213,20 +208,22 @@ def _read(file: TextFile, unit: str = "") -> Imported:
         if histogram.get_total_count():
             busy.add([start_s], [end_s], [line_number])
     series = {tag: each for tag, each in series.items() if each.total.get_total_count()}
-    classes = _classes(series)
-    if not classes:
+    classes, left_out = _classes(series)
+    if not series:
         raise InputError(f"{file.path} has no interval with a request: the run was interrupted, or measured nothing")
+    if not classes:
+        raise InputError(f"{file.path} has no tag that times requests, only {', '.join(map(repr, series))}")
     unit, guess = _unit(unit, "\n".join(comments), series, classes, file)
     rows = tuple(_rows(series, classes, PER_MS[unit], "\n".join(comments), file))
-    left = (*_left_out(series, classes), *_same_requests(series, classes))
-    return Imported(rows, remarks=(*guess, *left, *busy.remarks()))
+    return Imported(rows, remarks=(*guess, *left_out, *busy.remarks()))
 
 
 _STATED = re.compile(
-    r"\bin (?P<unit>[nuµm]s|nano|micro|milli)|(?P<us>Logging for: )|(?P<ns>Cassandra Stress|Latte|jHiccup|for session)",
+    r"(?P<ns>\bin (?:ns(?:ecs?)?|nano\w*)(?![\w-])|Cassandra Stress|Latte|jHiccup|for session)"
+    r"|(?P<us>\bin (?:[uµ]s(?:ecs?)?|micro\w*)(?![\w-])|Logging for: )"
+    r"|(?P<ms>\bin (?:ms(?:ecs?)?|milli\w*)(?![\w-]))",
     re.IGNORECASE,
 )
-_UNITS = {"nano": "ns", "micro": "us", "milli": "ms"}
 
 
 def _unit(
@@ -239,22 +236,15 @@ def _unit(
     InputError
         If nothing shows it.
     """
-    if given:
-        return given_unit(given), ()
-    if found := _STATED.search(about):
-        said = (found["unit"] or found.lastgroup or "").lower()
-        return given_unit(_UNITS.get(said, said)), ()
-    if any(stage in ("rt", "st") for _, stage in classes.values()):
-        return "ns", ()
+    found = _STATED.search(about)
+    of_stages = "ns" if any(stage in ("rt", "st") for _, stage in classes.values()) else ""
+    stated = (found.lastgroup or "") if found else of_stages
     largest = max((series[tag] for tag, _ in classes.values()), key=lambda each: each.total.get_total_count())
     median, span_s = largest.total.get_value_at_percentile(50), largest.end_s - largest.start_s
     possible = possible_units(median, largest.total.max_value, span_s, USUAL_MS / 5)
     shown = next((unit for unit in ("ns", "us") if 0.5 < largest.shown_per_ms / PER_MS[unit] < 2), "")
-    if shown in possible and median / PER_MS[shown] >= USUAL_MS:
-        return shown, (f"its unit is taken for {shown}, as its column Interval_Max shows: --unit gives another",)
-    if len(possible) == 1:
-        return possible[0], (f"its unit is taken for {possible[0]}, as no other is possible: --unit gives another",)
-    raise unstated(file.path, median)
+    usual = shown in possible and median / PER_MS[shown] >= USUAL_MS
+    return unit_of(file.path, given, stated, median, possible, shown if usual else "")
 
 
 def _rows(
@@ -277,8 +267,18 @@ def _rows(
             throughput_tps=each.total.get_total_count() / duration_s if duration_s else None,
             source=f"{file.path.name}: HdrHistogram log",
             note=_SERVICE if stage == "st" else _wait(series, name, per_ms),
-            **of_histogram(each.total, per_ms),
+            **_latencies(each.total, per_ms),
         )
+
+
+def _latencies(histogram: HdrHistogram, per_ms: float) -> dict[str, Any]:
+    """Return the columns of a histogram whose intervals are merged: percentiles of parts must never be averaged."""
+    values = histogram.get_percentile_to_value_dict([100 * share for share in PERCENTILES.values()])
+    return {
+        "latency_mean_ms": float(histogram.get_mean_value()) / per_ms,
+        **percentile_columns({rank: value / per_ms for rank, value in values.items()}),
+        "latency_max_ms": float(histogram.get_max_value()) / per_ms,
+    }
 
 
 def _wait(series: dict[str, _Series], name: str, per_ms: float) -> str | None:
@@ -286,7 +286,7 @@ def _wait(series: dict[str, _Series], name: str, per_ms: float) -> str | None:
     if f"{name}-wt" not in series:
         return None
     parts = {kind: series[f"{name}-{kind}"].total for kind in ("st", "wt") if f"{name}-{kind}" in series}
-    means = {kind: of_histogram(total, per_ms).get("latency_mean_ms", 0.0) for kind, total in parts.items()}
+    means = {kind: total.get_mean_value() / per_ms for kind, total in parts.items()}
     return f"mean service {means.get('st', 0.0):.4g} ms after a wait of {means['wt']:.4g} ms in the client"
 
 

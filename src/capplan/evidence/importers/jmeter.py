@@ -12,7 +12,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -46,10 +46,10 @@ def _read(file: TextFile) -> Imported:
     if not (_IS_XML(file) or _HEADER(file)):
         remarks.append("the file has no header: its columns are taken for those that JMeter writes by default")
     for name, run in named_runs(file, runs):
-        rows += run.rows(file, "JMeter", name)
+        rows += run.rows(file.path, "JMeter", name)
         remarks += run.remarks()
         if run.transactions.classes:
-            transactions = run.transactions.rows(file, "JMeter", f"{name}-transactions")
+            transactions = run.transactions.rows(file.path, "JMeter", f"{name}-transactions")
             rows += [each for each in transactions if each.request_class != ALL]
             remarks.append(f"transactions are the run '{name}-transactions': they are no requests beside those in them")
     return Imported(tuple(rows), remarks=tuple(remarks))
@@ -153,7 +153,7 @@ _ALL_THREADS = {17: 12, 16: 12, 12: 10}  # place of the column by how many there
 
 def _layout(file: TextFile) -> tuple[str, list[str], int]:
     """Return the separator of a CSV file, its columns, and how many lines its header has."""
-    first = file.head.partition("\n")[0].strip("\r")
+    first = file.head.partition("\n")[0]
     if _HEADER(file):
         found = _DELIMITER.search(first)
         if not found:
@@ -207,8 +207,16 @@ _ATTRIBUTES = {
 
 
 def _xml_tables(file: TextFile) -> Iterator[_Table]:
-    found: list[dict[str, str]] = []
-    depth, read, root = 0, 0, None
+    samples, read = _xml_samples(file), 0
+    while batch := list(islice(samples, _BATCH)):
+        yield pa.Table.from_pylist(batch), np.arange(read, read + len(batch)) + 3  # one sample a line, after two lines
+        read += len(batch)
+    if not read:
+        raise InputError(f"{file.path} has no samples: the run was interrupted, or measured nothing")
+
+
+def _xml_samples(file: TextFile) -> Iterator[dict[str, str]]:
+    depth, count, root = 0, 0, None
     with file.path.open("rb") as stream:
         try:
             for event, element in iterparse(stream, ("start", "end")):
@@ -216,18 +224,13 @@ def _xml_tables(file: TextFile) -> Iterator[_Table]:
                 if event == "start" and depth == 1:
                     root = element
                 elif event == "end" and depth == 1 and root is not None:
-                    found.append(_sample(element, read + len(found) + 1, file))
+                    count += 1
+                    yield _sample(element, count, file)
                     root.clear()
-                    if len(found) == _BATCH:
-                        yield _xml_table(found, read)
-                        found, read = [], read + _BATCH
         except ParseError as error:
             what = "a second document begins: put it into a file of its own"
             what = what if "junk" in str(error) else "the XML ends, or is damaged: JMeter must stop by itself"
             raise InputError(f"{file.path}, line {error.position[0]}: {what}") from None
-    if not found and not read:
-        raise InputError(f"{file.path} has no samples: the run was interrupted, or measured nothing")
-    yield _xml_table(found, read)
 
 
 def _sample(element: Any, place: int, file: TextFile) -> dict[str, str]:
@@ -239,11 +242,6 @@ def _sample(element: Any, place: int, file: TextFile) -> dict[str, str]:
         if name in ("timeStamp", "elapsed") and not cell.isdecimal():
             raise InputError(f"{file.path}: {name} has {cell!r} in sample {place}: it must be milliseconds")
     return {name: element.get(key, "") for name, key in _ATTRIBUTES.items()}
-
-
-def _xml_table(found: list[dict[str, str]], read: int) -> _Table:
-    table = pa.table({name: pa.array([each[name] for each in found], pa.string()) for name in _ATTRIBUTES})
-    return table, np.arange(read, read + len(found)) + 3  # one sample a line, after two lines
 
 
 JMETER = Importer(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 from capplan.models.errors import InputError, one_of
@@ -14,15 +15,15 @@ USUAL_MS = 0.1
 _MOST_MS = 1e4
 
 
-def given_unit(unit: str) -> str:
-    """Return a unit that the user has given.
+def given_unit(unit: str, where: str = "--unit") -> str:
+    """Return a unit that the user, or a file, has given.
 
     Raises
     ------
     InputError
         If it is none in which tools record.
     """
-    return one_of(PER_MS, unit.replace("µ", "u"), f"--unit {unit!r} is no unit in which tools record latencies")
+    return one_of(PER_MS, unit.replace("µ", "u"), f"{where} {unit!r} is no unit in which tools record latencies")
 
 
 def possible_units(
@@ -36,9 +37,35 @@ def possible_units(
     ]
 
 
-def unstated(path: Path, median: float) -> InputError:
-    """Return the refusal of a file whose unit nothing shows."""
-    return InputError(
-        f"{path} does not say the unit of its latencies, and nothing in it shows in which unit their median of "
-        f"{median:g} is: give it by --unit ns, us or ms"
-    )
+def unit_of(
+    path: Path, given: str, stated: str, median: float, possible: Sequence[str], shown: str = ""
+) -> tuple[str, tuple[str, ...]]:
+    """Return the unit of a file's latencies, and a remark if it is inferred.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    given, stated : str
+        What the user and the file say; empty for nothing.
+    median : float
+        Of its latencies, in the unit.
+    possible : sequence of str
+        The units in which its latencies are possible.
+    shown : str
+        A possible unit that another figure of the file shows.
+
+    Raises
+    ------
+    InputError
+        If nothing shows the unit.
+    """
+    if given or stated:
+        return given_unit(given) if given else given_unit(stated, f"{path}: unit"), ()
+    if not shown and len(possible) != 1:
+        raise InputError(
+            f"{path} does not say the unit of its latencies, and nothing in it shows in which unit their median of "
+            f"{median:g} is: give it by --unit ns, us or ms"
+        )
+    unit, why = (shown, "its column Interval_Max shows") if shown else (possible[0], "no other is possible")
+    return unit, (f"its unit is taken for {unit}, as {why}: --unit gives another",)

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -26,6 +27,8 @@ _MOST_CLASSES = 50
 _MOST_INTERVALS = 100_000
 _NAMED_GAP = 0.1  # of a run
 _NAMED_BACK_S = 1.0  # tools write some lines together, and in any order
+_RESTART_S = 1.0  # that a load generator needs at least to start again
+_RARE = 50  # times the mean time between requests: no chance makes such a gap
 _LATEST_S = 1e15
 
 
@@ -46,18 +49,23 @@ class BusyTime:
 
     Attributes
     ----------
-    parts : ndarray of float (intervals, 5)
-        Start and end of each interval, s; line and number of threads of its first request; its most threads.
+    parts : ndarray of float (intervals, 6)
+        Start and end of each interval, s; line and number of threads of its first request, threads of its last one; its
+        most threads.
+    count : int
+        How many requests there were.
     """
 
     def __init__(self) -> None:
-        self.parts: NDArray[np.float64] = np.empty((0, 5))
+        self.parts: NDArray[np.float64] = np.empty((0, 6))
+        self.count = 0
         self._apart_s, self._latest_s = 0.0, -np.inf
         self._back_s, self._back_line = 0.0, 0
 
     def add(self, starts_s: ArrayLike, ends_s: ArrayLike, lines: ArrayLike, threads: ArrayLike = 0) -> None:
         """Add some requests, in the order of their lines."""
-        parts = np.stack(np.broadcast_arrays(starts_s, ends_s, lines, threads, threads), axis=1).astype(np.float64)
+        columns = np.broadcast_arrays(starts_s, ends_s, lines, threads, threads, threads)
+        parts = np.stack(columns, axis=1).astype(np.float64)
         parts = parts[np.abs(parts[:, :2]).max(axis=1) < _LATEST_S]  # a damaged file may have any number
         if not len(parts):
             return
@@ -66,6 +74,7 @@ class BusyTime:
         if back_s.max() > self._back_s:
             self._back_s, self._back_line = float(back_s.max()), int(parts[back_s.argmax(), 2])
         self._latest_s = latest_s[-1]
+        self.count += len(parts)
         self.parts = _merged(np.concatenate([self.parts, parts]), self._apart_s)
         while len(self.parts) > _MOST_INTERVALS:
             self._apart_s = max(2 * self._apart_s, 1e-6 * self.span_s)
@@ -76,24 +85,28 @@ class BusyTime:
         """Time from the first start to the last end, s."""
         return float(self.parts[-1, 1] - self.parts[0, 0]) if len(self.parts) else 0.0
 
-    def _gaps(self) -> NDArray[np.intp]:
-        """Return after which intervals nothing was under way for long."""
-        return np.flatnonzero(self.parts[1:, 0] - self.parts[:-1, 1] > _NAMED_GAP * self.span_s)
+    @property
+    def _gaps_s(self) -> NDArray[np.float64]:
+        """Time without a request after each interval but the last, s."""
+        return self.parts[1:, 0] - self.parts[:-1, 1]
 
     def restart(self) -> int | None:
-        """Return the line from which on, after a gap, the threads start again: that of a second run."""
-        threads, most = self.parts[:, 3], self.parts[:, 4]
-        for place in self._gaps():
-            if threads[place + 1] < min(most[: place + 1].max(), most[place + 1 :].max()):
-                return int(self.parts[place + 1, 2])
-        return None
+        """Return the line from which on, after a gap, the threads start again: that of a second run.
+
+        Threads end one after the other and start one after the other, so that there are few around the gap.
+        """
+        least_s = min(_NAMED_GAP * self.span_s, max(_RESTART_S, _RARE * self.span_s / max(self.count, 1)))
+        around, most = np.minimum(self.parts[:-1, 4], self.parts[1:, 3]), self.parts[:, 5]
+        both = np.minimum(np.maximum.accumulate(most)[:-1], np.maximum.accumulate(most[::-1])[::-1][1:])
+        places = np.flatnonzero((self._gaps_s > least_s) & (around < both))
+        return int(self.parts[places[0] + 1, 2]) if len(places) else None
 
     def remarks(self) -> Iterator[str]:
         """Yield what is odd about the times."""
-        if len(places := self._gaps()):
+        places = np.flatnonzero(self._gaps_s > _NAMED_GAP * self.span_s)
+        if len(places):
             listed = ", ".join(
-                f"{self.parts[place + 1, 0] - self.parts[place, 1]:.3g} s before line {self.parts[place + 1, 2]:.0f}"
-                for place in places
+                f"{self._gaps_s[each]:.3g} s before line {self.parts[each + 1, 2]:.0f}" for each in places
             )
             yield f"nothing was under way for {listed}, of {self.span_s:.4g} s: the rate is that of the whole time"
         if self._back_s > min(_NAMED_BACK_S, _NAMED_GAP * self.span_s):
@@ -110,7 +123,8 @@ def _merged(parts: NDArray[np.float64], apart_s: float) -> NDArray[np.float64]:
     first = np.flatnonzero(np.append(True, parts[1:, 0] > ends[:-1] + apart_s))
     found = parts[first]
     found[:, 1] = np.append(ends[first[1:] - 1], ends[-1])
-    found[:, 4] = np.maximum.reduceat(parts[:, 4], first)
+    found[:, 4] = parts[np.append(first[1:], len(parts)) - 1, 4]
+    found[:, 5] = np.maximum.reduceat(parts[:, 5], first)
     return found
 
 
@@ -144,17 +158,15 @@ class Requests:
         if not self.latencies_ms:
             return {}
         values, counts = (np.array(each) for each in zip(*sorted(self.latencies_ms.items()), strict=True))
-        after = counts.cumsum()
-        shares = np.array(list(PERCENTILES.values()))
-        ranks = shares * after[-1] - 1 if method == "inverted_cdf" else shares * (after[-1] - 1)
-        low, high = (
-            values[np.searchsorted(after, np.maximum(each, 0), side="right")]
-            for each in (np.floor(ranks), np.ceil(ranks))
-        )
-        found = high if method == "inverted_cdf" else low + (high - low) * (ranks - np.floor(ranks))
+        ends, shares = counts.cumsum(), np.array(list(PERCENTILES.values()))
+        if method == "inverted_cdf":
+            percentiles = values[np.searchsorted(ends, shares * ends[-1])]
+        else:
+            ranks = np.column_stack([ends - counts, ends - 1]).ravel()
+            percentiles = np.interp(shares * (ends[-1] - 1), ranks, values.repeat(2))
         return {
-            "latency_mean_ms": float(values @ counts / after[-1]),
-            **dict(zip(PERCENTILES, found.tolist(), strict=True)),
+            "latency_mean_ms": float(values @ counts / ends[-1]),
+            **dict(zip(PERCENTILES, percentiles.tolist(), strict=True)),
             "latency_max_ms": float(values[-1]),
         }
 
@@ -166,7 +178,7 @@ class Requests:
                 listed = ", ".join(f"{count:,} with {code or 'no code'}" for code, count in sorted(codes.items()))
                 said.append(f"answered, in rate and latency, and counted as {counts_as}: {listed}")
         if self.unanswered:
-            said.append(f"{self.unanswered:,} got no answer and are in neither rate nor latency")
+            said.append(f"not answered, and in neither rate nor latency: {self.unanswered:,}")
         return "; ".join(said) or None
 
 
@@ -236,7 +248,7 @@ class ListedRun:
         return round(self.last_s - self.first_s, 6)
 
     def rows(
-        self, file: TextFile, tool: str, name: str, method: Literal["inverted_cdf", "linear"] = "inverted_cdf"
+        self, path: Path, tool: str, name: str, method: Literal["inverted_cdf", "linear"] = "inverted_cdf"
     ) -> Iterator[LoadTestRow]:
         """Yield the row of all requests, and one for each class if there are several.
 
@@ -249,9 +261,7 @@ class ListedRun:
         if len(parts) > 1:
             parts = {ALL: together(parts.values()), **parts}
         if not next(iter(parts.values())).latencies_ms:
-            raise InputError(
-                f"{file.path}, line {self.first_line}: no request of the run was answered: it has no latency"
-            )
+            raise InputError(f"{path}, line {self.first_line}: no request of the run was answered: it has no latency")
         for label, part in parts.items():
             yield LoadTestRow(
                 run_id=name,
@@ -260,7 +270,7 @@ class ListedRun:
                 throughput_tps=part.latencies_ms.total() / self.duration_s if self.duration_s else None,
                 clients=self.clients or None,
                 errors=part.failed,
-                source=f"{file.path.name}: {tool}",
+                source=f"{path.name}: {tool}",
                 note=part.note(),
                 **part.latencies(method),
             )
@@ -297,4 +307,4 @@ def named_runs(file: TextFile, runs: Sequence[Run]) -> Iterator[tuple[str, Run]]
 def begun(runs: Sequence[ListedRun]) -> tuple[str, ...]:
     """Return a remark if a file has several runs."""
     lines = ", ".join(f"line {run.first_line}" for run in runs[1:])
-    return (f"the file has {len(runs)} runs, of which others begin at {lines}",) if lines else ()
+    return (f"the file has {len(runs)} runs; the later ones begin at {lines}",) if lines else ()

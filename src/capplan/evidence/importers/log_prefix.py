@@ -13,10 +13,9 @@ from dataclasses import replace
 from capplan.evidence.text_file import TextFile
 from capplan.models.errors import InputError
 
-_COLOUR = r"(?:\x1b\[[0-9;]*m)*"
 _NAME = r"(?P<name>\[[^\]\s]+\]|[\w.@/-]+:)(?: |$)"  # any: [name] or name:
 _PREFIXES = (
-    rf"{_COLOUR}(?P<name>[\w.-]+) +\|{_COLOUR}(?: {_COLOUR}|$)",  # docker compose logs
+    r"(?P<name>[\w.-]+) +\|(?: |$)",  # docker compose logs
     r"\[(?P<name>pod/[^\]\s]+)\](?: |$)",  # kubectl logs --prefix
     r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S+ (?P<name>\S+?)(?:\[\d+\])?:(?: |$)",  # journalctl
     # --timestamps, container runtimes, CI systems
@@ -31,8 +30,15 @@ _MOST = 0.75  # of the lines: that a container starts and ends is said without a
 _RECURS = 3  # lines of each source in the mean, below which these are no sources
 
 
-def without_prefix(file: TextFile) -> tuple[TextFile, tuple[str, ...]]:
+def without_prefix(file: TextFile, content: re.Pattern[str] | None = None) -> tuple[TextFile, tuple[str, ...]]:
     """Return a file that is read without what stands before its lines, and a remark unless that is an indentation.
+
+    Parameters
+    ----------
+    file : TextFile
+        The file.
+    content : Pattern, optional
+        How a line may begin that has nothing before it: times, too, may belong to it.
 
     Raises
     ------
@@ -41,14 +47,14 @@ def without_prefix(file: TextFile) -> tuple[TextFile, tuple[str, ...]]:
     """
     lines = [line for line in file.head.splitlines() if line.strip()]
     found, example = "", ""
-    while len(lines) > 1 and (pattern := _common(lines, file)):
+    while len(lines) > 1 and not (content and any(map(content.match, lines))) and (pattern := _common(lines, file)):
         example = example or next(each[0] for line in lines if (each := re.match(pattern, line)))
         found += f"(?:{pattern})?"
         lines = [re.sub(f"^{pattern}", "", line) for line in lines]
     if not found:
         return file, ()
-    shown = re.sub(_COLOUR, "", example).strip()
-    return replace(file, prefix=found), (f"what stands before each line is left out: {shown}",) if shown else ()
+    shown = example.strip()
+    return replace(file, prefix=found), (f"the prefix of each line is left out: {shown}",) if shown else ()
 
 
 def _common(lines: list[str], file: TextFile) -> str:

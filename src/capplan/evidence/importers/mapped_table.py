@@ -19,10 +19,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from capplan.evidence.importers.column_names import Mapped, as_pairs, column_name, proposed, units_of
-from capplan.evidence.importers.importer import Imported, number, run_id
+from capplan.evidence.importers.column_names import Mapped, as_pairs, column_name, proposed, stated_unit, units_of
+from capplan.evidence.importers.importer import Imported, run_id
 from capplan.evidence.importers.latency_unit import given_unit
-from capplan.evidence.importers.number_format import COMMA, POINT, NumberFormat, number_format
+from capplan.evidence.importers.number_format import COMMA, POINT, NumberFormat, number, number_format
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.text_file import TextFile, read_as_csv
@@ -64,6 +64,7 @@ def parse_mapping(texts: Sequence[str], *, by_name: bool = False, unit: str = ""
     """
     columns: dict[str, Mapped] = {}
     constants: dict[str, str] = {}
+    unit = given_unit(unit) if unit else ""
     for text in texts:
         if "=" not in text or text.endswith(".toml"):
             read = read_mapping(Path(text))
@@ -75,8 +76,8 @@ def parse_mapping(texts: Sequence[str], *, by_name: bool = False, unit: str = ""
             name, _, of_pair = said.strip().partition(":")
             where = f"--map {pair.strip()!r}"
             name = column_name(name, f"{where}: {name!r} is no column of a load-test table")
-            columns[name] = _mapped(name, {"column": column.strip(), "unit": of_pair}, where)
-    unit = given_unit(unit) if unit else ""
+            said = of_pair or stated_unit(column.strip(), name, unit)
+            columns[name] = _mapped(name, {"column": column.strip(), "unit": said}, where)
     return ColumnMap(columns, constants, by_name, unit) if columns or constants or by_name or unit else None
 
 
@@ -119,7 +120,7 @@ def _mapped(name: str, found: Any, where: str) -> Mapped:
 
 
 def _first_line(file: TextFile) -> str:
-    return re.split(r"[\r\n]", file.head.lstrip("\N{BYTE ORDER MARK}"), maxsplit=1)[0]
+    return file.head.partition("\n")[0]
 
 
 def _separator(file: TextFile) -> str:
@@ -145,6 +146,13 @@ def is_table(file: TextFile) -> bool:
     for name in header:
         column_name(name, f"{file.path}: column {name!r} is unknown in {LOAD_TESTS.name}")
     return True
+
+
+def read_table(file: TextFile) -> Imported:
+    """Read a load-test table; one that a spreadsheet has saved may have another separator, and decimal commas."""
+    if _separator(file) == ",":
+        return Imported(tuple(LOAD_TESTS.rows(LOAD_TESTS.read(file.path))))
+    return read_mapped(file, ColumnMap({name: Mapped(name) for name in _header(file)}))
 
 
 def mapping_of(file: TextFile, given: ColumnMap | None) -> ColumnMap | None:

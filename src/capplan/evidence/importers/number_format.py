@@ -49,8 +49,8 @@ class NumberFormat:
     def reads(self, text: str) -> bool:
         """Return whether a text is a number in this format."""
         mark, groups = re.escape(self.decimal), rf"[1-9][0-9]{{0,2}}([{self.grouping}])[0-9]{{3}}(?:\1[0-9]{{3}})*"
-        number = rf"[-+]?(?:{groups}(?:{mark}[0-9]+)?|[0-9]+(?:{mark}[0-9]*)?|{mark}[0-9]+)(?:[eE][-+]?[0-9]+)?"
-        return bool(re.fullmatch(number, text.strip()) or _WORDS.fullmatch(text.strip()))
+        pattern = rf"[-+]?(?:{groups}(?:{mark}[0-9]+)?|[0-9]+(?:{mark}[0-9]*)?|{mark}[0-9]+)(?:[eE][-+]?[0-9]+)?"
+        return bool(re.fullmatch(pattern, text.strip()) or _WORDS.fullmatch(text.strip()))
 
     def value(self, text: Operand) -> float:
         """Return the number that a text is.
@@ -77,6 +77,31 @@ class NumberFormat:
 _APART = "'\u2019\u00a0\u202f"  # marks that are never decimal: apostrophes, and spaces that do not break
 POINT = NumberFormat(".", "," + _APART)
 COMMA = NumberFormat(",", "." + _APART)
+
+
+def number(text: str, where: str, what: str, read: NumberFormat = POINT) -> float:
+    """Read a number that may have separators of thousands.
+
+    Parameters
+    ----------
+    text : str
+        The number.
+    where : str
+        Its place in the file, for a refusal.
+    what : str
+        What it says, for a refusal.
+    read : NumberFormat
+        How the numbers of its file are read: that of `number_format` where the tool prints in a locale.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    try:
+        return read.value(text)
+    except ValueError:
+        raise InputError(f"{where}: {text.strip()!r} must be a number: {what} was expected") from None
 
 
 def number_format(where: str, texts: Iterable[str], relations: Sequence[Relation] = ()) -> NumberFormat:

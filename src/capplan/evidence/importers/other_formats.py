@@ -42,7 +42,7 @@ def why_unread(file: TextFile) -> str:
     for pattern, what, instead in _OTHERS:
         if re.search(pattern, file.head, re.MULTILINE):
             return f"is {what}: {instead}"
-    start = file.head.lstrip("\N{BYTE ORDER MARK}").lstrip()
+    start = file.head.lstrip()
     if re.match(r"<!doctype html|<html", start, re.IGNORECASE):
         return "is a web page: save the text that the tool prints"
     if re.match(r"<[?!\w]", start):

@@ -12,9 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from capplan.evidence.importers.database_load_generators import CASSANDRA_STRESS, stress_console
-from capplan.evidence.importers.importer import LABELS, number, read_json
+from capplan.evidence.importers.importer import LABELS
+from capplan.evidence.importers.json_report import is_json, read_json
 from capplan.evidence.importers.listed_requests import time_s
-from capplan.evidence.load_test_row import ALL
+from capplan.evidence.importers.log_prefix import without_prefix
+from capplan.evidence.importers.number_format import number
 from capplan.evidence.text_file import TextFile
 from capplan.models.cassandra.pauses import ReportedPauses, parse_pauses
 from capplan.models.errors import InputError
@@ -50,7 +52,7 @@ def read_pauses(path: Path) -> _Read:
     InputError
         If the file is of another format, is damaged, or has no pause.
     """
-    file = TextFile(path)
+    file, _ = without_prefix(TextFile(path), _TIMED)
     read = next((read for recognises, read in _FORMATS if recognises(file)), None)
     if read is None:
         raise InputError(
@@ -122,6 +124,8 @@ _GC_LOG = re.compile(
     rf"|^(?:{_WALL}: )?(?:\d+[.,]\d+: )?(?:#\d+: )?\[(?:Full )?GC|^CommandLine flags: -",
     re.MULTILINE,
 )
+# what begins a line of a gc.log and belongs to it, other than the times that something else has put before lines
+_TIMED = re.compile(rf"\[?(?:{_WALL}|\d{{1,18}}[.,]\d{{1,9}}(?:s|ms)?|\d{{1,18}}[mn]s)(?:\]|: )")
 _SECONDS = {"s": 1.0, "ms": 1e-3, "ns": 1e-9, None: 1.0}
 _LONGEST = 4096  # characters of a line; those of stops have a few hundred
 _BACK_S = 1.0  # lines of several threads may change places by less
@@ -336,6 +340,10 @@ _THRESHOLD = re.compile(r"gc_log_threshold(?:_in_ms)?=(\d{1,6})")
 _THRESHOLD_MS = 200  # unless cassandra.yaml has another
 
 
+def _is_concurrent(collector: str) -> bool:
+    return collector.endswith("Cycles") or collector == "ZGC"
+
+
 def _read_system_log(file: TextFile) -> _Read:
     clock, stops = _Clock(), array("d")
     collectors, concurrent = set[str](), set[str]()
@@ -351,7 +359,7 @@ def _read_system_log(file: TextFile) -> _Read:
         if found is None:
             continue
         name = (found["of"] or found["by"]).strip()
-        if name.endswith("Cycles") or name == "ZGC":
+        if _is_concurrent(name):
             concurrent.add(name)
             continue
         collectors.add(name)
@@ -388,7 +396,7 @@ def is_gcstats(head: str) -> bool:
 
 def gcstats(file: TextFile) -> Iterator[tuple[float, ...]]:
     """Yield each interval's length, longest pause, sum and deviation of the pauses in ms, and their number."""
-    if file.head.lstrip().startswith("{"):
+    if is_json(file):
         found = read_json(file)
         yield tuple(number(str(found.get(key)), str(file.path), key) for key in _GCSTATS_KEYS)
         return
@@ -441,19 +449,18 @@ def _read_metrics(file: TextFile) -> _Read:
     for line_number, line in file.lines():
         if match := _METRIC.match(line):
             value = number(match["value"], f"{file.path}, line {line_number}", "the value of a sample")
-            found.setdefault(match["name"], {})[match["labels"] or ""] = value
+            samples, labels = found.setdefault(match["name"], {}), match["labels"] or ""
+            if labels in samples:
+                raise InputError(f"{file.path}, line {line_number}: a second scrape begins: give one of them")
+            samples[labels] = value
             time = float(match["time"] or 0)
             scraped_s = max(scraped_s, time / 1e3 if time > _MILLISECONDS else time)
     family = next((each for each in ("collection", "pause") if f"jvm_gc_{each}_seconds_count" in found), "collection")
-    beans = {bean[1] for labels in found.get(f"jvm_gc_{family}_seconds_count", {}) if (bean := _BEAN.search(labels))}
-    concurrent = sorted(bean for bean in beans if bean.endswith("Cycles") or bean == "ZGC")
+    counts, sums = (found.get(f"jvm_gc_{family}_seconds_{part}", {}) for part in ("count", "sum"))
+    beans = set(map(_bean, counts)) - {""}
+    concurrent = sorted(filter(_is_concurrent, beans))
     count, total_s = (
-        sum(
-            value
-            for labels, value in found.get(f"jvm_gc_{family}_seconds_{part}", {}).items()
-            if not ((bean := _BEAN.search(labels)) and bean[1] in concurrent)
-        )
-        for part in ("count", "sum")
+        sum(value for labels, value in samples.items() if _bean(labels) not in concurrent) for samples in (counts, sums)
     )
     named = f"From the metrics of {', '.join(sorted(beans - set(concurrent))) or 'a JVM'}"
     age_s = _age(file, found, scraped_s, count, total_s)
@@ -464,6 +471,11 @@ def _read_metrics(file: TextFile) -> _Read:
             "milliseconds, so the share is too small: a gc.log has it."
         )
     return _pauses(file, total_s, count, age_s), tuple(remarks)
+
+
+def _bean(labels: str) -> str:
+    found = _BEAN.search(labels)
+    return found[1] if found else ""
 
 
 def _age(file: TextFile, found: dict[str, dict[str, float]], scraped_s: float, count: float, total_s: float) -> float:
@@ -496,9 +508,9 @@ def _read_stress(file: TextFile) -> _Read:
             f"{file.path} counts no pause: cassandra-stress must end, and reach each node over JMX (-port jmx=7199), "
             f"{_TYPED}"
         )
-    run = max(counted, key=lambda each: each.results.get("op rate", {}).get(ALL, 0.0))
+    run = max(counted, key=lambda each: each.figure("op rate"))
     count, mean_ms, rate = (run.figure(each) for each in ("total gc count", "avg gc time", "op rate"))
-    span_s = run.ended_s or 0.0
+    span_s = run.duration_s
     if not (rate > 0 and mean_ms > 0 and span_s > 0):
         raise InputError(f"{file.path} must have 'Op rate', 'Avg GC time' and intervals: the file may be cut off")
     remarks = [f"From cassandra-stress at {rate:,.0f}/s over {_time(span_s)}."]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from capplan.evidence.importers.importer import Imported, Importer, matching, run_id
-from capplan.evidence.importers.latency_unit import PER_MS, given_unit, possible_units, unstated
+from capplan.evidence.importers.latency_unit import PER_MS, possible_units, unit_of
 from capplan.evidence.load_test_row import ALL, PERCENTILES, LoadTestRow
 from capplan.evidence.text_file import TextFile
 from capplan.models.errors import InputError
@@ -29,54 +29,42 @@ _SUMMARY = re.compile(rf"\b(Mean|Max|Total count) *= *({_VALUE})")
 
 
 def _read(file: TextFile, unit: str = "") -> Imported:
-    rows: list[tuple[float, float, float]] = []
+    rows: list[tuple[float, ...]] = []
     summary: dict[str, float] = {}
     stated: str | None = None
     for line_number, line in file.lines():
         where = f"{file.path}, line {line_number}"
-        if found := _HEADER.match(line):
+        if header := _HEADER.match(line):
             if rows:
                 raise InputError(f"{where}: a second distribution begins: put it into a file of its own")
-            stated, summary = found["unit"] or "", {}
+            stated, summary = header["unit"] or "", {}
         elif stated is None or not line.strip():
             continue
-        elif figures := _SUMMARY.findall(line) if line.lstrip().startswith("#") else []:
-            summary |= {name: float(figure) for name, figure in figures}
-        elif found := _ROW.fullmatch(line):
-            rows.append((float(found[1]), float(found[2]), float(found[3])))
-        elif not (summary or line.lstrip().startswith("#")):
-            raise InputError(f"{where} must be a value, a percentile and a count: the file is damaged or cut off")
+        elif line.lstrip().startswith("#"):
+            summary |= {name: float(value) for name, value in _SUMMARY.findall(line)}
+        elif cells := _ROW.fullmatch(line):
+            rows.append(tuple(map(float, cells.groups())))
+        elif not summary:
+            raise InputError(f"{where} must be a value, a percentile and a count, with a decimal point")
     if not rows or not rows[-1][2]:
         raise InputError(f"{file.path} has no values: the run was interrupted, or measured nothing")
     values, shares, counts = np.array(rows).T
-    if any((np.diff(each) < 0).any() for each in (values, shares, counts)):
+    if (np.diff(rows, axis=0) < 0).any():
         raise InputError(f"{file.path} has percentiles that fall: the file is damaged")
     median = float(np.interp(0.5, shares, values))
-    unit, remarks = _unit(unit or stated or "", median, file)
-    columns = {
-        name: float(np.interp(share, shares, values)) for name, share in PERCENTILES.items() if share <= shares[-1]
-    }
-    columns |= {"latency_max_ms": float(values[-1])} if shares[-1] == 1 else {}
-    columns |= {column: summary[name] for name, column in _SUMMARISED.items() if name in summary}
-    latencies: dict[str, Any] = {name: value / PER_MS[unit] for name, value in columns.items()}
+    unit, remarks = unit_of(file.path, unit, stated or "", median, possible_units(median))
+    latencies: dict[str, Any] = {name: float(np.interp(share, shares, values)) for name, share in PERCENTILES.items()}
+    latencies = {name: value for name, value in latencies.items() if PERCENTILES[name] <= shares[-1]}
+    latencies |= {"latency_max_ms": float(values[-1])} if shares[-1] == 1 else {}
+    latencies |= {column: summary[name] for name, column in _SUMMARISED.items() if name in summary}
     row = LoadTestRow(
         run_id=run_id(file),
         request_class=ALL,
         source=f"{file.path.name}: HdrHistogram percentiles",
         note=f"{summary.get('Total count', counts[-1]):,.0f} requests",
-        **latencies,
+        **{name: value / PER_MS[unit] for name, value in latencies.items()},
     )
     return Imported((row,), remarks=(*remarks, "it has no rate: give it by --set throughput_tps=..., if it is known"))
-
-
-def _unit(stated: str, median: float, file: TextFile) -> tuple[str, tuple[str, ...]]:
-    """Return the unit of the values, and a remark if it is a guess."""
-    if stated:
-        return given_unit(stated), ()
-    possible = possible_units(median)
-    if len(possible) != 1:
-        raise unstated(file.path, median)
-    return possible[0], (f"its unit is taken for {possible[0]}, as no other is possible: --unit gives another",)
 
 
 PERCENTILE_TEXT = Importer("HdrHistogram percentiles", matching(_TITLE), _read, exactness=2, read_in=_read)

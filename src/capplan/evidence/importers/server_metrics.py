@@ -19,8 +19,9 @@ from threading import Thread
 from typing import Any
 from urllib.error import HTTPError
 
-from capplan.evidence.importers.importer import LABELS, Imported, Importer, matching, number, read_json, run_id
-from capplan.evidence.importers.number_format import NUMBER, NumberFormat, number_format
+from capplan.evidence.importers.importer import LABELS, Imported, Importer, matching, run_id
+from capplan.evidence.importers.json_report import is_json, read_json
+from capplan.evidence.importers.number_format import NUMBER, NumberFormat, number, number_format
 from capplan.evidence.importers.pause_records import gcstats
 from capplan.evidence.load_test_row import ALL, PERCENTILES, LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
@@ -105,16 +106,19 @@ class Histogram:
 def _read_openmetrics(file: TextFile) -> Imported:
     types: dict[str, str] = {}
     found: dict[_Key, Histogram] = {}
+    seen = set[tuple[str, ...]]()
     for line_number, line in file.lines():
         if line.startswith("#"):
             types.update(_METRICS_TYPE.findall(line))
         elif line.strip():
+            where = f"{file.path}, line {line_number}"
             match = _METRICS_SAMPLE.match(line)
             if not match:
-                raise InputError(
-                    f"{file.path}, line {line_number} must be a sample 'name{{labels}} value': {line[:40]!r}"
-                )
-            _take_sample(found, types, match, f"{file.path}, line {line_number}")
+                raise InputError(f"{where} must be a sample 'name{{labels}} value': {line[:40]!r}")
+            if (sample := match.group("name", "labels")) in seen:
+                raise InputError(f"{where}: a second scrape begins: put it into a file of its own")
+            seen.add(sample)
+            _take_sample(found, types, match, where)
     defects = {key: histogram.defect() for key, histogram in found.items()}
     rows = tuple(
         row for key, histogram in found.items() if not defects[key] for row in _openmetrics_rows(key, histogram, file)
@@ -447,15 +451,14 @@ def _measured(
         total, count = sums[at][0][1], all_of_them
         if not (0 <= total < math.inf and 0 <= count < math.inf):
             raise InputError(f"{server.asker}: {metric} has a sum of {total:g} and a count of {count:g}: no histogram")
-        rate = {"throughput_tps": count / length_s}
+        cells = {"throughput_tps": count / length_s}
         if not count:
-            return rate, ""
+            return cells, ""
+        cells["latency_mean_ms"] = total / count * per_ms
         histogram = Histogram(bounds, {}, total, count)
-        mean = {**rate, "latency_mean_ms": total / count * per_ms}
-        if defect := histogram.defect():
-            return mean, defect
-        found = {name: histogram.percentile(share) for name, share in PERCENTILES.items()}
-        return {**mean, **{name: value * per_ms for name, value in found.items() if value is not None}}, ""
+        defect = histogram.defect()
+        percentiles = {} if defect else {name: histogram.percentile(share) for name, share in PERCENTILES.items()}
+        return cells | {name: value * per_ms for name, value in percentiles.items() if value is not None}, defect
 
     return measured
 
@@ -483,16 +486,23 @@ _NODETOOL_POOL = {
 _Rows = Iterator[MicrobenchRow]
 
 
+def _figure(
+    component: str, quantity: str, value: float, unit: str = "1", statistic: str = "constant", **cells: Any
+) -> MicrobenchRow:
+    figure: dict[str, Any] = {"quantity": quantity, "statistic": statistic, "value": value, "unit": unit}
+    return MicrobenchRow(component=component, **figure, **cells)
+
+
 def _histograms(file: TextFile, read: NumberFormat) -> _Rows:
     """Read proxyhistograms (coordinator) and tablehistograms (replica); a table without SSTables has no sizes."""
-    subject = ""
+    subject: dict[str, Any] = {}
     names: list[str] = []
     for line_number, line in file.lines():
         where, words = f"{file.path}, line {line_number}", re.split(r"\s{2,}", line.strip())
         if line.startswith("proxy histograms"):
-            subject = "coordinator"
+            subject = {"component": "coordinator"}
         elif line.rstrip().endswith(" histograms") and "/" in line:
-            subject = line.strip().removesuffix(" histograms")
+            subject = {"component": "replica", "conditions": f"table {line.strip().removesuffix(' histograms')}"}
         elif line.startswith("SSTables per Read"):
             raise InputError(f"{file.path} has counts by bucket, of Cassandra 2.0: those of 2.1 and later are read")
         elif line.startswith("Percentile"):
@@ -504,20 +514,13 @@ def _histograms(file: TextFile, read: NumberFormat) -> _Rows:
                 operation, _, quantity = name.lower().rpartition(" ")
                 unit, factor = _NODETOOL_UNITS.get(quantity, ("1", 1.0))
                 if not math.isnan(value := number(word, where, name, read) * factor):
-                    yield MicrobenchRow(
-                        component="coordinator" if subject == "coordinator" else "replica",
-                        operation=operation or None,
-                        quantity=quantity,
-                        statistic=_NODETOOL_STATISTICS[words[0]],  # type: ignore[arg-type]  # a word of the Literal
-                        value=value,
-                        unit=unit,  # type: ignore[arg-type]  # a word of the Literal
-                        conditions=None if subject == "coordinator" else f"table {subject}",
-                    )
+                    cells = {**subject, "operation": operation or None, "statistic": _NODETOOL_STATISTICS[words[0]]}
+                    yield _figure(quantity=quantity, value=value, unit=unit, **cells)
 
 
 def _pools(file: TextFile) -> _Rows:
     """Read tpstats: what thread pools did, and what was dropped."""
-    if file.head.lstrip().startswith("{"):
+    if is_json(file):
         report = read_json(file)
         pools = {
             name: {words: float(found[key]) for key, words in _NODETOOL_POOL.items() if key in found}
@@ -528,10 +531,10 @@ def _pools(file: TextFile) -> _Rows:
         pools, dropped = _pools_text(file)
     for name, counts in pools.items():
         for quantity, value in counts.items():
-            yield _constant("thread pool", name, quantity, value)
+            yield _figure("thread pool", quantity, value, operation=name)
     for name, value in dropped.items():
         if float(value):
-            yield _constant("messaging", name, "dropped", float(value))
+            yield _figure("messaging", "dropped", float(value), operation=name)
 
 
 def _pools_text(file: TextFile) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
@@ -543,8 +546,8 @@ def _pools_text(file: TextFile) -> tuple[dict[str, dict[str, float]], dict[str, 
         if line.startswith(("Pool Name", "Message type", "Latencies")):
             section = words[0]
         elif section == "Pool" and len(words) >= 6:
-            found = [number(word, where, "a count") for word in words[-5:]]
-            pools[" ".join(words[:-5])] = dict(zip(_NODETOOL_POOL.values(), (*found[:3], found[4]), strict=True))
+            counts = [number(word, where, "a count") for word in words[-5:]]
+            pools[" ".join(words[:-5])] = dict(zip(_NODETOOL_POOL.values(), (*counts[:3], counts[4]), strict=True))
         elif section == "Message" and len(words) >= 2:
             dropped[words[0]] = number(words[1], where, "a count of dropped messages")
         elif section == "Pool" and 1 < len(words) < 6:
@@ -555,15 +558,12 @@ def _pools_text(file: TextFile) -> tuple[dict[str, dict[str, float]], dict[str, 
 def _pauses(file: TextFile) -> _Rows:
     """Read gcstats: pauses of the JVM since the last call."""
     for interval, longest, total, deviation, count in gcstats(file):
-        shared: dict[str, Any] = {"component": "jvm", "operation": "gc", "conditions": f"in {interval / 1000:g} s"}
-        pause: dict[str, Any] = {**shared, "quantity": "pause", "unit": "s", "samples": int(count)}
-        yield MicrobenchRow(**pause, statistic="maximum", value=longest / 1000)
-        if count:
-            yield MicrobenchRow(**pause, statistic="mean", value=total / 1000 / count)
-        yield MicrobenchRow(**pause, statistic="deviation", value=deviation / 1000)
+        about = {"operation": "gc", "conditions": f"in {interval / 1000:g} s"}
+        means = {"mean": total / count} if count else {}
+        for statistic, value in ({"maximum": longest} | means | {"deviation": deviation}).items():
+            yield _figure("jvm", "pause", value / 1000, "s", statistic, samples=int(count), **about)
         if interval:
-            share = total / interval
-            yield MicrobenchRow(**shared, quantity="share of time", statistic="constant", value=share, unit="1")
+            yield _figure("jvm", "share of time", total / interval, **about)
 
 
 _TABLE_OF = re.compile(r"^\s*(Keyspace|Table(?: \(index\))?|Column Family) ?: (\S+)\s*$")
@@ -581,21 +581,19 @@ _TABLE_FACTS = {  # by their names as text, which differ between versions, those
 
 def _tables(file: TextFile, read: NumberFormat) -> _Rows:
     """Read tablestats, as text or JSON: mean latencies and sizes of each table."""
-    of_json = file.head.lstrip().startswith("{")
-    for keyspace, found in (read_json(file) if of_json else _tables_text(file, read)).items():
-        for table, facts in (found.get("tables", {}) if isinstance(found, dict) else {}).items():
-            shared: dict[str, Any] = {"component": "replica", "conditions": f"table {keyspace}/{table}"}
+    for keyspace, content in (read_json(file) if is_json(file) else _tables_text(file, read)).items():
+        for table, facts in (content.get("tables", {}) if isinstance(content, dict) else {}).items():
+            about = {"conditions": f"table {keyspace}/{table}"}
             for operation in ("read", "write"):
-                count, mean = facts.get(f"local_{operation}_count"), facts.get(f"local_{operation}_latency_ms")
-                if count and mean not in (None, "NaN"):
-                    value = number(str(mean), str(file.path), f"local_{operation}_latency_ms") / 1000
-                    latency: dict[str, Any] = {"quantity": "latency", "statistic": "mean", "value": value, "unit": "s"}
-                    yield MicrobenchRow(**shared, operation=operation, **latency, samples=int(count))
+                count, name = facts.get(f"local_{operation}_count"), f"local_{operation}_latency_ms"
+                if count and facts.get(name) not in (None, "NaN"):
+                    value = number(str(facts[name]), str(file.path), name) / 1000
+                    cells = {"operation": operation, "samples": int(count), **about}
+                    yield _figure("replica", "latency", value, "s", "mean", **cells)
             sizes = {"space_used_live": "live data", "compacted_partition_mean_bytes": "partition size"}
             for name, quantity in sizes.items():
                 if facts.get(name) is not None:
-                    value = number(str(facts[name]), str(file.path), name)
-                    yield MicrobenchRow(**shared, quantity=quantity, statistic="constant", value=value, unit="B")
+                    yield _figure("replica", quantity, number(str(facts[name]), str(file.path), name), "B", **about)
 
 
 def _tables_text(file: TextFile, read: NumberFormat) -> dict[str, Any]:
@@ -604,19 +602,18 @@ def _tables_text(file: TextFile, read: NumberFormat) -> dict[str, Any]:
     facts: dict[str, float] | None = None
     keyspace = ""
     for line_number, line in file.lines():
-        if (found := _TABLE_OF.match(line)) and found[1] == "Keyspace":
-            keyspace, facts = found[2], None
-        elif found:
-            of, table = (
-                (keyspace, found[2]) if keyspace else (found[2].split(".", 1) * 2)[:2]
-            )  # sorted, with its keyspace
+        if (title := _TABLE_OF.match(line)) and title[1] == "Keyspace":
+            keyspace, facts = title[2], None
+        elif title:
+            named = f"{keyspace}.{title[2]}" if keyspace else title[2]  # sorted ones have their keyspace
+            of, _, table = named.partition(".")
             tables = report.setdefault(of, {"tables": {}})["tables"]
             if table in tables:
                 raise InputError(f"{file.path}, line {line_number}: {_AGAIN.format('tablestats')}")
             facts = tables[table] = {}
-        elif facts is not None and (found := _TABLE_FACT.match(line)) and found[1].lower() in _TABLE_FACTS:
-            value = read.value(found[2]) * _NODETOOL_SIZES[found[3] or "bytes"]
-            facts |= {} if math.isnan(value) else {_TABLE_FACTS[found[1].lower()]: value}
+        elif facts is not None and (fact := _TABLE_FACT.match(line)) and fact[1].lower() in _TABLE_FACTS:
+            value = read.value(fact[2]) * _NODETOOL_SIZES[fact[3] or "bytes"]
+            facts |= {} if math.isnan(value) else {_TABLE_FACTS[fact[1].lower()]: value}
     return report
 
 
@@ -640,7 +637,7 @@ def _facts(file: TextFile, read: NumberFormat) -> _Rows:
         if found and found[1].strip() in _NODETOOL_WANTED:
             size, quantity = _NODETOOL_SIZES.get(found[3] or ""), _NODETOOL_WANTED[found[1].strip()]
             unit = "B" if size or quantity == "data compacted" else ("s" if quantity == "uptime" else "1")
-            yield _constant("node", None, quantity, read.value(found[2]) * (size or 1.0), unit)
+            yield _figure("node", quantity, read.value(found[2]) * (size or 1.0), unit)
 
 
 def _ring(file: TextFile) -> _Rows:
@@ -656,19 +653,8 @@ def _ring(file: TextFile) -> _Rows:
         elif current and re.match(r"^[UD][NLJM]\s", line):
             nodes[current].append(line[:2])
     for name, states in nodes.items():
-        yield _constant("cluster", name, "nodes", len(states))
-        yield _constant("cluster", name, "nodes up", sum(state.startswith("U") for state in states))
-
-
-def _constant(component: str, operation: str | None, quantity: str, value: float, unit: str = "1") -> MicrobenchRow:
-    return MicrobenchRow(
-        component=component,
-        operation=operation,
-        quantity=quantity,
-        statistic="constant",
-        value=value,
-        unit=unit,  # type: ignore[arg-type]  # a word of the Literal
-    )
+        yield _figure("cluster", "nodes", len(states), operation=name)
+        yield _figure("cluster", "nodes up", sum(state.startswith("U") for state in states), operation=name)
 
 
 _NODETOOL_KINDS: Mapping[str, tuple[str, Callable[[TextFile, NumberFormat], _Rows]]] = {  # by what a line begins with
@@ -692,15 +678,15 @@ _NODETOOL_START = re.compile(
 )
 _NODETOOL_FRACTIONS = re.compile(  # what is printed in the locale
     r"\s*(?:(?:Min|Max|\d\d%)\s|(?:Local (?:read|write) latency|Bloom filter false ratio|Space used \(live\)"
-    r"|(?:Uncompressed )?load)\s*:)([\d.,\sNa]+)",
+    r"|(?:Uncompressed )?load|data compacted)(?:\s*:|\s{2}))([\d.,\sNa]+)",
     re.IGNORECASE,
 )
 _NODETOOL_MANY = ("gcstats", "tablestats", "status")  # one output has several such lines
-_AGAIN = "here begins a second output, of nodetool {}: save each call in a file of its own"
+_AGAIN = "a second output begins, of nodetool {}: save each call in a file of its own"
 
 
 def _nodetool_kind(file: TextFile) -> str | None:
-    if file.head.lstrip().startswith("{"):
+    if is_json(file):
         return next((name for key, name in _NODETOOL_JSON.items() if key in file.head), None)
     found = _NODETOOL_START.search(file.head)
     return found.lastgroup if found else None
@@ -727,7 +713,7 @@ def _fractions(file: TextFile, kind: str) -> list[str]:
 
 def _read_nodetool(file: TextFile) -> Imported:
     kind = _nodetool_kind(file) or ""
-    texts = [] if file.head.lstrip().startswith("{") else _fractions(file, kind)
+    texts = [] if is_json(file) else _fractions(file, kind)
     read = number_format(str(file.path), texts)
     source = {"run_id": run_id(file), "source": f"{file.path.name}: nodetool {kind}"}
     rows = tuple(MicrobenchRow(**{**vars(row), **source}) for row in _NODETOOL_KINDS[kind][1](file, read))

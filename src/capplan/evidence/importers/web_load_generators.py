@@ -12,20 +12,10 @@ from typing import Any
 
 import pandas as pd
 
-from capplan.evidence.importers.importer import (
-    Imported,
-    Importer,
-    at,
-    json_with,
-    matching,
-    number,
-    percentile_columns,
-    read_json,
-    real,
-    run_id,
-    run_names,
-)
+from capplan.evidence.importers.importer import Imported, Importer, matching, percentile_columns, run_id, run_names
+from capplan.evidence.importers.json_report import at, json_with, read_json, real
 from capplan.evidence.importers.listed_requests import COLUMNS, BusyTime, ListedRun, begun, named_runs, time_s
+from capplan.evidence.importers.number_format import number
 from capplan.evidence.load_test_row import ALL, LoadTestRow
 from capplan.evidence.text_file import TextFile, read_as_csv
 from capplan.models.errors import InputError
@@ -164,7 +154,7 @@ _K6_LATENCIES = ("http_req_duration", "grpc_req_duration")
 _K6_READ = (*_K6_LATENCIES, "http_req_failed", "dropped_iterations", "vus_max")
 _K6_BATCH = 50_000
 _K6_MOST = 1e12  # of a value: decades in milliseconds
-_Point = tuple[int, str, Any, str, Mapping[str, Any]]  # line, metric, value, time, tags; without a metric a run begins
+_Point = tuple[int, Mapping[str, Any]]  # line, and cells by the names of the CSV; none where a run begins
 
 
 class _K6Run(ListedRun):
@@ -176,8 +166,12 @@ class _K6Run(ListedRun):
         self.dropped, self.tagged, self.exact_s = 0.0, False, 0.0
         self._waiting: list[tuple[Any, ...]] = []
 
-    def take_point(self, where: str, line: int, metric: str, value: float, time: str, tags: Mapping[str, Any]) -> None:
+    def take_point(self, line: int, point: Mapping[str, Any], where: str) -> None:
         """Add a point."""
+        metric = point["metric_name"]
+        value = number(str(point.get("metric_value")), where, f"the value of {metric}")
+        if not abs(value) < _K6_MOST:
+            raise InputError(f"{where}: {metric} has {value:g}: the file is damaged")
         if metric == "http_req_failed":
             self.failed = (self.failed or 0.0) + value
         elif metric == "dropped_iterations":
@@ -185,11 +179,11 @@ class _K6Run(ListedRun):
         elif metric == "vus_max":
             self.clients = max(self.clients, int(value))
         else:
-            ended_s, exact_s = _k6_time_s(time, where)
-            code, expected = str(tags.get("status") or ""), str(tags.get("expected_response") or "")
+            ended_s, exact_s = _k6_time_s(str(point.get("timestamp")), where)
+            code, expected = (str(point.get(name) or "") for name in ("status", "expected_response"))
             code = code if metric == _K6_LATENCIES[0] else ""  # 0 of gRPC is good
             self.tagged, self.exact_s = self.tagged or bool(expected), max(self.exact_s, exact_s)
-            cells = (value, str(tags.get("name") or ALL), expected == "false", code != "0", code, 0)
+            cells = (value, str(point.get("name") or ALL), expected == "false", code != "0", code, 0)
             self._waiting.append((line, ended_s - exact_s - value / 1000, ended_s, *cells))
             if len(self._waiting) == _K6_BATCH:
                 self.end()
@@ -202,23 +196,19 @@ class _K6Run(ListedRun):
 
 def _read_k6(file: TextFile, tool: str, points: Iterator[_Point]) -> Imported:
     runs = [_K6Run(1)]
-    for line, metric, value, time, tags in points:
-        if metric:
-            where = f"{file.path}, line {line}"
-            found = number(str(value), where, f"the value of {metric}")
-            if not abs(found) < _K6_MOST:
-                raise InputError(f"{where}: {metric} has {found:g}: the file is damaged")
-            runs[-1].take_point(where, line, metric, found, time, tags)
-        else:
+    for line, point in points:
+        if not point:
             runs[-1].end()
             runs.append(_K6Run(line))
+        elif point.get("metric_name") in _K6_READ:
+            runs[-1].take_point(line, point, f"{file.path}, line {line}")
     runs[-1].end()
     if not any(run.classes for run in runs):
         raise InputError(f"{file.path} has no point of {' or '.join(_K6_LATENCIES)}: k6 writes one per request")
     rows: list[LoadTestRow] = []
     remarks = [*begun(runs)]
     for name, run in named_runs(file, runs):
-        whole, *parts = run.rows(file, tool, name, "linear")
+        whole, *parts = run.rows(file.path, tool, name, "linear")
         errors = whole.errors if run.failed is None else int(run.failed)
         rows.append(replace(whole, errors=errors, drops=int(run.dropped), load_kind="open" if run.dropped else None))
         rows += parts if run.tagged else [replace(each, errors=None) for each in parts]
@@ -236,7 +226,8 @@ def _k6_json(file: TextFile) -> Iterator[_Point]:
         try:
             point = json.loads(line)
             kind, metric, data = point["type"], point["metric"], point["data"]
-            found = (line_number, metric, data.get("value"), str(data.get("time")), dict(data.get("tags") or {}))
+            named = {"metric_name": metric, "metric_value": data.get("value"), "timestamp": data.get("time")}
+            found = {**(data.get("tags") or {}), **named}
         except (ValueError, KeyError, TypeError, AttributeError):
             raise InputError(
                 f"{file.path}, line {line_number} must be a JSON object with metric, type and data: the file is "
@@ -244,18 +235,11 @@ def _k6_json(file: TextFile) -> Iterator[_Point]:
             ) from None
         if kind == "Metric" and metric in described:  # k6 describes each once in a run
             described.clear()
-            yield line_number, "", None, "", {}
+            yield line_number, {}
         if kind == "Metric":
             described.add(metric)
-        elif kind == "Point" and metric in _K6_READ:
-            yield found
-
-
-def _k6_csv(file: TextFile) -> Iterator[_Point]:
-    for line, row in _csv_rows(file):
-        metric = row.get("metric_name", "")
-        if metric in ("", *_K6_READ):
-            yield line, metric, row.get("metric_value"), row.get("timestamp", ""), row
+        elif kind == "Point":
+            yield line_number, found
 
 
 def _csv_rows(file: TextFile) -> Iterator[tuple[int, dict[str, str]]]:
@@ -284,7 +268,7 @@ def _k6_time_s(text: str, where: str) -> tuple[float, float]:
 _IS_K6_JSON = matching(r'\A\{(?=.*"metric")(?=.*"type").*"data"')
 K6_POINTS = Importer("k6 points", _IS_K6_JSON, lambda file: _read_k6(file, "k6 points", _k6_json(file)), exactness=2)
 _IS_K6_CSV = matching(r"\Ametric_name,timestamp,metric_value\b")
-K6_CSV = Importer("k6 CSV", _IS_K6_CSV, lambda file: _read_k6(file, "k6 CSV", _k6_csv(file)), exactness=2)
+K6_CSV = Importer("k6 CSV", _IS_K6_CSV, lambda file: _read_k6(file, "k6 CSV", _csv_rows(file)), exactness=2)
 
 
 # ---- Gatling: `js/global_stats.json` and `js/stats.json` of its HTML report.
@@ -394,33 +378,29 @@ def _read_locust_stats(file: TextFile) -> Imported:
 
 
 def _read_locust_history(file: TextFile) -> Imported:
-    steps: list[tuple[float, float]] = []  # when the total of all requests changed
-    last: dict[str, float] = {}
+    time, total = "timestamp", "total request count"
+    first, ended, last = dict[str, float](), dict[str, float](), dict[str, float]()
     busy, clients = BusyTime(), 0
-    for where, name, found in _locust_rows(file):
+    for where, name, row in _locust_rows(file):
         if name != ALL:
             continue
-        last = found
-        if not found.keys() >= {"timestamp", "total request count"}:
+        if not row.keys() >= {time, total}:
             raise InputError(f"{where}: 'Timestamp' and 'Total Request Count' must be numbers, as Locust has")
-        step, clients = (
-            (found["timestamp"], found["total request count"]),
-            max(clients, int(found.get("user count", 0))),
-        )
-        if steps and (step[0] < steps[-1][0] or step[1] < steps[-1][1]):
+        if last and (row[time] < last[time] or row[total] < last[total]):
             raise InputError(
                 f"{where}: the time or the total goes back: a second run begins, or lines are out of order: put each "
                 "run into a file of its own"
             )
-        if len(steps) < 2 and steps and step[1] == steps[0][1]:
-            steps[0] = step  # it has not begun
-        elif not steps or step[1] > steps[-1][1]:
-            busy.add([step[0] - 1], [step[0]], [int(where.rpartition(" ")[2])])
-            steps.append(step)
-    duration_s = steps[-1][0] - steps[0][0] if steps else 0.0
-    if not duration_s:
+        if not last or row[total] == first[total]:
+            first = row  # the run has not begun
+        elif row[total] > last[total]:
+            ended = row
+            busy.add([row[time] - 1], [row[time]], [int(where.rpartition(" ")[2])])
+        last, clients = row, max(clients, int(row.get("user count", 0)))
+    if not ended or ended[time] == first[time]:
         raise InputError(f"{file.path} has no second with a request: the run was interrupted, or measured nothing")
-    rate = (steps[-1][1] - steps[0][1]) / duration_s
+    duration_s = ended[time] - first[time]
+    rate = (ended[total] - first[total]) / duration_s
     cells = {"duration_s": duration_s, "throughput_tps": rate, "clients": clients or None}
     return Imported((_locust_row(ALL, last, "total ", file, cells),), remarks=tuple(busy.remarks()))
 

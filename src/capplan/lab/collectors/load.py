@@ -27,7 +27,6 @@ from hdrh.histogram import HdrHistogram
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from capplan.evidence.importers.importer import of_samples
 from capplan.evidence.load_test_row import PERCENTILES, LoadTestRow
 from capplan.evidence.microbenchmarks import MicrobenchRow
 from capplan.lab.collectors.collector import Progress, Settings, Timed
@@ -668,10 +667,18 @@ def doubted(runs: Iterable[tuple[str, Sample]]) -> list[str]:
 
 def latency_columns(sample: Sample) -> dict[str, Any]:
     """Return the latency columns, without percentiles that rest on too few requests."""
-    found = of_samples(1000 * sample.latencies_s)
+    milliseconds = 1000 * sample.latencies_s
+    if not len(milliseconds):
+        return {}
+    percentiles = np.quantile(milliseconds, list(PERCENTILES.values()), method="inverted_cdf").tolist()
+    columns = {
+        "latency_mean_ms": float(milliseconds.mean()),
+        **dict(zip(PERCENTILES, percentiles, strict=True)),
+        "latency_max_ms": float(milliseconds.max()),
+    }
     needed = {name: _BEHIND if share > 0.5 else _BEHIND_MEDIAN for name, share in PERCENTILES.items()}
     rest = {name for name, share in PERCENTILES.items() if sample.completed * (1 - share) < needed[name]}
-    return {name: value for name, value in found.items() if name not in rest}
+    return {name: value for name, value in columns.items() if name not in rest}
 
 
 class PerRequest(NamedTuple):
