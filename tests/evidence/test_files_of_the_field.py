@@ -16,6 +16,7 @@ from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.models.errors import InputError
 
 FIELD, SAMPLES = Path(__file__).parent / "field", Path(__file__).parents[1] / "samples"
+CORPUS = SAMPLES.parent / "fuzz" / "corpus"
 
 
 def imported(path: Path) -> tuple[list[LoadTestRow], tuple[str, ...]]:
@@ -271,6 +272,14 @@ def test_what_failed_is_counted_apart(text: str, rate: float, mean_ms: float, er
     assert row.latency_mean_ms == pytest.approx(mean_ms)
 
 
+def test_old_versions_of_ycsb_count_what_failed_with_the_others(tmp_path: Path) -> None:
+    text = absent(491, "[READ], Return=0, 480\n[READ], Return=-1, 11\n")
+    (row,), _ = imported(written(tmp_path, text))
+
+    assert (row.throughput_tps, row.errors, row.latency_mean_ms) == (480, 11, 0.4)
+    assert row.note == "the latencies are also those of 11 operations that failed"
+
+
 @pytest.mark.parametrize("rate", ["0", "1,000"])
 def test_a_run_without_an_answered_request_is_refused(rate: str, tmp_path: Path) -> None:
     """Its rate may count failed requests."""
@@ -352,6 +361,17 @@ def test_lines_of_several_containers_are_not_mixed(tmp_path: Path) -> None:
     text = "\n".join(f"{'db-1' if number % 3 == 0 else 'stress-1'}  | {line}" for number, line in enumerate(lines))
 
     assert "lines of several sources (db-1, stress-1)" in refusal(written(tmp_path, text))
+
+
+def test_times_of_a_table_are_cells(tmp_path: Path) -> None:
+    rows = "".join(f"2026-11-30 10:00:{number:02d},{500 + number}\n" for number in range(20))
+
+    assert "--yes takes its columns by their names" in refusal(written(tmp_path, f"time,rate\n{rows}", "table.csv"))
+
+
+@pytest.mark.parametrize("log", [*sorted((SAMPLES.parent / "gc_logs").glob("*.log")), CORPUS / "cassandra-system.log"])
+def test_a_record_of_pauses_is_named_with_what_it_is_for(log: Path) -> None:
+    assert "--gc" in refusal(log)
 
 
 def test_a_table_with_bars_is_no_log(tmp_path: Path) -> None:

@@ -647,6 +647,8 @@ def test_a_name_that_means_a_column_is_suggested_everywhere(tmp_path: Path) -> N
         ("requests/sec", "throughput_tps"),
         ("Throughput (ops/sec)", "throughput_tps"),
         ("rate [rps]", "throughput_tps"),
+        ("95%", "latency_p95_ms"),
+        ("node CPU (%)", "node_cpu_percent"),
         ("replication factor", "rf"),
         ("duration (s)", "duration_s"),
     ],
@@ -659,13 +661,15 @@ def test_a_name_means_a_column(header: str, name: str, tmp_path: Path) -> None:
     assert getattr(row, name) == 5
 
 
-@pytest.mark.parametrize("unit", ["kops/s", "MB/s", "ops/min"])
-def test_a_rate_in_another_unit_is_not_taken(unit: str, tmp_path: Path) -> None:
-    path = written(tmp_path, f"throughput ({unit}),p99\n5,7\n", "own.csv")
+@pytest.mark.parametrize(
+    "name", ["throughput (kops/s)", "rate (MB/s)", "throughput [ops/min]", "errors (%)", "error %"]
+)
+def test_a_figure_in_another_unit_is_not_taken(name: str, tmp_path: Path) -> None:
+    path = written(tmp_path, f"{name},p99\n5,7\n", "own.csv")
     ((row,), remarks) = imported(path, parse_mapping([], by_name=True))
 
-    assert (row.throughput_tps, row.latency_p99_ms) == (None, 7)
-    assert f"left out are the columns 'throughput ({unit})'" in remarks
+    assert (row.throughput_tps, row.errors, row.latency_p99_ms) == (None, None, 7)
+    assert f"left out are the columns {name!r}" in remarks
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ _UNIT = re.compile(
     rf"(?P<base>.+?)(?:\s*[(\[]\s*(?:in )?(?P<inside>[^)\]]+?)\s*[)\]]|[\s_.-]+(?:in[\s_])?(?P<end>{'|'.join(_UNITS)}))"
 )
 _PERCENTILE = re.compile(
-    r"(?:latency_|response_time_)?(?:p|perc_|percentile_)?(\d\d(?:[._]?\d)?)(?:th|p|pct|_percentile|th_percentile)?(?:_latency)?"
+    r"(?:latency_|response_time_)?(?:p|perc_|percentile_)?(\d\d(?:[._]?\d)?)(?:th|p|pct|_percent|_percentile|th_percentile)?(?:_latency)?"
 )
 _PER_S = re.compile(
     r"[rqt]ps|(?:(?:1|ops?|operations?|req(?:uest)?s?|quer(?:y|ies)|t(?:x|ransaction)s?)/)?s(?:ec(?:ond)?)?"
@@ -94,7 +94,7 @@ def _meant(word: str) -> tuple[str, str]:
         return word, ""
     found = _UNIT.fullmatch(word.strip().lower()) if len(word) <= _LONGEST else None
     for text, unit in ((word, ""), *([(found["base"], found["inside"] or found["end"])] if found else [])):
-        base = re.sub(r"[^a-z0-9.]+", "_", text.strip().lower()).strip("_")
+        base = re.sub(r"[^a-z0-9.]+", "_", text.lower().replace("%", " percent ")).strip("_")
         rank = _PERCENTILE.fullmatch(base)
         name = _RANKS.get(re.sub(r"[._]", "", rank[1])) if rank else _NAMES.get(base)
         if name:

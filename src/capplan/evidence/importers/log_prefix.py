@@ -61,7 +61,7 @@ def _common(lines: list[str], file: TextFile) -> str:
     """Return the pattern of what begins nearly all lines; empty if nothing does."""
     for prefix in _PREFIXES:
         begun = [each for line in lines if (each := re.match(prefix, line))]
-        if len(begun) < _MOST * len(lines):
+        if len(begun) < _MOST * len(lines) or all(each.end() == len(each.string) for each in begun):
             continue
         names = Counter(each["name"] for each in begun if "name" in each.groupdict())
         if len(names) > 1:

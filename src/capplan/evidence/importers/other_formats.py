@@ -31,6 +31,8 @@ _OTHERS = (  # by a pattern of the first 64 KiB
     (r"\"(?:requests_per_sec(?:ond)?|requests_sec|req_per_sec|latency_distribution)\"", "JSON of a script for wrk",
      "import what wrk itself prints (--latency)"),
     (r"^total_number_of_tables: |^ThreadPools:", "YAML of nodetool", "let it print JSON (-F json)"),
+    (r" GCInspector\.java|GC\(\d+\) (?:[YyOo]: )?Pause |\[(?:Full )?GC[ (]|threads were stopped: |Safepoint \"",
+     "a record of a JVM's pauses", "give it to a prediction (--gc FILE)"),
     (r"\A\{\"log\": ?\"", "Docker's log as JSON", "save it by `docker logs NAME`"),
 )  # fmt: skip
 _SEPARATORS = {",": "commas", ";": "semicolons", "|": "'|'", "\t": "tabs"}
