@@ -60,3 +60,18 @@ def test_constants_overwrite_nothing(tmp_path: Path) -> None:
     assert row.note == "cold; second site"
     with pytest.raises(InputError, match="rf is 2 by what was set, and 3 in"):
         imported(path, rf="2")
+
+
+def test_two_outputs_of_a_tool_are_two_runs(tmp_path: Path) -> None:
+    """Files whose names differ in the ending only complement each other: those of two clients must not."""
+    text = (Path(__file__).parents[1] / "samples" / "wrk-closed.txt").read_text()
+    for name in ("run.log", "run.txt"):
+        (tmp_path / name).write_text(text)
+
+    with pytest.raises(InputError, match="both would be run 'run': rename one"):
+        imported(tmp_path / "run.log", tmp_path / "run.txt")
+    found = import_files([tmp_path])
+    assert [(Path(each.path).name, each.load_tests, bool(each.remarks)) for each in found.files] == [
+        ("run.log", 1, False),
+        ("run.txt", 0, True),
+    ]

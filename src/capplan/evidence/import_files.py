@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -182,10 +182,13 @@ def import_files(
     runs: dict[_Place, list[tuple[int, LoadTestRow]]] = {}
     parts: list[MicrobenchRow] = []
     every = list(_files(paths))
+    taken: dict[tuple[Path, str, str | None], Path] = {}
     for done, (path, named) in enumerate(every):
         progress(done, len(every))
         try:
             tool, exactness, found = _imported(path, mapping)
+            where = path.with_suffix("") if tool in (TABLE, MAPPED) else path.parent
+            _claim(taken, path, tool, {row.run_id for row in found.load_tests})
         except InputError as error:
             if named:
                 raise
@@ -193,7 +196,6 @@ def import_files(
             continue
         reports.append(FileReport(str(path), tool, len(found.load_tests), len(found.microbenchmarks), found.remarks))
         parts.extend(found.microbenchmarks)
-        where = path.with_suffix("") if tool in (TABLE, MAPPED) else path.parent
         seen: Counter[_Place] = Counter()
         for row in found.load_tests:
             place = _Place(where, row.run_id, row.repeat, row.request_class)
@@ -277,6 +279,22 @@ def _imported(path: Path, mapping: ColumnMap | None) -> tuple[str, int, Imported
         return TABLE, _MOST_TABLES, read_table(file)
     known = f"is of no known tool; known: {_known()}; a CSV file needs --map"
     raise InputError(f"{path} {why_unread(file) or known}{proposal(file)}")
+
+
+def _claim(
+    taken: dict[tuple[Path, str, str | None], Path], path: Path, tool: str, run_ids: Iterable[str | None]
+) -> None:
+    """Note which file has a run.
+
+    Raises
+    ------
+    InputError
+        If another file of the same tool has a run of that name: they would complement each other.
+    """
+    for run_id in run_ids if tool not in (TABLE, MAPPED) else ():
+        other = taken.setdefault((path.parent, tool, run_id), path)
+        if other != path:
+            raise InputError(f"{path} is output of {tool}, as {other} is, and both would be run {run_id!r}: rename one")
 
 
 def _read(importer: Importer, file: TextFile, unit: str) -> Imported:

@@ -491,8 +491,6 @@ def _ycsb_class(name: str, parts: _Parts) -> _YcsbClass:
     failed = sum(count for status, count in returned.items() if status not in (*_YCSB_GOOD, *answered))
     if not (failed or answered):
         failed = parts.get(name + _YCSB_FAILED, {}).get("Operations", 0.0)
-    together = failed > 0 and sum(returned.values()) == good  # versions before 0.2 count and time all in one part
-    good -= failed if together else 0.0
     timed = {f"-{status}": count for status, count in answered.items() if f"{name}-{status}" in parts}
     apart = sum(answered.values()) - sum(timed.values())  # in the part of what failed
     if apart and not failed:
@@ -508,8 +506,8 @@ def _ycsb_class(name: str, parts: _Parts) -> _YcsbClass:
         note += "; these are in no latency, because YCSB times them together with what failed"
     elif note and len(latencies) > 1:
         note += "; they are timed apart, and percentiles of both together are not known"
-    elif together:
-        note = f"the latencies are also those of {failed:,.0f} operations that failed"
+    elif failed and sum(returned.values()) == good:  # versions before 0.2 count and time all in one part
+        note = f"the rate counts {failed:,.0f} failed requests, too"
     return _YcsbClass(good + sum(answered.values()), failed, _ycsb_together(latencies), note)
 
 
