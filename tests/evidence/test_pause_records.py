@@ -316,10 +316,12 @@ def test_the_lines_of_gcinspector_are_a_censored_record() -> None:
     assert "ZGC Major Cycles" in " ".join(remarks)
 
 
-def test_the_threshold_of_gcinspector_may_be_another(tmp_path: Path) -> None:
-    text = (CORPUS / "cassandra-system.log").read_text().replace("gc_log_threshold_in_ms=200", "gc_log_threshold=50ms")
+@pytest.mark.parametrize(("threshold", "above"), [("50ms", "50 ms"), ("1s", "1000 ms")])
+def test_the_threshold_of_gcinspector_may_be_another(threshold: str, above: str, tmp_path: Path) -> None:
+    text = (CORPUS / "cassandra-system.log").read_text()
+    text = text.replace("gc_log_threshold_in_ms=200", f"gc_log_threshold={threshold}")
 
-    assert "only stops above 50 ms" in read(tmp_path, text)[1]
+    assert f"only stops above {above}" in read(tmp_path, text)[1]
 
 
 def test_a_system_log_without_a_stop_is_refused(tmp_path: Path) -> None:

@@ -336,7 +336,7 @@ _INSPECTED = re.compile(
     r"(?:- |\) )(?:GC for (?P<of>[\w ]+): +(?P<sum_ms>\d{1,9}) ms for (?P<count>\d{1,3}) "
     r"|(?P<by>[\w ]+) GC in (?P<ms>\d{1,9})ms)"
 )
-_THRESHOLD = re.compile(r"gc_log_threshold(?:_in_ms)?=(\d{1,6})")
+_THRESHOLD = re.compile(r"gc_log_threshold(?:_in_ms)?=(\d{1,6})(s\b)?")
 _THRESHOLD_MS = 200  # unless cassandra.yaml has another
 
 
@@ -350,7 +350,7 @@ def _read_system_log(file: TextFile) -> _Read:
     threshold_ms = _THRESHOLD_MS
     for _, line in file.lines():
         if "gc_log_threshold" in line and (said := _THRESHOLD.search(line)):
-            threshold_ms = int(said[1])
+            threshold_ms = int(said[1]) * (1000 if said[2] else 1)
         entry = _ENTRY.match(line[:_LONGEST])
         if not entry or (ended_s := _seconds(entry, "time")) is None:
             continue
