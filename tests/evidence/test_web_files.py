@@ -513,6 +513,9 @@ def test_a_second_log_in_a_file_is_refused(tmp_path: Path) -> None:
     one = log(("", 0, "2.0", histogram([2e6])), about="#[latencies in ns]")
 
     assert "line 5: a second log begins" in refusal(written(tmp_path, one + one, "a.hlog"))
+    lines = [f"{second}.000,1.000,2.0,{histogram([2e6] * 9).encode().decode()}\n" for second in range(3)]
+    bare = written(tmp_path, "#[latencies in ns]\n" + "".join(lines + lines), "b.hlog")
+    assert "line 5: the time goes back" in refusal(bare)
 
 
 # ---- HdrHistogram percentiles

@@ -192,21 +192,8 @@ def _read(file: TextFile, unit: str = "") -> Imported:
             if series and "log format version" in line:
                 raise InputError(f"{where}: a second log begins: put it into a file of its own")
             comments.append(line)
-            continue
-        if not line.strip():
-            continue
-        found = _INTERVAL.match(line.strip())
-        if not found:
-            raise InputError(
-                f"{where} must be an interval 'start,length,max,histogram': the file is damaged or cut off"
-            )
-        start_s, end_s = float(found["start"]), float(found["start"]) + float(found["length"])
-        histogram, tag = decode(found["histogram"], where), found["tag"] or ""
-        if tag not in series:
-            series[tag] = _Series(histogram)
-        series[tag].add(histogram, start_s, end_s, float(found["max"]))
-        if histogram.get_total_count():
-            busy.add([start_s], [end_s], [line_number])
+        elif line.strip():
+            _take_interval(line, line_number, where, series, busy)
     series = {tag: each for tag, each in series.items() if each.total.get_total_count()}
     classes, left_out = _classes(series)
     if not series:
@@ -216,6 +203,21 @@ def _read(file: TextFile, unit: str = "") -> Imported:
     unit, guess = _unit(unit, "\n".join(comments), series, classes, file)
     rows = tuple(_rows(series, classes, PER_MS[unit], "\n".join(comments), file))
     return Imported(rows, remarks=(*guess, *left_out, *busy.remarks()))
+
+
+def _take_interval(line: str, line_number: int, where: str, series: dict[str, _Series], busy: BusyTime) -> None:
+    found = _INTERVAL.match(line.strip())
+    if not found:
+        raise InputError(f"{where} must be an interval 'start,length,max,histogram': the file is damaged or cut off")
+    start_s, end_s = float(found["start"]), float(found["start"]) + float(found["length"])
+    histogram, tag = decode(found["histogram"], where), found["tag"] or ""
+    if tag not in series:
+        series[tag] = _Series(histogram)
+    elif end_s < series[tag].end_s:
+        raise InputError(f"{where}: the time goes back: a second log begins: put it into a file of its own")
+    series[tag].add(histogram, start_s, end_s, float(found["max"]))
+    if histogram.get_total_count():
+        busy.add([start_s], [end_s], [line_number])
 
 
 _STATED = re.compile(
