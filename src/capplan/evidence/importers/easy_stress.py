@@ -63,10 +63,10 @@ def _lines(file: TextFile) -> tuple[str, list[dict[str, float]]]:
     command, groups, names, lines = "", list[str](), list[str](), list[dict[str, float]]()
     for line_number, line in file.lines():
         where, cells = f"{file.path}, line {line_number}", line.split(",")
+        if lines and line.startswith(("#", ",,", "Timestamp")):
+            raise InputError(f"{where}: a second run begins: save each in a file of its own")
         if line.startswith("#"):
             command = line
-            if lines:
-                raise InputError(f"{where}: a second run begins: save each in a file of its own")
         elif line.startswith(",,"):
             groups = cells[:1]
             groups += (cell or groups[-1] for cell in cells[1:])
@@ -75,7 +75,12 @@ def _lines(file: TextFile) -> tuple[str, list[dict[str, float]]]:
         elif line.strip():
             if len(cells) != len(names):
                 raise InputError(f"{where} has {len(cells)} cells, not {len(names)}: it is cut off; remove the line")
-            lines.append({name: number(cell, where, name) for name, cell in zip(names[1:], cells[1:], strict=True)})
+            figures = {name: number(cell, where, name) for name, cell in zip(names[1:], cells[1:], strict=True)}
+            if lines and figures["Elapsed Time"] < lines[-1]["Elapsed Time"]:
+                raise InputError(
+                    f"{where}: the elapsed time falls: a second run begins: save each in a file of its own"
+                )
+            lines.append(figures)
     if not lines:
         raise InputError(f"{file.path} has a header and no figures: the run ended before it wrote some")
     return command, lines
