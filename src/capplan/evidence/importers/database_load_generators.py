@@ -283,10 +283,11 @@ def _read_latte_report(file: TextFile) -> Imported:
     weights = {at(each, file, "name"): real(each, file, "weight") for each in at(configured, file, "functions")}
     rate = configured.get("rate")
     clients = int(real(configured, file, "concurrency") * real(configured, file, "threads"))
+    level = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", at(configured, file, "connection", "consistency")).upper()
     shared: dict[str, Any] = {
         "run_id": run_id(file),
         "version": configured.get("cass_version"),
-        **_latte_levels(at(configured, file, "connection", "consistency")),
+        **dict.fromkeys(("consistency_read", "consistency_write"), level if level in CONSISTENCY_LEVELS else None),
         "encryption_client": bool(at(configured, file, "connection", "ssl")),
         "load_kind": "open" if rate else "closed",
         "clients": clients,
@@ -309,11 +310,6 @@ def _read_latte_report(file: TextFile) -> Imported:
         latencies = _latte_latencies(latency, percentiles, file)
         rows.append(LoadTestRow(**shared, request_class=str(name).lower(), **own, **latencies))
     return Imported(tuple(rows), remarks=remarks)
-
-
-def _latte_levels(level: str) -> dict[str, Any]:
-    name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", level).upper()
-    return dict.fromkeys(("consistency_read", "consistency_write"), name if name in CONSISTENCY_LEVELS else None)
 
 
 def _latte_latencies(latency: Mapping[str, Any], percentiles: Sequence[float], file: TextFile) -> dict[str, Any]:

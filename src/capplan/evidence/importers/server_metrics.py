@@ -153,23 +153,26 @@ def _openmetrics_rows(key: _Key, histogram: Histogram, file: TextFile) -> Iterat
     if not histogram.count:
         return
     factor = next((each for ending, each in _SECONDS.items() if name.endswith(ending)), None)
-    shared: dict[str, Any] = {
+    quantity, unit = ("latency", "s") if factor else (name, "1")
+    about = {
         "run_id": run_id(file),
-        "component": name,
-        "quantity": "latency" if factor else name,
-        "unit": "s" if factor else "1",
         "samples": int(histogram.count),
         "conditions": " ".join(f"{label}={value}" for label, value in labels) or None,
         "source": f"{file.path.name}: OpenMetrics text",
     }
     if histogram.total is not None:
-        mean = histogram.total / histogram.count * (factor or 1.0)
-        yield MicrobenchRow(**shared, statistic="mean", value=mean)
+        yield _figure(name, quantity, histogram.total / histogram.count * (factor or 1.0), unit, "mean", **about)
     for statistic, share in _METRICS_PERCENTILES.items():
         value = histogram.percentile(share) if histogram.buckets else histogram.quantiles.get(share)
         if value is not None and math.isfinite(value):
-            scaled = value * (factor or 1.0)
-            yield MicrobenchRow(**shared, statistic=statistic, value=scaled)  # type: ignore[arg-type]  # cells by name
+            yield _figure(name, quantity, value * (factor or 1.0), unit, statistic, **about)
+
+
+def _figure(
+    component: str, quantity: str, value: float, unit: str = "1", statistic: str = "constant", **cells: Any
+) -> MicrobenchRow:
+    figure: dict[str, Any] = {"quantity": quantity, "statistic": statistic, "value": value, "unit": unit}
+    return MicrobenchRow(component=component, **figure, **cells)
 
 
 def _shown_key(key: _Key) -> str:
@@ -486,13 +489,6 @@ _NODETOOL_POOL = {
 _Rows = Iterator[MicrobenchRow]
 
 
-def _figure(
-    component: str, quantity: str, value: float, unit: str = "1", statistic: str = "constant", **cells: Any
-) -> MicrobenchRow:
-    figure: dict[str, Any] = {"quantity": quantity, "statistic": statistic, "value": value, "unit": unit}
-    return MicrobenchRow(component=component, **figure, **cells)
-
-
 def _histograms(file: TextFile, read: NumberFormat) -> _Rows:
     """Read proxyhistograms (coordinator) and tablehistograms (replica); a table without SSTables has no sizes."""
     subject: dict[str, Any] = {}
@@ -520,24 +516,18 @@ def _histograms(file: TextFile, read: NumberFormat) -> _Rows:
 
 def _pools(file: TextFile) -> _Rows:
     """Read tpstats: what thread pools did, and what was dropped."""
-    if is_json(file):
-        report = read_json(file)
-        pools = {
-            name: {words: float(found[key]) for key, words in _NODETOOL_POOL.items() if key in found}
-            for name, found in report.get("ThreadPools", {}).items()
-        }
-        dropped = report.get("DroppedMessage", {})
-    else:
-        pools, dropped = _pools_text(file)
-    for name, counts in pools.items():
-        for quantity, value in counts.items():
-            yield _figure("thread pool", quantity, value, operation=name)
-    for name, value in dropped.items():
-        if float(value):
-            yield _figure("messaging", "dropped", float(value), operation=name)
+    report = read_json(file) if is_json(file) else _pools_text(file)
+    for name, counts in report.get("ThreadPools", {}).items():
+        for key, quantity in _NODETOOL_POOL.items():
+            if key in counts:
+                yield _figure("thread pool", quantity, float(counts[key]), operation=name)
+    for name, count in report.get("DroppedMessage", {}).items():
+        if float(count):
+            yield _figure("messaging", "dropped", float(count), operation=name)
 
 
-def _pools_text(file: TextFile) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
+def _pools_text(file: TextFile) -> dict[str, Any]:
+    """Read tpstats as text into what its JSON would be."""
     pools: dict[str, dict[str, float]] = {}
     dropped: dict[str, float] = {}
     section = ""
@@ -547,12 +537,12 @@ def _pools_text(file: TextFile) -> tuple[dict[str, dict[str, float]], dict[str, 
             section = words[0]
         elif section == "Pool" and len(words) >= 6:
             counts = [number(word, where, "a count") for word in words[-5:]]
-            pools[" ".join(words[:-5])] = dict(zip(_NODETOOL_POOL.values(), (*counts[:3], counts[4]), strict=True))
+            pools[" ".join(words[:-5])] = dict(zip(_NODETOOL_POOL, (*counts[:3], counts[4]), strict=True))
         elif section == "Message" and len(words) >= 2:
             dropped[words[0]] = number(words[1], where, "a count of dropped messages")
         elif section == "Pool" and 1 < len(words) < 6:
             raise InputError(f"{where} has {len(words)} cells, not 6: the line is cut off")
-    return pools, dropped
+    return {"ThreadPools": pools, "DroppedMessage": dropped}
 
 
 def _pauses(file: TextFile) -> _Rows:
