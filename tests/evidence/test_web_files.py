@@ -608,6 +608,15 @@ def test_a_german_spreadsheet() -> None:
     assert "decimal comma" in remarks
 
 
+def test_a_table_whose_numbers_have_two_readings_is_refused_until_commas_separate_its_cells(tmp_path: Path) -> None:
+    text = "rate;p99\n900;12.345\n"
+    by_name = parse_mapping([], by_name=True)
+
+    assert "12.345 may be 12.345 or 12,345" in refusal(written(tmp_path, text, "own.csv"), by_name)
+    ((row,), _) = imported(written(tmp_path, text.replace(";", ","), "own.csv"), by_name)
+    assert row.latency_p99_ms == 12.345
+
+
 def test_obvious_names_are_proposed_and_used_if_the_user_agrees(tmp_path: Path) -> None:
     path = written(tmp_path, OWN, "own.csv")
     sentence = refusal(path)

@@ -213,7 +213,9 @@ def _number_format(
     texts = [text for text in texts if POINT.reads(text) or COMMA.reads(text)]  # others are refused with their line
     if _separator(file) == "," and all(map(POINT.reads, texts)):
         return POINT, ()
-    read = number_format(str(file.path), texts)
+    read = number_format(
+        str(file.path), texts, remedy="save the table with commas between its cells and decimal points in its numbers"
+    )
     return read, read.remarks(texts)
 
 

@@ -77,6 +77,7 @@ class NumberFormat:
 _APART = "'\u2019\u00a0\u202f"  # marks that are never decimal: apostrophes, and spaces that do not break
 POINT = NumberFormat(".", "," + _APART)
 COMMA = NumberFormat(",", "." + _APART)
+_LET_THE_TOOL = "let the tool print with a decimal point (LC_ALL=C; in Java -Duser.language=en)"
 
 
 def number(text: str, where: str, what: str, read: NumberFormat = POINT) -> float:
@@ -104,7 +105,9 @@ def number(text: str, where: str, what: str, read: NumberFormat = POINT) -> floa
         raise InputError(f"{where}: {text.strip()!r} must be a number: {what} was expected") from None
 
 
-def number_format(where: str, texts: Iterable[str], relations: Sequence[Relation] = ()) -> NumberFormat:
+def number_format(
+    where: str, texts: Iterable[str], relations: Sequence[Relation] = (), remedy: str = _LET_THE_TOOL
+) -> NumberFormat:
     """Decide how the numbers of a file are read.
 
     Parameters
@@ -115,6 +118,8 @@ def number_format(where: str, texts: Iterable[str], relations: Sequence[Relation
         Its numbers, without those whose mark does not depend on the locale.
     relations : sequence of Relation
         What holds between them. They are asked only where the numbers themselves have both readings.
+    remedy : str
+        What to do where two readings remain.
 
     Raises
     ------
@@ -134,10 +139,7 @@ def number_format(where: str, texts: Iterable[str], relations: Sequence[Relation
         return found[0]
     said = "fit its other numbers" if found else "contradict its other numbers"
     either = " or ".join(_shown(each.value(unsure[0])) for each in possible)
-    raise InputError(
-        f"{where}: {unsure[0]} may be {either}, and both {said}: let the tool print with a decimal point (LC_ALL=C; in "
-        "Java -Duser.language=en)"
-    )
+    raise InputError(f"{where}: {unsure[0]} may be {either}, and both {said}: {remedy}")
 
 
 def _shown(value: float) -> str:
