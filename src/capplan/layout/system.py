@@ -326,7 +326,8 @@ class System(ABC, Generic[S]):
     def variation(self, values: Values, utilisation: FloatArray) -> FloatArray | None:
         """Return how much node speed varies during a run; by default it is constant.
 
-        As pauses, it widens percentiles, simulated or not, by what requests spend at stations. Means stay as they are.
+        As pauses, it widens percentiles, simulated or not, by what requests spend at stations. Means of open traffic
+        stay as they are.
 
         Parameters
         ----------

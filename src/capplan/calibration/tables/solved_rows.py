@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 _Compose = Callable[[Values, Number], Network]
 _UNDER_WAY, _MOST_UNDER_WAY, _ROUNDS = 4.0, 1e4, 5
+_SPEEDS = ((-math.sqrt(3), 1 / 6), (0.0, 2 / 3), (math.sqrt(3), 1 / 6))  # Gauss-Hermite: deviations, weights
+_LEAST_SD = 1e-3  # of a speed that varies
 _MOST = 0.98  # share of the capacity at which the latency of open traffic is taken beyond it
 
 
@@ -105,12 +108,16 @@ def solved_rows(
 
 
 class _Loaded(NamedTuple):
-    """A layout at the loads of its rows: its operating point, the values there, and each row's indices in results."""
+    """A layout at the loads of its rows: its operating point, the values there, and each row's indices in results.
+
+    `varied` is the throughput of nodes whose speed varies over that of steady ones, as `point.rate_per_s`.
+    """
 
     analysis: Analysis
     point: OperatingPoint
     values: Values
     places: Sequence[tuple[int, slice]]
+    varied: Number = 1.0
 
 
 def _of_clients(
@@ -123,11 +130,66 @@ def _of_clients(
         clients = np.repeat(np.array(counts, dtype=float), draws)
         values = system.at_clients(_tiled(values, draws, len(counts)), clients)
         places = [(number, _own_draws(number, draws)) for number, _ in places]
-    composed = compose(values, 1.0)
-    mix, load = composed.traffic.mix, rows[0].load
-    traffic = closed(1, load.think_s, values, mix) if load.kind == "closed" else Throttled(1, load.rate_per_s, mix)
-    analysis = Analysis(replace(composed, traffic=traffic))
-    return _Loaded(analysis, solve_clients(analysis, counts, clock="actual"), values, places)
+    load = rows[0].load
+
+    def solved(values: Values) -> tuple[Analysis, OperatingPoint]:
+        composed = compose(values, 1.0)
+        mix = composed.traffic.mix
+        traffic = closed(1, load.think_s, values, mix) if load.kind == "closed" else Throttled(1, load.rate_per_s, mix)
+        analysis = Analysis(replace(composed, traffic=traffic))
+        return analysis, solve_clients(analysis, counts, clock="actual")
+
+    analysis, point = solved(values)
+    if load.kind != "closed":
+        return _Loaded(analysis, point, values, places)
+    varies = partial(system.variation, values)
+    slower = partial(_slower, system, values, analysis.draws)
+    return _Loaded(
+        analysis, point, values, places, _of_speeds(analysis, point, varies, lambda a: solved(slower(a))[1].rate_per_s)
+    )
+
+
+def _slower(system: TableSystem[Any], values: Values, draws: int, log_times: Sequence[FloatArray]) -> Values:
+    """Return values with longer work, once for each logarithm of the factor (draws,), one after the other."""
+    factor = np.exp(np.concatenate([np.broadcast_to(each, (draws,)) for each in log_times]))
+    return system.with_effects(_tiled(values, draws, len(log_times)), {"work": factor, "delay": np.ones(factor.shape)})
+
+
+def _of_speeds(
+    analysis: Analysis,
+    point: OperatingPoint,
+    varies: Callable[[FloatArray], FloatArray | None],
+    solved_per_s: Callable[[Sequence[FloatArray]], FloatArray],
+) -> Number:
+    """Return the throughput of closed clients of nodes whose speed varies, over that of steady nodes (..., draws).
+
+    Clients that wait elsewhere cannot use nodes that are faster for a while, so the knee of a load curve is soft; full
+    nodes complete as much as steady ones of their mean speed. Each speed lasts longer than clients need to queue. The
+    logarithm of throughput is taken as a parabola in that of the speed, through those of a full cluster.
+
+    Parameters
+    ----------
+    analysis, point
+        The layout with steady nodes.
+    varies : function
+        Returns the standard deviation of the logarithm of the speed at utilisations; see `System.variation`.
+    solved_per_s : function
+        Returns the throughput (..., times x draws) where all work is longer, from the logarithms of the factors.
+    """
+    sd = varies(np.minimum(point.rate_per_s / analysis.drift_per_s, 1.0))
+    full_sd = varies(np.ones(analysis.draws))
+    if sd is None or full_sd is None:
+        return 1.0
+    full_sd = np.maximum(full_sd, _LEAST_SD)
+    ends = [full_sd * z + full_sd**2 / 2 for z, _ in (_SPEEDS[0], _SPEEDS[-1])]  # the mean speed is 1
+    fast, slow = np.split(np.log(solved_per_s(ends)), 2, axis=-1) - np.log(point.rate_per_s)
+    slopes = fast / ends[0], slow / ends[1]
+    bend = (slopes[1] - slopes[0]) / (ends[1] - ends[0])
+    total: Number = 0.0
+    for z, weight in _SPEEDS:
+        longer = sd * z + sd**2 / 2
+        total = total + weight * np.exp(longer * (slopes[0] + bend * (longer - ends[0])))
+    return total
 
 
 def _open(system: TableSystem[Any], compose: _Compose, rows: Sequence[TableRow], values: Values, draws: int) -> _Loaded:
@@ -163,10 +225,10 @@ def _solved(
     system: TableSystem[Any], rows: Sequence[TableRow], quantities: Sequence[Sequence[str]], loaded: _Loaded, draws: int
 ) -> list[Solved]:
     """Return the figures of each row."""
-    analysis, point, values, places = loaded
+    analysis, point, values, places, _ = loaded
     layout = rows[0].layout
     levels = sorted({SOLVED_LEVELS[name] for names in quantities for name in names if name in SOLVED_LEVELS})
-    left, held_s = _held_by_pauses(system, rows, loaded)
+    left, held_s = _held(system, rows, loaded)
     delays = _delays(system, rows, loaded) if levels else None
     if levels:
         utilisation = np.minimum(point.rate_per_s / analysis.drift_per_s, 1.0)
@@ -209,20 +271,19 @@ def _solved(
     return found
 
 
-def _held_by_pauses(
-    system: TableSystem[Any], rows: Sequence[TableRow], loaded: _Loaded
-) -> tuple[FloatArray, FloatArray]:
-    """Return the throughput that pauses leave, as a share, and how long they hold a request in the mean, seconds.
+def _held(system: TableSystem[Any], rows: Sequence[TableRow], loaded: _Loaded) -> tuple[FloatArray, FloatArray]:
+    """Return the throughput that pauses and speeds that vary leave, as a share, and what they add to the mean, seconds.
 
     Throttled clients who are held make up for it later, and open ones do not wait for an answer. The pauses have their
     prior medians unless the rows state them, so that no fit bends its load curve by pauses that nobody measured.
     """
-    analysis, point, values, _ = loaded
+    analysis, point, values, _, of_speeds = loaded
     if rows[0].load.kind != "closed":
         return np.ones(point.rate_per_s.shape), np.zeros(point.rate_per_s.shape)
     cycle_s, mean_s = _cycle_s(rows, point), point.response_s(*analysis.share)
     usual = {each.name: each.value for each in system.parameters if each.name in OF_PAUSES}
     left = system.left_by_pauses(rows[0].layout, {**values, **usual}, analysis, point.rate_per_s, cycle_s, mean_s)
+    left = left * of_speeds
     return left, cycle_s * (1 / left - 1)
 
 
@@ -230,7 +291,7 @@ def _delays(
     system: TableSystem[Any], rows: Sequence[TableRow], loaded: _Loaded
 ) -> Mapping[str, Sequence[RareDelay]] | None:
     """Return the delays by pauses, by class; None if nothing pauses."""
-    analysis, point, values, _ = loaded
+    analysis, point, values, *_ = loaded
     layout = rows[0].layout
     if rows[0].load.kind == "open":
         return system.pauses(layout, values, analysis, point.rate_per_s, None) or None

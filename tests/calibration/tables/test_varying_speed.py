@@ -1,0 +1,86 @@
+"""Throughput of closed clients of nodes whose speed varies: beside averages over speeds, solved and simulated."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from capplan.calibration.tables.priors import closed
+from capplan.calibration.tables.rows import MEAN, THROUGHPUT, TableRow
+from capplan.calibration.tables.solved_rows import Solved, solved_rows
+from capplan.evidence.load_test_row import ALL, LoadTestRow
+from capplan.models.language.parameter import Values, defaults
+from capplan.simulator.engine import simulate
+from capplan.systems.registry import table_system
+
+CASSANDRA = table_system("cassandra")
+STEADY = {**defaults(CASSANDRA.parameters), "variation": 1e-9}
+
+
+def row_of(clients: int) -> TableRow:
+    row = LoadTestRow(
+        run_id="a",
+        cass_nodes=3,
+        node_cores=8,
+        rf=3,
+        read_fraction=0.5,
+        request_class=ALL,
+        load_kind="closed",
+        gc="none",
+    )
+    return CASSANDRA.read([replace(row, clients=clients)])[0]
+
+
+def solved(clients: int, values: Values) -> Solved:
+    return solved_rows(CASSANDRA, [row_of(clients)], values, [[THROUGHPUT, MEAN]])[0]
+
+
+def throughput_per_s(clients: int, values: Values) -> float:
+    return float(np.ravel(solved(clients, values).figures[THROUGHPUT])[0])
+
+
+def slower(values: Values, log_time: float) -> Values:
+    return CASSANDRA.with_effects(values, {"work": np.exp(log_time), "delay": 1.0})
+
+
+def speeds(variation: float, clients: int, points: int) -> list[tuple[float, float]]:
+    """Return logarithms of the factors on all work with their weights; the mean speed is that of steady nodes."""
+    steady = solved(clients, STEADY)
+    busy = throughput_per_s(clients, STEADY) / float(np.ravel(steady.capacity_per_s)[0])
+    sd, (at, weights) = variation * min(busy, 1.0), np.polynomial.hermite_e.hermegauss(points)
+    return list(zip(sd * at + sd**2 / 2, weights / weights.sum(), strict=True))
+
+
+@pytest.mark.parametrize("clients", [4, 32, 128, 512])
+@pytest.mark.parametrize("variation", [0.1, 0.3, 0.6])
+def test_throughput_is_the_mean_over_the_speeds(variation: float, clients: int) -> None:
+    """Three speeds and a parabola instead of 21 speeds."""
+    each = [weight * throughput_per_s(clients, slower(STEADY, at)) for at, weight in speeds(variation, clients, 21)]
+    assert throughput_per_s(clients, {**STEADY, "variation": variation}) == pytest.approx(sum(each), rel=0.015)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("variation", "clients"), [(0.6, 64), (0.6, 128), (1.0, 32)])
+def test_simulated_throughput_falls_as_much(variation: float, clients: int) -> None:
+    """A throughput of 40,000 requests is known to some 0.5 %, and its ratio to that of steady nodes to 0.7 %."""
+
+    def simulated_per_s(values: Values) -> float:
+        network = CASSANDRA.load_test_network(row_of(clients).layout, values, 1.0)
+        network = replace(network, traffic=closed(clients, 0.0, values, network.traffic.mix))
+        duration_s = 48_000 / throughput_per_s(clients, STEADY)
+        return simulate(network, duration_s, seed=1, warmup_s=duration_s / 12).throughput_per_s()
+
+    mean = sum(weight * simulated_per_s(slower(STEADY, at)) for at, weight in speeds(variation, clients, 9))
+    predicted = throughput_per_s(clients, {**STEADY, "variation": variation}) / throughput_per_s(clients, STEADY)
+    assert predicted < 0.97
+    assert predicted == pytest.approx(mean / simulated_per_s(STEADY), rel=0.02)
+
+
+def test_full_nodes_complete_what_steady_ones_do_and_the_mean_follows_from_little() -> None:
+    values = {**STEADY, "generator_s": 1e-9, "variation": 0.5}
+    assert throughput_per_s(20_000, values) == pytest.approx(
+        throughput_per_s(20_000, {**values, "variation": 1e-9}), rel=5e-3
+    )
+    figures = solved(64, values).figures
+    cycle_s = 64 / float(np.ravel(figures[THROUGHPUT])[0])
+    assert float(np.ravel(figures[MEAN])[0]) / 1e3 + values["overhead_s"] == pytest.approx(cycle_s, rel=1e-6)
