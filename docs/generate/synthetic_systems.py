@@ -1,10 +1,11 @@
 """Fit systems whose parameters are known, and count how often bands hold: docs/reference/synthetic-systems.json.
 
 `uv run just synthetic` draws 200 systems from the priors, and 50 more that have something which the model has not. The
-engine measures 12 to 20 rows of each; the fit sees these, with scatter, and predicts rows beyond them. That takes half
-an hour on two cores. It resumes if it is interrupted: each finished system is a line of a file in the user's cache,
-whose name has a digest of the code. `--systems 8 --altered 2` does fewer, and writes no summary unless `--write` says
-so. Seeds are fixed, so results repeat.
+engine measures 12 to 20 rows of each; the fit sees these, with scatter, and predicts rows beyond them. Closed clients
+test 60 more, whose pauses take 20, 60 or 300 ms, and open ones are predicted. That takes 40 minutes on two cores. It
+resumes if it is interrupted: each finished system is a line of a file in the user's cache, whose name has a digest of
+the code. `--systems 8 --altered 2 --paused 0` does fewer, and writes no summary unless `--write` says so. Seeds are
+fixed, so results repeat.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from typing import Any
 
 import numpy as np
 from synthetic_page import RESULT
-from synthetic_truth import ALTERATIONS, PERCENTILES, Measured, Truth, drawn, estimated, measured
+from synthetic_truth import ALTERATIONS, PAUSES_S, PERCENTILES, Measured, Truth, drawn, estimated, measured
 
 from capplan.calibration import tables as fit_tables
 from capplan.calibration.fit.stages import refit_code
@@ -40,7 +41,7 @@ from capplan.systems.registry import table_system
 
 HERE = Path(__file__).resolve().parent
 TABLES = Path(fit_tables.__file__).parent
-SYSTEMS, ALTERED = 200, 50
+SYSTEMS, ALTERED, PAUSED = 200, 50, 60
 BOUNDS = 21  # objectives about each figure
 QUANTITIES = (THROUGHPUT, MEAN, *PERCENTILES)
 DECIDED = 0.5  # share of a prior's width that the rows must have removed, so that they decide a parameter
@@ -50,10 +51,11 @@ _TOUCHED = 0.02  # the same, so that a parameter had any effect on the rows
 Record = dict[str, Any]
 
 
-def jobs(systems: int = SYSTEMS, altered: int = ALTERED) -> list[tuple[int, str]]:
-    """Return the number of each system, and what it has that the model has not."""
-    kinds = list(ALTERATIONS)
-    return [(at, "") for at in range(systems)] + [(1000 + at, kinds[at % len(kinds)]) for at in range(altered)]
+def jobs(systems: int = SYSTEMS, altered: int = ALTERED, paused: int = PAUSED) -> list[tuple[int, str]]:
+    """Return the number of each system, and what it has that the model has not, or how long it pauses."""
+    usual = [(at, "") for at in range(systems)]
+    others = ((1000, list(ALTERATIONS), altered), (2000, list(PAUSES_S), paused))
+    return usual + [(first + at, kinds[at % len(kinds)]) for first, kinds, count in others for at in range(count)]
 
 
 def outcome(job: tuple[int, str]) -> Record:
@@ -186,7 +188,8 @@ def held(record: Record) -> bool:
 def summary(records: Sequence[Record]) -> dict[str, Any]:
     """Return the shares of bands that hold, errors and widths: of systems as modelled, and of the others by kind."""
     kinds = {"as modelled": [each for each in records if not each["altered"]]}
-    altered = [each for each in records if each["altered"]]
+    altered = [each for each in records if each["altered"] in ALTERATIONS]
+    kinds |= {name: [each for each in records if each["altered"] == name] for name in PAUSES_S}
     if altered:
         kinds["misspecified"] = altered
         kinds |= {name: [each for each in altered if each["altered"] == name] for name in ALTERATIONS}
@@ -283,13 +286,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--systems", type=int, default=SYSTEMS)
     parser.add_argument("--altered", type=int, default=ALTERED)
+    parser.add_argument("--paused", type=int, default=PAUSED)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
     path = user_cache() / f"synthetic-systems-{key()}.jsonl"
-    found = summary(outcomes(jobs(given.systems, given.altered), path, given.workers))
+    asked = given.systems, given.altered, given.paused
+    found = summary(outcomes(jobs(*asked), path, given.workers))
     text = json.dumps(found, indent=1) + "\n"
-    if given.write or (given.systems, given.altered) == (SYSTEMS, ALTERED):
+    if given.write or asked == (SYSTEMS, ALTERED, PAUSED):
         replace_file(RESULT, text)
     else:
         sys.stdout.write(text)

@@ -5,7 +5,8 @@ over clients, or rates below the ceiling, for one to four layouts that differ in
 rows to predict lie beyond them: more load, and another layout. Figures come from runs of the engine, with the scatter
 of a repeat that a fit assumes.
 
-Some systems have what the model has not (`ALTERATIONS`).
+Some systems have what the model has not (`ALTERATIONS`). Others pause for longer or shorter than published nodes do,
+and closed clients test them before open ones come (`PAUSES_S`).
 """
 
 from __future__ import annotations
@@ -117,25 +118,53 @@ class Measured:
     exact: Mapping[str, float]
 
 
+PAUSES_S: Mapping[str, float] = {f"pauses of {round(1e3 * each)} ms": each for each in (0.02, 0.06, 0.3)}
+"""Mean length of the pauses of systems that closed clients test and open clients use, by name, seconds."""
+_STEADY = 1e-9  # variation of a speed that hardly varies
+_TESTED_CLIENTS, _OPEN_LOADS = (10, 30, 100, 300, 1_000), (0.3, 0.5, 0.8)
+
+
 def drawn(number: int, altered: str = "") -> Truth:
     """Draw a system and the load tests of it."""
+    if altered in PAUSES_S:
+        return _paused(number, altered)
     random = np.random.default_rng([number, 20])
     name = "two-tier" if random.random() < _TWO_TIER_SHARE else "cassandra"
     usual, design = (_two_tier if name == "two-tier" else _cassandra)(random)
     system = table_system(name)
     values = parameters(system, random)
-    first = system.read([replace(usual, **design.trained[0], clients=1)])[0].layout
     if "generator_s" in values:
-        alone = Analysis(system.network(first, {**values, "generator_s": 1e-9}, 1.0))
-        ceiling_s = GENERATOR_LANES / (_GENERATOR_OVER * float(alone.drift_per_s[0]))
-        work_s = min(ceiling_s, _GENERATOR_SHARE * float(alone.averaged(alone.unloaded)[0]))
-        values["generator_s"] = work_s * float(np.exp(_GENERATOR_LOG_SD * random.standard_normal()))
+        values["generator_s"] = _generator_s(system, values, replace(usual, **design.trained[0], clients=1), random)
     loaded = _rates if random.random() < _OPEN_SHARE else _clients
     trained, unseen = loaded(system, values, usual, design, altered, random)
     for layout in dict.fromkeys(system.alike(each.layout) for each in system.read((*trained, *unseen))):
         for effect, log_sd in system.effects.items():
             values[name_of(effect, layout)] = float(np.exp(log_sd * random.standard_normal()))
     return Truth(number, name, altered, design.name, values, tuple(trained), tuple(unseen))
+
+
+def _paused(number: int, altered: str) -> Truth:
+    """Draw a cluster with pauses of some length, tested by closed clients, whose figures for open ones are asked."""
+    random = np.random.default_rng([number, 20])
+    system, usual = table_system("cassandra"), replace(_cassandra(random)[0], cass_nodes=int(random.choice([3, 6, 12])))
+    values = {**parameters(system, random), "pause_s": PAUSES_S[altered]}
+    one = replace(usual, load_kind="closed", clients=1)
+    values["generator_s"] = _generator_s(system, values, one, random)
+    ceiling = _ceiling(system, values, one, "")
+    trained = [replace(usual, load_kind="closed", clients=each) for each in _TESTED_CLIENTS]
+    unseen = [replace(usual, load_kind="open", offered_tps=float(f"{each * ceiling:.3g}")) for each in _OPEN_LOADS]
+    rows = _named(trained, unseen)
+    return Truth(number, "cassandra", altered, "closed clients, then open ones", values, *map(tuple, rows))
+
+
+def _generator_s(
+    system: TableSystem[Any], values: Mapping[str, float], row: LoadTestRow, random: np.random.Generator
+) -> float:
+    """Return the work of a load generator that a fit expects, with the scatter of its prior."""
+    alone = Analysis(system.network(system.read([row])[0].layout, {**values, "generator_s": 1e-9}, 1.0))
+    ceiling_s = GENERATOR_LANES / (_GENERATOR_OVER * float(alone.drift_per_s[0]))
+    work_s = min(ceiling_s, _GENERATOR_SHARE * float(alone.averaged(alone.unloaded)[0]))
+    return work_s * float(np.exp(_GENERATOR_LOG_SD * random.standard_normal()))
 
 
 def parameters(system: TableSystem[Any], random: np.random.Generator) -> dict[str, float]:
@@ -287,7 +316,7 @@ def _ceiling(system: TableSystem[Any], values: Mapping[str, float], row: LoadTes
 
 def _network(system: TableSystem[Any], row: TableRow, values: Mapping[str, float], altered: str) -> Network:
     composed = system.load_test_network(row.layout, system.values_in(row.layout, values), 1.0)
-    return ALTERATIONS[altered](composed) if altered else composed
+    return ALTERATIONS[altered](composed) if altered in ALTERATIONS else composed
 
 
 def _more_lanes(network: Network) -> Network:
@@ -372,9 +401,10 @@ def _simulated(
     seed = int(random.integers(1 << 30))
     run = simulate(replace(network, traffic=traffic), warmup + requests / rate, warmup_s=warmup, seed=seed, trace=True)
     latencies = _varied(run, truth, row, random)
+    left, held_s = _held(run, truth, row) if clients else (1.0, 0.0)
     return {
-        THROUGHPUT: run.throughput_per_s() / slower,
-        MEAN: run.latency_mean_s() * 1e3 * slower,
+        THROUGHPUT: run.throughput_per_s() * left / slower,
+        MEAN: (run.latency_mean_s() + held_s) * 1e3 * slower,
         **{name: float(np.quantile(latencies, LEVELS[name])) * 1e3 * slower for name in PERCENTILES},
     }
 
@@ -428,6 +458,24 @@ def _varied(run: Run, truth: Truth, row: TableRow, random: np.random.Generator) 
             own = own + late * random.exponential(float(np.ravel(each.mean_s)[0]), len(own))
         found.append(own)
     return np.concatenate(found)
+
+
+def _held(run: Run, truth: Truth, row: TableRow) -> tuple[float, float]:
+    """Return what pauses and speeds that vary leave of the throughput of closed clients, and what they add to the mean.
+
+    The mean is in seconds. Neither is in the simulated network.
+    """
+    values = truth.of.values_in(row.layout, truth.values)
+    analysis, rate = Analysis(truth.of.network(row.layout, values, 1.0)), np.array([run.throughput_per_s()])
+    cycle_s, mean_s = row.load.clients / rate, np.array([run.latency_mean_s()])
+    left = truth.of.left_by_pauses(row.layout, values, analysis, rate, cycle_s, mean_s)
+    if "variation" in truth.values:
+        varied, steady = (
+            float(solved_rows(truth.of, [row], each, [[THROUGHPUT]])[0].figures[THROUGHPUT].ravel()[0])
+            for each in (truth.values, {**truth.values, "variation": _STEADY})
+        )
+        left = left * varied / steady
+    return float(left[0]), float((cycle_s * (1 / left - 1))[0])
 
 
 def network_classes(run: Run) -> Sequence[str]:
