@@ -88,6 +88,7 @@ docs:
     uv run python docs/generate/maintenance.py
     uv run python docs/generate/data_volume.py
     uv run python docs/generate/stopped_nodes.py
+    uv run python docs/generate/another_data_centre.py
     uv run python docs/generate/validation.py
     uv run python docs/generate/priors.py --page
     uv run python docs/generate/accuracy.py
@@ -104,6 +105,11 @@ data-volume:
 # with two cores, hours; resumes if interrupted, and `--minutes N` ends it before)
 stopped-nodes *arguments:
     uv run --extra lab python docs/generate/stopped_nodes_runs.py {{arguments}}
+
+# Measure how long answers take that wait for another data centre, for docs/reference/another-data-centre.md (as root, on
+# a quiet machine with two cores, half an hour; resumes if interrupted, and `--minutes N` ends it before)
+another-data-centre *arguments:
+    uv run --extra lab python docs/generate/another_data_centre_runs.py {{arguments}}
 
 # Measure what the CPU of nodes is worth in a fit, for the page of backtests (a quarter of an hour)
 partly-busy:
