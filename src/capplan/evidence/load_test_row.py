@@ -73,6 +73,9 @@ class LoadTestRow:
         Whether nodes connect by TLS.
     rtt_ms
         Round trip between data centres, ms.
+    inter_dc_tcp_nodelay
+        Whether nodes send messages to other data centres at once, as the setting of `cassandra.yaml` says; there it is
+        false.
     client_share
         Share of the clients of each data centre, such as `100%/0%`.
     load_kind
@@ -154,6 +157,7 @@ class LoadTestRow:
     encryption_client: bool | None = None
     encryption_internode: bool | None = None
     rtt_ms: float | None = None
+    inter_dc_tcp_nodelay: bool | None = None
     client_share: SharesByDc | None = None
     load_kind: Literal["open", "closed", "throttled"] | None = None
     clients: int | None = None

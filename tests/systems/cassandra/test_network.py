@@ -151,6 +151,17 @@ def test_answers_from_another_data_centre_take_a_round_trip_and_what_it_varies_b
     assert varying_s == pytest.approx(0.025 * second, rel=0.02)
 
 
+def test_nodes_that_send_at_once_answer_within_a_twentieth_of_the_round_trip() -> None:
+    """Otherwise Nagle's algorithm holds messages for a round trip in all, as in Cassandra's own settings."""
+    far = changed(READS, dcs=2, rf=3, rtt="50ms", consistency_read="QUORUM")
+    at_once = changed(far, tcp_nodelay=True)
+    assert unloaded_s(at_once) - unloaded_s(far, wan_extra=1e-9) < 0.0025
+    assert unloaded_s(far) - unloaded_s(at_once) == pytest.approx(0.05, rel=0.05)
+    assert changed(READS, tcp_nodelay=True).without_effect() == (
+        "tcp_nodelay has no effect: the layout has one data centre",
+    )
+
+
 def test_a_read_that_needs_one_replica_of_another_data_centre_waits_for_its_round_trip() -> None:
     """The fourth of six replicas answers last; two exponential times of 25 ms on average are 50 ms."""
     far = changed(READS, dcs=2, rf=3, rtt="50ms", consistency_read="QUORUM")

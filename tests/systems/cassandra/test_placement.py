@@ -91,7 +91,7 @@ def test_the_engine_completes_as_many_writes_and_as_fast(cells: dict[str, Any], 
     steady = {"gc": "none", "client_share": (0.5, 0.5, 0.0) if cells.get("dcs") else None}
     asked = row((level, level), 0.0, **{**steady, **cells})
     (read,) = SYSTEM.read([asked])
-    (found,) = solved_rows(SYSTEM, [read], VALUES, [[THROUGHPUT, MEAN]])
+    (found,) = solved_rows(SYSTEM, [read], {**VALUES, "variation": 1e-9}, [[THROUGHPUT, MEAN]])
     rate = float(found.figures[THROUGHPUT][0])
     network = SYSTEM.network(read.layout, VALUES, 1.0)
     traffic = closed(read.load.clients, 0.0, VALUES, network.traffic.mix)
@@ -116,6 +116,23 @@ def test_a_fit_of_two_data_centres_predicts_and_says_what_its_rows_do_not() -> N
     assert any("client_share" in each for each in its.evidence.cautions)
     assert its.peak_tps is not None
     assert its.peak_tps.value == pytest.approx(found[THROUGHPUT].value, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("mean_ms", "at_once", "expected"),
+    [(51.0, None, False), (29.0, None, True), (29.0, True, False), (2.0, None, False)],
+)
+def test_an_answer_too_soon_for_a_held_message_says_that_messages_were_sent_at_once(
+    mean_ms: float, at_once: bool | None, expected: bool
+) -> None:
+    """At a round trip of 27 ms. Rows at a local level, which answer within 2 ms, do not wait for it."""
+    level = "LOCAL_QUORUM" if mean_ms < 27 else "QUORUM"
+    asked = row(
+        (level, level), 0.0, rtt_ms=27.0, clients=16, throughput_tps=16e3 / mean_ms, inter_dc_tcp_nodelay=at_once
+    )
+    prior = {each.name: each for each in SYSTEM.priors(SYSTEM.read([asked]))}["wan_extra"]
+    assert (prior.value < 0.1) is expected
+    assert SYSTEM.read([asked])[0].layout.tcp_nodelay is bool(at_once)
 
 
 @pytest.mark.slow

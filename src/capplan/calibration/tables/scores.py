@@ -67,6 +67,7 @@ _WORDS = (
     "cache_state",
     "encryption_client",
     "encryption_internode",
+    "inter_dc_tcp_nodelay",
     "client_share",
     "load_kind",
 )

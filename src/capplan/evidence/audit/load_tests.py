@@ -183,7 +183,8 @@ RULES = {
 LAYOUT = (
     *("system", "version", "dcs", "cass_nodes", "node_cores", "rf", "front_nodes", "front_cores"),
     *("consistency_read", "consistency_write", "token_aware", "row_bytes"),
-    *("encryption_client", "encryption_internode", "rtt_ms", "client_share", "load_kind", "think_time_ms"),
+    *("encryption_client", "encryption_internode", "rtt_ms", "inter_dc_tcp_nodelay"),
+    *("client_share", "load_kind", "think_time_ms"),
 )
 """Columns in which runs of one series agree; and in the share of reads, which tools measure, and in the class."""
 

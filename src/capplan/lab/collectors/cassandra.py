@@ -228,6 +228,8 @@ class RunningCluster:
             "encryption_client": load_.tls,
             "encryption_internode": self.internode_tls,
             "rtt_ms": load_.rtt_ms if len(self.rf) > 1 else None,
+            # Nodes of a lab send at once, and their proxy acknowledges at once, whatever the round trip.
+            "inter_dc_tcp_nodelay": None if self.set_rtt is None else True,
             "client_share": all_in_first(len(self.rf)),
             **load_cells(load_.clients, load_.rate_per_s),
             "request_class": load_.operation,

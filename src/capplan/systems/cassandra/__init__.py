@@ -195,7 +195,7 @@ class Cassandra(TableSystem[CassandraScenario]):
 def _of_same_nodes(layout: CassandraScenario) -> CassandraScenario:
     """Return a layout without what leaves nodes alike: rows, data, TLS, limits, pauses, a round trip of one DC."""
     rtt = CassandraScenario.rtt if layout.dcs == 1 else layout.rtt
-    return changed(layout, row_bytes=USUAL_ROW_BYTES, rtt=rtt, **dict.fromkeys(_NOT_OF_NODES))
+    return changed(layout, row_bytes=USUAL_ROW_BYTES, rtt=rtt, tcp_nodelay=False, **dict.fromkeys(_NOT_OF_NODES))
 
 
 SYSTEM = Cassandra()

@@ -51,13 +51,13 @@ PARAMETERS: tuple[Parameter, ...] = (
     ),
     Parameter(
         "wan_extra",
-        0.05,
+        1.0,
         "1",
         "prior",
-        2.0,
-        "wide prior: what an answer from another data centre takes beyond the shortest round trip, an exponential time "
-        "each way, its mean as a share of it: 0.02 to 0.03 at 40 ms on a lab (QUORUM and EACH_QUORUM, Cassandra "
-        "5.0.9); about 1 at 27 ms between regions of a public cloud (Cassandra 3.11.4), where p99 is 2 times p50",
+        0.35,
+        "what an answer from another data centre takes beyond the shortest round trip, an exponential time each way, "
+        "its mean as a share of it: Nagle's algorithm holds a message until the one before is acknowledged, half a "
+        "round trip in the mean of each way (docs/reference/another-data-centre.md)",
     ),
     Parameter("tls_factor", 1.0, "1", "prior", 0.8, "cost of TLS over the median of its prior"),
     Parameter(

@@ -34,7 +34,15 @@ from capplan.models.errors import InputError, RefusedError, nearest
 from capplan.models.language.parameter import Parameter
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.number_words import share
-from capplan.systems.cassandra.network import GENERATOR_LANES, LAN_S, USUAL_CORES, limit_in_words, may_wait, network
+from capplan.systems.cassandra.network import (
+    GENERATOR_LANES,
+    LAN_S,
+    SENT_AT_ONCE,
+    USUAL_CORES,
+    limit_in_words,
+    may_wait,
+    network,
+)
 from capplan.systems.cassandra.priors import PARAMETERS
 from capplan.systems.cassandra.scenario import USUAL_ROW_BYTES, CassandraScenario
 
@@ -80,6 +88,7 @@ def row_scenario(row: LoadTestRow) -> CassandraScenario:
         "cache_state": row.cache_state or "warm",
         "token_aware": True if row.token_aware is None else row.token_aware,
         "encryption": _links(row),
+        "tcp_nodelay": bool(row.inter_dc_tcp_nodelay),
         "gc": row.gc,
         "cluster": " ".join(filter(None, (row.system, row.version))) or None,
         "client_share": row.client_share or in_proportion_to_nodes(nodes),
@@ -248,6 +257,7 @@ def _all_links(layout: CassandraScenario) -> frozenset[str]:
 _GENERATOR_OVER, _GENERATOR_SHARE = 4.0, 0.1
 # The middle of the load generator's prior: its ceiling over the cluster's, or its work over an unloaded request,
 # whichever means less work.
+_SOON = 1.4  # round trips
 _FALLEN = 1.5  # a fall of throughput with more clients counts from this multiple of a repeat's scatter
 # As shares of the shortest time, in the middle of the prior: guesses after what record 28 saw on a lab.
 _ON_ONE_HOST = {"wake_s": 0.5, "exchange_s": 1.0, "neighbour_s": 0.3}
@@ -285,10 +295,21 @@ def priors(rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
     most = _falls_at(rows)
     if most:
         found["contention"] = replace(found["contention"], value=0.3 / most, log_sd=1.0)
+    if _sent_at_once(rows):
+        found["wan_extra"] = replace(found["wan_extra"], value=found["wan_extra"].value * SENT_AT_ONCE, log_sd=2.0)
     for name, value in _ON_ONE_HOST.items():
         if any(each.layout.one_host for each in rows):
             found[name] = replace(found[name], value=value * shortest[0], log_sd=0.7)
     return (*found.values(), *_of_clusters(rows))
+
+
+def _sent_at_once(rows: Sequence[TableRow]) -> bool:
+    """Whether some request had its answer from another data centre too soon for a message that Nagle's algorithm held.
+
+    Rows that state `inter_dc_tcp_nodelay` are as they say.
+    """
+    silent = [row for row in rows if not row.layout.tcp_nodelay]
+    return any(0 < response_s(row) < _SOON * _round_trip_s(row) for row in silent)
 
 
 def _of_clusters(rows: Sequence[TableRow]) -> list[Parameter]:

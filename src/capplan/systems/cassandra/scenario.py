@@ -115,6 +115,9 @@ class CassandraScenario(ClusterScenario):
         never if left out.
     rtt
         Round trip between data centres, such as `20ms`, or one for each pair: `dc1-dc2=3ms,dc1-dc3=20ms,...`.
+    tcp_nodelay
+        Whether nodes send messages to other data centres at once. Cassandra's own `cassandra.yaml` says false: Nagle's
+        algorithm then holds a message while another one is not acknowledged, and an answer takes about two round trips.
     encryption
         TLS links: `client`, `internode` or `client+internode`; none by default.
     clients
@@ -215,6 +218,13 @@ class CassandraScenario(ClusterScenario):
         ),
     ] = None
     rtt: Annotated[str | tuple[tuple[str, ...], ...], MILLISECONDS_TEXT, ROUND_TRIP] = "1ms"
+    tcp_nodelay: Annotated[
+        bool,
+        Option(
+            "Nodes send messages to other data centres at once: inter_dc_tcp_nodelay of cassandra.yaml.",
+            "messages to other data centres sent at once",
+        ),
+    ] = False
     gc: ReportedGc = None
     heap: Heap = None
     collector: Collector = None
@@ -299,10 +309,15 @@ class CassandraScenario(ClusterScenario):
         return (
             *self._idle_sizes(),
             *(["rtt has no effect: the layout has one data centre"] if self.dcs == 1 and self.rtt != "1ms" else []),
+            *self._idle_nodelay(),
             *self._idle_limits(),
             *self._idle_retries(),
             *self._idle_heap(),
         )
+
+    def _idle_nodelay(self) -> Iterator[str]:
+        if self.tcp_nodelay and self.dcs == 1:
+            yield "tcp_nodelay has no effect: the layout has one data centre"
 
     def _idle_sizes(self) -> Iterator[str]:
         given = {name: getattr(self, name) is not None for name in ("data_gib", "cache_gib")}
