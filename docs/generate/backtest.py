@@ -158,9 +158,9 @@ KINDS = (
         "Two data centres",
         "Two data centres 27 ms apart. The table does not say where its clients were, so each backtest is made twice: "
         "with all of them in the first data centre, and with half of them in each. From the rows at LOCAL_QUORUM, the "
-        "others rest on the round trip and on a guess: their medians are 1.8 to 2.0 round trips, and the prior "
-        "expects 1.05, as on a lab. The prior is wide because of this table, so its bands are no prediction. From the "
-        "rows with up to 256 clients, which wait for the other data centre, too, those with more follow.",
+        "others rest on the round trip and on the prior of what Nagle's algorithm holds, which a lab has measured "
+        "([page](reference/another-data-centre.md)). From the rows with up to 256 clients, which wait for the other "
+        "data centre, too, those with more follow.",
         Target(0.1, None, None, {"latency_p50_ms": 0.2, "latency_p95_ms": 0.2, "latency_p99_ms": 0.3}, 2.0),
         tuple(
             Split("cassandra", "cassandra_azure_two_dc", train, client_share=clients)
