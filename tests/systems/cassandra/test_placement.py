@@ -119,16 +119,22 @@ def test_a_fit_of_two_data_centres_predicts_and_says_what_its_rows_do_not() -> N
 
 
 @pytest.mark.parametrize(
-    ("mean_ms", "at_once", "expected"),
-    [(51.0, None, False), (29.0, None, True), (29.0, True, False), (2.0, None, False)],
+    ("mean_ms", "clients", "at_once", "expected"),
+    [
+        (51.0, 256, None, False),
+        (29.0, 256, None, True),
+        (29.0, 16, None, False),
+        (29.0, 256, True, False),
+        (2.0, 256, None, False),
+    ],
 )
 def test_an_answer_too_soon_for_a_held_message_says_that_messages_were_sent_at_once(
-    mean_ms: float, at_once: bool | None, expected: bool
+    mean_ms: float, clients: int, at_once: bool | None, expected: bool
 ) -> None:
-    """At a round trip of 27 ms. Rows at a local level, which answer within 2 ms, do not wait for it."""
+    """At a round trip of 27 ms and 36 connections. Rows at a local level, which answer within 2 ms, do not wait."""
     level = "LOCAL_QUORUM" if mean_ms < 27 else "QUORUM"
     asked = row(
-        (level, level), 0.0, rtt_ms=27.0, clients=16, throughput_tps=16e3 / mean_ms, inter_dc_tcp_nodelay=at_once
+        (level, level), 0.0, clients=clients, throughput_tps=1e3 * clients / mean_ms, inter_dc_tcp_nodelay=at_once
     )
     prior = {each.name: each for each in SYSTEM.priors(SYSTEM.read([asked]))}["wan_extra"]
     assert (prior.value < 0.1) is expected

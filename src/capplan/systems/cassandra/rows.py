@@ -295,7 +295,7 @@ def priors(rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
     most = _falls_at(rows)
     if most:
         found["contention"] = replace(found["contention"], value=0.3 / most, log_sd=1.0)
-    if _sent_at_once(rows):
+    if _sent_at_once([row for row in rows if row.layout.dcs > 1]):
         found["wan_extra"] = replace(found["wan_extra"], value=found["wan_extra"].value * SENT_AT_ONCE, log_sd=2.0)
     for name, value in _ON_ONE_HOST.items():
         if any(each.layout.one_host for each in rows):
@@ -304,12 +304,22 @@ def priors(rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
 
 
 def _sent_at_once(rows: Sequence[TableRow]) -> bool:
-    """Whether some request had its answer from another data centre too soon for a message that Nagle's algorithm held.
+    """Whether some answer from another data centre came too soon for messages that Nagle's algorithm held.
 
-    Rows that state `inter_dc_tcp_nodelay` are as they say.
+    It holds few where a connection has less than a message in a round trip. Rows that state `inter_dc_tcp_nodelay` are
+    as they say.
     """
-    silent = [row for row in rows if not row.layout.tcp_nodelay]
-    return any(0 < response_s(row) < _SOON * _round_trip_s(row) for row in silent)
+    return any(
+        0 < response_s(row) < _SOON * _round_trip_s(row) and _round_trip_s(row) * rate_per_s(row) > _connections(row)
+        for row in rows
+        if not row.layout.tcp_nodelay
+    )
+
+
+def _connections(row: TableRow) -> int:
+    """Return the connections between the nodes of the two largest data centres."""
+    *_, second, first = sorted(row.layout.nodes_by_dc())
+    return int(first * second)
 
 
 def _of_clusters(rows: Sequence[TableRow]) -> list[Parameter]:
