@@ -3,6 +3,7 @@
 import math
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,22 @@ def test_a_table_has_12_to_20_rows_and_its_unseen_rows_lie_beyond_them(number: i
     assert len(set(drawn.trained)) == len(drawn.trained)
     for row, read in zip(drawn.unseen, drawn.of.read(drawn.unseen), strict=True):
         assert read.layout not in layouts or (row.clients or math.inf) > most or row.load_kind == "open"
+
+
+def test_clusters_with_pauses_are_tested_by_closed_clients_before_open_ones_come(truth: Any) -> None:
+    """Pauses of 300 ms in more of the time cost throughput, which Little's law puts into the mean."""
+    drawn = truth.drawn(2000, "pauses of 300 ms")
+    assert drawn.values["pause_s"] == 0.3
+    assert {each.load_kind for each in drawn.trained} == {"closed"}
+    assert [each.clients for each in drawn.trained] == [10, 30, 100, 300, 1_000]
+    assert {each.load_kind for each in drawn.unseen} == {"open"}
+
+    (few, *_, many), _ = truth.measured(drawn)
+    quiet = replace(drawn, values={**drawn.values, "garbage_bytes": 1e-6, "variation": 1e-9})
+    (steady, *_, crowd), _ = truth.measured(quiet)
+    for paused, same in ((few, steady), (many, crowd)):
+        assert paused.exact["throughput_tps"] < 0.999 * same.exact["throughput_tps"]
+        assert paused.exact["latency_mean_ms"] > same.exact["latency_mean_ms"]
 
 
 def test_numbers_of_clients_always_grow(truth: Any) -> None:

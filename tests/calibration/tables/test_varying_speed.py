@@ -52,11 +52,11 @@ def speeds(variation: float, clients: int, points: int) -> list[tuple[float, flo
 
 
 @pytest.mark.parametrize("clients", [4, 32, 128, 512])
-@pytest.mark.parametrize("variation", [0.1, 0.3, 0.6])
-def test_throughput_is_the_mean_over_the_speeds(variation: float, clients: int) -> None:
+@pytest.mark.parametrize(("variation", "within"), [(0.1, 0.002), (0.3, 0.002), (0.6, 0.015), (1.0, 0.015)])
+def test_throughput_is_the_mean_over_the_speeds(variation: float, within: float, clients: int) -> None:
     """Three speeds and a parabola instead of 21 speeds."""
     each = [weight * throughput_per_s(clients, slower(STEADY, at)) for at, weight in speeds(variation, clients, 21)]
-    assert throughput_per_s(clients, {**STEADY, "variation": variation}) == pytest.approx(sum(each), rel=0.015)
+    assert throughput_per_s(clients, {**STEADY, "variation": variation}) == pytest.approx(sum(each), rel=within)
 
 
 @pytest.mark.slow
@@ -84,3 +84,31 @@ def test_full_nodes_complete_what_steady_ones_do_and_the_mean_follows_from_littl
     figures = solved(64, values).figures
     cycle_s = 64 / float(np.ravel(figures[THROUGHPUT])[0])
     assert float(np.ravel(figures[MEAN])[0]) / 1e3 + values["overhead_s"] == pytest.approx(cycle_s, rel=1e-6)
+
+
+def test_draws_that_vary_alone_rows_with_contention_and_throttled_ones() -> None:
+    """Rows that are solved together agree with each alone; throttled clients keep their pace at any speed."""
+    alone = [throughput_per_s(64, {**STEADY, "variation": each}) for each in (0.3, 0.6)]
+    together = solved(64, {**STEADY, "variation": np.array([0.3, 0.6])}).figures[THROUGHPUT]
+    assert together == pytest.approx(alone, rel=1e-6)
+
+    contended = {**STEADY, "variation": 0.6, "contention": 1e-3}
+    rows = [row_of(each) for each in (16, 64, 256)]
+    found = solved_rows(CASSANDRA, rows, contended, [[THROUGHPUT]] * len(rows))
+    for row, each in zip(rows, found, strict=True):
+        own = solved_rows(CASSANDRA, [row], contended, [[THROUGHPUT]])[0]
+        assert each.figures[THROUGHPUT] == pytest.approx(own.figures[THROUGHPUT], rel=1e-3)
+
+    paced = LoadTestRow(
+        run_id="a",
+        cass_nodes=3,
+        node_cores=8,
+        rf=3,
+        read_fraction=0.5,
+        request_class=ALL,
+        load_kind="throttled",
+        clients=64,
+        offered_tps=1_000.0,
+    )
+    (kept,) = solved_rows(CASSANDRA, CASSANDRA.read([paced]), {**STEADY, "variation": 0.6}, [[THROUGHPUT]])
+    assert kept.figures[THROUGHPUT] == pytest.approx(1_000.0, rel=1e-3)

@@ -119,26 +119,27 @@ def test_a_fit_of_two_data_centres_predicts_and_says_what_its_rows_do_not() -> N
 
 
 @pytest.mark.parametrize(
-    ("mean_ms", "clients", "at_once", "expected"),
+    ("cells", "median", "log_sd"),
     [
-        (51.0, 256, None, False),
-        (29.0, 256, None, True),
-        (29.0, 16, None, False),
-        (29.0, 256, True, False),
-        (2.0, 256, None, False),
+        ({"mean_ms": 51.0}, 1.0, 0.35),  # held
+        ({"mean_ms": 29.0}, 0.03, 2.0),  # sent at once
+        ({"mean_ms": 29.0, "clients": 16}, 1.0, 2.0),  # less than a message in a round trip on each of 36 connections
+        ({"mean_ms": 29.0, "inter_dc_tcp_nodelay": True}, 1.0, 0.35),  # which the row says itself
+        ({"mean_ms": 2.0, "level": "TWO"}, 1.0, 0.35),  # nothing waits for the other data centre
+        ({"mean_ms": 2.0, "rf": (5, 1), "client_share": (1.0, 0.0)}, 1.0, 0.35),
+        ({"mean_ms": 28.0, "reads": 0.5, "write": "LOCAL_QUORUM"}, 1.0, 0.35),  # one of two operations does
     ],
 )
-def test_an_answer_too_soon_for_a_held_message_says_that_messages_were_sent_at_once(
-    mean_ms: float, clients: int, at_once: bool | None, expected: bool
+def test_an_answer_too_soon_for_a_held_message_moves_the_prior(
+    cells: dict[str, Any], median: float, log_sd: float
 ) -> None:
-    """At a round trip of 27 ms and 36 connections. Rows at a local level, which answer within 2 ms, do not wait."""
-    level = "LOCAL_QUORUM" if mean_ms < 27 else "QUORUM"
-    asked = row(
-        (level, level), 0.0, clients=clients, throughput_tps=1e3 * clients / mean_ms, inter_dc_tcp_nodelay=at_once
-    )
+    """At a round trip of 27 ms."""
+    own = {"clients": 256, "level": "QUORUM", "reads": 0.0, **cells}
+    mean_ms, level, reads = own.pop("mean_ms"), own.pop("level"), own.pop("reads")
+    levels = (level, own.pop("write", level))
+    asked = row(levels, reads, throughput_tps=1e3 * own["clients"] / mean_ms, request_class="all", **own)
     prior = {each.name: each for each in SYSTEM.priors(SYSTEM.read([asked]))}["wan_extra"]
-    assert (prior.value < 0.1) is expected
-    assert SYSTEM.read([asked])[0].layout.tcp_nodelay is bool(at_once)
+    assert (prior.value, prior.log_sd) == (pytest.approx(median), log_sd)
 
 
 @pytest.mark.slow

@@ -110,14 +110,14 @@ def solved_rows(
 class _Loaded(NamedTuple):
     """A layout at the loads of its rows: its operating point, the values there, and each row's indices in results.
 
-    `varied` is the throughput of nodes whose speed varies over that of steady ones, as `point.rate_per_s`.
+    `of_speeds` is the throughput of nodes whose speed varies over that of steady ones, as `point.rate_per_s`.
     """
 
     analysis: Analysis
     point: OperatingPoint
     values: Values
     places: Sequence[tuple[int, slice]]
-    varied: Number = 1.0
+    of_speeds: Number = 1.0
 
 
 def _of_clients(
@@ -142,11 +142,15 @@ def _of_clients(
     analysis, point = solved(values)
     if load.kind != "closed":
         return _Loaded(analysis, point, values, places)
-    varies = partial(system.variation, values)
-    slower = partial(_slower, system, values, analysis.draws)
-    return _Loaded(
-        analysis, point, values, places, _of_speeds(analysis, point, varies, lambda a: solved(slower(a))[1].rate_per_s)
+    solved_draws = draws * (len(counts) if system.contends(values) else 1)
+    of_speeds = _of_speeds(
+        point.rate_per_s,
+        np.minimum(point.rate_per_s / analysis.drift_per_s, 1.0),
+        np.broadcast_to(1.0, solved_draws),
+        partial(system.variation, values),
+        lambda log_times: solved(_slower(system, values, solved_draws, log_times))[1].rate_per_s,
     )
+    return _Loaded(analysis, point, values, places, of_speeds)
 
 
 def _slower(system: TableSystem[Any], values: Values, draws: int, log_times: Sequence[FloatArray]) -> Values:
@@ -156,33 +160,36 @@ def _slower(system: TableSystem[Any], values: Values, draws: int, log_times: Seq
 
 
 def _of_speeds(
-    analysis: Analysis,
-    point: OperatingPoint,
+    steady_per_s: FloatArray,
+    utilisation: FloatArray,
+    full: FloatArray,
     varies: Callable[[FloatArray], FloatArray | None],
     solved_per_s: Callable[[Sequence[FloatArray]], FloatArray],
 ) -> Number:
     """Return the throughput of closed clients of nodes whose speed varies, over that of steady nodes (..., draws).
 
     Clients that wait elsewhere cannot use nodes that are faster for a while, so the knee of a load curve is soft; full
-    nodes complete as much as steady ones of their mean speed. Each speed lasts longer than clients need to queue. The
-    logarithm of throughput is taken as a parabola in that of the speed, through those of a full cluster.
+    nodes complete as much as steady ones of their mean speed. A speed lasts longer than a queue takes to form. The
+    logarithm of throughput is taken as a parabola in that of the speed, through the throughputs at the speeds of a
+    full cluster. Three speeds are up to 3 % off at a variation of 1.3, and 6 % at 1.5.
 
     Parameters
     ----------
-    analysis, point
-        The layout with steady nodes.
+    steady_per_s, utilisation : array (..., draws)
+        Throughput and utilisation of steady nodes.
+    full : array (draws,)
+        The utilisation of a full cluster.
     varies : function
         Returns the standard deviation of the logarithm of the speed at utilisations; see `System.variation`.
     solved_per_s : function
         Returns the throughput (..., times x draws) where all work is longer, from the logarithms of the factors.
     """
-    sd = varies(np.minimum(point.rate_per_s / analysis.drift_per_s, 1.0))
-    full_sd = varies(np.ones(analysis.draws))
+    sd, full_sd = varies(utilisation), varies(full)
     if sd is None or full_sd is None:
         return 1.0
     full_sd = np.maximum(full_sd, _LEAST_SD)
     ends = [full_sd * z + full_sd**2 / 2 for z, _ in (_SPEEDS[0], _SPEEDS[-1])]  # the mean speed is 1
-    fast, slow = np.split(np.log(solved_per_s(ends)), 2, axis=-1) - np.log(point.rate_per_s)
+    fast, slow = np.split(np.log(solved_per_s(ends)), 2, axis=-1) - np.log(steady_per_s)
     slopes = fast / ends[0], slow / ends[1]
     bend = (slopes[1] - slopes[0]) / (ends[1] - ends[0])
     total: Number = 0.0

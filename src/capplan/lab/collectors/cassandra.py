@@ -173,6 +173,8 @@ class RunningCluster:
         What clients log in with.
     internode_tls : bool
         Whether nodes use TLS among each other.
+    inter_dc_tcp_nodelay : bool or None
+        Whether nodes send messages to other data centres at once; None if there are none.
     port : int
         Where nodes answer clients.
     note : str
@@ -196,6 +198,7 @@ class RunningCluster:
     user: str | None = None
     password: str | None = None
     internode_tls: bool = False
+    inter_dc_tcp_nodelay: bool | None = None
     port: int = NATIVE_PORT
     note: str = ""
     gc_logs: tuple[Path, ...] = ()
@@ -228,8 +231,7 @@ class RunningCluster:
             "encryption_client": load_.tls,
             "encryption_internode": self.internode_tls,
             "rtt_ms": load_.rtt_ms if len(self.rf) > 1 else None,
-            # Nodes of a lab send at once, and their proxy acknowledges at once, whatever the round trip.
-            "inter_dc_tcp_nodelay": None if self.set_rtt is None else True,
+            "inter_dc_tcp_nodelay": self.inter_dc_tcp_nodelay,
             "client_share": all_in_first(len(self.rf)),
             **load_cells(load_.clients, load_.rate_per_s),
             "request_class": load_.operation,
@@ -269,6 +271,8 @@ def cluster_of(layout: Layout, running: State | None = None, killed: str | None 
         set_rtt=(lambda rtt_ms: lab_cluster.set_rtt(rtt_ms / 1000)) if layout.delayed else None,
         certificate=lab_cluster.certificate() if layout.client_tls else None,
         internode_tls=layout.internode_tls,
+        # Nodes of a lab send at once, and their proxy acknowledges at once, whatever the round trip.
+        inter_dc_tcp_nodelay=True if layout.delayed else None,
         gc_logs=tuple(gc_log(lab_cluster.folder_of(each)) for each in layout.nodes if each.name in alive),
     )
 

@@ -159,6 +159,8 @@ class Hosts:
         Release of Cassandra.
     rtt_ms
         Round trip between the data centres, ms.
+    inter_dc_tcp_nodelay
+        What the `cassandra.yaml` of the nodes says; there it is false.
     port
         Where nodes answer clients.
     user, password_file
@@ -180,6 +182,7 @@ class Hosts:
     node_cores: AtLeastOne
     version: Annotated[str, Field(max_length=100)] = "unknown"
     rtt_ms: Annotated[float | None, Field(ge=0, le=10_000)] = None
+    inter_dc_tcp_nodelay: bool = False
     port: AtLeastOne = NATIVE_PORT
     user: str | None = None
     password_file: str | None = None
@@ -220,6 +223,7 @@ class Hosts:
             user=self.user,
             password=None if self.password_file is None else read_file(Path(self.password_file)).strip(),
             internode_tls=self.internode_tls,
+            inter_dc_tcp_nodelay=self.inter_dc_tcp_nodelay if len(self.dcs) > 1 else None,
             port=self.port,
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -197,7 +197,7 @@ def undecided(row: TableRow, trained: Sequence[TableRow]) -> str:
         return f"none had TLS on {' and '.join(sorted(missing))} links; a row with it would decide its cost"
     if layout.cluster not in {each.cluster for each in known}:
         return f"none is of cluster or version {layout.cluster!r}; a row of it would decide its speed"
-    if _waits_far(layout) and not any(map(_waits_far, known)):
+    if any(_far_waits(layout)) and not any(any(_far_waits(each)) for each in known):
         return "none waited for another data centre; a row that does would decide how many round trips an answer takes"
     return unwaited(trained, 2 * LAN_S)
 
@@ -239,15 +239,14 @@ def _ends(numbers: Sequence[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _waits_far(layout: CassandraScenario) -> bool:
-    """Whether some clients' requests wait for a remote data centre."""
+def _far_waits(layout: CassandraScenario) -> Iterator[bool]:
+    """Yield for each operation and data centre with clients whether requests wait for a remote data centre."""
     replicas = layout.rf_by_dc()
     for level in layout.levels().values():
         for dc, clients in enumerate(layout.shares_by_dc()):
-            wanted = need(level, replicas, dc)
-            if clients and (wanted.total > replicas[dc] or set(wanted.by_dc) - {dc}):
-                return True
-    return False
+            if clients:
+                wanted = need(level, replicas, dc)
+                yield wanted.total > replicas[dc] or bool(set(wanted.by_dc) - {dc})
 
 
 def _all_links(layout: CassandraScenario) -> frozenset[str]:
@@ -257,7 +256,7 @@ def _all_links(layout: CassandraScenario) -> frozenset[str]:
 _GENERATOR_OVER, _GENERATOR_SHARE = 4.0, 0.1
 # The middle of the load generator's prior: its ceiling over the cluster's, or its work over an unloaded request,
 # whichever means less work.
-_SOON = 1.4  # round trips
+_SOON, _UNKNOWN_LOG_SD = 1.4, 2.0  # round trips; where rows show that messages were not held, or not all
 _FALLEN = 1.5  # a fall of throughput with more clients counts from this multiple of a repeat's scatter
 # As shares of the shortest time, in the middle of the prior: guesses after what record 28 saw on a lab.
 _ON_ONE_HOST = {"wake_s": 0.5, "exchange_s": 1.0, "neighbour_s": 0.3}
@@ -276,13 +275,16 @@ def priors(rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
     if shortest is None:
         return tuple(found.values())
     unloaded, row = shortest
+    found["wan_extra"] = _of_far_answers(rows, found["wan_extra"])
     if row.layout.one_host:
         unloaded *= 1 - _ON_ONE_HOST["wake_s"]
     apart = _round_trip_s(row)
     usual = median_unloaded_s(
-        PARAMETERS, TIMES, lambda values: network(row.layout, {**values, "generator_s": 1e-9}, 1.0)
+        PARAMETERS, TIMES, lambda values: network(row.layout, {**values, "generator_s": 1e-9, "wan_extra": 1e-9}, 1.0)
     )
-    scale = max(unloaded - apart, 0.1 * unloaded) / max(usual - apart, 1e-9)
+    at_once = row.layout.tcp_nodelay or unloaded < _SOON * apart
+    beyond = apart * (SENT_AT_ONCE if at_once else found["wan_extra"].value)
+    scale = max(unloaded - apart - beyond, 0.1 * unloaded) / max(usual - apart, 1e-9)
     for name in TIMES:
         found[name] = replace(found[name], value=found[name].value * scale)
     found[OVERHEAD] = overhead(rows, shortest[0])
@@ -295,25 +297,27 @@ def priors(rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
     most = _falls_at(rows)
     if most:
         found["contention"] = replace(found["contention"], value=0.3 / most, log_sd=1.0)
-    if _sent_at_once([row for row in rows if row.layout.dcs > 1]):
-        found["wan_extra"] = replace(found["wan_extra"], value=found["wan_extra"].value * SENT_AT_ONCE, log_sd=2.0)
     for name, value in _ON_ONE_HOST.items():
         if any(each.layout.one_host for each in rows):
             found[name] = replace(found[name], value=value * shortest[0], log_sd=0.7)
     return (*found.values(), *_of_clusters(rows))
 
 
-def _sent_at_once(rows: Sequence[TableRow]) -> bool:
-    """Whether some answer from another data centre came too soon for messages that Nagle's algorithm held.
+def _of_far_answers(rows: Sequence[TableRow], prior: Parameter) -> Parameter:
+    """Return the prior of what far answers take beyond their round trip, by those that came within 1.4 round trips.
 
-    It holds few where a connection has less than a message in a round trip. Rows that state `inter_dc_tcp_nodelay` are
-    as they say.
+    Where every connection has more than a message in a round trip, none that Nagle's algorithm held comes so soon.
+    Where there are fewer, it holds few of them, and the prior is wide.
     """
-    return any(
-        0 < response_s(row) < _SOON * _round_trip_s(row) and _round_trip_s(row) * rate_per_s(row) > _connections(row)
+    soon = [
+        row
         for row in rows
-        if not row.layout.tcp_nodelay
-    )
+        if all(_far_waits(row.layout)) and 1 <= response_s(row) / max(_round_trip_s(row), 1e-9) < _SOON
+    ]
+    if not soon or any(row.layout.tcp_nodelay for row in rows):
+        return prior
+    held = all(_round_trip_s(row) * rate_per_s(row) <= _connections(row) for row in soon)
+    return replace(prior, value=prior.value if held else prior.value * SENT_AT_ONCE, log_sd=_UNKNOWN_LOG_SD)
 
 
 def _connections(row: TableRow) -> int:

@@ -117,7 +117,8 @@ class CassandraScenario(ClusterScenario):
         Round trip between data centres, such as `20ms`, or one for each pair: `dc1-dc2=3ms,dc1-dc3=20ms,...`.
     tcp_nodelay
         Whether nodes send messages to other data centres at once. Cassandra's own `cassandra.yaml` says false: Nagle's
-        algorithm then holds a message while another one is not acknowledged, and an answer takes about two round trips.
+        algorithm then holds a message while another one is not acknowledged, and an answer takes about two round trips
+        where connections are busy.
     encryption
         TLS links: `client`, `internode` or `client+internode`; none by default.
     clients
@@ -221,7 +222,7 @@ class CassandraScenario(ClusterScenario):
     tcp_nodelay: Annotated[
         bool,
         Option(
-            "Nodes send messages to other data centres at once: inter_dc_tcp_nodelay of cassandra.yaml.",
+            "Answers of other data centres take one round trip, not two: inter_dc_tcp_nodelay of cassandra.yaml.",
             "messages to other data centres sent at once",
         ),
     ] = False
