@@ -164,6 +164,45 @@ def test_a_short_time_between_two_runs_of_a_loop_is_enough(most: int, tmp_path: 
     assert "line 1002: after a time without requests" in refusal(written(tmp_path, jtl(*first, *second), "run.jtl"))
 
 
+def test_a_gap_of_hours_that_is_most_of_the_time_is_between_two_runs(tmp_path: Path) -> None:
+    """The second run has more threads from its first line on: lines are in the order of ends."""
+    first = [(0.1 * place, 10, "200", 8) for place in range(100)]
+    second = [(90_000 + start, 20, "200", 16) for start, *_ in first]
+
+    assert "line 102: after a time without requests" in refusal(written(tmp_path, jtl(*first, *second), "run.jtl"))
+
+
+NESTED = """\
+timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,allThreads,IdleTime
+1000,100,Cart,200,"Number of samples in transaction : 2, number of failing samples : 0",T 1-1,true,2,50
+1000,30,GET /a,200,OK,T 1-1,true,2,0
+1010,40,GET /b,200,OK,T 1-2,true,2,0
+1080,70,GET /b,200,OK,T 1-1,true,2,0
+1149,60,Cart,200,"Number of samples in transaction : 1, number of failing samples : 0",T 1-1,true,2,0
+1149,60,GET /a,200,OK,T 1-1,true,2,0
+1050,50,GET /b,302,Found,T 1-2,true,2,0
+1050,20,GET /b-0,302,Found,T 1-2,true,2,0
+1070,30,GET /b-1,200,OK,T 1-2,true,2,0
+1100,10,GET /b-1,200,OK,T 1-3,true,2,0
+"""
+
+
+@pytest.mark.parametrize("block_bytes", [2**20, 200])
+def test_the_parts_of_a_sample_are_no_requests_beside_it(
+    block_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Parts stand behind their parent: redirects with its name and a number, or the samples of a transaction."""
+    monkeypatch.setattr(jmeter, "_BLOCK_BYTES", block_bytes)
+    rows, remarks = imported(written(tmp_path, NESTED, "run.jtl"))
+    found = {row.request_class: row for row in rows}
+
+    assert found.keys() == {"all", "Cart", "GET /b", "GET /b-1"}
+    assert found["all"].throughput_tps == pytest.approx(5 / 0.209)
+    assert found["all"].latency_mean_ms == (100 + 60 + 40 + 50 + 10) / 5
+    assert (found["GET /b"].latency_mean_ms, found["GET /b-1"].latency_max_ms) == (45, 10)
+    assert "5 samples are parts" in remarks
+
+
 def test_few_threads_around_a_time_without_requests_may_be_chance(tmp_path: Path) -> None:
     """An open load of one request in a second or two: threads come and go."""
     gaps = np.random.default_rng(5).exponential(1.5, 600)

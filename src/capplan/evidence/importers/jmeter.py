@@ -4,16 +4,18 @@ Written from real output of JMeter 5.4; XML, other separators and files without 
 
 A thread group does not say whether its threads wait (closed), are paced by a timer (throttled) or come at a rate (the
 open model thread group), so the kind of load stays undetermined. A transaction controller writes a sample of its own
-beside those in it: they are the requests, and the transactions become a run of their own, for classes must add up.
+behind those in it: they are the requests, and the transactions become a run of their own, for classes must add up.
+A sample with parts (redirects, embedded files, a transaction that is a parent) stands before them: it is the request.
 """
 
 from __future__ import annotations
 
 import csv
+import math
 import re
 from collections.abc import Iterator
 from itertools import islice, pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -30,10 +32,12 @@ from capplan.evidence.text_file import TextFile
 from capplan.models.errors import InputError
 
 _NEEDED = ("timeStamp", "elapsed", "label", "success")
-_OPTIONAL = ("responseCode", "responseMessage", "threadName", "allThreads")
+_OPTIONAL = ("responseCode", "responseMessage", "threadName", "allThreads", "IdleTime")
 _TRANSACTION = "Number of samples in transaction : "
 _UNANSWERED = "Non HTTP response code"
 _MOST_THREADS = 100_000  # that may be in a transaction at once
+_EXACT_S, _BETWEEN_S = 0.0005, 0.005  # of times, and by how much a transaction may begin before the last one ends
+_REQUEST, _PART, _NESTED = range(3)
 _BATCH = 50_000
 _BLOCK_BYTES = 2**20
 _Table = tuple[pa.Table, NDArray[np.int64]]  # cells as text by JMeter's names, and the line of each sample
@@ -48,6 +52,8 @@ def _read(file: TextFile) -> Imported:
     for name, run in named_runs(file, runs):
         rows += run.rows(file.path, "JMeter", name)
         remarks += run.remarks()
+        if run.parts:
+            remarks.append(f"{run.parts:,} samples are parts of those before them, such as redirects: these are taken")
         if run.transactions.classes:
             transactions = run.transactions.rows(file.path, "JMeter", f"{name}-transactions")
             rows += [each for each in transactions if each.request_class != ALL]
@@ -67,8 +73,30 @@ def _runs(file: TextFile) -> list[_Run]:
                 runs.append(_Run(int(lines[start])))
             first = start + (start in headers)
             if first < end:
-                runs[-1].add_samples(_samples(table.slice(first, end - first), lines[first:end], file))
+                samples = _samples(table.slice(first, end - first), lines[first:end], file)
+                runs[-1].add_samples(samples, flat=not _IS_XML(file))
     return runs
+
+
+class _Parent(NamedTuple):
+    """A sample that may have parts; JMeter numbers them, unless it is a transaction."""
+
+    label: str
+    start_s: float
+    end_s: float
+    transaction: bool
+
+    def contains(self, label: str, start_s: float, *, transaction: bool) -> bool:
+        """Return whether a later sample of its thread is a part of it."""
+        if not self.start_s <= start_s <= self.end_s:
+            return False
+        numbered = label.startswith(f"{self.label}-") and label[len(self.label) + 1 :].isdecimal()
+        rounded_s = _BETWEEN_S if transaction else _EXACT_S
+        return numbered or (self.transaction and start_s < self.end_s - rounded_s)
+
+
+_NO_PARENT = _Parent("", math.inf, -math.inf, transaction=False)
+_PLACED = ("thread", "label", "start_s", "end_s", "message")
 
 
 class _Run(ListedRun):
@@ -77,31 +105,39 @@ class _Run(ListedRun):
     def __init__(self, first_line: int) -> None:
         super().__init__(first_line)
         self.transactions = ListedRun(first_line)
-        self._started_s: dict[str, float] = {}  # the start of each thread's last sample
+        self.parts = 0
+        self._threads: dict[str, tuple[float, _Parent]] = {}  # when the last sample began, and who may have parts
 
-    def add_samples(self, samples: pd.DataFrame) -> None:
-        """Add samples in the order of their lines."""
-        nested = self._nested(samples)
-        self.add(samples[~nested])
-        self.transactions.take(samples[nested])
+    def add_samples(self, samples: pd.DataFrame, *, flat: bool) -> None:
+        """Add samples in the order of their lines, where their parts may be, too."""
+        kinds = self._kinds(samples, flat=flat)
+        self.parts += int((kinds == _PART).sum())
+        self.add(samples[kinds == _REQUEST])
+        self.transactions.take(samples[kinds == _NESTED])
         self.transactions.first_s, self.transactions.last_s = self.first_s, self.last_s
         self.transactions.clients = self.clients
 
-    def _nested(self, samples: pd.DataFrame) -> pd.Series[bool]:
-        """Return which samples are transactions whose own samples are there, too.
+    def _kinds(self, samples: pd.DataFrame, *, flat: bool) -> NDArray[np.int64]:
+        """Return which samples are parts of another, and which are transactions whose own samples are there, too.
 
-        A thread writes them before the transaction, which began no later. A transaction that is their parent stands
-        alone.
+        A thread writes these before the transaction, which began no later, and parts behind their parent, before whose
+        end they begin.
         """
-        threads = samples.groupby("thread", sort=False)["start_s"]
-        before_s = threads.shift().fillna(samples["thread"].map(self._started_s).astype(float))
-        for name, start_s in threads.last().items():
-            self._started_s.pop(str(name), None)  # the latest are at the end
-            self._started_s[str(name)] = float(start_s)
-        while len(self._started_s) > _MOST_THREADS:
-            del self._started_s[next(iter(self._started_s))]
-        found: pd.Series[bool] = samples["message"].str.startswith(_TRANSACTION) & (before_s >= samples["start_s"])
-        return found
+        kinds = []
+        for thread, label, start_s, end_s, message in samples[list(_PLACED)].itertuples(index=False):
+            last_s, parent = self._threads.pop(thread, (-math.inf, _NO_PARENT))  # the latest are at the end
+            transaction = message.startswith(_TRANSACTION)
+            if transaction and last_s >= start_s:
+                kinds.append(_NESTED)
+            elif flat and parent.contains(label, start_s, transaction=transaction):
+                kinds.append(_PART)
+            else:
+                kinds.append(_REQUEST)
+                parent = _Parent(label, start_s, end_s, transaction and bool(thread))
+            self._threads[thread] = start_s, parent
+        while len(self._threads) > _MOST_THREADS:
+            del self._threads[next(iter(self._threads))]
+        return np.array(kinds)
 
 
 def _samples(table: pa.Table, lines: NDArray[np.int64], file: TextFile) -> pd.DataFrame:
@@ -113,16 +149,20 @@ def _samples(table: pa.Table, lines: NDArray[np.int64], file: TextFile) -> pd.Da
         If a time is none.
     """
     absent = [""] * len(lines)
-    label, success, codes, messages, names, threads = (
+    label, success, codes, messages, names, threads, idle = (
         table[name].to_pylist() if name in table.column_names else absent for name in ("label", "success", *_OPTIONAL)
     )
     starts_s, elapsed_s = (_times_s(table[name], lines, name, file) for name in ("timeStamp", "elapsed"))
     cells = (
-        *(lines, starts_s, starts_s + elapsed_s, np.round(1000 * elapsed_s), label),
+        *(lines, starts_s, starts_s + elapsed_s + np.array(_counts(idle)) / 1000, np.round(1000 * elapsed_s), label),
         *([each.lower() != "true" for each in success], [not each.startswith(_UNANSWERED) for each in codes], codes),
-        [int(each) if each.isdecimal() and len(each) < 10 else 0 for each in threads],
+        _counts(threads),
     )
     return pd.DataFrame({**dict(zip(COLUMNS, cells, strict=True)), "message": messages, "thread": names})
+
+
+def _counts(cells: list[str]) -> list[int]:
+    return [int(each) if each.isdecimal() and len(each) < 10 else 0 for each in cells]
 
 
 def _times_s(cells: pa.ChunkedArray, lines: NDArray[np.int64], name: str, file: TextFile) -> NDArray[np.float64]:

@@ -29,6 +29,7 @@ _MOST_INTERVALS = 100_000
 _NAMED_GAP = 0.1  # of a run
 _NAMED_BACK_S = 1.0  # tools write some lines together, and in any order
 _RESTART_S = 1.0  # that a load generator needs at least to start again
+_APART_S = 3600.0
 _RARE = 50  # times the mean time between requests: no chance makes such a gap
 _LATEST_S = 1e15
 
@@ -92,14 +93,16 @@ class BusyTime:
         return self.parts[1:, 0] - self.parts[:-1, 1]
 
     def restart(self) -> int | None:
-        """Return the line from which on, after a gap, the threads start again: that of a second run.
+        """Return the line from which on, after a gap, a second run begins.
 
-        Threads end one after the other and start one after the other, so that there are few around the gap.
+        Threads end one after the other and start one after the other, so that there are few around the gap. A gap of
+        hours that is most of the time is between two runs, whatever the threads do.
         """
         least_s = min(_NAMED_GAP * self.span_s, max(_RESTART_S, _RARE * self.span_s / max(self.count, 1)))
         around, most = np.minimum(self.parts[:-1, 4], self.parts[1:, 3]), self.parts[:, 5]
         both = np.minimum(np.maximum.accumulate(most)[:-1], np.maximum.accumulate(most[::-1])[::-1][1:])
-        places = np.flatnonzero((self._gaps_s > least_s) & (around < both))
+        apart = self._gaps_s > max(_APART_S, self.span_s / 2)
+        places = np.flatnonzero((self._gaps_s > least_s) & (around < both) | apart)
         return int(self.parts[places[0] + 1, 2]) if len(places) else None
 
     def remarks(self) -> Iterator[str]:
@@ -263,7 +266,10 @@ class ListedRun:
         if len(parts) > 1:
             parts = {ALL: together(parts.values()), **parts}
         if not next(iter(parts.values())).latencies_ms:
-            raise InputError(f"{path}, line {self.first_line}: no request of the run was answered: it has no latency")
+            raise InputError(
+                f"{path}, line {self.first_line}: no request of the run was answered: it has no latency; find out why "
+                "they failed"
+            )
         for label, part in parts.items():
             yield LoadTestRow(
                 run_id=name,
@@ -300,8 +306,8 @@ def named_runs(file: TextFile, runs: Sequence[Run]) -> Iterator[tuple[str, Run]]
             raise InputError(f"{file.path} has no samples from line {run.first_line} on: the run was interrupted there")
         if line := run.busy.restart():
             raise InputError(
-                f"{file.path}, line {line}: after a time without requests the threads start again, as in a second run: "
-                "put it into a file of its own"
+                f"{file.path}, line {line}: after a time without requests a second run begins: put it into a file of "
+                "its own"
             )
         yield name, run
 
