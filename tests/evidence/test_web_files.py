@@ -72,6 +72,19 @@ def test_a_run_of_wrk_without_a_request_has_no_latency(tmp_path: Path) -> None:
     assert (row.throughput_tps, row.latency_mean_ms, row.latency_max_ms, row.errors) == (0, None, None, 10)
 
 
+def test_wrk2_is_known_by_a_run_that_is_too_short_to_calibrate(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        "Running 10s test @ http://a/\n  2 threads and 10 connections\n"
+        "  Thread Stats   Avg      Stdev     Max   +/- Stdev\n    Latency     2.00ms    1.00ms   9.00ms   90.00%\n"
+        "    Req/Sec       -nan      -nan   0.00      0.00%\n  5000 requests in 10.00s, 1.00MB read\n"
+        "Requests/sec:    500.00\nTransfer/sec:    100.00KB\n",
+    )
+    ((row,), _) = imported(path)
+
+    assert (row.load_kind, row.throughput_tps, row.latency_mean_ms) == ("open", 500, 2)
+
+
 # ---- JMeter
 
 
@@ -407,6 +420,28 @@ def test_two_runs_of_locust_in_a_file_are_refused(tmp_path: Path) -> None:
     assert "line 8: a second run begins" in refusal(written(tmp_path, history + history, "b.csv"))
     appended = history + history.partition("\n")[2]
     assert "line 8: the time or the total goes back" in refusal(written(tmp_path, appended, "c.csv"))
+
+
+def history(*lines: tuple[int, int, int, int]) -> str:
+    """Return a history of times, users, requests in all, and the longest of the last ones in ms."""
+    header = "Timestamp,User Count,Type,Name,Requests/s,100%,Total Request Count,Total Average Response Time\n"
+    return header + "".join(f"{time},{users},,Aggregated,1.0,{ms},{total},5.0\n" for time, users, total, ms in lines)
+
+
+def test_locust_may_count_again_when_all_users_are_there(tmp_path: Path) -> None:
+    before = [(100 + second, 2 * second, 30 * second, 50) for second in range(6)]
+    after = [(106 + second, 10, 8 + 20 * second, 50) for second in range(11)]
+    ((row,), remarks) = imported(written(tmp_path, history(*before, *after), "a_stats_history.csv"))
+
+    assert (row.duration_s, row.throughput_tps, row.clients) == (10, 20, 10)
+    assert "line 8: Locust begins to count again" in remarks
+
+
+def test_long_requests_of_locust_are_under_way(tmp_path: Path) -> None:
+    """A history has the ends of requests only."""
+    lines = [(100 + second, 4, 4 * (second // 20), 20_000 if second >= 20 else 0) for second in range(70)]
+
+    assert not imported(written(tmp_path, history(*lines), "a_stats_history.csv"))[1]
 
 
 # ---- HdrHistogram logs

@@ -40,6 +40,7 @@ _WRK_TABLE = re.compile(rf"Thread Stats +Avg +Stdev +(Max|\d+%).*\n +Latency +{_
 _WRK_TOTAL = re.compile(rf"^ +(\d+) requests in {_WRK_TIME},", re.MULTILINE)
 _WRK_RATE = re.compile(r"^Requests/sec:(.*)$", re.MULTILINE)
 _WRK_CLIENTS = re.compile(r"^ +\d+ threads and (\d+) connections", re.MULTILINE)
+_WRK2 = re.compile(r"Thread calibration|Recorded Latency|Req/Sec +-?nan")  # the last if it runs for 10 s or less
 _WRK_FAILED = re.compile(r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)|responses: (\d+)")
 
 
@@ -62,7 +63,7 @@ def _wrk_row(text: str, name: str, line: int, file: TextFile) -> LoadTestRow:
             f"{file.path}: the run from line {line} on ends before 'Requests/sec': it was interrupted or the file is "
             "cut off"
         )
-    paced = "Thread calibration" in text or "Recorded Latency" in text
+    paced = bool(_WRK2.search(text))
     failed = [int(each) for found in _WRK_FAILED.finditer(text) for each in found.groups(default="0")]
     answered = total is None or int(total[1]) > 0
     return LoadTestRow(
@@ -330,6 +331,7 @@ GATLING_REPORT = Importer("Gatling", json_with("meanNumberOfRequestsPerSecond"),
 
 _LOCUST_NAMES = {"# requests": "request count", "method": "type"}  # of versions before 1.0, whose requests did not fail
 _LOCUST_WHOLE = ("Aggregated", "Total")
+_LOCUST_AT_ONCE_S = 2.0  # between two lines of a history
 _LOCUST_RANK = re.compile(r"(\d{1,3}(?:\.\d+)?)%")
 
 
@@ -381,11 +383,16 @@ def _read_locust_history(file: TextFile) -> Imported:
     time, total = "timestamp", "total request count"
     first, ended, last = dict[str, float](), dict[str, float](), dict[str, float]()
     busy, clients = BusyTime(), 0
+    reset: tuple[str, ...] = ()
     for where, name, row in _locust_rows(file):
         if name != ALL:
             continue
         if not row.keys() >= {time, total}:
             raise InputError(f"{where}: 'Timestamp' and 'Total Request Count' must be numbers, as Locust has")
+        at_once = last and 0 <= row[time] - last[time] <= _LOCUST_AT_ONCE_S
+        if at_once and row[total] < last[total] and row.get("user count", 0) >= clients > 0:
+            reset = (f"{where}: Locust begins to count again, as with --reset-stats: what was before is left out",)
+            last, ended, busy = {}, {}, BusyTime()
         if last and (row[time] < last[time] or row[total] < last[total]):
             raise InputError(
                 f"{where}: the time or the total goes back: a second run begins, or lines are out of order: put each "
@@ -395,14 +402,15 @@ def _read_locust_history(file: TextFile) -> Imported:
             first = row  # the run has not begun
         elif row[total] > last[total]:
             ended = row
-            busy.add([row[time] - 1], [row[time]], [int(where.rpartition(" ")[2])])
+            longest_s = max(1.0, row.get("100%", 0.0) / 1000)  # of those that ended
+            busy.add([row[time] - longest_s], [row[time]], [int(where.rpartition(" ")[2])])
         last, clients = row, max(clients, int(row.get("user count", 0)))
     if not ended or ended[time] == first[time]:
         raise InputError(f"{file.path} has no second with a request: the run was interrupted, or measured nothing")
     duration_s = ended[time] - first[time]
     rate = (ended[total] - first[total]) / duration_s
     cells = {"duration_s": duration_s, "throughput_tps": rate, "clients": clients or None}
-    return Imported((_locust_row(ALL, last, "total ", file, cells),), remarks=tuple(busy.remarks()))
+    return Imported((_locust_row(ALL, last, "total ", file, cells),), remarks=(*reset, *busy.remarks()))
 
 
 LOCUST = Importer(
