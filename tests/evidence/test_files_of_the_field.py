@@ -280,6 +280,21 @@ def test_old_versions_of_ycsb_count_what_failed_with_the_others(tmp_path: Path) 
     assert row.note == "the rate counts 11 failed requests, too"
 
 
+def test_old_versions_of_ycsb_count_absent_rows_with_the_others(tmp_path: Path) -> None:
+    text = absent(50, "[READ], Return=OK, 20\n[READ], Return=NOT_FOUND, 30\n")
+    (row,), _ = imported(written(tmp_path, text))
+
+    assert (row.throughput_tps, row.errors, row.latency_mean_ms) == (50, 0, 0.4)
+    assert row.note == "of 50 answered requests 30 found no row (NOT_FOUND)"
+
+
+def test_figures_of_ycsb_may_stand_without_a_space(tmp_path: Path) -> None:
+    text = absent(50, "[READ], Return=OK, 50\n")
+
+    assert imported(written(tmp_path, text.replace(", ", ","), "a.txt"))[0][0].latency_mean_ms == 0.4
+    assert imported(written(tmp_path, re.sub(r", (?=\d)", ",", text), "b.txt"))[0][0].throughput_tps == 50
+
+
 @pytest.mark.parametrize("rate", ["0", "1,000"])
 def test_a_run_without_an_answered_request_is_refused(rate: str, tmp_path: Path) -> None:
     """Its rate may count failed requests."""

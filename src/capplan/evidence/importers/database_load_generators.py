@@ -349,7 +349,7 @@ LATTE_REPORT = Importer("latte report", json_with("conf", "cass_version"), _read
 # and maximum are those of both parts together; percentiles of two parts cannot be added.
 
 
-_YCSB_METRIC = re.compile(r"^\s*\[(?P<part>[^\]]+)\], (?P<name>[^,]+), (?P<value>\S+)[\s\\]*$")
+_YCSB_METRIC = re.compile(r"^\s*\[(?P<part>[^\]]+)\], ?(?P<name>[^,]+), ?(?P<value>\S+)[\s\\]*$")
 _YCSB_LATENCY = re.compile(r"(Average|Max|(?P<rank>[\d.]+)(?:st|nd|rd|th)?Percentile)Latency\((?P<unit>us|ms)\)")
 _YCSB_NOT_REQUESTS = ("OVERALL", "CLEANUP", "TOTAL_GC", "VERIFY")
 _YCSB_INTENDED, _YCSB_FAILED = "Intended-", "-FAILED"
@@ -484,11 +484,13 @@ def _ycsb_class(name: str, parts: _Parts) -> _YcsbClass:
     good = parts.get(name, {}).get("Operations", 0.0)
     returned = {key.removeprefix("Return="): n for key, n in parts.get(name, {}).items() if key.startswith("Return=")}
     answered = {status: count for status, count in returned.items() if status in _YCSB_ANSWERED and count}
+    in_one = sum(returned.values()) == good  # old versions count and time all in one part
+    absent = 0.0 if in_one else sum(answered.values())
     failed = sum(count for status, count in returned.items() if status not in (*_YCSB_GOOD, *answered))
     if not (failed or answered):
         failed = parts.get(name + _YCSB_FAILED, {}).get("Operations", 0.0)
-    timed = {f"-{status}": count for status, count in answered.items() if f"{name}-{status}" in parts}
-    apart = sum(answered.values()) - sum(timed.values())  # in the part of what failed
+    timed = {f"-{status}": count for status, count in answered.items() if f"{name}-{status}" in parts and absent}
+    apart = absent - sum(timed.values())  # in the part of what failed
     if apart and not failed:
         timed[_YCSB_FAILED] = apart
     latencies = [
@@ -497,14 +499,14 @@ def _ycsb_class(name: str, parts: _Parts) -> _YcsbClass:
         if count
     ]
     said = [f"{returned[each]:,.0f} {what} ({each})" for each, what in _YCSB_SAID.items() if returned.get(each)]
-    note = f"of {good + sum(answered.values()):,.0f} answered requests {' and '.join(said)}" if said else None
+    note = f"of {good + absent:,.0f} answered requests {' and '.join(said)}" if said else None
     if note and apart and failed:
         note += "; these are in no latency, because YCSB times them together with what failed"
     elif note and len(latencies) > 1:
         note += "; they are timed apart, and percentiles of both together are not known"
-    elif failed and sum(returned.values()) == good:  # versions before 0.2 count and time all in one part
-        note = f"the rate counts {failed:,.0f} failed requests, too"
-    return _YcsbClass(good + sum(answered.values()), failed, _ycsb_together(latencies), note)
+    elif failed and in_one:
+        note = "; ".join(filter(None, (note, f"the rate counts {failed:,.0f} failed requests, too")))
+    return _YcsbClass(good + absent, failed, _ycsb_together(latencies), note)
 
 
 def _ycsb_together(parts: Sequence[tuple[float, dict[str, Any]]]) -> dict[str, Any]:
@@ -532,5 +534,5 @@ def _ycsb_latencies(metrics: Mapping[str, float]) -> dict[str, Any]:
     }
 
 
-_IS_YCSB = matching(r"YCSB Client|\[OVERALL\], |site\.ycsb|com\.yahoo\.ycsb")
+_IS_YCSB = matching(r"YCSB Client|\[OVERALL\], ?|site\.ycsb|com\.yahoo\.ycsb")
 YCSB = Importer("YCSB", _IS_YCSB, _read_ycsb)
