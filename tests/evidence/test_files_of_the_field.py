@@ -657,3 +657,31 @@ def test_two_scrapes_are_not_mixed(tmp_path: Path) -> None:
 
     assert figures(written(tmp_path, scrape))["", "latency", "mean"] == 0.75
     assert "line 7: a second scrape begins" in refusal(written(tmp_path, scrape + scrape))
+
+
+DSE_POOLS = """\
+Pool Name              Active      Pending (w/Backpressure)   Delayed      Completed   Blocked  All time blocked
+GossipStage                 1                       2 (N/A)       N/A          16405         0                 3
+TPC/all/WRITE_LOCAL         0                     N/A (N/A)         7           1416       N/A               N/A
+
+Message type            Dropped                  Latency waiting in queue (micros)
+                                              50%               95%               99%               Max
+MUTATION                      4              0.00            917.50           8388.61         671088.64
+HINT                          0               N/A               N/A               N/A               N/A
+"""
+
+
+def test_tpstats_of_datastax_enterprise_has_other_columns(tmp_path: Path) -> None:
+    found = figures(written(tmp_path, DSE_POOLS, "tpstats.txt"))
+
+    assert {(name, what): value for (name, what, *_), value in found.items()} == {
+        ("GossipStage", "active"): 1,
+        ("GossipStage", "pending"): 2,
+        ("GossipStage", "completed"): 16_405,
+        ("GossipStage", "blocked"): 3,
+        ("TPC/all/WRITE_LOCAL", "active"): 0,
+        ("TPC/all/WRITE_LOCAL", "completed"): 1_416,
+        ("MUTATION", "dropped"): 4,
+    }
+    short = DSE_POOLS.replace("          16405         0                 3", "")
+    assert "line 2 has 4 cells, not 7" in refusal(written(tmp_path, short, "short.txt"))

@@ -530,18 +530,19 @@ def _pools_text(file: TextFile) -> dict[str, Any]:
     """Read tpstats as text into what its JSON would be."""
     pools: dict[str, dict[str, float]] = {}
     dropped: dict[str, float] = {}
-    section = ""
+    section, columns = "", 5
     for line_number, line in file.lines():
-        where, words = f"{file.path}, line {line_number}", line.split()
+        where, words = f"{file.path}, line {line_number}", re.sub(r" \([^)]*\)", "", line).split()
         if line.startswith(("Pool Name", "Message type", "Latencies")):
-            section = words[0]
-        elif section == "Pool" and len(words) >= 6:
-            counts = [number(word, where, "a count") for word in words[-5:]]
-            pools[" ".join(words[:-5])] = dict(zip(_NODETOOL_POOL, (*counts[:3], counts[4]), strict=True))
-        elif section == "Message" and len(words) >= 2:
+            section, columns = words[0], 6 if "Delayed" in words else 5  # those of DataStax Enterprise
+        elif section == "Pool" and len(words) > columns:
+            cells = zip(_NODETOOL_POOL, (*words[-columns:][:2], words[-3], words[-1]), strict=True)
+            counts = {key: number(word, where, "a count") for key, word in cells if word != "N/A"}
+            pools[" ".join(words[:-columns])] = counts
+        elif section == "Message" and len(words) >= 2 and not words[0].endswith("%"):
             dropped[words[0]] = number(words[1], where, "a count of dropped messages")
-        elif section == "Pool" and 1 < len(words) < 6:
-            raise InputError(f"{where} has {len(words)} cells, not 6: the line is cut off")
+        elif section == "Pool" and len(words) > 1:
+            raise InputError(f"{where} has {len(words)} cells, not {columns + 1}: the line is cut off")
     return {"ThreadPools": pools, "DroppedMessage": dropped}
 
 
@@ -650,7 +651,10 @@ def _ring(file: TextFile) -> _Rows:
 _NODETOOL_KINDS: Mapping[str, tuple[str, Callable[[TextFile, NumberFormat], _Rows]]] = {  # by what a line begins with
     "proxyhistograms": (r"proxy histograms", _histograms),
     "tablehistograms": (r"\S+/\S+ histograms\s*$", _histograms),
-    "tpstats": (r"Pool Name\s+Active\s+Pending\s+Completed\s+Blocked", lambda file, _: _pools(file)),
+    "tpstats": (
+        r"Pool Name\s+Active\s+Pending\s+Completed\s+Blocked|\APool Name\s+Active\s+Pending \(w/",
+        lambda file, _: _pools(file),
+    ),
     "gcstats": (r"[ \t]*Interval \(ms\)", lambda file, _: _pauses(file)),
     "tablestats": (r"[ \t]*(?:Local read latency|Read Latency): \S+ ms", _tables),
     "status": (r"Status=Up/Down", lambda file, _: _ring(file)),
