@@ -332,6 +332,22 @@ def test_a_system_log_without_a_stop_is_refused(tmp_path: Path) -> None:
     assert "none was longer than 200 ms" in refusal(tmp_path / "system.log")
 
 
+def test_lines_of_datastax_enterprise_have_two_spaces_before_the_source(tmp_path: Path) -> None:
+    text = (CORPUS / "cassandra-system.log").read_text()
+    spaced = text.replace(" GCInspector.java", "  GCInspector.java")
+
+    assert spaced != text
+    assert read(tmp_path, spaced) == read(tmp_path, text)
+
+
+def test_a_log_of_milliseconds_says_that_it_is_too_short(tmp_path: Path) -> None:
+    (tmp_path / "gc.log").write_text("[0.100s] GC(0) Pause Young (Normal) 1M->1M(2M) 4.000ms\n[0.101s] end\n")
+
+    sentence = refusal(tmp_path / "gc.log")
+    assert "covers 0.005 s and has pauses of 0.004 s" in sentence
+    assert "over a longer time" in sentence
+
+
 def log_of(stops: list[tuple[int, int]], end_s: int) -> str:
     """Return a log of stops, each with its end in seconds and its length in milliseconds."""
     lines = (f"[{end}.000s] GC(0) Pause Young (Normal) 1M->1M(2M) {length}.000ms" for end, length in stops)
@@ -557,7 +573,7 @@ def test_metrics_of_several_processes_are_refused(tmp_path: Path) -> None:
         (b"a letter\n", "is no record of pauses"),
         (b"[0.003s][info][gc] Using G1\n", "has no line of a stop"),
         (b"[info][gc] GC(0) Pause Young (Normal) 1M->1M(2M) 3.2ms\n" * 9, "has stops without times"),
-        (b"[1.0s] GC(0) Pause Young (Normal) 1M->1M(2M) 3.2ms\n", "at most 50%"),
+        (b"[1.0s] GC(0) Pause Young (Normal) 1M->1M(2M) 3.2ms\n", "at most half"),
         (HEADER.encode(), "has no line of figures"),
         (HEADER.encode() + b"  422471   430   67", "line 2 has 3 figures"),
         (HEADER.encode() + b"  422471   430   NaN 0 0 x 0", "line 2: 'x' must be a number"),

@@ -279,7 +279,12 @@ def _of_stops(file: TextFile, stops: array[float], clock: _Clock) -> tuple[Repor
     starts_s, lengths_s = np.array(stops).reshape(-1, 2).T.copy()
     begin_s = min(clock.first_s, float(starts_s.min()))
     end_s = max(clock.now_s, float((starts_s + lengths_s).max()))
-    span_s = end_s - begin_s
+    span_s, total_s = end_s - begin_s, float(lengths_s.sum())
+    if 2 * total_s > span_s > 0:
+        raise InputError(
+            f"{file.path} covers {span_s:.3g} s and has pauses of {total_s:.3g} s: count them over a longer time, in "
+            f"which they take at most half, {_TYPED}"
+        )
     remarks: tuple[str, ...] = ()
     if span_s > _HOUR_S:
         order = np.argsort(starts_s, kind="stable")
@@ -329,7 +334,7 @@ def _log_remarks(log: _Log, span_s: float) -> Iterator[str]:
 
 _ENTRY = re.compile(
     r"^ ?(?:TRACE|DEBUG|INFO|WARN|ERROR)\s+\[[^\]\n]*\] +"
-    r"(?P<time>\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,]\d{3}) (?P<source>\w+\.java)",
+    r"(?P<time>\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,]\d{3}) {1,2}(?P<source>\w+\.java)",
     re.MULTILINE,
 )
 _INSPECTED = re.compile(
