@@ -465,6 +465,9 @@ def test_json_that_goes_on_or_ends_early(end: str, cause: str, tmp_path: Path) -
         ('{"requests": 12, "requests_per_sec": 3.5, "latency": {"mean": 2.0}}\n', "wrk", "--latency"),
         ("total_number_of_tables: 2\nks:\n  tables:\n", "nodetool", "-F json"),
         ("     http_req_duration..........: avg=5ms\n", "k6", "--out json"),
+        ("INFO  [main] 2026-11-20 09:00:00,757  Config.java:102 - Loading\n", "a log of Cassandra", "--gc FILE"),
+        ("ALL STATS\n=====\nType         Ops/sec     Hits/sec\n", "memtier_benchmark", "--map"),
+        ("number of transactions actually processed: 12\ntps = 1.2\n", "pgbench", "--map"),
         ("summary =    480 in 00:00:03 =  145.0/s Avg:    26\n", "JMeter", "-l FILE"),
     ],
 )

@@ -33,6 +33,10 @@ _OTHERS = (  # by a pattern of the first 64 KiB
     (r"^total_number_of_tables: |^ThreadPools:", "YAML of nodetool", "let it print JSON (-F json)"),
     (r" GCInspector\.java|GC\(\d+\) (?:[YyOo]: )?Pause |\[(?:Full )?GC[ (]|threads were stopped: |Safepoint \"",
      "a record of a JVM's pauses", "give it to a prediction (--gc FILE)"),
+    (r"\[[^\]\n]*\] +\d{4}-\d\d-\d\d[ T][\d:]+[.,]\d{3} +\w+\.java:\d+ - ", "a log of Cassandra",
+     "a prediction reads its pauses (--gc FILE)"),
+    (r"^ALL STATS$|\"ALL STATS\":", "what memtier_benchmark prints", _MAP),
+    (r"^number of transactions actually processed: ", "what pgbench prints", _MAP),
     (r"\A\{\"log\": ?\"", "Docker's log as JSON", "save it by `docker logs NAME`"),
 )  # fmt: skip
 _SEPARATORS = {",": "commas", ";": "semicolons", "|": "'|'", "\t": "tabs"}
