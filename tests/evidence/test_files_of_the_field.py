@@ -97,6 +97,19 @@ def test_results_that_do_not_name_their_threads_are_not_those_of_the_run_before(
     assert [row.clients for row in rows] == [32, None]
 
 
+def test_a_console_without_its_later_intervals_has_the_time_of_the_operation(tmp_path: Path) -> None:
+    """Users cut long tables."""
+    text = (SAMPLES / "cstress-write-closed.txt").read_text("utf-8")
+    lines = text.splitlines(keepends=True)
+    places = [place for place, line in enumerate(lines) if line.startswith("total,")]
+    cut = "".join(lines[: places[1]] + lines[places[-1] + 1 :]).replace("00:00:", "00:10:")
+    (whole,), _ = imported(written(tmp_path, text, "whole.txt"))
+    (row,), _ = imported(written(tmp_path, cut, "cut.txt"))
+
+    assert whole.duration_s is not None
+    assert row.duration_s == 600 + int(whole.duration_s)
+
+
 def test_results_of_cassandra_stress_in_one_locale_only(tmp_path: Path) -> None:
     text = (FIELD / "cstress-decimal-comma.txt").read_text("utf-8").replace("2,8 ms", "2.8 ms")
 
@@ -465,6 +478,7 @@ def test_json_that_goes_on_or_ends_early(end: str, cause: str, tmp_path: Path) -
         ('{"requests": 12, "requests_per_sec": 3.5, "latency": {"mean": 2.0}}\n', "wrk", "--latency"),
         ("total_number_of_tables: 2\nks:\n  tables:\n", "nodetool", "-F json"),
         ("     http_req_duration..........: avg=5ms\n", "k6", "--out json"),
+        ("total,interval_op_rate,interval_key_rate,latency,95th\n28,2,2,1.4,2.5\n", "cassandra-stress of", "--map"),
         ("INFO  [main] 2026-11-20 09:00:00,757  Config.java:102 - Loading\n", "a log of Cassandra", "--gc FILE"),
         ("ALL STATS\n=====\nType         Ops/sec     Hits/sec\n", "memtier_benchmark", "--map"),
         ("number of transactions actually processed: 12\ntps = 1.2\n", "pgbench", "--map"),
@@ -476,6 +490,7 @@ def test_a_tool_that_is_not_read_is_named_with_what_to_save(text: str, tool: str
 
     assert tool in sentence
     assert instead in sentence
+    assert "--yes" not in sentence
 
 
 def test_a_folder_imports_what_it_can(tmp_path: Path) -> None:

@@ -65,6 +65,7 @@ _STRESS_COUNTS = ("op rate", "partition rate", "row rate", "total partitions", "
 _STRESS_READS = {"READ", "COUNTER_READ", "RANGE_SLICE"}
 _STRESS_CREATES = {"WRITE", "COUNTER_WRITE"}  # the keyspace: to other runs its options do not apply
 _STRESS_SETTINGS = "** Stress Settings **"
+_STRESS_ROUNDED_S = 2.0  # of whole seconds, and of what is done after the last interval
 _STRESS_ABSENT = "Data returned was not validated"
 
 
@@ -91,8 +92,9 @@ class StressRun:
 
     @property
     def duration_s(self) -> float:
-        """The time of the last interval, which is more exact, or of the operation; s."""
-        return self.read.value(self.ended) if self.ended else self.elapsed_s
+        """The time of the last interval, which is more exact, or of the operation if later intervals are missing; s."""
+        ended_s = self.read.value(self.ended) if self.ended else -math.inf
+        return ended_s if ended_s >= self.elapsed_s - _STRESS_ROUNDED_S else self.elapsed_s
 
     @property
     def begun(self) -> bool:

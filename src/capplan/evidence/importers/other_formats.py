@@ -11,6 +11,7 @@ from capplan.evidence.text_file import TextFile
 
 _MAP = "put its figures into a CSV of your own, and import that with --map"
 _OTHERS = (  # by a pattern of the first 64 KiB
+    (r"^total,interval_op_rate,", "what cassandra-stress of Cassandra 2.0 and before prints", _MAP),
     (r"SUMMARY STATS [═=]", "what latte prints", "import its JSON report (-o) or its HDR log"),
     (r'"http_req_duration"|http_req_duration\.{2,}:', "a summary of k6", "import its points (--out json=FILE)"),
     (r"\nREQUEST\t", "a log of Gatling", "import js/global_stats.json of its report"),
@@ -43,11 +44,14 @@ _SEPARATORS = {",": "commas", ";": "semicolons", "|": "'|'", "\t": "tabs"}
 _NUMERIC = re.compile(r"\s*[\"']?[-+]?[\d.,:]+[\"']?\s*")
 
 
+def of_another_tool(file: TextFile) -> str:
+    """Return which tool that is not read has written a file, and what to save instead, as the end of a sentence."""
+    found = ((what, instead) for pattern, what, instead in _OTHERS if re.search(pattern, file.head, re.MULTILINE))
+    return next((f"is {what}: {instead}" for what, instead in found), "")
+
+
 def why_unread(file: TextFile) -> str:
-    """Return what a file of no known tool is, and what to do, as the end of a sentence; empty if nothing is known."""
-    for pattern, what, instead in _OTHERS:
-        if re.search(pattern, file.head, re.MULTILINE):
-            return f"is {what}: {instead}"
+    """Return what a file of no tool is, and what to do, as the end of a sentence; empty if nothing is known."""
     start = file.head.lstrip()
     if re.match(r"<!doctype html|<html", start, re.IGNORECASE):
         return "is a web page: save the text that the tool prints"
