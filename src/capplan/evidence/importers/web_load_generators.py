@@ -382,7 +382,7 @@ def _read_locust_stats(file: TextFile) -> Imported:
 def _read_locust_history(file: TextFile) -> Imported:
     time, total = "timestamp", "total request count"
     first, ended, last = dict[str, float](), dict[str, float](), dict[str, float]()
-    busy, clients = BusyTime(), 0
+    busy, clients, opened_s = BusyTime(), 0, 0.0
     reset: tuple[str, ...] = ()
     for where, name, row in _locust_rows(file):
         if name != ALL:
@@ -398,8 +398,9 @@ def _read_locust_history(file: TextFile) -> Imported:
                 f"{where}: the time or the total goes back: a second run begins, or lines are out of order: put each "
                 "run into a file of its own"
             )
+        opened_s = opened_s if last else row[time]
         if not last or row[total] == first[total]:
-            first = row  # the run has not begun
+            first = row  # no request has ended
         elif row[total] > last[total]:
             ended = row
             longest_s = max(1.0, row.get("100%", 0.0) / 1000)  # of those that ended
@@ -407,7 +408,7 @@ def _read_locust_history(file: TextFile) -> Imported:
         last, clients = row, max(clients, int(row.get("user count", 0)))
     if not ended or ended[time] == first[time]:
         raise InputError(f"{file.path} has no second with a request: the run was interrupted, or measured nothing")
-    duration_s = ended[time] - first[time]
+    duration_s = ended[time] - max(opened_s, min(first[time], float(busy.parts[0, 0])))
     rate = (ended[total] - first[total]) / duration_s
     cells = {"duration_s": duration_s, "throughput_tps": rate, "clients": clients or None}
     return Imported((_locust_row(ALL, last, "total ", file, cells),), remarks=(*reset, *busy.remarks()))
