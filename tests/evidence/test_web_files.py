@@ -197,6 +197,7 @@ timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,allThrea
 1050,20,GET /b-0,302,Found,T 1-2,true,2,0
 1070,30,GET /b-1,200,OK,T 1-2,true,2,0
 1100,10,GET /b-1,200,OK,T 1-3,true,2,0
+1110,10,GET /b-1-2,200,OK,T 1-3,true,2,0
 """
 
 
@@ -204,14 +205,17 @@ timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,allThrea
 def test_the_parts_of_a_sample_are_no_requests_beside_it(
     block_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Parts stand behind their parent: redirects with its name and a number, or the samples of a transaction."""
+    """Parts stand behind their parent: redirects with its name and a number, or the samples of a transaction.
+
+    What begins when another sample ends is no part of it, whatever its name.
+    """
     monkeypatch.setattr(jmeter, "_BLOCK_BYTES", block_bytes)
     rows, remarks = imported(written(tmp_path, NESTED, "run.jtl"))
     found = {row.request_class: row for row in rows}
 
-    assert found.keys() == {"all", "Cart", "GET /b", "GET /b-1"}
-    assert found["all"].throughput_tps == pytest.approx(5 / 0.209)
-    assert found["all"].latency_mean_ms == (100 + 60 + 40 + 50 + 10) / 5
+    assert found.keys() == {"all", "Cart", "GET /b", "GET /b-1", "GET /b-1-2"}
+    assert found["all"].throughput_tps == pytest.approx(6 / 0.209)
+    assert found["all"].latency_mean_ms == (100 + 60 + 40 + 50 + 10 + 10) / 6
     assert (found["GET /b"].latency_mean_ms, found["GET /b-1"].latency_max_ms) == (45, 10)
     assert "5 samples are parts" in remarks
 

@@ -88,15 +88,12 @@ class _Parent(NamedTuple):
 
     def contains(self, label: str, start_s: float, *, transaction: bool) -> bool:
         """Return whether a later sample of its thread is a part of it."""
-        if not self.start_s <= start_s <= self.end_s:
-            return False
+        until_s = max(self.end_s - (_BETWEEN_S if transaction else _EXACT_S), self.start_s + _EXACT_S)
         numbered = label.startswith(f"{self.label}-") and label[len(self.label) + 1 :].isdecimal()
-        rounded_s = _BETWEEN_S if transaction else _EXACT_S
-        return numbered or (self.transaction and start_s < self.end_s - rounded_s)
+        return self.start_s <= start_s < until_s and (numbered or self.transaction)
 
 
 _NO_PARENT = _Parent("", math.inf, -math.inf, transaction=False)
-_PLACED = ("thread", "label", "start_s", "end_s", "message")
 
 
 class _Run(ListedRun):
@@ -124,7 +121,8 @@ class _Run(ListedRun):
         end they begin.
         """
         kinds = []
-        for thread, label, start_s, end_s, message in samples[list(_PLACED)].itertuples(index=False):
+        placed = samples[["thread", "label", "start_s", "end_s", "message"]]
+        for thread, label, start_s, end_s, message in placed.itertuples(index=False):
             last_s, parent = self._threads.pop(thread, (-math.inf, _NO_PARENT))  # the latest are at the end
             transaction = message.startswith(_TRANSACTION)
             if transaction and last_s >= start_s:
