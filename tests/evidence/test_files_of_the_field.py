@@ -301,6 +301,15 @@ def test_old_versions_of_ycsb_count_absent_rows_with_the_others(tmp_path: Path) 
     assert row.note == "of 50 answered requests 30 found no row (NOT_FOUND)"
 
 
+def test_percentiles_of_ycsb_in_milliseconds_are_rounded_down(tmp_path: Path) -> None:
+    """Less than a millisecond is no latency of 0 ms."""
+    text = absent(50, "[READ], 95thPercentileLatency(ms), 0\n[READ], 99thPercentileLatency(ms), 2\n")
+    (row,), (remark,) = imported(written(tmp_path, text))
+
+    assert (row.latency_p95_ms, row.latency_p99_ms, row.latency_mean_ms) == (None, 2, 0.4)
+    assert "rounded down" in remark
+
+
 def test_figures_of_ycsb_may_stand_without_a_space(tmp_path: Path) -> None:
     text = absent(50, "[READ], Return=OK, 50\n")
 

@@ -85,6 +85,20 @@ def test_wrk2_is_known_by_a_run_that_is_too_short_to_calibrate(tmp_path: Path) -
     assert (row.load_kind, row.throughput_tps, row.latency_mean_ms) == ("open", 500, 2)
 
 
+def test_the_maximum_of_wrk2_is_that_of_its_percentiles(tmp_path: Path) -> None:
+    """Its table has the exact one, and its histogram rounds up: a maximum below a percentile cannot be believed."""
+    path = written(
+        tmp_path,
+        "Running 30s test @ http://a/\n  2 threads and 10 connections\n  Thread calibration: mean lat.: 2.000ms\n"
+        "  Thread Stats   Avg      Stdev     Max   +/- Stdev\n    Latency     2.00ms    1.00ms   9.00ms   90.00%\n"
+        "  Latency Distribution (HdrHistogram - Recorded Latency)\n 50.000%    1.90ms\n 99.900%    9.01ms\n"
+        "100.000%    9.01ms\n  5000 requests in 30.00s, 1.00MB read\nRequests/sec:    500.00\n",
+    )
+    ((row,), _) = imported(path)
+
+    assert (row.latency_p999_ms, row.latency_max_ms) == (9.01, 9.01)
+
+
 # ---- JMeter
 
 

@@ -430,6 +430,8 @@ def _ycsb_rows(
         remarks.append(f"{_YCSB_TWICE} is left out: its reads and updates are counted as such")
     if "VERIFY" in parts:
         remarks.append("VERIFY is left out: it is work of the client")
+    if any(key.endswith("PercentileLatency(ms)") for metrics in parts.values() for key in metrics):
+        remarks.append("percentiles are whole milliseconds, rounded down, and those of 0 ms are left out")
     total = sum(found.answered for found in classes.values())
     operations = total - min(pairs, total / 2)
     rate, tried = operations / duration_s, (operations + failed) / duration_s
@@ -527,7 +529,7 @@ def _ycsb_latencies(metrics: Mapping[str, float]) -> dict[str, Any]:
     found = [
         (match, value / (1000.0 if match["unit"] == "us" else 1.0))
         for name, value in metrics.items()
-        if (match := _YCSB_LATENCY.fullmatch(name))
+        if (match := _YCSB_LATENCY.fullmatch(name)) and (value or match["unit"] == "us")
     ]
     columns = {"Average": "latency_mean_ms", "Max": "latency_max_ms"}
     return {
