@@ -440,6 +440,17 @@ def test_two_runs_of_locust_in_a_file_are_refused(tmp_path: Path) -> None:
     assert "line 8: the time or the total goes back" in refusal(written(tmp_path, appended, "c.csv"))
 
 
+def test_no_percentile_of_locust_is_above_its_maximum(tmp_path: Path) -> None:
+    """Locust rounds percentiles to two digits, up or down."""
+    text = (
+        "Type,Name,Request Count,Failure Count,Median Response Time,Average Response Time,Min Response Time,"
+        "Max Response Time,Requests/s,50%,99%,99.9%\n,Aggregated,100,0,180,200.0,10.0,489.4,10.0,180,470,490\n"
+    )
+    ((row,), _) = imported(written(tmp_path, text, "a_stats.csv"))
+
+    assert (row.latency_p50_ms, row.latency_p99_ms, row.latency_p999_ms, row.latency_max_ms) == (180, 470, 489.4, 489.4)
+
+
 def history(*lines: tuple[int, int, int, int]) -> str:
     """Return a history of times, users, requests in all, and the longest of the last ones in ms."""
     header = "Timestamp,User Count,Type,Name,Requests/s,100%,Total Request Count,Total Average Response Time\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -371,7 +372,12 @@ def _read_locust_stats(file: TextFile) -> Imported:
             raise InputError(f"{where}: 'Request Count' and 'Requests/s' must be numbers, as Locust has")
         count, rate = found["request count"], found["requests/s"]
         if count:
-            ranks = {float(rank[1]): value for key, value in found.items() if (rank := _LOCUST_RANK.fullmatch(key))}
+            longest = found.get("max response time", math.inf)  # exact, where percentiles are rounded to two digits
+            ranks = {
+                float(rank[1]): min(value, longest)
+                for key, value in found.items()
+                if (rank := _LOCUST_RANK.fullmatch(key))
+            }
             cells = {"throughput_tps": rate, "duration_s": count / rate if rate else None, **percentile_columns(ranks)}
             rows.append(_locust_row(name, found, "", file, cells))
     if not rows:
