@@ -39,7 +39,7 @@ from capplan.evidence.importers.mapped_table import (
     read_mapped,
     read_table,
 )
-from capplan.evidence.importers.other_formats import of_another_tool, why_unread
+from capplan.evidence.importers.other_formats import why_unread
 from capplan.evidence.load_test_row import ALL, LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.microbenchmarks import MICROBENCHMARKS, MicrobenchRow
@@ -277,8 +277,6 @@ def _imported(path: Path, mapping: ColumnMap | None) -> tuple[str, int, Imported
         return MAPPED, 1, _with_mapped_constants(read_mapped(file, columns), columns)
     if is_table(file):
         return TABLE, _MOST_TABLES, read_table(file)
-    if other := of_another_tool(file):
-        raise InputError(f"{path} {other}")
     known = f"is of no known tool; known: {_known()}; a CSV file needs --map"
     raise InputError(f"{path} {why_unread(file) or known}{proposal(file)}")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from capplan.evidence.text_file import TextFile
+from capplan.models.errors import InputError
 
 _MAP = "put its figures into a CSV of your own, and import that with --map"
 _OTHERS = (  # by a pattern of the first 64 KiB
@@ -44,14 +45,17 @@ _SEPARATORS = {",": "commas", ";": "semicolons", "|": "'|'", "\t": "tabs"}
 _NUMERIC = re.compile(r"\s*[\"']?[-+]?[\d.,:]+[\"']?\s*")
 
 
-def of_another_tool(file: TextFile) -> str:
-    """Return which tool that is not read has written a file, and what to save instead, as the end of a sentence."""
-    found = ((what, instead) for pattern, what, instead in _OTHERS if re.search(pattern, file.head, re.MULTILINE))
-    return next((f"is {what}: {instead}" for what, instead in found), "")
-
-
 def why_unread(file: TextFile) -> str:
-    """Return what a file of no tool is, and what to do, as the end of a sentence; empty if nothing is known."""
+    """Return what a file of no known tool is, and what to do, as the end of a sentence; empty if nothing is known.
+
+    Raises
+    ------
+    InputError
+        If a tool that is not read has written it: its columns are not to be taken by their names.
+    """
+    for pattern, what, instead in _OTHERS:
+        if re.search(pattern, file.head, re.MULTILINE):
+            raise InputError(f"{file.path} is {what}: {instead}")
     start = file.head.lstrip()
     if re.match(r"<!doctype html|<html", start, re.IGNORECASE):
         return "is a web page: save the text that the tool prints"
