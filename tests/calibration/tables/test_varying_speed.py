@@ -1,6 +1,7 @@
 """Throughput of closed clients of nodes whose speed varies: beside averages over speeds, solved and simulated."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ CASSANDRA = table_system("cassandra")
 STEADY = {**defaults(CASSANDRA.parameters), "variation": 1e-9}
 
 
-def row_of(clients: int) -> TableRow:
+def row_of(clients: int, **cells: Any) -> TableRow:
     row = LoadTestRow(
         run_id="a",
         cass_nodes=3,
@@ -26,9 +27,10 @@ def row_of(clients: int) -> TableRow:
         read_fraction=0.5,
         request_class=ALL,
         load_kind="closed",
+        clients=clients,
         gc="none",
     )
-    return CASSANDRA.read([replace(row, clients=clients)])[0]
+    return CASSANDRA.read([replace(row, **cells)])[0]
 
 
 def solved(clients: int, values: Values) -> Solved:
@@ -99,16 +101,6 @@ def test_draws_that_vary_alone_rows_with_contention_and_throttled_ones() -> None
         own = solved_rows(CASSANDRA, [row], contended, [[THROUGHPUT]])[0]
         assert each.figures[THROUGHPUT] == pytest.approx(own.figures[THROUGHPUT], rel=1e-3)
 
-    paced = LoadTestRow(
-        run_id="a",
-        cass_nodes=3,
-        node_cores=8,
-        rf=3,
-        read_fraction=0.5,
-        request_class=ALL,
-        load_kind="throttled",
-        clients=64,
-        offered_tps=1_000.0,
-    )
-    (kept,) = solved_rows(CASSANDRA, CASSANDRA.read([paced]), {**STEADY, "variation": 0.6}, [[THROUGHPUT]])
+    paced = row_of(64, load_kind="throttled", offered_tps=1_000.0)
+    (kept,) = solved_rows(CASSANDRA, [paced], {**STEADY, "variation": 0.6}, [[THROUGHPUT]])
     assert kept.figures[THROUGHPUT] == pytest.approx(1_000.0, rel=1e-3)
