@@ -108,7 +108,7 @@ def _hold(devices: Mapping[int, int], asked: Pipe) -> None:
 
 
 def _ip(*words: str) -> None:
-    subprocess.run(["ip", *words], check=True)  # noqa: S603, S607
+    subprocess.run(["ip", *words], check=True)  # noqa: S603, S607  # its own words
 
 
 def _device(name: str) -> int:
