@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from capplan.models.number_words import rate
 from capplan.planner.check import Checked
-from capplan.reports.document import Block, Fact, Line, Paragraph, title
+from capplan.reports.document import Block, Fact, Line, title
 
 
 def describe(found: Checked, quiet: bool = False) -> Iterator[Block]:
@@ -16,7 +16,7 @@ def describe(found: Checked, quiet: bool = False) -> Iterator[Block]:
         yield Line()
     for each in found.objectives:
         if not (quiet and each.answer == "yes"):
-            yield Paragraph(f"{each.answer:9s}  {each.in_words()}", hanging=11)
+            yield Fact(each.answer, each.in_words())
     if not quiet:
         yield Line()
         yield Fact("Answer", found.verdict.in_words())

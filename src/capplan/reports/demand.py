@@ -182,7 +182,7 @@ def _month(each: Month) -> list[str]:
 def _assumptions(found: Forecast, explain: bool) -> Iterator[Block]:
     if explain:
         for each in found.assumptions:
-            yield Paragraph(f"{each.key} = {each.value}: {each.source}", hanging=4)
+            yield Paragraph(f"{each.key} = {each.value}: {each.source}", hanging=2)
         yield Line()
         return
     guessed = [f"{each.key} {each.value}" for each in found.assumptions if each.source == GUESS]

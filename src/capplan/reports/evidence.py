@@ -151,7 +151,7 @@ def documents(found: Audit) -> Iterator[Block]:
 
 def _findings(found: Iterable[Finding]) -> Iterator[Table]:
     for each in found:
-        yield _verdict(each.verdict or "", each.sentence, each.rule)
+        yield _verdict(each.verdict or "", f"{each.sentence} ({each.rule})")
 
 
 def _missing(found: Iterable[Missing]) -> Iterator[Table]:
@@ -162,12 +162,12 @@ def _missing(found: Iterable[Missing]) -> Iterator[Table]:
         what = ", ".join(
             f"{kind} ({text})" if count == 1 else f"{count} {kind}s ({text})" for (kind, text), count in kinds.items()
         )
-        yield _verdict("missing", f"{place}: {what}", " ".join(row.id for row in listed))
+        yield _verdict("missing", f"{place}: {what} ({' '.join(row.id for row in listed)})")
 
 
-def _verdict(verdict: str, text: str, aside: str = "") -> Table:
+def _verdict(verdict: str, text: str) -> Table:
     style = _STYLES.get(verdict, "")
-    return grid([(Cell(f"  {verdict}", style=style), Cell(text, aside=aside))], gap=1, width=14)
+    return grid([(Cell(f"  {verdict}", style=style), Cell(text))], gap=1, width=14)
 
 
 def imported(found: Import, written: Mapping[str, Path]) -> Iterator[Block]:
@@ -255,7 +255,7 @@ def _rules(findings: Sequence[Finding]) -> Iterator[Block]:
             yield Paragraph(f"{name}: {each.sentence}", indent=4, hanging=6)
         if len(found) > _SHOWN:
             yield Paragraph(f"and {len(found) - _SHOWN} more rows: --csv lists them", indent=4)
-        yield Paragraph(f"-> {found[0].action}", indent=4, hanging=7)
+        yield Paragraph(f"-> {found[0].action}", indent=4, hanging=6)
 
 
 def plot(frame: pd.DataFrame, name: str, statistic: str | None = None, page: bool = True) -> go.Figure:

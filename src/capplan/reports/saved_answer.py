@@ -8,7 +8,7 @@ from typing import Any
 
 from capplan.planner.drift import Drift
 from capplan.planner.proposal.verify import Verification
-from capplan.reports.document import Block, Line, Paragraph, title
+from capplan.reports.document import Block, Fact, Line, Paragraph, title
 from capplan.reports.numbers import many
 
 SHOWN = 12
@@ -22,7 +22,7 @@ def drift(found: Drift) -> Iterator[Block]:
     yield Line()
     tested = [each for each in found.claims if each.status != "untested"]
     for each in sorted(tested, key=lambda each: list(_MARKS).index(each.status)):
-        yield Paragraph(f"{_MARKS[each.status]:<7} {each.sentence}", hanging=8)
+        yield Fact(_MARKS[each.status], each.sentence)
     yield Line()
     worse = sum(each.status == "worse" for each in tested)
     yield Paragraph(
