@@ -20,7 +20,7 @@ from capplan.evidence.row_choice import chosen_rows
 from capplan.layout.fitted_file import to_json, write
 from capplan.models.errors import InputError
 from capplan.models.files import only_run, writable_cache
-from capplan.reports.document import Paragraph
+from capplan.reports.document import Bullets
 from capplan.reports.fit import of_documents, of_table
 from capplan.systems.registry import DEFAULT
 from capplan.systems.registry import system as find_system
@@ -59,7 +59,7 @@ def calibrate_(
         with only_run(output):
             fitted = fit_table(its, rows, seed=seed)
             write(fitted, output)
-        described = (*remarks, *of_table(its, fitted, output.name))
+        described = (Bullets(tuple(remarks), marked=False), *of_table(its, fitted, output.name))
     elif evidence is not None or train is not None or with_refused:
         raise InputError(
             f"--evidence, --train and --with-refused are for systems that are fitted to your load tests, such as "
@@ -77,7 +77,7 @@ def calibrate_(
 
 def _rows(
     system: TableSystem[Any], evidence: Path | None, train: str | None, with_refused: bool
-) -> tuple[list[LoadTestRow], list[Paragraph]]:
+) -> tuple[list[LoadTestRow], list[str]]:
     """Return the rows to fit, and what their importer said."""
     if evidence is None:
         raise _needs_table(system)
@@ -92,14 +92,13 @@ def _rows(
     return list(LOAD_TESTS.rows(frame)), remarks
 
 
-def _imported(path: Path) -> tuple[DataFrame, list[Paragraph]]:
+def _imported(path: Path) -> tuple[DataFrame, list[str]]:
     from capplan.evidence.import_files import import_files  # slow to import
 
     found = import_files([path])
     if found.load_tests.empty:
         raise InputError(f"{path} has no load test: a fit needs rows with rates and latencies")
-    remarks = [Paragraph(f"{path.name}: {each}", hanging=2) for file in found.files for each in file.remarks]
-    return found.load_tests, remarks
+    return found.load_tests, [f"{path.name}: {each}" for file in found.files for each in file.remarks]
 
 
 def _needs_table(system: TableSystem[Any]) -> InputError:

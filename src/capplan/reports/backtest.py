@@ -9,7 +9,7 @@ from capplan.calibration.tables.backtest import Accuracy, Backtest
 from capplan.calibration.tables.scores import MODEL, BacktestRow, TableScore
 from capplan.models.number_words import significant
 from capplan.planner.rule_names import RULES
-from capplan.reports.document import Block, Fact, Line, Paragraph, Table, more, table, title
+from capplan.reports.document import Block, Break, Fact, Heading, more, table
 from capplan.reports.numbers import error
 
 _WORST = 3  # figures, and remarks, that the screen shows
@@ -19,30 +19,26 @@ _Scores = Mapping[str, Mapping[str, TableScore]]
 def describe(found: Backtest) -> Iterator[Block]:
     """Yield the description of a backtest."""
     rows = f"{found.trained_rows} rows fitted, {found.unseen_rows} predicted"
-    yield title(f"{found.system} on {found.table or 'a table'}, {found.train}: {rows}")
-    yield Line()
-    yield Line("Answer: how good the predictions are, beside the hardest simple rule", "bold")
-    yield _answer(found)
-    yield Line()
+    yield Heading(f"{found.system} on {found.table or 'a table'}, {found.train}: {rows}", 1)
+    yield Heading("Answer: how good the predictions are, beside the hardest simple rule")
+    heads = ("", "figures", "error", "bias", "bands held", "high/low", "hardest rule")
+    yield table(heads, [_accuracy(quantity, its, found.summary) for quantity, its in found.answer.items()])
+    yield Break()
     for remark in found.remarks[:_WORST]:
         yield Fact("Remark", remark)
     if len(found.remarks) > _WORST:
-        yield Paragraph(f"and {len(found.remarks) - _WORST} more (--json has them)", indent=13)
+        yield Fact("", f"and {len(found.remarks) - _WORST} more (--json has them)")
     for sentence in found.assumed:
         yield Fact("Assumed", sentence)
     for number, row in enumerate(sorted(found.rows, key=lambda row: -abs(row.error))[:_WORST]):
         yield Fact("Worst" if not number else "", _figure(row))
-    yield Line()
-    yield Line("Median absolute error (worst)", "bold")
-    yield _errors(found.summary)
-    yield Line()
+    yield Heading("Median absolute error (worst)")
+    scores = found.summary.values()
+    rules = [name for name in RULES if any(each[name].figures for each in scores if name in each)]
+    errors = [[RULES[name], *(error_cell(each[name]) for each in scores)] for name in rules]
+    yield table(["", *map(in_words, found.summary)], errors)
+    yield Break()
     yield more(["--json"])
-
-
-def _answer(found: Backtest) -> Table:
-    """Return one row per quantity."""
-    heads = ("", "figures", "error", "bias", "bands held", "high/low", "hardest rule")
-    return table(heads, [_accuracy(quantity, its, found.summary) for quantity, its in found.answer.items()])
 
 
 def _accuracy(quantity: str, its: Accuracy, scores: _Scores) -> list[str]:
@@ -60,20 +56,6 @@ def _accuracy(quantity: str, its: Accuracy, scores: _Scores) -> list[str]:
         "-" if width is None else f"{width:.2f}",
         rule,
     ]
-
-
-def _errors(scores: _Scores) -> Table:
-    """Return one row per quantity; if that is too wide one row per rule, and if still too wide only medians."""
-    names = [name for name in RULES if any(each[name].figures for each in scores.values() if name in each)]
-    rows = [
-        [in_words(quantity), str(by_name[MODEL].figures), *(error_cell(by_name[name]) for name in names)]
-        for quantity, by_name in scores.items()
-    ]
-    heads = ["", *map(in_words, scores)]
-    with_worst = [[RULES[name], *(error_cell(each[name]) for each in scores.values())] for name in names]
-    medians = [[RULES[name], *(error_cell(each[name], worst=False) for each in scores.values())] for name in names]
-    by_rule = table(heads, with_worst, [table(heads, medians)])
-    return table(["", "figures", *(RULES[name] for name in names)], rows, [by_rule])
 
 
 def in_words(quantity: str) -> str:

@@ -7,28 +7,28 @@ from collections.abc import Iterator
 
 from capplan.models.number_words import rate, share, significant
 from capplan.planner.compare import Comparison, Difference, Interval
-from capplan.reports.document import Block, Fact, Line, more, stacked, table, title
+from capplan.reports.document import Block, Break, Fact, Heading, more, table
 
 _NONE = 0.002  # of a figure: a smaller difference is none
 
 
 def describe(found: Comparison) -> Iterator[Block]:
     """Yield the description of a comparison."""
-    yield title(f"{found.system}, two layouts at {rate(found.offered_tps)} TPS peak")
-    yield Line()
+    yield Heading(f"{found.system}, two layouts at {rate(found.offered_tps)} TPS peak", 1)
+    yield Break()
     for label, words in zip(("First", "Second"), found.layouts, strict=True):
         yield Fact(label, words)
     yield Fact("Changed", ", ".join("objectives" if name == "slo" else name for name in found.changed) or "nothing")
     for label, name, verdict in zip(("Answer", ""), ("first", "second"), found.verdicts, strict=False):
         yield Fact(label, f"{name} {verdict.in_words()}")
-    yield Line()
+    yield Break()
     heads = ["Figure", "first", "second", "second - first"]
     rows = [
         [each.figure, _number(each.first.value, each.unit), _number(each.second.value, each.unit), _gap(each)]
         for each in found.differences
     ]
-    yield table(heads, rows, stacked(heads, rows))
-    yield Line()
+    yield table(heads, rows)
+    yield Break()
     yield more(["--json"])
 
 

@@ -21,7 +21,7 @@ from capplan.planner.demand.forecast import (
     months_until,
     volume,
 )
-from capplan.reports.document import Block, Fact, Line, Paragraph, Table, more, stacked, table, title
+from capplan.reports.document import Block, Break, Bullets, Fact, Heading, Table, more, table
 from capplan.reports.numbers import Format, per_second, to_ends
 
 _PER_YEAR = 12
@@ -42,18 +42,18 @@ def describe(found: Forecast, name: str, explain: bool = False) -> Iterator[Bloc
     explain : bool
         Show every assumption with its source, too.
     """
-    yield title(f"{name}: {_subscribers(found)}")
-    yield Line()
+    yield Heading(f"{name}: {_subscribers(found)}", 1)
+    yield Break()
     if found.layout is not None:
         yield Fact("Answer", _answer(found))
     yield from _busy_hour(found)
     yield from _reattach(found)
     if found.layout is not None:
-        yield Line()
+        yield Break()
         yield from _layout(found, found.layout)
-    yield Line()
+    yield Break()
     yield _over_time(found)
-    yield Line()
+    yield Break()
     yield from _assumptions(found, explain)
     yield more([*([] if explain else ["--explain"]), "--json"])
 
@@ -156,7 +156,7 @@ def _over_time(found: Forecast) -> Table:
         heads = ["Month", "busy hour", *(["one copy of the data"] if first.data_gib else [])]
         heads += ["fullest node"] if first.node_gib else []
         rows = [_month(each) for each in found.months if each.month % _PER_YEAR == 0 or each is found.months[-1]]
-    return table(heads, rows, stacked(heads, [[f"{heads[0]} {row[0]}", *row[1:]] for row in rows]))
+    return table(heads, rows)
 
 
 def _after_outage(found: Forecast) -> tuple[list[str], list[list[str]]]:
@@ -181,9 +181,8 @@ def _month(each: Month) -> list[str]:
 
 def _assumptions(found: Forecast, explain: bool) -> Iterator[Block]:
     if explain:
-        for each in found.assumptions:
-            yield Paragraph(f"{each.key} = {each.value}: {each.source}", hanging=2)
-        yield Line()
+        yield Bullets(tuple(f"{one.key} = {one.value}: {one.source}" for one in found.assumptions), marked=False)
+        yield Break()
         return
     guessed = [f"{each.key} {each.value}" for each in found.assumptions if each.source == GUESS]
     sourced = [each.key for each in found.assumptions if each.source != GUESS]

@@ -1,12 +1,13 @@
-"""An answer as a document: headings, paragraphs, lines of a key and a value, tables and pictures.
+"""An answer as a document: headings, facts, paragraphs, lists, tables and pictures.
 
-An answer has one description, made of these blocks. Screen, page, PDF and workbook are renderers of it.
+An answer has one description, made of these blocks. They say what a text is and how important it is; the renderers
+(screen, page, PDF, workbook, Markdown) decide what that looks like.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Literal, TypeVar, cast
 
@@ -20,6 +21,8 @@ MARKS: dict[Mark, str] = {
     "extrapolated": "computed beyond the evidence, or a kind of figure that was never measured",
     "given": "stated by the customer or by a price list",
 }
+Emphasis = Literal["", "verdict", "remark", "good", "caveat", "bad"]
+"""What a text is for its reader: part of the verdict, a remark beside it, good news, a caveat, bad news."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +43,14 @@ class Cell:
         What it rests on.
     key : str
         Name of the figure; equal in all formats, empty where a cell is no figure.
-    style : str
-        Its look on a terminal.
-    aside : str
-        What stands faintly behind it on a terminal.
     adds : tuple of (str, int)
         Kinds and numbers of the machines whose prices it adds up.
+    emphasis : Emphasis
+        What it is for its reader.
+    level : int
+        How deep the row that it begins lies below the heading or the row above.
+    beside : str
+        What belongs to it, such as its band; it stands below where the table is too wide.
     """
 
     text: str
@@ -55,9 +60,10 @@ class Cell:
     high: float | None = None
     mark: Mark = ""
     key: str = ""
-    style: str = ""
-    aside: str = ""
     adds: tuple[tuple[str, int], ...] = ()
+    emphasis: Emphasis = ""
+    level: int = 0
+    beside: str = ""
 
 
 @dataclass(frozen=True)
@@ -68,21 +74,27 @@ class Column:
     ----------
     title : str
         Its heading.
-    width : int
-        Its share of the width, compared with the other columns; of a grid, its characters, if not the usual.
+    share : int
+        Its share of the width of a page, compared with the other columns.
     right : bool
         Whether it is aligned to the right, as numbers are.
     code : bool
         Whether it holds names that machines read.
-    wrap : bool
-        Whether its cells may need several lines of a terminal.
+    prose : bool
+        Whether it holds sentences, which may break.
+    optional : bool
+        Whether it is left out where the table is too wide.
+    below : bool
+        Whether it stands below the column before it where the table is too wide.
     """
 
     title: str
-    width: int = 2
+    share: int = 2
     right: bool = False
     code: bool = False
-    wrap: bool = False
+    prose: bool = False
+    optional: bool = False
+    below: bool = False
 
 
 @dataclass(frozen=True)
@@ -97,80 +109,64 @@ class Table:
         Its cells; a row may be shorter than the heading.
     name : str
         Its name in a workbook.
-    look : str
-        On a terminal: `plain`, `ruled` below the heading, or a `grid` without heading.
-    gap : int
-        Blanks between the columns of a grid.
-    whole : bool
-        Whether it is as wide as it needs even where a terminal is not.
-    narrow : tuple of Block or None
-        The same where the terminal is too narrow for it; None to show it all the same.
+    level : int
+        How deep it lies below its heading.
     """
 
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     name: str = ""
-    look: Literal["plain", "ruled", "grid"] = "plain"
-    gap: int = 2
-    whole: bool = False
-    narrow: tuple[Block, ...] | None = None
+    level: int = 0
+
+
+@dataclass(frozen=True)
+class Heading:
+    """The heading of an answer (level 1) or of a part of it."""
+
+    text: str
+    level: int = 2
+
+
+@dataclass(frozen=True)
+class Break:
+    """The end of a part that is followed by one without a heading."""
 
 
 @dataclass(frozen=True)
 class Paragraph:
-    """A paragraph; strong if it is part of the answer.
-
-    Attributes
-    ----------
-    text : str
-        What it says.
-    strong : bool
-        Whether it is part of the answer.
-    indent : int
-        Blanks before it on a terminal.
-    hanging : int or None
-        Blanks before its lines after the first; as many as before the first by default.
-    style : str
-        Its look on a terminal.
-    """
+    """A paragraph."""
 
     text: str
-    strong: bool = False
-    indent: int = 0
-    hanging: int | None = None
-    style: str = ""
-
-
-@dataclass(frozen=True)
-class Line:
-    """A verbatim terminal line: a heading, a path, or a blank line; `fill` wraps a long one."""
-
-    text: str = ""
-    style: str = ""
-    fill: bool = False
+    emphasis: Emphasis = ""
+    level: int = 0
 
 
 @dataclass(frozen=True)
 class Fact:
-    """A key and a value, with a remark at the right edge, or after the value if it does not fit."""
+    """A key and a value, with a remark on it."""
 
     key: str
     value: str
     remark: str = ""
+    emphasis: Emphasis = ""
+    level: int = 0
 
 
 @dataclass(frozen=True)
 class Bullets:
-    """A list of sentences."""
+    """A list of sentences; unmarked ones begin with what they speak of."""
 
     items: tuple[str, ...]
+    marked: bool = True
+    level: int = 0
 
 
 @dataclass(frozen=True)
 class Code:
-    """Text to type on a command line."""
+    """Text to type or to copy, such as a command line or the name of a file, and what it is."""
 
     text: str
+    about: str = ""
 
 
 @dataclass(frozen=True)
@@ -195,57 +191,19 @@ class Signatures:
     parties: tuple[str, ...]
 
 
-Block = Paragraph | Line | Fact | Bullets | Code | Picture | Tiles | Signatures | Table
-
-
-def title(text: str) -> Paragraph:
-    """Return the heading of a screen."""
-    return Paragraph(text, style="bold")
-
-
-def heading(text: str) -> Line:
-    """Return the heading of a part, with a blank line before it."""
-    return Line(f"\n{text}", "bold cyan", fill=True)
+Block = Heading | Break | Paragraph | Fact | Bullets | Code | Picture | Tiles | Signatures | Table
 
 
 def more(options: Iterable[str]) -> Paragraph:
     """Return a list of further output, by the option that shows it."""
-    return Paragraph(f"More: {', '.join(options)}", hanging=6, style="dim")
+    return Paragraph(f"More: {', '.join(options)}", "remark")
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]], narrow: Iterable[Block] | None = None) -> Table:
-    """Return a plain table of texts."""
-    return Table(tuple(map(Column, heads)), texts(rows), narrow=None if narrow is None else tuple(narrow))
-
-
-def ruled(
-    columns: Iterable[Column],
-    rows: Iterable[Sequence[Cell]],
-    whole: bool = False,
-    narrow: Iterable[Block] | None = None,
-) -> Table:
-    """Return a table with a rule below its heading."""
-    cells = tuple(map(tuple, rows))
-    return Table(tuple(columns), cells, look="ruled", whole=whole, narrow=None if narrow is None else tuple(narrow))
-
-
-def grid(rows: Iterable[Sequence[Cell]], gap: int = 2, width: int = 0) -> Table:
-    """Return a table of two columns without headings; the first has a fixed width or the width that it needs."""
-    return Table((Column("", width), Column("", 0, wrap=True)), tuple(map(tuple, rows)), look="grid", gap=gap)
-
-
-def texts(rows: Iterable[Sequence[str]]) -> tuple[tuple[Cell, ...], ...]:
-    """Return texts as cells."""
-    return tuple(tuple(map(Cell, row)) for row in rows)
-
-
-def stacked(
-    heads: Sequence[str], rows: Iterable[Sequence[str]], *, joined: str = ", ", indent: int = 0, hanging: int = 2
-) -> Iterable[Block]:
-    """Yield a paragraph for each row: its first cell, then the other cells with their headings."""
-    for first, *others in rows:
-        words = joined.join(f"{head} {cell}" for head, cell in zip(heads[1:], others, strict=False) if cell)
-        yield Paragraph(f"{first}: {words}", indent=indent, hanging=hanging)
+def table(heads: Iterable[str | Column], rows: Iterable[Iterable[str | Cell]], name: str = "", level: int = 0) -> Table:
+    """Return a table of texts and cells."""
+    columns = tuple(each if isinstance(each, Column) else Column(each) for each in heads)
+    cells = (tuple(each if isinstance(each, Cell) else Cell(each) for each in row) for row in rows)
+    return Table(columns, tuple(cells), name, level)
 
 
 def told(blocks: Iterable[Block], *keys: str) -> Iterator[str]:

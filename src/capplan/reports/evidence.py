@@ -23,7 +23,19 @@ from capplan.models.grouped import grouped
 from capplan.models.number_words import rate
 from capplan.planner.data_factor import CpuOfRequest, DataFactor
 from capplan.reports import figure as look
-from capplan.reports.document import Block, Cell, Column, Line, Paragraph, Table, grid, heading, ruled, table
+from capplan.reports.document import (
+    Block,
+    Break,
+    Bullets,
+    Cell,
+    Code,
+    Column,
+    Emphasis,
+    Fact,
+    Heading,
+    Paragraph,
+    table,
+)
 from capplan.reports.figure import go
 from capplan.reports.numbers import many
 
@@ -32,12 +44,11 @@ STATISTICS = {name.removeprefix("latency_").removesuffix("_ms"): name for name i
 _PREFERRED = ("p99", "mean", "p95", "p50", "p90", "p999", "p75", "max")
 _PANEL_PIXELS, _BOTTOM_PIXELS, _LEGEND_PIXELS = 380, 62, 24
 _SYMBOLS = {"believed": "circle", "saturated": "circle-open", "refused": "x"}
-_STYLES = {
-    "contradicted": "bold red",
-    "contradictory": "red",
-    "missing": "magenta",
-    "rounding": "yellow",
-    "consistent": "green",
+_BAD, _DOUBTFUL = ("contradicted", "contradictory"), ("missing", "rounding")
+_EMPHASES: dict[str, Emphasis] = {
+    **dict.fromkeys(_BAD, "bad"),
+    **dict.fromkeys(_DOUBTFUL, "caveat"),
+    "consistent": "good",
 }
 _CLAIMS = {
     "Register of contradictions: the document against its own figures": ("contradicted",),
@@ -51,16 +62,16 @@ _MOST_FILES = 40
 
 def rows(found: Sequence[Evidence]) -> Iterator[Block]:
     """Yield rows of evidence, one line each."""
-    figure = Column("figure", right=True, wrap=True)  # a fact in words may need two lines
-    yield ruled([Column("id"), figure, *map(Column, ("rounding", "status", "use"))], map(_row, found))
+    figure = Column("figure", right=True, prose=True)  # a fact in words may need two lines
+    yield table(["id", figure, "rounding", "status", "use"], map(_row, found))
     uses = ", ".join(f"{count} {use}" for use, count in Counter(row.use for row in found).most_common())
     one = f"All of one: capplan evidence show {found[0].id} {found[0].system}"
-    yield Line(f"{len(found)} figures: {uses}. {one}", "dim", fill=True)
+    yield Paragraph(f"{len(found)} figures: {uses}. {one}", "remark")
 
 
-def _row(row: Evidence) -> list[Cell]:
-    status = Cell(row.status, style=_STYLES.get(row.status, ""))
-    return [Cell(row.id), Cell(row.written), Cell(_rounding(row)), status, Cell(row.use)]
+def _row(row: Evidence) -> list[str | Cell]:
+    status = Cell(row.status, emphasis=_EMPHASES.get(row.status, ""))
+    return [row.id, row.written, _rounding(row), status, row.use]
 
 
 def _rounding(row: Evidence) -> str:
@@ -76,29 +87,30 @@ def _rounding(row: Evidence) -> str:
 
 def one_row(found: Evidence, source: Source) -> Iterator[Block]:
     """Yield every field of a row, and its source."""
-    yield Line(found.id, "bold", fill=True)
+    yield Heading(found.id, 1)
     figure = found.text or f"{found.written} {_rounding(found)}".strip()
     cells = {field.name: _field(getattr(found, field.name)) for field in fields(found) if field.name not in _LEFT_OUT}
     named = {name.replace("_", " "): text for name, text in cells.items() if text}
-    yield facts({"value": figure, **named})
-    yield heading("Source")
+    yield from _facts({"value": figure, **named})
+    yield Heading("Source")
     about = {"title": source.title, "kind": source.kind, "citation": source.citation, "dating": source.dating}
-    yield facts({**about, "measured": source.measured})
+    yield from _facts({**about, "measured": source.measured})
     if source.defects:
-        yield heading("What is known to be wrong with it")
-        yield grid(((Cell("  -"), Cell(text)) for text in source.defects), gap=1)
+        yield Heading("What is known to be wrong with it")
+        yield Bullets(tuple(source.defects), level=1)
 
 
 def data_factor(found: DataFactor, name: str) -> Iterator[Block]:
     """Yield the data factor, the runs that it comes from, and the option that states it."""
     its = found.factor
-    yield Line(f"{name}: a request takes {its.value:.3g} times the CPU on aged data ({its.low:.3g} to {its.high:.3g})")
-    yield Line(_WAYS[found.way])
-    yield Line()
+    words = f"a request takes {its.value:.3g} times the CPU on aged data ({its.low:.3g} to {its.high:.3g})"
+    yield Heading(f"{name}: {words}", 1)
+    yield Paragraph(_WAYS[found.way])
+    yield Break()
     heads = ["data", "rate", "CPU of nodes", "CPU for 1,000/s", "runs"]
     yield table(heads, map(_cpu, found.runs))
-    yield Line()
-    yield Line(f"State it: capplan predict ... {found.option}")
+    yield Break()
+    yield Code(f"capplan predict ... {found.option}", "State it")
 
 
 _WAYS = {
@@ -111,9 +123,8 @@ def _cpu(each: CpuOfRequest) -> list[str]:
     return [each.data, rate(each.rate_tps), f"{each.busy_percent:.0f} %", f"{each.cpu_percent:.3g} %", str(each.runs)]
 
 
-def facts(named: Mapping[str, str]) -> Table:
-    """Return names and texts in two columns, indented."""
-    return grid((Cell(f"  {name}", style="cyan"), Cell(text)) for name, text in named.items())
+def _facts(named: Mapping[str, str]) -> Iterator[Fact]:
+    yield from (Fact(name, text, level=1) for name, text in named.items())
 
 
 def _field(value: object) -> str:
@@ -124,37 +135,35 @@ def _field(value: object) -> str:
 
 def documents(found: Audit) -> Iterator[Block]:
     """Yield the audit of documents: load tests, laws, worker gaps, the register of contradictions, and readings."""
-    yield Line(f"Audit of the evidence about {found.subject}", "bold", fill=True)
+    yield Heading(f"Audit of the evidence about {found.subject}", 1)
     laws, claims = (sum(each.verdict == "contradicted" for each in some) for some in (found.laws, found.claims))
-    yield Line(
+    yield Paragraph(
         f"The figures contradict {laws} of {len(found.laws)} checks of operational laws and {claims} of "
-        f"{len(found.claims)} claims, however the figures were rounded.",
-        fill=True,
+        f"{len(found.claims)} claims, however the figures were rounded."
     )
     if found.rows:
-        yield heading(f"Load tests: {_rows_and_runs(found)}, by the rules for load-test tables")
+        yield Heading(f"Load tests: {_rows_and_runs(found)}, by the rules for load-test tables")
         yield from _by_rules(found)
-    yield heading("Operational laws")
+    yield Heading("Operational laws")
     yield from _findings(each for each in found.laws if each.verdict != "consistent")
     for law, count in Counter(each.means for each in found.laws if each.verdict == "consistent").items():
-        yield _verdict("consistent", f"{law}: {many(count, 'check')}")
+        yield _finding("consistent", f"{law}: {many(count, 'check')}")
     for name, verdicts in _CLAIMS.items():
-        yield heading(name)
+        yield Heading(name)
         yield from _findings(each for each in found.claims if each.verdict in verdicts)
-    yield heading("Readings that the document leaves open")
+    yield Heading("Readings that the document leaves open")
     yield from _findings(found.readings)
     if found.missing:
-        yield heading("Figures that the document refers to and its text does not have")
+        yield Heading("Figures that the document refers to and its text does not have")
         yield from _missing(found.missing)
-    yield Line(f"data {str(found.data_hash)[:12]}", "dim", fill=True)
+    yield Paragraph(f"data {str(found.data_hash)[:12]}", "remark")
 
 
-def _findings(found: Iterable[Finding]) -> Iterator[Table]:
-    for each in found:
-        yield _verdict(each.verdict or "", f"{each.sentence} ({each.rule})")
+def _findings(found: Iterable[Finding]) -> Iterator[Fact]:
+    yield from (_finding(each.verdict or "", f"{each.sentence} ({each.rule})") for each in found)
 
 
-def _missing(found: Iterable[Missing]) -> Iterator[Table]:
+def _missing(found: Iterable[Missing]) -> Iterator[Fact]:
     """Yield the missing figures, one line per place in the document."""
     for place, absent in groupby(found, key=lambda row: row.locator):
         listed = tuple(absent)
@@ -162,27 +171,26 @@ def _missing(found: Iterable[Missing]) -> Iterator[Table]:
         what = ", ".join(
             f"{kind} ({text})" if count == 1 else f"{count} {kind}s ({text})" for (kind, text), count in kinds.items()
         )
-        yield _verdict("missing", f"{place}: {what} ({' '.join(row.id for row in listed)})")
+        yield _finding("missing", f"{place}: {what} ({' '.join(row.id for row in listed)})")
 
 
-def _verdict(verdict: str, text: str) -> Table:
-    style = _STYLES.get(verdict, "")
-    return grid([(Cell(f"  {verdict}", style=style), Cell(text))], gap=1, width=14)
+def _finding(verdict: str, words: str) -> Fact:
+    return Fact(verdict, words, emphasis=_EMPHASES.get(verdict, ""), level=1)
 
 
 def imported(found: Import, written: Mapping[str, Path]) -> Iterator[Block]:
     """Yield what was taken from each file, and what was written."""
     yield from _files(found)
-    yield Line()
+    yield Break()
     names = found.load_tests["run_id"]
     runs = int(names.nunique() + names.isna().sum())  # a row without a name is a run of its own
     rows_found = f"{many(len(names), 'row')} of {many(runs, 'run')}"
     if "load_tests" in written or not written:
-        yield Line(f"{rows_found} in {written['load_tests']}" if written else rows_found)
+        yield Code(f"{rows_found} in {written['load_tests']}" if written else rows_found)
     if "microbenchmarks" in written:
-        yield Line(f"{many(len(found.microbenchmarks), 'server figure')} in {written['microbenchmarks']}")
+        yield Code(f"{many(len(found.microbenchmarks), 'server figure')} in {written['microbenchmarks']}")
     if "load_tests" in written:
-        yield Line(f"Next: capplan evidence audit {written['load_tests']}", "dim")
+        yield Code(f"capplan evidence audit {written['load_tests']}", "Next")
 
 
 def _files(found: Import) -> Iterator[Block]:
@@ -192,17 +200,13 @@ def _files(found: Import) -> Iterator[Block]:
     if len(files) > _MOST_FILES:
         files = [*files[:_MOST_FILES], [f"and {len(files) - _MOST_FILES} more files", "", ""]]
     if files:
-        below = [Line(text) for name, tool, count in files for text in (name, f"  {tool}, {count}" if tool else "")]
-        yield table(("file", "from", "taken"), files, below)
-    for each in taken:
-        for remark in each.remarks:
-            yield Paragraph(f"{Path(each.path).name}: {remark}", hanging=2)
+        yield table(("file", "from", "taken"), files)
+    yield Bullets(tuple(f"{Path(each.path).name}: {remark}" for each in taken for remark in each.remarks), marked=False)
     left = grouped((each for each in found.files if not each.tool), lambda each: "; ".join(each.remarks))
     if left:
-        yield Line()
-        yield Line("Left out", "bold")
-    for reason, those in left.items():
-        yield Paragraph(f"{', '.join(Path(each.path).name for each in those)}: {reason}", indent=2, hanging=4)
+        yield Heading("Left out")
+        names = {reason: ", ".join(Path(each.path).name for each in those) for reason, those in left.items()}
+        yield Bullets(tuple(f"{files}: {reason}" for reason, files in names.items()), marked=False, level=1)
 
 
 def _count(each: FileReport) -> str:
@@ -212,8 +216,8 @@ def _count(each: FileReport) -> str:
 
 def audit(found: Audit) -> Iterator[Block]:
     """Yield the audit of a table of load tests."""
-    yield Line(f"{found.subject}: {_rows_and_runs(found)}", "bold")
-    yield Line()
+    yield Heading(f"{found.subject}: {_rows_and_runs(found)}", 1)
+    yield Break()
     yield from _by_rules(found)
 
 
@@ -225,37 +229,38 @@ def _by_rules(found: Audit) -> Iterator[Block]:
     """Yield what must not be believed, then remarks, then the saturation verdicts."""
     refused = sum(not each.believed for each in found.rows)
     if refused:
-        yield Line(f"Do not believe {many(refused, 'row')}:", "bold red")
+        yield Paragraph(f"Do not believe {many(refused, 'row')}:", "bad")
         yield from _rules([each for each in found.of_load_tests if each.severity == "refused"])
     else:
-        yield Line("No figure is refused.", "green")
+        yield Paragraph("No figure is refused.", "good")
     cautions = [each for each in found.of_load_tests if each.severity == "caution"]
     if cautions:
-        yield Line()
-        yield Line("Know before you use them:", "bold")
+        yield Break()
+        yield Paragraph("Know before you use them:", "verdict")
         yield from _rules(cautions)
-    yield Line()
+    yield Break()
     verdicts = Counter(each.saturation for each in found.rows).most_common()
-    yield Paragraph(f"Saturation   {', '.join(f'{count} {name}' for name, count in verdicts)}", hanging=13)
+    yield Fact("Saturation", ", ".join(f"{count} {name}" for name, count in verdicts))
     repeats = "none: how much a repeat would differ is unknown"
     if found.repeated:
         differ = (
             "" if found.scatter is None else f"; their throughput differs by {100 * found.scatter:.2g} % in the median"
         )
         repeats = f"of {found.repeated} of {many(found.loads, 'load')}{differ}"
-    yield Paragraph(f"Repeats      {repeats}", hanging=13)
+    yield Fact("Repeats", repeats)
 
 
 def _rules(findings: Sequence[Finding]) -> Iterator[Block]:
     """Yield findings by rule: its meaning, the rows, what to do."""
     for rule, found in grouped(findings, lambda each: each.rule).items():
-        yield Paragraph(f"{rule}: {found[0].means}", indent=2, hanging=4)
+        yield Bullets((f"{rule}: {found[0].means}",), marked=False, level=1)
+        rows = []
         for each in found[:_SHOWN]:
             name = f"row {each.line}, {each.run_id or 'no run_id'} {each.request_class or ''}".rstrip()
-            yield Paragraph(f"{name}: {each.sentence}", indent=4, hanging=6)
+            rows.append(f"{name}: {each.sentence}")
         if len(found) > _SHOWN:
-            yield Paragraph(f"and {len(found) - _SHOWN} more rows: --csv lists them", indent=4)
-        yield Paragraph(f"-> {found[0].action}", indent=4, hanging=6)
+            rows.append(f"and {len(found) - _SHOWN} more rows: --csv lists them")
+        yield Bullets((*rows, f"-> {found[0].action}"), marked=False, level=2)
 
 
 def plot(frame: pd.DataFrame, name: str, statistic: str | None = None, page: bool = True) -> go.Figure:

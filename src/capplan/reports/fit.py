@@ -11,33 +11,32 @@ from capplan.calibration.tables.fit_table import NOT_PROMISED, TableSystem
 from capplan.calibration.tables.identifiability import DECIDED, decided
 from capplan.calibration.tables.rows import MEAN, THROUGHPUT, rows_of, without_cpu
 from capplan.layout.fitted_file import Fitted
-from capplan.reports.document import Block, Line, Paragraph, table
-from capplan.reports.evidence import facts
+from capplan.reports.document import Block, Break, Code, Fact, Heading, Paragraph, table
 from capplan.reports.numbers import many
 
 
 def of_documents(fitted: Fitted, file: str) -> Iterator[Block]:
     """Yield a calibration to documented evidence."""
-    yield Line(f"{fitted.system} is calibrated: {file}", "bold", fill=True)
-    yield facts({name: f"{value:.4g}" for name, value in zip(fitted.names, fitted.most_probable, strict=True)})
+    yield Heading(f"{fitted.system} is calibrated: {file}", 1)
+    for name, value in zip(fitted.names, fitted.most_probable, strict=True):
+        yield Fact(name, f"{value:.4g}", level=1)
     its = fitted.posterior
-    yield Line(
+    yield Paragraph(
         f"{fitted.fitted_parameters} fitted parameters, {fitted.effective_parameters:.1f} determined by the evidence. "
         f"{len(fitted.draws)} draws, resampled from an effective {its.effective_sample_size:.0f} and moved by "
         f"{its.steps} steps of emcee (accepted {its.acceptance:.0%}, means shifted by at most {its.shift:.2f} standard "
-        f"deviations); at most {its.laplace:.2f} from a normal distribution (Kolmogorov-Smirnov). Seed {fitted.seed}.",
-        fill=True,
+        f"deviations); at most {its.laplace:.2f} from a normal distribution (Kolmogorov-Smirnov). Seed {fitted.seed}."
     )
 
 
 def of_table(system: TableSystem[Any], fitted: Fitted, file: str) -> Iterator[Block]:
     """Yield a calibration to a load-test table, and the next command."""
     known = fitted.its_table
-    yield Line(f"{system.name} is fitted to {many(len(known.rows), 'row')}: {file}", "bold")
+    yield Heading(f"{system.name} is fitted to {many(len(known.rows), 'row')}: {file}", 1)
     if system.metered and (count := without_cpu(rows_of(fitted))):
         said = f"{many(count, 'row')} {'has' if count == 1 else 'have'} a node_cpu_percent of 0 or above 100"
         yield Paragraph(f"{said}, which no node has: the fit leaves that CPU out.")
-    yield Line()
+    yield Break()
     shares, values = decided(fitted), np.array(fitted.draws)
     units = {each.name: each.unit for each in system.parameters}
     cells = []
@@ -48,7 +47,7 @@ def of_table(system: TableSystem[Any], fitted: Fitted, file: str) -> Iterator[Bl
         low, middle, high = (_in_unit(each, unit) for each in np.quantile(values[:, at], (0.05, 0.5, 0.95)).tolist())
         cells.append((name, middle, f"{low} to {high}", f"{shares[name]:.0%}"))
     yield table(("parameter", "median", "90 % of draws", "decided"), cells)
-    yield Line()
+    yield Break()
     unknown = [name for name, share in shares.items() if share < DECIDED]
     yield Paragraph(
         "Decided: how far the rows narrow a parameter, 1 - posterior over prior standard deviation of its logarithm. "
@@ -61,8 +60,8 @@ def of_table(system: TableSystem[Any], fitted: Fitted, file: str) -> Iterator[Bl
     )
     for sentence in system.unstated(rows_of(fitted)):
         yield Paragraph(sentence)
-    yield Line()
-    yield Line(f"Next: capplan predict {file}", "dim")
+    yield Break()
+    yield Code(f"capplan predict {file}", "Next")
 
 
 def _in_unit(value: float, unit: str) -> str:

@@ -5,11 +5,10 @@ A live validation as a page of Markdown, and its files beside it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from capplan.calibration.tables.bias import KindOfFigure
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.microbenchmarks import MicrobenchRow
 from capplan.lab.cluster import LabStatus, NodeStatus
@@ -19,7 +18,8 @@ from capplan.models.files import replace_file
 from capplan.planner.live import live_validation as words
 from capplan.planner.live.folder import Folder
 from capplan.planner.live.live_validation import GeneratorFigures, LiveFigure, LiveValidation
-from capplan.reports.document import Block, Cell, Column, Line, Paragraph, Table, ruled, texts
+from capplan.reports.document import Block, Break, Bullets, Cell, Code, Column, Heading, Paragraph, table
+from capplan.reports.markdown import markdown
 from capplan.reports.numbers import capital
 
 _FACTORS = {"s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))}
@@ -27,6 +27,7 @@ _MOST_PARTS = 24
 _CLOCK = "cpu clock"
 _SERVERS = ("nodes", "server")  # all of them together
 _OF_RUNS = (*_SERVERS, "load generator")  # parts whose figures stand beside each run
+_DETAILS = ("figures", "clusters", "50 %", "80 %", "95 %", "PIT")  # of the bias of a kind of figure
 _WRITTEN = {"load_tests": "load tests", "microbenchmarks": "figures of parts", "histograms": "all latencies"}
 
 
@@ -43,14 +44,14 @@ def status(found: LabStatus) -> Iterator[Block]:
     used = {"clients": found.client_tls, "between nodes": found.internode_tls}
     if tls := [name for name, wanted in used.items() if wanted]:
         parts.append(f"TLS {' and '.join(tls)}")
-    yield Line(", ".join(parts), "bold", fill=True)
+    yield Heading(", ".join(parts), 1)
     rows = [(each.name, f"{each.address}:9042", _state(each), *_use(each)) for each in found.nodes]
-    yield ruled(_columns(("node", "address", "state"), ("pid", "memory", "CPU time")), texts(rows))
+    yield table(_columns(("node", "address", "state"), ("pid", "memory", "CPU time")), rows)
     down = [each.name for each in found.nodes if not each.up]
     if down:
-        yield Line(f"Start a node that is down with 'capplan lab start {down[0]}'.", fill=True)
+        yield Paragraph(f"Start a node that is down with 'capplan lab start {down[0]}'.")
     elif not found.complete:
-        yield Line("The lab is incomplete: end it with 'capplan lab down'.", fill=True)
+        yield Paragraph("The lab is incomplete: end it with 'capplan lab down'.")
 
 
 def _state(node: NodeStatus) -> str:
@@ -68,9 +69,9 @@ def _use(node: NodeStatus) -> tuple[str, str, str]:
 def collectors(known: Mapping[str, Collector]) -> Iterator[Block]:
     """Yield every collector and the model parameter that it informs."""
     for name, each in known.items():
-        yield Line(name, "bold")
-        yield Paragraph(each.about, indent=2)
-        yield Paragraph(each.parameter, indent=2)
+        yield Heading(name, 1)
+        yield Paragraph(each.about, level=1)
+        yield Paragraph(each.parameter, level=1)
 
 
 def collected(found: Collected, written: Mapping[str, Path]) -> Iterator[Block]:
@@ -81,17 +82,16 @@ def collected(found: Collected, written: Mapping[str, Path]) -> Iterator[Block]:
     parts = [each for each in found.microbenchmarks if each.component not in hidden and each.value]
     if parts:
         columns = _columns(("part", "operation", "quantity", ""), ("figure",))
-        yield ruled(columns, texts(map(_part, parts[:_MOST_PARTS])))
+        yield table(columns, map(_part, parts[:_MOST_PARTS]))
     if len(parts) > _MOST_PARTS:
-        yield Line(f"and {len(parts) - _MOST_PARTS} more figures")
-    yield Line()
-    for remark in found.remarks:
-        yield Paragraph(f"{capital(remark)}.", hanging=2)
-    yield Line()
+        yield Paragraph(f"and {len(parts) - _MOST_PARTS} more figures")
+    yield Break()
+    yield Bullets(tuple(f"{capital(remark)}." for remark in found.remarks), marked=False)
+    yield Break()
     for what, path in written.items():
-        yield Line(f"{_WRITTEN[what]}: {path}")
+        yield Code(str(path), _WRITTEN[what])
     if "load_tests" in written:
-        yield Line(f"Next: capplan evidence audit {written['load_tests']}", "dim")
+        yield Code(f"capplan evidence audit {written['load_tests']}", "Next")
 
 
 def _runs(found: Collected) -> Iterator[Block]:
@@ -99,11 +99,11 @@ def _runs(found: Collected) -> Iterator[Block]:
     costs = {each.run_id: each for each in found.microbenchmarks if each.component in _SERVERS}
     for kind in kinds:
         if len(kinds) > 1:
-            yield Line(kind or "", "bold")
+            yield Heading(kind or "", 1)
         rows = [_run(row, costs.get(row.run_id)) for row in found.load_tests if row.request_class == kind]
-        yield ruled(_columns(("load",), ("completed", "p50", "p99", "node", "client", "CPU/request")), texts(rows))
+        yield table(_columns(("load",), ("completed", "p50", "p99", "node", "client", "CPU/request")), rows)
     yield Paragraph("node, client: CPU of a node and of the load generator; CPU/request: of all nodes together")
-    yield Line()
+    yield Break()
 
 
 def _run(row: LoadTestRow, cost: MicrobenchRow | None) -> list[str]:
@@ -146,62 +146,59 @@ def _scale(value: float, unit: str) -> tuple[float, str]:
 
 
 def validation(found: LiveValidation) -> Iterator[Block]:
-    """Yield the bias of each kind, the figures of each cluster, why some are not judged, and the basis of all."""
+    """Yield the figures beside their predictions, and last the verdict and what it rests on."""
+    yield from _results(found)
+    yield Break()
+    yield from _verdict(found, found.predictions)
+
+
+def _results(found: LiveValidation) -> Iterator[Block]:
+    """Yield the bias of each kind, the load generators, the figures of each cluster, and why some are not judged."""
     if found.kinds:
-        yield Line("Bias by kind of figure", "bold")
-        yield _kinds(found.kinds)
+        yield Heading("Bias by kind of figure")
+        left = ("kind", "verdict")
+        kinds = (Column(each, right=each not in left, optional=each in _DETAILS) for each in words.KIND_HEADS)
+        yield table(kinds, map(words.kind_cells, found.kinds))
         yield Paragraph(words.KIND_LEGEND)
-        yield Line()
+    if found.generators:
+        yield Heading("Two load generators on one warm node")
+        yield Paragraph(_GENERATORS)
+        heads = _columns(("load", "generator"), ("completed", "p50", "p99", "added"))
+        yield table(heads, map(_generator_cells, found.generators))
     for cluster, group in groupby(found.figures, key=lambda each: each.cluster):
         figures = list(group)
-        yield Line(capital(cluster), "bold")
-        yield _figures(figures)
-        for sentence in [*words.round_trips(figures), *words.sessions(figures), *words.reasons(figures)]:
-            yield Paragraph(sentence, hanging=2)
-        yield Line()
+        yield Heading(capital(cluster))
+        heads = _columns(("load", "quantity"), ("predicted (90 % band)", "measured", "error"))
+        yield table([*heads, "right"], _figures(figures))
+        yield Bullets((*words.round_trips(figures), *words.sessions(figures), *words.reasons(figures)), marked=False)
+    yield Break()
     yield Paragraph(words.LEGEND)
-    yield Line()
-    counts = [f"{found.count(verdict)} {verdict}" for verdict in words.VERDICTS]
-    yield Paragraph(f"{len(found.figures)} figures: {', '.join(counts)}.")
+
+
+def _figures(figures: Sequence[LiveFigure]) -> Iterator[list[Cell]]:
+    """Yield a row for each statement, and below it one for each of its figures."""
+    for said, group in groupby(figures, key=words.statement):
+        yield [Cell(said, emphasis="verdict")]
+        for each in group:
+            load, *others = words.cells(each)
+            yield [Cell(load, level=1), *map(Cell, others)]
+
+
+def _verdict(found: LiveValidation, predictions: str) -> Iterator[Block]:
+    counts = ", ".join(f"{found.count(verdict)} {verdict}" for verdict in words.VERDICTS)
+    yield Paragraph(f"{len(found.figures)} figures: {counts}.", "verdict")
     yield Paragraph(
         f"Fitted to {found.fitted_runs} runs. Left out, as the load generator was the bottleneck: "
-        f"{found.left_out_runs}. Disturbed by other processes: {found.disturbed_runs}.",
-        hanging=2,
+        f"{found.left_out_runs}. Disturbed by other processes: {found.disturbed_runs}."
     )
     if found.audit:
-        yield Paragraph(f"Audit of the fitted runs: {', '.join(found.audit)}.", hanging=2)
-    yield Line(f"Predicted at {found.predicted_at}, measured from {found.measured_from}.")
-    yield Line(f"Predictions: {found.predictions}")
-    yield Line(f"SHA-256: {found.sha256}")
-
-
-def _kinds(kinds: Sequence[KindOfFigure]) -> Table:
-    rows = [words.kind_cells(each) for each in kinds]
-    below = [
-        Line(f"{name}: {verdict}; predicted / measured {ratio}, too low {low}; 90 % bands hold {held}")
-        for name, _, _, ratio, low, _, _, held, _, _, verdict in rows
-    ]
-    return Table(tuple(map(Column, words.KIND_HEADS)), texts(rows), narrow=tuple(below))
-
-
-def _figures(figures: Sequence[LiveFigure]) -> Table:
-    """Return a table with a heading line for each statement; a list if the table is too wide."""
-    rows: list[tuple[Cell, ...]] = []
-    below: list[Block] = []
-    for said, group in groupby(figures, key=words.statement):
-        rows.append((Cell(said, style="cyan"),))
-        for each in group:
-            rows.append(tuple(map(Cell, words.cells(each))))
-            load, quantity, predicted, measured, error, verdict = words.cells(each)
-            below.append(Line(f"{said}, {load}, {quantity}"))
-            gap = f"measured {measured or '-'}, error {error or '-'}: {verdict}"
-            below.append(Line(f"    predicted {predicted}, {gap}"))
-    heads = ("load", "quantity", "predicted (band)", "measured", "error", "right")
-    return Table(tuple(map(Column, heads)), tuple(rows), narrow=tuple(below))
+        yield Paragraph(f"Audit of the fitted runs: {', '.join(found.audit)}.")
+    yield Paragraph(f"Predicted at {found.predicted_at}, measured from {found.measured_from}.")
+    yield Code(predictions, "Predictions")
+    yield Code(found.sha256, "SHA-256")
 
 
 PAGE = "live-validation.md"
-_HEADS = ("load", "quantity", "predicted (90 % band)", "measured", "error", "right")
 _SESSIONS = ", also those of [sessions](live/sessions.csv),"
 _ONE_MACHINE = (
     " The load generator has a core of that machine for itself, and all nodes share the others. So the page shows "
@@ -235,44 +232,24 @@ def write_page(found: LiveValidation, folder: Folder, target: Path) -> Path:
 
 def page(found: LiveValidation) -> str:
     """Return the page."""
-    counts = ", ".join(f"{found.count(verdict)} {verdict}" for verdict in words.VERDICTS)
-    parts = [
-        "# Predicted, then measured on real nodes",
-        f"`capplan validate --live` wrote this page: protocol *{found.protocol}*, capplan {found.version}, Cassandra "
-        f"{found.cassandra}, {found.machine}.{_ONE_MACHINE if found.one_host else ''}",
-        f"The model was fitted to {found.fitted_runs} small runs. The predictions were written at {found.predicted_at} "
-        f"with the SHA-256 `{found.sha256}`; the runs that they speak of began at {found.measured_from}. The "
-        "[predictions](live/predictions.json), the [runs fitted](live/small.csv) and the [runs "
-        f"predicted](live/measured.csv){_SESSIONS if any(words.sessions(found.figures)) else ''} are beside this page.",
-        f"**{len(found.figures)} figures: {counts}.** Runs left out, as the load generator was the bottleneck: "
-        f"{found.left_out_runs}. Runs that other processes disturbed: {found.disturbed_runs}.",
-        *([f"Audit of the fitted runs: {', '.join(found.audit)}."] if found.audit else []),
-        words.LEGEND[0].upper() + words.LEGEND[1:],
-    ]
-    if found.kinds:
-        right = range(1, len(words.KIND_HEADS) - 1)
-        kinds = _markdown(words.KIND_HEADS, right, map(words.kind_cells, found.kinds))
-        parts[3:3] = ["## Bias by kind of figure", kinds, words.KIND_LEGEND, "## All figures"]
-    if found.generators:
-        heads = ("load", "generator", "completed", "p50", "p99", "added")
-        both = _markdown(heads, range(2, 6), map(_generator_cells, found.generators))
-        parts += ["## Two load generators on one warm node", _GENERATORS, both]
-    for cluster, group in groupby(found.figures, key=lambda each: each.cluster):
-        figures = list(group)
-        parts.append(f"## {cluster[0].upper()}{cluster[1:]}")
-        cells = [(words.statement(each), words.cells(each)) for each in figures]
-        rows = [[f"{said}, {load}", *others] for said, (load, *others) in cells]
-        parts.append(_markdown(_HEADS, (2, 3, 4), rows))
-        parts += [*words.round_trips(figures), *words.sessions(figures), *words.reasons(figures)]
-    return "\n\n".join(parts) + "\n"
+    beside = f"[runs predicted](live/measured.csv){_SESSIONS if any(words.sessions(found.figures)) else ''}"
+    return markdown(
+        (
+            Heading("Predicted, then measured on real nodes", 1),
+            Paragraph(
+                f"`capplan validate --live` wrote this page: protocol *{found.protocol}*, capplan {found.version}, "
+                f"Cassandra {found.cassandra}, {found.machine}.{_ONE_MACHINE if found.one_host else ''}"
+            ),
+            Paragraph(
+                "The predictions were written before the runs that they speak of. The [predictions]"
+                f"(live/predictions.json), the [runs fitted](live/small.csv) and the {beside} are beside this page."
+            ),
+            *_verdict(found, "live/predictions.json"),
+            *_results(found),
+        )
+    )
 
 
 def _generator_cells(each: GeneratorFigures) -> list[str]:
     times = ("" if ms is None else f"{ms:.3g}" for ms in (each.latency_p50_ms, each.latency_p99_ms, each.added_ms))
     return [each.load, each.generator, f"{each.throughput_tps or 0:,.0f}/s", *times]
-
-
-def _markdown(heads: Sequence[str], right: Sequence[int], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table in Markdown, with some columns aligned to the right."""
-    rule = ["--:" if place in right else ":--" for place in range(len(heads))]
-    return "\n".join(f"| {' | '.join(each)} |" for each in (heads, rule, *rows))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from capplan.models.number_words import rate, significant
 from capplan.models.verdict import CONFIDENCE
 from capplan.planner.next_test import AskedFigure, CandidateTest, NextTest
-from capplan.reports.document import Block, Fact, Line, Paragraph, more, table, title
+from capplan.reports.document import Block, Break, Bullets, Fact, Heading, Paragraph, more, table
 from capplan.reports.numbers import Format
 
 _SHOWN = 10
@@ -18,24 +18,23 @@ def describe(found: NextTest) -> Iterator[Block]:
     """Yield the description of ranked tests."""
     its = found.figure
     form, unit = _form(its), "/s" if its.unit == "1/s" else f" {its.unit}"
-    yield title(f"{found.system}: {found.layout}")
-    yield Line()
+    yield Heading(f"{found.system}: {found.layout}", 1)
+    yield Break()
     yield Fact("Figure", f"{its.name} {form(its.value)}{unit} ({form(its.low)} to {form(its.high)})")
     if its.objective is not None and its.chance_met is not None:
         met = f"a repeat meets {its.objective} with a probability of {_percent(its.chance_met)}"
         yield Fact("Objective", f"{met}; the answer is yes from {_percent(CONFIDENCE)} on")
     yield Fact("Next test", _advice(found))
-    yield Line()
+    yield Break()
     decision = found.figure.objective is not None
     heads = ["test", "hours", "band after", "narrower", *(["answer changes"] if decision else []), "layout"]
     yield table(heads, [_cells(each, found.figure, decision) for each in found.tests[:_SHOWN]])
     if len(found.tests) > _SHOWN:
-        yield Line(f"and {len(found.tests) - _SHOWN} more (--json has them)")
-    for refused in found.refused[:3]:
-        yield Paragraph(f"Left out: {refused}", hanging=2)
+        yield Paragraph(f"and {len(found.tests) - _SHOWN} more (--json has them)")
+    yield Bullets(tuple(f"Left out: {refused}" for refused in found.refused[:3]), marked=False)
     if len(found.refused) > 3:
-        yield Line(f"and {len(found.refused) - 3} more")
-    yield Line()
+        yield Paragraph(f"and {len(found.refused) - 3} more")
+    yield Break()
     yield more(["--figure NAME", "--rank NAME", "--run TIME", "--setup TIME", "--json"])
 
 

@@ -1,15 +1,27 @@
-"""Figures with bands and units, and counted nouns; single numbers are in `capplan.models.number_words`."""
+"""Figures with bands and units, as texts and as cells, and counted nouns.
+
+Single numbers are in `capplan.models.number_words`.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from capplan.models.number_words import rate, share, significant, to_digits
-from capplan.models.results import Band
+from capplan.models.results import Band, Basis
+from capplan.reports.document import Cell, Mark
 
 Format = Callable[[float], str]
 NOT_MODELLED = "not modelled"
+MARK_OF: Mapping[Basis | None, Mark] = {
+    "measured": "measured",
+    "interpolated": "predicted",
+    "extrapolated": "extrapolated",
+    "model only": "extrapolated",
+    None: "",
+}
+"""What a figure rests on, in a customer's words."""
 
 
 def given(number: float) -> str:
@@ -31,6 +43,21 @@ def ends(figure: Band, form: Format = significant) -> str:
 def banded(figure: Band | None, form: Format = two_digits) -> str:
     """Return a figure with its band: `2.3 (1.5 to 3.7)`; a single number if the width is 0."""
     return NOT_MODELLED if figure is None else f"{form(figure.value)} {ends(figure, form)}".rstrip()
+
+
+def figure_cell(figure: Band | None, form: Format = two_digits, unit: str = "ms", key: str = "") -> Cell:
+    """Return a figure as a cell, with its band beside it."""
+    if figure is None:
+        return Cell(NOT_MODELLED)
+    texts = [form(number) for number in (figure.value, figure.low, figure.high)]
+    value, low, high = map(shown, texts)
+    beside = ends(figure, form).strip("()")
+    return Cell(texts[0], value, unit, low, high, MARK_OF[figure.basis], key, beside=beside)
+
+
+def shown(text: str) -> float:
+    """Return the number that a text shows."""
+    return math.inf if text == "unbounded" else float(text.replace(",", ""))
 
 
 def share_band(figure: Band) -> str:

@@ -17,9 +17,9 @@ from capplan.planner.outages.outages_answer import (
     Transient,
 )
 from capplan.reports import figure as look
-from capplan.reports.document import Block, Fact, Line, Paragraph, Table, more, stacked, table, title, told
+from capplan.reports.document import Block, Break, Bullets, Cell, Column, Fact, Heading, more, table, told
 from capplan.reports.figure import go
-from capplan.reports.numbers import NOT_MODELLED, banded, given, plural, two_digits
+from capplan.reports.numbers import NOT_MODELLED, figure_cell, given, plural, two_digits
 
 _RATES = {"completed_per_s": ("completed", 2), "retries_per_s": ("retries", 3), "unanswered_per_s": ("unanswered", 5)}
 _LATENCIES = {"p99_ms": ("p99", 1), "p50_ms": ("p50", 0)}
@@ -37,9 +37,9 @@ _RELIEFS: Mapping[Relief, str] = {
 def describe(answer: OutagesAnswer) -> Iterator[Block]:
     """Yield the description of an answer of `outages`."""
     rated = "" if answer.offered_tps is None else f", {_offered(answer)} TPS{_peak(answer)}"
-    yield title(f"{answer.system}: {answer.layout}{rated}")
+    yield Heading(f"{answer.system}: {answer.layout}{rated}", 1)
     if answer.verdict is not None:
-        yield Line()
+        yield Break()
         yield Fact("Answer", answer.verdict.in_words())
         if answer.verdict.not_asked:
             yield Fact("Not asked", f"loss of {', '.join(answer.verdict.not_asked)} (--lose)")
@@ -48,11 +48,11 @@ def describe(answer: OutagesAnswer) -> Iterator[Block]:
     for each in answer.transients:
         yield from _transient(each)
     if answer.not_simulated:
-        yield Line()
+        yield Break()
         yield Fact("Simulation", f"none: {answer.not_simulated}")
     if answer.metastability is not None:
         yield from _metastability(answer.metastability, answer)
-    yield Line()
+    yield Break()
     yield from _assumed(answer)
     options = [*([] if answer.metastability else ["--trigger 1s..60s --attempts 1..5"]), "--plot FILE", "--json"]
     yield more([*([] if len(answer.transients) != 1 or not answer.outages else ["--lose WHAT"]), *options])
@@ -70,17 +70,21 @@ def _peak(answer: OutagesAnswer) -> str:
 def _long_run(answer: OutagesAnswer) -> Iterator[Block]:
     figures = {name: each for outage in answer.outages for name, each in outage.latency_ms.items()}
     p99 = {name: 0.0 if each.p99 is None else each.p99.value for name, each in figures.items()}
-    yield Line()
+    yield Break()
     yield from left_by(
         answer.outages, list(figures), max(p99, key=lambda name: p99[name], default=""), _offered(answer)
     )
     if answer.levels:
-        yield Line()
-        yield _levels(answer.levels)
+        yield Break()
+        names = list(dict.fromkeys(name for each in answer.levels for name in (*each.read, *each.write)))
+        yield table(
+            ["Levels left", *(_SHORT_LEVELS.get(name, name) for name in names)],
+            ([Cell(each.name, level=1), *(_mark(each, name) for name in names)] for each in answer.levels),
+        )
 
 
 def left_by(outages: Sequence[Outage], classes: Sequence[str], slowest: str, asked: str) -> Iterator[Block]:
-    """Yield one row per outage, with only the slowest class's latency if the screen is narrow.
+    """Yield one row per outage; the slowest class's latency is the one that must be seen.
 
     Parameters
     ----------
@@ -93,41 +97,21 @@ def left_by(outages: Sequence[Outage], classes: Sequence[str], slowest: str, ask
     asked : str
         The offered rate in words.
     """
-    each = [Line("Outage", "bold")]
-    rows = [_left(outage, [slowest]) for outage in outages]
-    sentences = [
-        Paragraph(f"{name.strip()}: {_left_in_words(outage, asked, slowest)}", indent=depth, hanging=depth + 2)
-        for outage, (name, *_) in zip(outages, rows, strict=True)
-        for depth in [len(name) - len(name.lstrip())]
-    ]
-    narrow = table(_heads(asked, [slowest]), rows, [*each, *sentences])
-    yield table(_heads(asked, classes), [_left(outage, classes) for outage in outages], [narrow])
+    p99 = [Column(f"p99 {name}, ms", optional=name != slowest) for name in classes]
+    rows = [_left(outage, classes) for outage in outages]
+    yield table(["Outage", "capacity left", f"{asked}?", *p99, "busy"], rows)
     costs = [text for each in outages for text in (f"{each.assumed}: {each.cost}" if each.cost else "", _relief(each))]
-    for text in dict.fromkeys(filter(None, costs)):
-        yield Paragraph(text, indent=2, hanging=4)
+    yield Bullets(tuple(dict.fromkeys(filter(None, costs))), marked=False, level=1)
 
 
-def _heads(asked: str, classes: Sequence[str]) -> list[str]:
-    return ["Outage", "capacity left", f"{asked}?", *(f"p99 {name}, ms" for name in classes), "busy"]
-
-
-def _left_in_words(outage: Outage, asked: str, slowest: str) -> str:
-    if not outage.available:
-        return outage.assumed
-    left = NOT_MODELLED if outage.capacity_tps is None else f"{banded(outage.capacity_tps, significant)} TPS left"
-    latency = outage.latency_ms.get(slowest)
-    p99 = [] if latency is None else [f"p99 {slowest} {banded(latency.p99)} ms"]
-    verdict = NOT_MODELLED if outage.answer is None else f"carried: {outage.answer}"
-    busy = _busiest(outage)
-    return ", ".join([left, f"{asked} TPS {verdict}", *p99, *([f"{busy} busy"] if busy else [])])
-
-
-def _left(outage: Outage, classes: Sequence[str]) -> list[str]:
-    name = f"    at {'/'.join(dict.fromkeys(outage.lowered.values()))}" if outage.lowered else f"  {outage.name}"
+def _left(outage: Outage, classes: Sequence[str]) -> list[str | Cell]:
+    lowered = "/".join(dict.fromkeys(outage.lowered.values()))
+    name = Cell(f"at {lowered}", level=2) if lowered else Cell(outage.name, level=1)
     if not outage.available:
         return [name, outage.assumed, "no"]
-    p99 = ["-" if latency is None else banded(latency.p99) for latency in map(outage.latency_ms.get, classes)]
-    return [name, banded(outage.capacity_tps, significant), outage.answer or NOT_MODELLED, *p99, _busiest(outage)]
+    p99 = ["-" if latency is None else figure_cell(latency.p99) for latency in map(outage.latency_ms.get, classes)]
+    capacity = figure_cell(outage.capacity_tps, significant, "1/s")
+    return [name, capacity, outage.answer or NOT_MODELLED, *p99, _busiest(outage)]
 
 
 def _busiest(outage: Outage) -> str:
@@ -142,15 +126,6 @@ def _relief(outage: Outage) -> str:
     return f"{outage.name}: faster, or more, than without the loss, as {reasons}"
 
 
-def _levels(levels: Sequence[LevelAvailability]) -> Table:
-    """Return a table of the levels that still work after each loss: r for reads, w for writes."""
-    names = list(dict.fromkeys(name for each in levels for name in (*each.read, *each.write)))
-    heads = ["Levels left", *(_SHORT_LEVELS.get(name, name) for name in names)]
-    rows = [[f"  {each.name}", *(_mark(each, name) for name in names)] for each in levels]
-    narrow = [Line("Levels left (r: reads, w: writes)", "bold"), *stacked(heads, rows, hanging=4)]
-    return table(heads, rows, narrow)
-
-
 def _mark(each: LevelAvailability, level: str) -> str:
     """Return the operations of the traffic that succeed at a level after a loss; a hyphen for each that fails."""
     asked = {letter: levels for letter, levels in (("r", each.read), ("w", each.write)) if levels}
@@ -159,14 +134,9 @@ def _mark(each: LevelAvailability, level: str) -> str:
 
 
 def _transient(each: Transient) -> Iterator[Block]:
-    yield Line()
-    yield title(f"{each.name} lost from {each.lost_s:g} to {each.returned_s:g} s; {each.replications} simulations")
-    heads = ["completed/s", "unanswered/s", "retries/s", "p50, ms", "p99, ms"]
-    rows = [_phase(phase) for phase in each.phases]
-    narrow = stacked(
-        ["", *heads], [[f"{time.strip()} s, {name}", *rest] for time, name, *rest in rows], indent=2, hanging=4
-    )
-    yield table(["  time, s", "", *heads], rows, narrow)
+    yield Heading(f"{each.name} lost from {each.lost_s:g} to {each.returned_s:g} s; {each.replications} simulations")
+    heads = ["time, s", "", "completed/s", "unanswered/s", "retries/s", "p50, ms", "p99, ms"]
+    yield table(heads, map(_phase, each.phases), level=1)
     yield Fact("Back", _back(each))
     yield Fact("Unanswered", f"{tenths_of_percent(each.unanswered_share)} of the requests that ended after the loss")
     if each.shortened:
@@ -176,7 +146,7 @@ def _transient(each: Transient) -> Iterator[Block]:
 def _phase(phase: Phase) -> list[str]:
     rates = (phase.completed_per_s, phase.unanswered_per_s, phase.retries_per_s)
     return [
-        f"  {round(phase.from_s, 1):g} to {round(phase.to_s, 1):g}",
+        f"{round(phase.from_s, 1):g} to {round(phase.to_s, 1):g}",
         _PHASES[phase.name],
         *(rate(each) if each >= 1 or each == 0 else "< 1" for each in rates),
         *("-" if each is None else significant(each) for each in (phase.p50_ms, phase.p99_ms)),
@@ -200,10 +170,11 @@ def _duration(found: Duration, replications: int, seen_s: float) -> str:
 
 
 def _metastability(found: Metastability, answer: OutagesAnswer) -> Iterator[Block]:
-    yield Line()
-    yield title(f"Does it recover? Trigger: {found.trigger}")
+    yield Heading(f"Does it recover? Trigger: {found.trigger}")
     if found.verdicts:
-        yield _verdicts(found)
+        numbers, by_length = _by_length(found)
+        rows = [[length, *map(_verdict, each)] for length, each in by_length.items()]
+        yield table(["lasts", *map(_attempts, numbers)], rows, level=1)
         yield Fact("Verdict", _how(found))
     screens = {each.attempts: each.expected for each in found.screens}
     for words in dict.fromkeys(each for each in screens.values() if each != "not known"):
@@ -214,14 +185,6 @@ def _metastability(found: Metastability, answer: OutagesAnswer) -> Iterator[Bloc
         yield Fact("Safe", _safe(found, answer))
     if found.shortened:
         yield Fact("Shortened", found.shortened)
-
-
-def _verdicts(found: Metastability) -> Table:
-    numbers, by_length = _by_length(found)
-    heads = ["  lasts", *map(_attempts, numbers)]
-    rows = [[f"  {length}", *map(_verdict, each)] for length, each in by_length.items()]
-    below = stacked([f"{each}:" for each in heads], [[row[0].strip(), *row[1:]] for row in rows], indent=2, hanging=4)
-    return table(heads, rows, below)
 
 
 def _by_length(found: Metastability) -> tuple[list[int], dict[str, list[RecoveryVerdict]]]:

@@ -35,11 +35,20 @@ from capplan.planner.predict.prediction import Offered, Prediction, statistics
 from capplan.planner.predict.promises import Promise
 from capplan.planner.sweep import AnalyticPoints, layout_fields
 from capplan.reports import figure as look
-from capplan.reports.document import Block, Fact, Line, Paragraph, Table, more, table, title, told
+from capplan.reports.document import Block, Break, Bullets, Cell, Column, Fact, Heading, Paragraph, more, table, told
 from capplan.reports.figure import go
-from capplan.reports.numbers import NOT_MODELLED, Format, banded, ends, given, plural, share_band, two_digits
+from capplan.reports.numbers import (
+    NOT_MODELLED,
+    Format,
+    banded,
+    ends,
+    figure_cell,
+    given,
+    plural,
+    share_band,
+    two_digits,
+)
 from capplan.reports.outages import left_by
-from capplan.reports.screen import LABEL
 
 LOADS = 25
 DRAWS = 64  # of 512: medians within 1 %, see `sweep`
@@ -76,23 +85,23 @@ def describe(prediction: Prediction, wanted: Sequence[str] = (), data: str = "")
     data : str
         What a demand says of the data of the layout, in words.
     """
-    yield title(f"{prediction.system}: {prediction.layout}")
+    yield Heading(f"{prediction.system}: {prediction.layout}", 1)
     yield from _facts(prediction, data)
     if prediction.throughput_ratios:
-        yield Line()
+        yield Break()
         ratios = prediction.throughput_ratios.items()
-        rows = [(f"  {reference}", banded(ratio, significant), ratio.basis or "") for reference, ratio in ratios]
-        yield _table(("Throughput relative to", "ratio", "basis"), rows)
+        rows = [(Cell(name, level=1), figure_cell(each, significant, "1"), each.basis or "") for name, each in ratios]
+        yield table(("Throughput relative to", "ratio", "basis"), rows)
     if prediction.outages and prediction.latency_ms:
         asked = "" if prediction.offered is None else _offered_rate(prediction.offered)
-        yield Line()
+        yield Break()
         shown = [each if _is_better(each, prediction) else replace(each, eased=()) for each in prediction.outages]
         yield from left_by(shown, list(prediction.latency_ms), _slowest(prediction), asked)
     yield from _latency(prediction)
     yield _rests_on(prediction)
     parts: Mapping[str, Callable[[], Iterable[Block]]] = {
         "explain": lambda: _explanation(prediction),
-        "sources": lambda: _list("Sources", [f"- {text}" for text in prediction.evidence.sources]),
+        "sources": lambda: _list("Sources", prediction.evidence.sources, marked=True),
         "staleness": lambda: sessions(prediction.session_not_found),
     }
     for name in wanted:
@@ -219,20 +228,6 @@ def _verdict(verdict: ObjectiveVerdict, overload_risk: float) -> str:
     return f"{verdict.text}: {verdict.answer} ({compared}, {share(1 - verdict.risk)} sure{why})"
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """Return a table that falls back to one line per row, each cell with its heading, if it is too wide."""
-    below: list[Block] = [Line(heads[0], "bold")]
-    for first, *cells in rows:
-        named = [
-            f"{head} {cell}".strip() if cell[0].isdigit() or head.endswith("?") else cell
-            for head, cell in zip(heads[1:], cells, strict=False)
-            if cell
-        ]
-        indent = len(first) - len(first.lstrip())
-        below.append(Paragraph(f"{first.strip()}: {', '.join(named)}", indent=indent, hanging=indent + 2))
-    return table(heads, rows, below)
-
-
 def _slowest(prediction: Prediction) -> str:
     """Return the request class with the highest 99th percentile."""
     p99 = {name: -1.0 if each.p99 is None else each.p99.value for name, each in prediction.latency_ms.items()}
@@ -243,21 +238,30 @@ def _latency(prediction: Prediction) -> Iterator[Block]:
     latencies = {name: each for name, each in prediction.latency_ms.items() if vars(each) != vars(Latency())}
     if not latencies:
         return
-    yield Line()
-    few = _latency_table(latencies, FEW_STATISTICS, _latency_by_statistic(latencies))
-    yield _latency_table(latencies, STATISTICS, few)
+    yield Break()
+    columns = [Column(f"{_statistic(each)}, ms", optional=each not in FEW_STATISTICS) for each in STATISTICS]
+    rows: list[list[str | Cell]] = [
+        [Cell(name, level=1), *(figure_cell(getattr(its, each)) for each in STATISTICS)]
+        for name, its in latencies.items()
+    ]
+    bases = {name: tuple(_basis(its, each) for each in STATISTICS) for name, its in latencies.items()}
+    for basis in dict.fromkeys(each for each in bases.values() if any(each)):
+        whose = [name for name, own in bases.items() if own == basis]
+        name = "basis" if len(whose) == len(bases) else f"basis {', '.join(whose)}"
+        rows.append([Cell(name, level=1), *_once(basis)])
+    yield table(("Latency", *columns), rows)
     yield from _promises(prediction)
     guessed, missing = (", ".join(each) for each in (prediction.tails_guessed, prediction.tails_not_modelled))
     if guessed and missing:
-        yield Fact("  tails", f"{guessed} guessed; without {missing}")
+        yield Fact("tails", f"{guessed} guessed; without {missing}", level=1)
     elif guessed or missing:
-        yield Fact("  tails", f"{guessed} guessed" if guessed else f"not modelled: {missing}")
+        yield Fact("tails", f"{guessed} guessed" if guessed else f"not modelled: {missing}", level=1)
     if errors := prediction.solver_errors:  # larger than usual
         known = {name: [getattr(each, name) for each in errors] for name in ("mean", "p50", "p99")}
         worst = {name: [each for each in its if each is not None] for name, its in known.items()}
         within = ", ".join(f"{name} within {max(its) * 100:.0f} %" for name, its in worst.items() if its)
         where = ", ".join(each.where for each in errors)
-        yield Fact("  solver", f"nine of ten layouts with one of these alone: {within} ({where})")
+        yield Fact("solver", f"nine of ten layouts with one of these alone: {within} ({where})", level=1)
 
 
 def _promises(prediction: Prediction) -> Iterator[Block]:
@@ -275,23 +279,8 @@ def _promises(prediction: Prediction) -> Iterator[Block]:
         calm = ", ".join(two_digits(each.promise_without_pauses_ms) for each in its.values())
         measure = " (--gc)" if prediction.tails_guessed else ""
         never = all(each.promise_without_pauses_ms == each.promise_ms for each in its.values())
-        label = f"  {statistic}, {confidence * 100:g} %"
-        label = label if len(label) < LABEL else label.replace(",", "")
-        yield Fact(
-            label, f"promise {promised}" if never else f"promise {promised}; {calm} if nodes never pause{measure}"
-        )
-
-
-def _latency_table(latencies: Mapping[str, Latency], names: Sequence[str], narrow: Block) -> Table:
-    """Return a row for each class."""
-    rows = [
-        [f"  {name}", *(banded(getattr(each, statistic)) for statistic in names)] for name, each in latencies.items()
-    ]
-    bases = {name: tuple(_basis(each, statistic) for statistic in names) for name, each in latencies.items()}
-    for basis in dict.fromkeys(each for each in bases.values() if any(each)):
-        whose = [name for name, its in bases.items() if its == basis]
-        rows.append(["  basis" if len(whose) == len(bases) else f"  basis {', '.join(whose)}", *_once(basis)])
-    return table(("Latency", *(f"{_statistic(each)}, ms" for each in names)), rows, [narrow])
+        words = f"promise {promised}" if never else f"promise {promised}; {calm} if nodes never pause{measure}"
+        yield Fact(f"{statistic}, {confidence * 100:g} %", words, level=1)
 
 
 def _statistic(name: str) -> str:
@@ -304,29 +293,19 @@ def _basis(latency: Latency, statistic: str) -> str:
 
 
 def _once(words: Sequence[str]) -> list[str]:
-    """Return words without immediate repetitions; explain `model only` if it comes last."""
-    found = [word if not place or words[place - 1] != word else "" for place, word in enumerate(words)]
+    """Return the bases of `STATISTICS` without repetitions, also where only `FEW_STATISTICS` are shown.
+
+    `model only` is explained if it comes last.
+    """
+    found: list[str] = []
+    for place, word in enumerate(words):
+        few = [each for each, name in zip(words[:place], STATISTICS, strict=False) if name in FEW_STATISTICS]
+        found.append("" if {word} == {*words[place - 1 : place], *few[-1:]} else word)
     while found and not found[-1]:
         found.pop()
     if found[-1:] == ["model only"] and 1 < len(found) < len(words):
         found[-1] = "model only: no such figure was measured"
     return found
-
-
-def _latency_by_statistic(latencies: Mapping[str, Latency]) -> Table:
-    """Return one row per statistic, or one per figure if those are still too wide."""
-    bases = {s: list(dict.fromkeys(_basis(each, s) for each in latencies.values())) for s in FEW_STATISTICS}
-    rows = [
-        [f"  {_statistic(s)}", *(banded(getattr(each, s)) for each in latencies.values()), "/".join(bases[s])]
-        for s in FEW_STATISTICS
-    ]
-    single = [
-        [f"  {name}", _statistic(s), banded(getattr(each, s)), _basis(each, s)]
-        for name, each in latencies.items()
-        for s in FEW_STATISTICS
-    ]
-    alone = _table(("Latency, ms", "", "", "basis"), single)
-    return table((f"{'Latency, ms':<{LABEL - 2}}", *latencies, "basis"), rows, [alone])
 
 
 def _is_better(outage: Outage, prediction: Prediction) -> bool:
@@ -337,37 +316,33 @@ def _is_better(outage: Outage, prediction: Prediction) -> bool:
     return any(a is not None and b is not None and a.value > b.value for a, b in pairs)
 
 
-def _section(name: str) -> tuple[Block, Block]:
-    return Line(), Paragraph(name, hanging=2, style="bold")
-
-
-def _list(name: str, texts: Sequence[str]) -> Iterator[Block]:
+def _list(name: str, texts: Sequence[str], marked: bool = False) -> Iterator[Block]:
     """Yield a section with a list; nothing if it is empty."""
     if texts:
-        yield from _section(name)
-    for text in texts:
-        yield Paragraph(text, indent=2, hanging=4)
+        yield from (Heading(name), Bullets(tuple(texts), marked, level=1))
 
 
 def _explanation(prediction: Prediction) -> Iterator[Block]:
-    yield from _section("Question")
+    yield Heading("Question")
     asked = {name: value for name, value in prediction.scenario.items() if value is not None and value is not False}
     words = ", ".join(f"{name.replace('_', ' ')} {_plainly(value)}" for name, value in asked.items())
-    yield Paragraph(words, indent=2)
+    yield Paragraph(words, level=1)
     if prediction.capacity is not None:
-        yield Paragraph(f"Capacity: {prediction.capacity.criterion}.", indent=2)
-    yield from _section("Figures, and half-widths of their 90 % bands by parameters, model error, simulation")
-    every = _every(prediction)
-    figures = [[f"  {name}", banded(band, form), *_widths(band), band.basis or ""] for name, band, form in every]
-    yield _table(("  figure", "90 % band", "param", "model", "sim", "basis"), figures)
+        yield Paragraph(f"Capacity: {prediction.capacity.criterion}.", level=1)
+    yield Heading("Figures, and half-widths of their 90 % bands by parameters, model error, simulation")
+    yield table(
+        ("figure", "90 % band", "param", "model", "sim", "basis"),
+        ([name, figure_cell(band, form), *_widths(band), band.basis or ""] for name, band, form in _every(prediction)),
+        level=1,
+    )
     yield from _resources(prediction)
     texts = {outage.name: outage.assumed for outage in prediction.outages if not outage.lowered and outage.available}
     yield from _list("Outages assume", [f"{name}: {text}" for name, text in texts.items()])
     yield from _errors_by_condition(prediction)
     notes = [*(f"Claimed: {text}" for text in prediction.evidence.claims), *prediction.evidence.notes]
-    yield from _list("Notes", [f"- {text}" for text in notes])
+    yield from _list("Notes", notes, marked=True)
     made = f"capplan {prediction.version}, {prediction.engine} engine, seed {prediction.seed}"
-    yield Paragraph(f"{made}; --sources lists the documents", indent=2, style="dim")
+    yield Paragraph(f"{made}; --sources lists the documents", "remark", level=1)
 
 
 def _errors_by_condition(prediction: Prediction) -> Iterator[Block]:
@@ -404,11 +379,11 @@ def _widths(band: Band) -> list[str]:
 def _resources(prediction: Prediction) -> Iterator[Block]:
     if not prediction.utilisation and not prediction.busy_workers:
         return
-    yield from _section("Resources at the offered rate")
+    yield Heading("Resources at the offered rate")
     busy = ((share_band(band), "utilisation", name, band) for name, band in prediction.utilisation.items())
     workers = ((banded(band), "busy workers per node", name, band) for name, band in prediction.busy_workers.items())
-    rows = [[f"  {name}", said, band.basis or "", what] for said, what, name, band in (*busy, *workers)]
-    yield _table(("  ", "", "basis", ""), rows)
+    rows = [[name, said, band.basis or "", what] for said, what, name, band in (*busy, *workers)]
+    yield table(("", "", "basis", ""), rows, level=1)
 
 
 def _plainly(value: Any) -> str:
@@ -427,17 +402,17 @@ def sessions(rows: Sequence[SessionNotFound]) -> Iterator[Block]:
     """Yield the probabilities that a session is not found, levels by gap; nothing if there are none."""
     if not rows:
         return
-    yield from _section("Sessions not found in another DC just after the start")
-    yield Paragraph(_sessions_sentence(rows), indent=2)
+    yield Heading("Sessions not found in another DC just after the start")
+    yield Paragraph(_sessions_sentence(rows), level=1)
     gaps = dict.fromkeys(row.gap_ms for row in rows)
     heads = [f"{'' if number else 'gap '}{gap:.3g} ms" for number, gap in enumerate(gaps)]
-    lines: list[list[str]] = []
+    lines: list[list[str | Cell]] = []
     for name in dict.fromkeys(map(_levels, rows)):
         bands = [row.probability for row in rows if _levels(row) == name]
-        lines.append([f"  {name}", *map(_percent_of, bands)])
+        lines.append([name, *map(_percent_of, bands)])
         if name == _levels(rows[0]) and any(each.high > LEAST_PROBABILITY for each in bands):
-            lines.append(["    90 % band", *map(_percent_range, bands)])
-    yield _table(("  % not found, reads/writes", *heads), lines)
+            lines.append([Cell("90 % band", level=1), *map(_percent_range, bands)])
+    yield table(("% not found, reads/writes", *heads), lines, level=1)
 
 
 def percent(probability: float) -> str:

@@ -48,10 +48,10 @@ from capplan.reports.document import (
     Signatures,
     Table,
     Tiles,
-    texts,
+    table,
 )
 from capplan.reports.drawings import CAPACITY, GROWTH, LATENCY, LAYOUT, NARROW, WIDE, drawings
-from capplan.reports.numbers import capital, plural
+from capplan.reports.numbers import MARK_OF, capital, figure_cell, plural, shown
 from capplan.reports.pages import html, pdf
 from capplan.reports.sizing import MONTHS, sentences
 from capplan.reports.workbook import workbook
@@ -81,7 +81,7 @@ class _Document:
         self.chosen = proposal.chosen
         self.its: System[Any] = system(proposal.sizing.system)
         capacity = proposal.prediction.capacity
-        self.normal = _MARK_OF[None if capacity is None else capacity.peak_tps.basis]
+        self.normal = MARK_OF[None if capacity is None else capacity.peak_tps.basis]
 
     def made(self) -> Document:
         details, origin = self.proposal.details, self.proposal.provenance
@@ -122,9 +122,9 @@ class _Document:
         told = sentences(self.sizing, self.proposal.evidence.basis)
         bought, done, _, *cautions = told
         nine = _say("situations", confidence=given_share(self.sizing.confidence))
-        yield Paragraph(f"{bought} {done} {nine} {self._conditions()}", strong=True)
+        yield Paragraph(f"{bought} {done} {nine} {self._conditions()}", "verdict")
         for sentence in cautions:
-            yield Paragraph(sentence, strong=True)
+            yield Paragraph(sentence, "verdict")
         yield Tiles(self._tiles())
         if len(self.sizing.stages) > 1:
             yield self._plan()
@@ -302,9 +302,7 @@ class _Document:
             _column("Situation", 3, lambda each: words.guess(words.situation(each.conditions, self.its), each)),
             _column("Promised", 2, lambda each: "yes" if each.conditions in self.sizing.situations else "no"),
             _right("Held per second", 2, partial(self._safety, rate_cell, "held_tps")),
-            _right(
-                "Capacity per second, with band", 4, partial(self._safety, partial(band_cell, "1/s"), "capacity_tps")
-            ),
+            _right("Capacity per second, with band", 4, partial(self._safety, _capacity_cell, "capacity_tps")),
             _right("Risk", 2, partial(self._safety, risk_cell, "risk")),
             _column("Limited by", 3, lambda each: words.limited_by(each.limit)),
         )
@@ -613,7 +611,7 @@ class _Document:
             ("Checksum of the fitted parameters", origin.calibration),
             ("Checksum of this proposal", self.proposal.digest),
         )
-        yield Table((Column("What", 2), Column("Value", 6, code=True)), texts(rows), "origin")
+        yield table((Column("What", 2), Column("Value", 6, code=True)), rows, "origin")
 
 
 _WORTH_SAYING = 0.01  # a probability
@@ -708,10 +706,11 @@ def _table(name: str, items: Iterable[Any], *made: _Column) -> Table:
 
 def _latency_cell(statistic: str, named: tuple[str, Latency]) -> Cell:
     name, latency = named
-    band = getattr(latency, statistic)
-    if band is None:
-        return Cell(NOTHING)
-    return band_cell("ms", band, f"latency.{name}.{statistic}", _MARK_OF[band.basis])
+    return figure_cell(getattr(latency, statistic), significant, "ms", f"latency.{name}.{statistic}")
+
+
+def _capacity_cell(capacity: Band, key: str, mark: Mark) -> Cell:
+    return replace(figure_cell(capacity, rate, "1/s", key), mark=mark)
 
 
 _RUNS_OUT = {contents.RATE: "requests per second", contents.DISKS: "space on the disks"}
@@ -732,15 +731,6 @@ def _half_width_cell(half_width: float | None) -> Cell:
 # Cells
 
 
-_MARK_OF: Mapping[Basis | None, Mark] = {
-    "measured": "measured",
-    "interpolated": "predicted",
-    "extrapolated": "extrapolated",
-    "model only": "extrapolated",
-    None: "",
-}
-
-
 def rate_cell(number: float, key: str = "", mark: Mark = "") -> Cell:
     """Return a rate, requests per second."""
     return Cell(text := rate(number), shown(text), "1/s", mark=mark, key=key)
@@ -749,15 +739,6 @@ def rate_cell(number: float, key: str = "", mark: Mark = "") -> Cell:
 def number_cell(text: str) -> Cell:
     """Return a text as a number if it is one."""
     return Cell(text, shown(text)) if re.fullmatch(r"[\d,]+(\.\d+)?", text) else Cell(text)
-
-
-def band_cell(unit: str, band: Band, key: str = "", mark: Mark = "") -> Cell:
-    """Return a figure with its band."""
-    said = rate if unit == "1/s" else significant
-    texts = [said(each) for each in (band.value, band.low, band.high)]
-    whole = texts[0] if band.low == band.high else f"{texts[0]} ({texts[1]} to {texts[2]})"
-    value, low, high = map(shown, texts)
-    return Cell(whole, value, unit, low, high, mark, key)
 
 
 def risk_cell(number: float, key: str = "", mark: Mark = "") -> Cell:
@@ -776,11 +757,6 @@ def share_cell(number: float, key: str = "", mark: Mark = "") -> Cell:
 def cost_cell(number: float, currency: str, key: str = "", signed: bool = False) -> Cell:
     """Return a cost as a cell; a number of machines if there are no prices."""
     return Cell(words.cost_in_words(number, currency, signed), float(f"{number:.0f}"), currency, key=key)
-
-
-def shown(text: str) -> float:
-    """Return the number that a text shows."""
-    return math.inf if text == "unbounded" else float(text.replace(",", ""))
 
 
 # Files

@@ -8,7 +8,7 @@ from typing import Any
 
 from capplan.planner.drift import Drift
 from capplan.planner.proposal.verify import Verification
-from capplan.reports.document import Block, Fact, Line, Paragraph, title
+from capplan.reports.document import Block, Break, Bullets, Fact, Heading, Paragraph
 from capplan.reports.numbers import many
 
 SHOWN = 12
@@ -18,12 +18,12 @@ _MARKS = {"worse": "WORSE", "better": "better", "held": "held", "untested": "unt
 
 def drift(found: Drift) -> Iterator[Block]:
     """Yield which claims of an answer hold against later measurements."""
-    yield title(f"{found.system}: {found.layout}")
-    yield Line()
+    yield Heading(f"{found.system}: {found.layout}", 1)
+    yield Break()
     tested = [each for each in found.claims if each.status != "untested"]
     for each in sorted(tested, key=lambda each: list(_MARKS).index(each.status)):
         yield Fact(_MARKS[each.status], each.sentence)
-    yield Line()
+    yield Break()
     worse = sum(each.status == "worse" for each in tested)
     yield Paragraph(
         f"{worse} of {len(tested)} tested claims {'is' if worse == 1 else 'are'} worse than the answer says; "
@@ -42,19 +42,21 @@ def verification(found: Verification, file: Path) -> Iterator[Block]:
     if found.verified:
         yield Paragraph(f"{file}: verified. All {found.figures} values are what this version computes.")
         return
-    yield title(f"{file}: not verified")
-    if not found.intact:
-        yield Paragraph("- The file was changed after it was written: its digest does not match.", hanging=2)
+    yield Heading(f"{file}: not verified", 1)
+    changed = ["The file was changed after it was written: its digest does not match."] * (not found.intact)
     for each in found.origins:
         made = f"it was made with {_short(each.stored)}, here is {_short(each.computed)}"
-        yield Paragraph(f"- Another {each.figure}: {made}.", hanging=2)
+        changed.append(f"Another {each.figure}: {made}.")
+    yield Bullets(tuple(changed))
     if not found.changes:
         yield Paragraph(f"All {found.figures} values are the same all the same.")
         return
-    yield Line()
+    yield Break()
     yield Paragraph(f"{len(found.changes)} of {found.figures} values differ:")
-    for each in found.changes[:SHOWN]:
-        yield Paragraph(f"- {each.figure}: {_short(each.stored)} in the file, {_short(each.computed)} now", hanging=4)
+    changes = found.changes[:SHOWN]
+    yield Bullets(
+        tuple(f"{one.figure}: {_short(one.stored)} in the file, {_short(one.computed)} now" for one in changes)
+    )
     if len(found.changes) > SHOWN:
         yield Paragraph(f"and {len(found.changes) - SHOWN} more: --json names all")
 

@@ -26,7 +26,7 @@ from capplan.planner.simulate.simulation import (
     report,
 )
 from capplan.reports import figure as look
-from capplan.reports.document import Block, Cell, Column, Fact, Line, Paragraph, Table, heading, ruled
+from capplan.reports.document import Block, Break, Cell, Column, Fact, Heading, Paragraph, Table, table
 from capplan.reports.figure import go
 from capplan.reports.numbers import Format, given, percent, two_digits
 from capplan.simulator.results.histogram import Histogram
@@ -62,7 +62,7 @@ _Row = tuple[str, Sequence[_Figure], Mapping[int, Format]]
 
 def describe(simulation: Simulation) -> Iterator[Block]:
     """Yield the description of a simulation."""
-    yield Line(headline(simulation), "bold", fill=True)
+    yield Heading(headline(simulation), 1)
     yield from _facts(simulation)
     yield from _requests(simulation)
     clocks = {"intended": "the intended start"}
@@ -70,14 +70,14 @@ def describe(simulation: Simulation) -> Iterator[Block]:
         clocks["actual"] = "the actual start"
     for clock, words in clocks.items():
         latencies = {name: getattr(figures.latency_ms, clock) for name, figures in simulation.classes.items()}
-        yield heading(f"Latency in ms from {words}")
+        yield Heading(f"Latency in ms from {words}")
         yield _latency(latencies)
     yield from _stations(simulation.station_kinds)
     yield from _pools(simulation.pool_kinds)
-    yield Line()
+    yield Break()
     for note in notes(simulation):
-        yield Paragraph(note, indent=2)
-    yield Line(f"  capplan {simulation.version}, seed {simulation.seed}", "dim")
+        yield Paragraph(note, level=1)
+    yield Paragraph(f"capplan {simulation.version}, seed {simulation.seed}", "remark", level=1)
 
 
 def headline(simulation: Simulation) -> str:
@@ -122,14 +122,14 @@ def _facts(simulation: Simulation) -> Iterator[Fact]:
     every = simulation.classes[EVERY_CLASS]
     runs = "one replication" if simulation.replications == 1 else f"{simulation.replications} replications"
     if simulation.mean_tps is not None and simulation.mean_tps != simulation.offered_tps:
-        yield Fact("  mean rate", f"{rate(simulation.mean_tps)} TPS: the peak rate comes in bursts")
-    yield Fact("  measured", f"{every.started:,} requests in {runs}{_left_out(simulation)}")
+        yield Fact("mean rate", f"{rate(simulation.mean_tps)} TPS: the peak rate comes in bursts", level=1)
+    yield Fact("measured", f"{every.started:,} requests in {runs}{_left_out(simulation)}", level=1)
     number, rates, response = every.little.number, every.little.rate_per_s, every.little.response_s
     beside = "" if number.half_width is None else f" ± {two_digits(number.half_width)}"
     law = f"rate x response is {significant(rates.value * response.value)} (Little's law)"
-    yield Fact("  in flight", f"{significant(number.value)}{beside} requests; {law}")
+    yield Fact("in flight", f"{significant(number.value)}{beside} requests; {law}", level=1)
     if simulation.backlog is not None:
-        yield Fact("  backlog", _backlog(simulation.backlog))
+        yield Fact("backlog", _backlog(simulation.backlog), level=1)
 
 
 def _left_out(simulation: Simulation) -> str:
@@ -156,16 +156,16 @@ def _clocks_differ(simulation: Simulation) -> bool:
 
 def _table(heads: Iterable[str], rows: Iterable[_Row]) -> Table:
     """Return a table in which a row of half-widths follows each row of figures."""
-    columns = (Column("  "), *(Column(name, right=True) for name in heads))
-    return ruled(columns, (cells for row in rows for cells in _rows(*row)))
+    columns = (Column(""), *(Column(name, right=True) for name in heads))
+    return table(columns, (cells for row in rows for cells in _rows(*row)), level=1)
 
 
 def _rows(name: str, figures: Sequence[_Figure], form: Mapping[int, Format]) -> Iterator[list[Cell]]:
     forms = [form.get(place, significant) for place in range(len(figures))]
-    yield [Cell(f"  {name}"), *(Cell(_shown(each, form)) for each, form in zip(figures, forms, strict=True))]
+    yield [Cell(name), *(Cell(_shown(each, form)) for each, form in zip(figures, forms, strict=True))]
     widths = [_width(each, form) for each, form in zip(figures, forms, strict=True)]
     if any(widths):
-        yield [Cell(each, style="dim") for each in ("    ±", *widths)]
+        yield [Cell("±", emphasis="remark", level=1), *(Cell(each, emphasis="remark") for each in widths)]
 
 
 def _shown(figure: _Figure, form: Format) -> str:
@@ -187,7 +187,7 @@ def _percent(part: float) -> str:
 def _requests(simulation: Simulation) -> Iterator[Block]:
     every = simulation.classes[EVERY_CLASS]
     counts = [name for name in ("dropped", "timed_out", "unfinished", "retries") if getattr(every, name)]
-    yield heading("Requests")
+    yield Heading("Requests")
     heads = ("offered/s", "throughput/s", "drop rate %", *(name.replace("_", " ") for name in counts))
     forms: dict[int, Format] = {0: rate, 1: rate, 2: _percent}
     rows: list[_Row] = []
@@ -215,7 +215,7 @@ def _stations(kinds: Mapping[str, StationKind]) -> Iterator[Block]:
         spread: list[_Figure] = ["", ""] if kind.count == 1 else [kind.least_utilisation, kind.most_utilisation]
         figures: list[_Figure] = [str(kind.count), kind.utilisation, *spread, kind.mean_queue, kind.mean_wait_ms]
         rows.append((name, [*figures, *[kind.paused_share] * paused, *[f"{kind.drops:,}"] * drops], forms))
-    yield heading("Stations (busy: mean, least and most loaded; queue: of each)")
+    yield Heading("Stations (busy: mean, least and most loaded; queue: of each)")
     yield _table(heads, rows)
     yield from _more(len(kinds), "stations")
 
@@ -227,14 +227,14 @@ def _pools(kinds: Mapping[str, PoolKind]) -> Iterator[Block]:
     for name, kind in list(kinds.items())[:MOST_ROWS]:
         figures = (kind.mean_busy, kind.most_p99_busy, kind.mean_queue, kind.mean_wait_ms)
         rows.append((name, [str(kind.count), f"{kind.size:,g}", *figures, f"{kind.drops:,}"], {}))
-    yield heading("Pools (size, busy units and queue: of each)")
+    yield Heading("Pools (size, busy units and queue: of each)")
     yield _table(("count", "size", "busy", "p99 busy", "queue", "wait ms", "drops"), rows)
     yield from _more(len(kinds), "pools")
 
 
 def _more(count: int, what: str) -> Iterator[Block]:
     if count > MOST_ROWS:
-        yield Line(f"  The {MOST_ROWS} most loaded of {count} kinds of {what}; --json has all.", "dim", fill=True)
+        yield Paragraph(f"The {MOST_ROWS} most loaded of {count} kinds of {what}; --json has all.", "remark", level=1)
 
 
 def _named(name: str) -> str:

@@ -35,7 +35,7 @@ from capplan.planner.size.sizing import (
 )
 from capplan.reports import figure as look
 from capplan.reports.demand import until
-from capplan.reports.document import Block, Fact, Line, Table, more, stacked, table, title, told
+from capplan.reports.document import Block, Break, Fact, Heading, Table, more, table, told
 from capplan.reports.figure import go
 from capplan.reports.numbers import plural
 from capplan.systems.registry import documented_names, resolve, scenario, system
@@ -329,14 +329,14 @@ def describe(sizing: Sizing, its: System[Any], explain: bool = False) -> Iterato
     explain : bool
         Show every situation of every layout, too.
     """
-    yield title(f"{sizing.system}: {_question(sizing)}")
-    yield Line()
+    yield Heading(f"{sizing.system}: {_question(sizing)}", 1)
+    yield Break()
     yield from _nothing(sizing, its) if sizing.chosen is None else _chosen(sizing, sizing.chosen, its, explain)
     yield from _others(sizing, its)
     for each in (*sizing.alternatives, *sizing.near_misses) if explain else ():
-        yield Line()
+        yield Break()
         yield _situations([in_words(each, its), "risk", "held", "limited by"], each, its)
-    yield Line()
+    yield Break()
     yield from _remarks(sizing, its)
     yield more([*([] if explain else ["--explain"]), "--plot FILE", "--json"])
 
@@ -377,7 +377,7 @@ def _chosen(sizing: Sizing, chosen: SizedLayout, its: System[Any], explain: bool
     yield from _stages(sizing, its, explain)
     if sizing.confidences:
         yield Fact("Confidence", _by_confidence(sizing))
-    yield Line()
+    yield Break()
     yield _situations(["Situation", "risk", f"held at {given_share(sizing.confidence)}", "limited by"], chosen, its)
 
 
@@ -460,11 +460,7 @@ def _situations(heads: Sequence[str], layout: SizedLayout, its: System[Any]) -> 
         [_short(each.conditions, its), tenths_of_percent(each.risk), f"{rate(each.held_tps)} TPS", each.limit]
         for each in layout.safety
     ]
-    return _table(heads, rows)
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    return table(heads, rows, [Line(heads[0], "bold"), *stacked(heads, rows, joined="; ")])
+    return table(heads, rows)
 
 
 def _time(sizing: Sizing) -> str:
@@ -511,8 +507,8 @@ def _others(sizing: Sizing, its: System[Any]) -> Iterator[Block]:
         for each, words in compared
     ]
     if rows:
-        yield Line()
-        yield _table(["Other layouts", sizing.currency, "risk", "compared"], rows)
+        yield Break()
+        yield table(["Other layouts", sizing.currency, "risk", "compared"], rows)
 
 
 def _dearer(each: SizedLayout, sizing: Sizing) -> str:

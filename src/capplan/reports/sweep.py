@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from capplan.models.results import STATISTICS
 from capplan.models.solver.operating_point import MAX_DROP_RATE
 from capplan.planner.sweep import CLIENTS, SweepPoint, band_columns, column_of, columns_of, layout_options
 from capplan.reports import figure as look
-from capplan.reports.document import Block, Cell, Column, Line, Paragraph, Table, ruled, texts
+from capplan.reports.document import Block, Break, Cell, Column, Paragraph, Table, table
 from capplan.reports.figure import go
 from capplan.reports.numbers import Format, given, two_digits
 
@@ -32,8 +31,6 @@ BESIDE = 1.06  # times the highest rate of a panel
 CAPACITY = "capacity [per second]"
 Key = tuple[Any, ...]
 
-HEADING = 9  # columns of a line of a heading
-
 
 def describe(points: Sequence[SweepPoint], system: System[Any]) -> Iterator[Block]:
     """Yield the description of the points of a sweep."""
@@ -42,8 +39,8 @@ def describe(points: Sequence[SweepPoint], system: System[Any]) -> Iterator[Bloc
     swept = {name: label for name, label in columns.items() if len({str(point[name]) for point in points}) > 1}
     classes = [name for name in system.reported if any(point[f"{name}_p99_ms"] is not None for point in answered)]
     lines = _closed_lines if _closed(answered) else _lines
-    yield lines(answered, swept, classes, banded=True)
-    yield Line()
+    yield lines(answered, swept, classes)
+    yield Break()
     for text in _notes(points, answered):
         yield Paragraph(text)
     for about in system.unmeasured(system.scenario()):
@@ -84,55 +81,44 @@ def _closed(points: Sequence[SweepPoint]) -> bool:
     return any(point.get(CLIENTS) is not None for point in points)
 
 
-def _heads(swept: dict[str, str]) -> list[Column]:
-    """Return the columns of the swept fields."""
-    return [
-        Column("\n".join(textwrap.wrap(label, HEADING, break_long_words=False)), right=True) for label in swept.values()
-    ]
-
-
-def _p99(classes: Sequence[str]) -> list[Column]:
-    return [Column(f"{name}\np99 ms", right=True) for name in classes]
-
-
-def _closed_lines(
-    points: Sequence[SweepPoint], swept: dict[str, str], classes: Sequence[str], *, banded: bool
-) -> Table:
-    """Return one line per number of clients, without bands if they do not fit."""
+def _closed_lines(points: Sequence[SweepPoint], swept: dict[str, str], classes: Sequence[str]) -> Table:
+    """Return one line per number of clients."""
     judged = any(point["answer"] is not None for point in points)
-    heads = [Column("clients", right=True), *([Column("objectives\nmet")] * judged), Column("throughput", right=True)]
-    rows = []
-    for point in points:
-        bands = _bands(point, "throughput_tps", classes)
-        cells = (_beside(*each) if banded else each[0] for each in bands)
-        own = [*(_cell(point[column]) for column in swept), given(point[CLIENTS])]
-        rows.append([*own, *([_cell(point["answer"] or "")] * judged), *cells, point["basis"]])
-    narrow = [_closed_lines(points, swept, classes, banded=False)] if banded else None
-    return ruled([*_heads(swept), *heads, *_p99(classes), Column("basis")], texts(rows), whole=True, narrow=narrow)
+    numbers = [*swept.values(), "clients", *["objectives met"] * judged, "throughput"]
+    rows = (
+        [
+            *(_cell(point[column]) for column in swept),
+            given(point[CLIENTS]),
+            *[_cell(point["answer"] or "")] * judged,
+            *_figures(point, "throughput_tps", classes),
+            point["basis"],
+        ]
+        for point in points
+    )
+    return table([*_right(*numbers), *_right(*(f"{name} p99 ms" for name in classes)), "basis"], rows)
 
 
-def _lines(points: Sequence[SweepPoint], swept: dict[str, str], classes: Sequence[str], *, banded: bool) -> Table:
-    """Return one line per point, or two if that is too wide: completion, basis and bands on the second."""
-    done = ("done",) if any(_fails(point) for point in points) else ()
-    both = [",\n".join(each) for each in (("TPS", *done), ("carried", "basis"))]
-    heads = ("TPS", *done, "carried", "basis") if banded else both
-    columns = [*_heads(swept), *(Column(head, right=head.startswith(("TPS", "done"))) for head in heads)]
-    rows: list[list[Cell]] = []
-    for point in points:
-        own = [_cell(point[column]) for column in swept]
-        rates = (_offered(point["offered_tps"]), *([rate(point["throughput_tps"])] if done else []))
-        answer, dropped, basis = _cell(point["answer"] or ""), _dropped(point), point["basis"]
-        bands = _bands(point, "capacity_tps", classes)
-        if banded:
-            first = [*own, *rates, f"{answer} {dropped}".rstrip(), basis, *(_beside(*each) for each in bands)]
-            rows.append(list(map(Cell, first)))
-        else:
-            pairs = [rates, (answer, f"{basis}\n{dropped}".rstrip()), *bands]
-            second = [*("" for _ in own), *(cells[1] if len(cells) > 1 else "" for cells in pairs)]
-            rows.append(list(map(Cell, [*own, *(cells[0] for cells in pairs)])))
-            rows.append([Cell(each, style="dim") for each in second])
-    narrow = [_lines(points, swept, classes, banded=False)] if banded else None
-    return ruled([*columns, Column("capacity", right=True), *_p99(classes)], rows, whole=True, narrow=narrow)
+def _lines(points: Sequence[SweepPoint], swept: dict[str, str], classes: Sequence[str]) -> Table:
+    """Return one line per point."""
+    done = any(_fails(point) for point in points)
+    heads = [*_right(*swept.values(), "TPS"), *[Column("done", right=True, below=True)] * done]
+    heads += [Column("carried"), Column("basis", below=True)]
+    rows = (
+        [
+            *(_cell(point[column]) for column in swept),
+            _offered(point["offered_tps"]),
+            *[rate(point["throughput_tps"])] * done,
+            Cell(_cell(point["answer"] or ""), beside=_dropped(point)),
+            point["basis"],
+            *_figures(point, "capacity_tps", classes),
+        ]
+        for point in points
+    )
+    return table([*heads, *_right("capacity", *(f"{name} p99 ms" for name in classes))], rows)
+
+
+def _right(*titles: str) -> list[Column]:
+    return [Column(title, right=True) for title in titles]
 
 
 def _offered(found: float) -> str:
@@ -141,26 +127,21 @@ def _offered(found: float) -> str:
 
 
 def _dropped(point: SweepPoint) -> str:
-    """Return the dropped share: `(12 %)`; empty if it is small enough for the rate to be carried."""
+    """Return the dropped share; empty if it is small enough for the rate to be carried."""
     dropped = point["drop_rate"]
-    return f"({share(dropped)})" if dropped > MAX_DROP_RATE else ""
+    return share(dropped) if dropped > MAX_DROP_RATE else ""
 
 
-def _bands(point: SweepPoint, name: str, classes: Sequence[str]) -> list[tuple[str, str]]:
+def _figures(point: SweepPoint, name: str, classes: Sequence[str]) -> list[Cell]:
     """Return a rate and the 99th percentiles, each with its band."""
-    return [_band(point, name, rate), *(_band(point, f"{each}_p99_ms", two_digits) for each in classes)]
+    return [_figure(point, name, rate), *(_figure(point, f"{each}_p99_ms", two_digits) for each in classes)]
 
 
-def _band(point: SweepPoint, name: str, form: Format) -> tuple[str, str]:
-    """Return a figure and its band."""
+def _figure(point: SweepPoint, name: str, form: Format) -> Cell:
     value, low, high = (point[column] for column in band_columns(name))
     if value is None:
-        return "", ""
-    return form(value), "" if low == high else f"{form(low)} to {form(high)}"
-
-
-def _beside(value: str, band: str) -> str:
-    return f"{value} ({band})" if band else value
+        return Cell("")
+    return Cell(form(value), beside="" if low == high else f"{form(low)} to {form(high)}")
 
 
 def _cell(value: object) -> str:

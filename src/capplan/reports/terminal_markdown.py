@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from rich import markdown
+from rich import box, markdown
 from rich.console import Console, ConsoleOptions, RenderResult
-
-from capplan.reports.document import Column, Table
-from capplan.reports.screen import ruled
+from rich.table import Table
 
 
 class _MarkdownTable(markdown.TableElement):
@@ -19,11 +17,9 @@ class _MarkdownTable(markdown.TableElement):
         heads = self.header.row.cells if self.header and self.header.row else []
         rows = [[cell.content for cell in row.cells] for row in self.body.rows] if self.body else []
         wraps = {place % len(heads): any(" " in row[place].plain for row in rows) for place in (0, -1)}
-        columns = (
-            Column(head.content.plain, right=head.justify == "right", wrap=wraps.get(place, False))
-            for place, head in enumerate(heads)
-        )
-        made = ruled(Table(tuple(columns), ()))
+        made = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold", show_edge=False)
+        for place, head in enumerate(heads):
+            made.add_column(head.content.plain, justify=head.justify, no_wrap=not wraps.get(place, False))
         for row in rows:
             made.add_row(*row)
         yield made
