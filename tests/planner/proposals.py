@@ -7,12 +7,14 @@ from unittest.mock import patch
 
 from tests.systems.prior_draws import prior_draws
 
+from capplan.calibration.tables.backtest import Accuracy
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.layout.fitted_file import Fitted
 from capplan.models.language.scenario import changed
 from capplan.planner.demand.demand import Between, BusyHour, Data, Demand
+from capplan.planner.next_test import AskedFigure, CandidateTest, NextTest
 from capplan.planner.proposal.details import Details
-from capplan.planner.proposal.proposal import BetterRule, NextLoadTest, Proposal, UnseenFigures, UnseenRows
+from capplan.planner.proposal.proposal import Proposal, UnseenRows
 from capplan.planner.proposal.propose import ProposalQuestion, propose
 from capplan.planner.size.machines import Prices, Shape, Shapes
 from capplan.planner.size.size import SizingQuestion
@@ -42,11 +44,11 @@ def question(name: str = "fedora4", customer: str = "Example Ltd", **fields: Any
 @cache
 def with_unseen_rows() -> Proposal:
     """Return a small proposal with a made-up backtest of load tests and a next one."""
-    scores = tuple(UnseenFigures(name, 3, 0.04, 0.11, 2) for name in ("throughput_tps", "latency_p99_ms"))
-    unseen = UnseenRows(
-        "the 2 highest loads", scores, 1, "a reason", (BetterRule("throughput_tps", "usl", 0.01, 0.04),)
-    )
-    test = NextLoadTest("128 clients", 4.5, True, "read.p95", "ms", 20.0, 11.0, 40.0, 15.0, 27.0, 0.3, 0.2)
+    scores = dict.fromkeys(("throughput_tps", "latency_p99_ms"), Accuracy(3, 0.04, 1.1, 2, "usl", 0.01, 0.04))
+    unseen = UnseenRows("the 2 highest loads", scores, ("The fitted rows do not determine 1 of 7 figures: a reason.",))
+    figure = AskedFigure("read.p95", "ms", 20.0, 11.0, 40.0, "read.p95<80ms", 0.9)
+    best = CandidateTest({"nodes": 3}, "128 clients", True, None, 4.5, 15.0, 27.0, 0.3, 0.07, 0.2, 0.04)
+    test = NextTest("fedora4", "3 nodes", "decision", True, figure, (best,), ())
     proposal = small()
     return replace(proposal, evidence=replace(proposal.evidence, unseen=unseen, next_test=test))
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from capplan.calibration.tables.backtest import Accuracy, Backtest
 from capplan.calibration.tables.scores import MODEL, BacktestRow, TableScore
 from capplan.models.number_words import significant
 from capplan.planner.rule_names import RULES
-from capplan.reports.document import Block, Break, Fact, Heading, more, table
+from capplan.reports.document import Block, Break, Column, Fact, Heading, Table, more, table
 from capplan.reports.numbers import error
 
 _WORST = 3  # figures, and remarks, that the screen shows
-_Scores = Mapping[str, Mapping[str, TableScore]]
 
 
 def describe(found: Backtest) -> Iterator[Block]:
@@ -21,8 +21,7 @@ def describe(found: Backtest) -> Iterator[Block]:
     rows = f"{found.trained_rows} rows fitted, {found.unseen_rows} predicted"
     yield Heading(f"{found.system} on {found.table or 'a table'}, {found.train}: {rows}", 1)
     yield Heading("Answer: how good the predictions are, beside the hardest simple rule")
-    heads = ("", "figures", "error", "bias", "bands held", "high/low", "hardest rule")
-    yield table(heads, [_accuracy(quantity, its, found.summary) for quantity, its in found.answer.items()])
+    yield accuracies(found.answer, widths={name: each[MODEL].high_over_low for name, each in found.summary.items()})
     yield Break()
     for remark in found.remarks[:_WORST]:
         yield Fact("Remark", remark)
@@ -35,27 +34,49 @@ def describe(found: Backtest) -> Iterator[Block]:
     yield Heading("Median absolute error (worst)")
     scores = found.summary.values()
     rules = [name for name in RULES if any(each[name].figures for each in scores if name in each)]
-    errors = [[RULES[name], *(error_cell(each[name]) for each in scores)] for name in rules]
+    errors = ([RULES[name], *(error_cell(each[name]) for each in scores)] for name in rules)
     yield table(["", *map(in_words, found.summary)], errors)
     yield Break()
     yield more(["--json"])
 
 
-def _accuracy(quantity: str, its: Accuracy, scores: _Scores) -> list[str]:
-    width, rule = scores[quantity][MODEL].high_over_low, "-"
-    if its.hardest_rule is not None and its.rule_median_abs_error is not None:
-        rule = f"{RULES[its.hardest_rule]} {error(its.rule_median_abs_error)}"
-        if its.median_abs_error_beside != its.median_abs_error and its.median_abs_error_beside is not None:
-            rule += f" (capplan {error(its.median_abs_error_beside)})"
-    return [
-        in_words(quantity),
-        str(its.figures),
-        error(its.median_abs_error),
-        f"{its.bias:.2f}" if math.isfinite(its.bias) else "unbounded",
-        f"{its.bands_held} of {its.figures}",
-        "-" if width is None else f"{width:.2f}",
-        rule,
-    ]
+def accuracies(
+    answer: Mapping[str, Accuracy], name: str = "", widths: Mapping[str, float | None] = MappingProxyType({})
+) -> Table:
+    """Return a row per quantity: how good its predictions are, beside the hardest simple rule.
+
+    Parameters
+    ----------
+    answer : mapping of Accuracy
+        The scores by quantity.
+    name : str
+        Name of the table.
+    widths : mapping of float
+        The high over the low end of the quantity's bands, if they are wanted.
+    """
+    wide = ["high/low"] * bool(widths)
+    rows = (
+        [
+            in_words(quantity),
+            str(its.figures),
+            error(its.median_abs_error),
+            f"{its.bias:.2f}" if math.isfinite(its.bias) else "unbounded",
+            f"{its.bands_held} of {its.figures}",
+            *("-" if (width := widths[quantity]) is None else f"{width:.2f}" for _ in wide),
+            _hardest_rule(its),
+        ]
+        for quantity, its in answer.items()
+    )
+    return table(("", "figures", "error", "bias", "bands held", *wide, Column("hardest rule", 4)), rows, name)
+
+
+def _hardest_rule(its: Accuracy) -> str:
+    if its.hardest_rule is None or its.rule_median_abs_error is None:
+        return "-"
+    words = f"{RULES[its.hardest_rule]} {error(its.rule_median_abs_error)}"
+    if its.median_abs_error_beside in (None, its.median_abs_error):
+        return words
+    return f"{words} (capplan {error(its.median_abs_error_beside)})"
 
 
 def in_words(quantity: str) -> str:
@@ -63,12 +84,11 @@ def in_words(quantity: str) -> str:
     return quantity.removeprefix("latency_").removesuffix("_ms").removesuffix("_tps").replace("_percent", "")
 
 
-def error_cell(score: TableScore, worst: bool = True) -> str:
+def error_cell(score: TableScore) -> str:
     """Return the median and the worst error of figures: `3.1 % (12 %)`."""
-    if score.median_abs_error is None or (worst and score.worst_abs_error is None):
+    if score.median_abs_error is None or score.worst_abs_error is None:
         return "-"
-    beside = f" ({error(score.worst_abs_error)})" if worst and score.worst_abs_error is not None else ""
-    return f"{error(score.median_abs_error)}{beside}"
+    return f"{error(score.median_abs_error)} ({error(score.worst_abs_error)})"
 
 
 def _figure(row: BacktestRow) -> str:

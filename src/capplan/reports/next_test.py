@@ -24,7 +24,7 @@ def describe(found: NextTest) -> Iterator[Block]:
     if its.objective is not None and its.chance_met is not None:
         met = f"a repeat meets {its.objective} with a probability of {_percent(its.chance_met)}"
         yield Fact("Objective", f"{met}; the answer is yes from {_percent(CONFIDENCE)} on")
-    yield Fact("Next test", _advice(found))
+    yield Fact("Next test", advice(found))
     yield Break()
     decision = found.figure.objective is not None
     heads = ["test", "hours", "band after", "narrower", *(["answer changes"] if decision else []), "layout"]
@@ -38,7 +38,8 @@ def describe(found: NextTest) -> Iterator[Block]:
     yield more(["--figure NAME", "--rank NAME", "--run TIME", "--setup TIME", "--json"])
 
 
-def _advice(found: NextTest) -> str:
+def advice(found: NextTest) -> str:
+    """Return the most useful test and what it would show, in words."""
     best = found.tests[0]
     words = best.words if best.states is None else f"{best.words} (stated by {best.states})"
     if not found.answer and found.rank == "decision":

@@ -29,10 +29,11 @@ from capplan.models.results import Band, Basis, Latency, Outage
 from capplan.planner.proposal import proposal as contents
 from capplan.planner.proposal.details import Logo
 from capplan.planner.proposal.proposal import Proposal
-from capplan.planner.rule_names import RULES, statistic
+from capplan.planner.rule_names import statistic
 from capplan.planner.size.machines import MACHINES
-from capplan.planner.size.sizing import Refusal, Safety, SizedLayout, given_share
+from capplan.planner.size.sizing import AtConfidence, Refusal, Safety, SizedLayout, given_share
 from capplan.reports import sizing as words
+from capplan.reports.backtest import accuracies
 from capplan.reports.document import (
     MARKS,
     Block,
@@ -51,6 +52,7 @@ from capplan.reports.document import (
     table,
 )
 from capplan.reports.drawings import CAPACITY, GROWTH, LATENCY, LAYOUT, NARROW, WIDE, drawings
+from capplan.reports.next_test import advice
 from capplan.reports.numbers import MARK_OF, capital, figure_cell, plural, shown
 from capplan.reports.pages import html, pdf
 from capplan.reports.sizing import MONTHS, sentences
@@ -448,48 +450,26 @@ class _Document:
         ]
         return f"Loss of {listed(each)}"
 
-    def _options(self, options: tuple[contents.Option, ...], name: str, by_survival: bool) -> Table:
-        def what(each: contents.Option) -> str:
-            said = self._survived(each) if by_survival else given_share(each.confidence)
-            return f"{said} (proposed)" if each.proposed else said
-
-        def price(each: contents.Option) -> Cell:
-            key = "+".join(each.survive) or "nothing" if by_survival else f"{each.confidence:g}"
-            return (
-                Cell(NOTHING) if each.cost is None else self._sum_cell(each.cost, each.machines, f"option.{name}.{key}")
-            )
-
-        def compared(each: contents.Option) -> Cell:
-            if each.cost is None or abs(each.cost - self.chosen.cost) < 1:
-                return Cell(NOTHING)
-            more = {kind: count - self.chosen.machines[kind] for kind, count in each.machines.items()}
-            cell = cost_cell(each.cost - self.chosen.cost, self.sizing.currency, signed=True)
-            return replace(cell, adds=tuple(more.items()))
-
-        def layout(each: contents.Option) -> str:
-            return each.why_not if each.cost is None else words.counted(each.machines, self.its)
-
-        return _table(
-            name,
-            options,
-            _column("Survives" if by_survival else "Confidence", 3, what),
-            _column("Cheapest layout", 5, layout),
-            _right(self._price, 2, price),
-            _right("Compared with the proposal", 3, compared),
-        )
-
-    def _survived(self, option: contents.Option) -> str:
-        each = [words.inside_sentence(words.situation(one, self.its)) for one in option.survive]
-        return capital(", or ".join(each)) if each else "Nothing: normal operation only"
-
     # Alternatives
 
     def _alternatives(self) -> Iterator[Block]:
         if self.proposal.failures:
             yield Paragraph(_say("survival"))
-            yield self._options(self.proposal.survival_options, "survival options", by_survival=True)
+            yield _table(
+                "survival options",
+                self.proposal.survival_options,
+                _column("Survives", 3, lambda each: f"{self._survived(each)}{' (proposed)' * each.proposed}"),
+                *self._costs("survival options", lambda each: "+".join(each.survive) or "nothing"),
+            )
         yield Paragraph(_say("confidence"))
-        yield self._options(self.proposal.confidence_options, "confidence options", by_survival=False)
+        proposed = AtConfidence(confidence=self.sizing.confidence, machines=self.chosen.machines, cost=self.chosen.cost)
+        others = (each for each in self.sizing.confidences if each.confidence != proposed.confidence)
+        yield _table(
+            "confidence options",
+            sorted([proposed, *others], key=lambda each: each.confidence),
+            _column("Confidence", 3, lambda each: given_share(each.confidence) + " (proposed)" * (each is proposed)),
+            *self._costs("confidence options", lambda each: f"{each.confidence:g}"),
+        )
         yield Bullets(tuple(self._regrets()))
         if self.sizing.alternatives:
             yield Paragraph("Other layouts that are safe:")
@@ -503,13 +483,39 @@ class _Document:
         if self.sizing.impossible:
             yield Bullets(tuple(map(self._ruled_out, self.sizing.impossible)))
 
+    def _costs(self, name: str, key: Callable[[Any], str]) -> Iterator[_Column]:
+        """Yield the columns of an option's cheapest layout and of what it costs."""
+
+        def price(each: contents.Option | AtConfidence) -> Cell:
+            cost, machines = each.cost, each.machines
+            return Cell(NOTHING) if cost is None else self._sum_cell(cost, machines, f"option.{name}.{key(each)}")
+
+        def compared(each: contents.Option | AtConfidence) -> Cell:
+            if each.cost is None or abs(each.cost - self.chosen.cost) < 1:
+                return Cell(NOTHING)
+            more = {kind: count - self.chosen.machines[kind] for kind, count in each.machines.items()}
+            cell = cost_cell(each.cost - self.chosen.cost, self.sizing.currency, signed=True)
+            return replace(cell, adds=tuple(more.items()))
+
+        def layout(each: contents.Option | AtConfidence) -> str:
+            none = each.why_not if isinstance(each, contents.Option) else "none that was searched"
+            return none if each.cost is None else words.counted(each.machines, self.its)
+
+        yield _column("Cheapest layout", 5, layout)
+        yield _right(self._price, 2, price)
+        yield _right("Compared with the proposal", 3, compared)
+
+    def _survived(self, option: contents.Option) -> str:
+        each = [words.inside_sentence(words.situation(one, self.its)) for one in option.survive]
+        return capital(", or ".join(each)) if each else "Nothing: normal operation only"
+
     def _alternative_cost(self, each: SizedLayout) -> Cell:
         same = each.shapes == self.chosen.shapes
         return self._sum_cell(each.cost, each.machines) if same else self._cost_cell(each.cost)
 
     def _regrets(self) -> Iterator[str]:
         """Yield the regret if the truth turns out to be the median, or the low end of the band."""
-        costs = {each.confidence: each.cost for each in self.proposal.confidence_options}
+        costs = {each.confidence: each.cost for each in self.sizing.confidences}
         median, low = costs.get(0.5), costs.get(0.95)
         if median is not None and median < self.chosen.cost:
             saved = words.worth_of(self.chosen.cost - median, self.sizing)
@@ -574,9 +580,12 @@ class _Document:
         if its.left_out_error is not None:
             yield Paragraph(_say("left_out", error=share(its.left_out_error), **vars(its)))
         if its.unseen is not None:
-            yield from _backtest(its.unseen)
+            answer, left_out = its.unseen.answer, its.unseen.left_out
+            yield Paragraph(_say("backtest", left_out=left_out) if left_out else _say("few_loads"))
+            yield from [accuracies(answer, "backtest")] if answer else []
+            yield from map(Paragraph, its.unseen.remarks)
         if its.next_test is not None:
-            yield Paragraph(_next_test(its.next_test))
+            yield Paragraph(f"Next load test: {advice(its.next_test)}.")
         if its.narrower:
             yield Paragraph("What would narrow the bands:")
             yield _table(
@@ -614,9 +623,6 @@ class _Document:
         yield table((Column("What", 2), Column("Value", 6, code=True)), rows, "origin")
 
 
-_WORTH_SAYING = 0.01  # a probability
-
-
 @cache
 def _sentences() -> dict[str, Any]:
     return tomllib.loads(files(__package__).joinpath("templates", "proposal.toml").read_text(encoding="utf-8"))
@@ -632,50 +638,6 @@ def _mass_return(found: contents.MassReturn) -> str:
     served_s, times = found.served_after_s, significant(found.times_busy_hour)
     served = _say("never_served") if served_s is None else _say("last_served", seconds=f"{served_s:,.0f}")
     return _say("mass_return", peak=rate(found.peak_tps), times=times, served=served)
-
-
-def _quantity(column: str) -> str:
-    """Return a load-test quantity under its name in backtest tables."""
-    return column.removeprefix("latency_").removesuffix("_tps").removesuffix("_ms")
-
-
-def _backtest(its: contents.UnseenRows) -> Iterator[Block]:
-    """Yield how well a refit predicts rows that it has not seen."""
-    if not its.left_out:
-        yield Paragraph(_say("few_loads"))
-        return
-
-    def error_cell(which: str, each: contents.UnseenFigures) -> Cell:
-        return share_cell(getattr(each, which), f"unseen.{each.quantity}.{which}")
-
-    yield Paragraph(_say("backtest", left_out=its.left_out))
-    if its.figures:
-        yield _table(
-            "backtest",
-            its.figures,
-            _column("Quantity", 4, lambda each: _quantity(each.quantity)),
-            _right("Figures", 2, lambda each: Cell(f"{each.figures}", each.figures)),
-            _right("Median error", 2, partial(error_cell, "median_error")),
-            _right("Worst error", 2, partial(error_cell, "worst_error")),
-            _right("In the 90 % band", 3, lambda each: f"{each.held} of {each.figures}"),
-        )
-    if its.undecided:
-        count = f"{its.undecided} {plural('figure', its.undecided)}"
-        yield Paragraph(f"{count} more {'is' if its.undecided == 1 else 'are'} not scored: {its.why_undecided}.")
-    for each in its.better_rules:
-        error, own, quantity = share(each.median_error), share(each.model_median_error), _quantity(each.quantity)
-        yield Paragraph(_say("better_rule", rule=RULES[each.rule], quantity=quantity, error=error, own=own))
-    if its.figures and not its.better_rules:
-        yield Paragraph("No simple rule did better.")
-
-
-def _next_test(its: contents.NextLoadTest) -> str:
-    """Return a sentence on which load test to run next, and what it would show."""
-    where = ", a layout that was not tested" if its.new_layout else ""
-    change = ""
-    if its.chance_of_change is not None and its.chance_of_change >= _WORTH_SAYING:
-        change = f" With a probability of {share(its.chance_of_change)}, it changes whether the objective is met."
-    return _say("next_test", **vars(its), narrower=share(its.narrowing), where=where, change=change)
 
 
 _Column = tuple[Column, Callable[[Any], Cell | str]]

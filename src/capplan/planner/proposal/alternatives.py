@@ -1,7 +1,7 @@
-"""Alternatives to a proposal: the cheapest layouts that survive less or more, or with less or more confidence.
+"""Alternatives to a proposal: the cheapest layouts that survive less or more.
 
 All options have the proposal's data centres and levels, and differ in numbers of machines. One search remembers what
-another has solved: neither the confidence nor the choice of situations changes the risk in one of them.
+another has solved: the choice of situations does not change the risk in one of them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ from capplan.planner.size.sizing import Safety, Sizing
 from capplan.planner.sustained import NONE, Strained, Strains, read_conditions
 from capplan.systems.registry import system
 
-CONFIDENCES = (0.5, 0.8, 0.9, 0.95, 0.99)
 _MORE_OF_OTHERS = 2  # machines of the other kinds that an option may have more than the proposal
 
 
@@ -54,31 +53,12 @@ def survival(
     result : FamilyResult
         What was found of the family of the chosen layout.
     """
-    return _Options(base, question, fitted, sizing, result, tuple(system(base.system).losses)).survival()
-
-
-def confidence_options(
-    base: Scenario, question: SizingQuestion, fitted: Fitted, sizing: Sizing, result: FamilyResult
-) -> tuple[Option, ...]:
-    """Return the cheapest layout for each of several confidences, ascending, that survives the same losses.
-
-    Parameters
-    ----------
-    base, question, fitted, sizing, result
-        As for `survival`.
-    """
-    return _Options(base, question, fitted, sizing, result, ()).confidence()
+    return _Options(base, question, fitted, sizing, result).survival()
 
 
 class _Options:
     def __init__(
-        self,
-        base: Scenario,
-        question: SizingQuestion,
-        fitted: Fitted,
-        sizing: Sizing,
-        result: FamilyResult,
-        losses: Sequence[str],
+        self, base: Scenario, question: SizingQuestion, fitted: Fitted, sizing: Sizing, result: FamilyResult
     ) -> None:
         if result.best is None:
             raise ValueError("a family without a safe layout has no options")
@@ -86,8 +66,7 @@ class _Options:
         self.sizing, self.chosen = sizing, chosen
         self.its: System[Any] = system(base.system)
         self.own = tuple(word for word in sizing.situations if word not in (NORMAL, DATA))
-        self.losses = losses
-        self.every = (*self.own, *(word for word in losses if word not in self.own))
+        self.every = (*self.own, *(word for word in self.its.losses if word not in self.own))
         self.target = SizingTarget(
             base,
             fitted,
@@ -100,7 +79,7 @@ class _Options:
         self.family = self._family(result.family)
         self.known: dict[Numbers, tuple[Scenario, Strains]] = {}
         numbers = tuple(int(chosen.fields[name]) for name in self.family.sized)
-        self.answers: list[tuple[set[str], float, Numbers]] = [(set(self.own), sizing.confidence, numbers)]
+        self.answers: list[tuple[set[str], Numbers]] = [(set(self.own), numbers)]
         self.relations = self._relations(result.relations)
 
     def _family(self, own: Family) -> Family:
@@ -128,45 +107,40 @@ class _Options:
 
     def survival(self) -> tuple[tuple[Option, ...], tuple[Safety, ...]]:
         """Return what the proposal survives, and the alternatives from surviving nothing to surviving all losses."""
-        survived = sorted(dict.fromkeys([(), *((word,) for word in self.losses), self.own, self.every]), key=len)
-        return tuple(self._option(each, self.sizing.confidence) for each in survived), tuple(self._failures())
-
-    def confidence(self) -> tuple[Option, ...]:
-        """Return the alternatives with other confidences."""
-        return tuple(self._option(self.own, each) for each in sorted({*CONFIDENCES, self.sizing.confidence}))
+        survived = sorted(dict.fromkeys([(), *((word,) for word in self.its.losses), self.own, self.every]), key=len)
+        return tuple(map(self._option, survived)), tuple(self._failures())
 
     def _failures(self) -> Iterator[Safety]:
         """Yield the safety of the proposal under each condition, from the sizing where it has the condition."""
         known = {each.conditions: each for each in self.chosen.safety}
         more = tuple(each for each in self.target.conditions if each.word not in known)
         if more:
-            found = sized(replace(self.target, conditions=more), self.family, self.answers[0][2], self.relations)
+            found = sized(replace(self.target, conditions=more), self.family, self.answers[0][1], self.relations)
             known |= {} if found is None else {each.conditions: each for each in found.safety}
         yield from (known[each.word] for each in self.target.conditions if each.word in known and each.word != NORMAL)
 
-    def _option(self, survive: Sequence[str], confidence: float) -> Option:
-        if tuple(survive) == self.own and confidence == self.sizing.confidence:
-            return Option(self.own, confidence, dict(self.chosen.machines), self.chosen.cost, proposed=True)
+    def _option(self, survive: Sequence[str]) -> Option:
+        if tuple(survive) == self.own:
+            return Option(self.own, dict(self.chosen.machines), self.chosen.cost, proposed=True)
         conditions = tuple(each for each in self.target.conditions if each.word in {NORMAL, *survive})
-        target = replace(self.target, confidence=confidence, conditions=conditions)
-        search = _Search(target, self._nested(set(survive), confidence), self)
+        search = _Search(replace(self.target, conditions=conditions), self._nested(set(survive)), self)
         smallest = search.at(tuple(low for low, _ in search.family.sized.values()))
         found = smallest if search.safe(smallest) else search.cheapest()
         if found is None:
-            return Option(tuple(survive), confidence, {}, None, self._why_not(search))
-        self.answers.append((set(survive), confidence, found.numbers))
+            return Option(tuple(survive), {}, None, self._why_not(search))
+        self.answers.append((set(survive), found.numbers))
         counts = self.its.machine_counts(found.scenario)
         machines = {kind: self.chosen.cells * count for kind, count in counts.items()}
-        return Option(tuple(survive), confidence, machines, found.cost)
+        return Option(tuple(survive), machines, found.cost)
 
-    def _nested(self, survive: set[str], confidence: float) -> Family:
+    def _nested(self, survive: set[str]) -> Family:
         """Return the family: at least answers to weaker questions and, for a weaker question, at most the proposal."""
         ends = {name: [low, high] for name, (low, high) in self.family.sized.items()}
-        for known, its_confidence, numbers in self.answers:
+        for known, numbers in self.answers:
             for name, number in zip(ends, numbers, strict=True):
-                if survive >= known and confidence >= its_confidence:
+                if survive >= known:
                     ends[name][0] = max(ends[name][0], number)
-        if survive <= set(self.own) and confidence <= self.sizing.confidence:
+        if survive <= set(self.own):
             for name, (_, high) in self.family.sized.items():
                 ends[name][1] = min(high, self.chosen.fields[name])
         return replace(self.family, sized={name: (low, max(low, high)) for name, (low, high) in ends.items()})

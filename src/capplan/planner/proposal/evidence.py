@@ -9,12 +9,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
-from statistics import median
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 
-from capplan.calibration.tables.backtest import better_rules
+from capplan.calibration.tables.backtest import accuracy, remarks
 from capplan.calibration.tables.fit_table import TableSystem, fit_table, predict_table, unloaded
 from capplan.calibration.tables.rows import TableRow, rate_per_s, rows_of, with_mix
 from capplan.calibration.tables.scores import BacktestRow, backtest_row, summary
@@ -30,19 +29,16 @@ from capplan.models.language.parameter import defaults
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.scenario import Scenario, axes_of, fields_of, options_of
 from capplan.models.number_words import as_given, listed, rate
-from capplan.models.results import Basis, rounded
+from capplan.models.results import Basis
 from capplan.planner.measured import CAPACITY
-from capplan.planner.next_test import CandidateTest, NextTest, next_test
+from capplan.planner.next_test import NextTest, next_test
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.proposal.proposal import (
     Assumption,
-    BetterRule,
     EvidenceUsed,
     MeasuredInput,
     MetricName,
     Narrower,
-    NextLoadTest,
-    UnseenFigures,
     UnseenRows,
 )
 from capplan.planner.rule_names import statistic
@@ -216,28 +212,13 @@ def predicted_unseen(
 
 
 def unseen_rows(fold: Fold | None, rows: Sequence[BacktestRow]) -> UnseenRows:
-    """Return the scores of predictions made without their rows; undetermined predictions are only counted."""
+    """Return the scores of predictions made without their rows; undetermined predictions are only remarked on."""
     decided = [row for row in rows if row.identifiable]
+    scores, by_quantity = summary(decided), grouped(decided, lambda row: row.quantity)
     return UnseenRows(
         left_out="" if fold is None else fold.words,
-        figures=tuple(_scored(name, each) for name, each in grouped(decided, lambda row: row.quantity).items()),
-        undecided=len(rows) - len(decided),
-        why_undecided=next((row.reason for row in rows if not row.identifiable), ""),
-        better_rules=tuple(
-            BetterRule(quantity, name, steady(rule), steady(own))
-            for quantity, name, rule, own in better_rules(summary(decided))
-        ),
-    )
-
-
-def _scored(quantity: str, rows: Sequence[BacktestRow]) -> UnseenFigures:
-    errors = [abs(row.error) for row in rows]
-    return UnseenFigures(
-        quantity=quantity,
-        figures=len(rows),
-        median_error=steady(median(errors)),
-        worst_error=steady(max(errors)),
-        held=sum(row.predicted.low <= row.measured <= row.predicted.high for row in rows),
+        answer={quantity: accuracy(scores[quantity], own) for quantity, own in by_quantity.items()},
+        remarks=tuple(remarks(rows)),
     )
 
 
@@ -246,7 +227,7 @@ _MORE = (1, 2)  # times the clients that drove the tested layouts hardest
 _NEAR = (0.8, 0.95)  # of the capacity, for tables of offered rates
 
 
-def next_load_test(case: Case[Any]) -> NextLoadTest | None:
+def next_load_test(case: Case[Any]) -> NextTest | None:
     """Return the most useful of a few load tests for the proposal's first objective, or for its capacity.
 
     The candidates are the proposed layout and the one with most rows, each at the highest tested load and at twice
@@ -259,19 +240,21 @@ def next_load_test(case: Case[Any]) -> NextLoadTest | None:
 
     Returns
     -------
-    NextLoadTest or None
-        None if none of them helps.
+    NextTest or None
+        With that test alone; None if none of them helps.
     """
     candidates = list(_candidates(case))
     found = _ranked(case, [fields for _, fields in candidates])
     if found is None:
         return None
-    for gain in ("chance_of_change", "narrowing"):  # what may change the decision comes first
+    gains: tuple[tuple[str, Literal["decision", "band"]], ...]
+    gains = ("chance_of_change", "decision"), ("narrowing", "band")  # what may change the decision comes first
+    for gain, rank in gains:
         helping = [each for each in found.tests if each.states is None and (getattr(each, gain) or 0.0) >= _HELPS]
         if helping:
             best = max(helping, key=lambda each: getattr(each, gain) / each.hours)
             words = next(words for words, fields in candidates if fields == dict(best.changes))
-            return _advice(found, best, words)
+            return replace(found, rank=rank, answer=True, tests=(replace(best, words=words),), refused=())
     return None
 
 
@@ -281,19 +264,6 @@ def _ranked(case: Case[Any], candidates: Sequence[Mapping[str, Any]]) -> NextTes
         with suppress(InputError):  # the latency is unbounded in some draw
             return next_test(case, candidates, figure=figure)
     return None
-
-
-def _advice(found: NextTest, best: CandidateTest, words: str) -> NextLoadTest:
-    return NextLoadTest(
-        what=words,
-        hours=best.hours,
-        new_layout=best.new_layout,
-        figure=found.figure.name,
-        unit=found.figure.unit,
-        **{name: rounded(getattr(found.figure, name)) for name in ("value", "low", "high")},
-        **{name: rounded(getattr(best, name)) for name in ("low_after", "high_after", "narrowing")},
-        chance_of_change=None if best.chance_of_change is None else rounded(best.chance_of_change),
-    )
 
 
 def _candidates(case: Case[Any]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -11,8 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from capplan.calibration.tables.backtest import Accuracy
 from capplan.models.results import Band, Basis
 from capplan.models.verb_answer import VerbAnswer
+from capplan.planner.next_test import NextTest
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.proposal.details import Details
 from capplan.planner.size.sizing import Safety, SizedLayout, Sizing
@@ -184,14 +186,12 @@ class LatencyCurve:
 
 @dataclass(frozen=True)
 class Option:
-    """The cheapest layout for an alternative question: more or less to survive, or another confidence.
+    """The cheapest layout that survives more or less.
 
     Attributes
     ----------
     survive
         What it survives.
-    confidence
-        The confidence that it has.
     machines
         Numbers of machines by kind; empty if there is no layout.
     cost
@@ -203,7 +203,6 @@ class Option:
     """
 
     survive: tuple[str, ...]
-    confidence: float
     machines: Mapping[str, int]
     cost: float | None
     why_not: str = ""
@@ -289,51 +288,6 @@ class Narrower:
 
 
 @dataclass(frozen=True)
-class UnseenFigures:
-    """Predictions of one quantity for rows left out of a refit.
-
-    Attributes
-    ----------
-    quantity
-        Column of the load-test table, such as `throughput_tps`.
-    figures
-        Figures that the other rows decide.
-    median_error, worst_error
-        Their median and largest absolute relative error.
-    held
-        How many lie in their 90 % bands.
-    """
-
-    quantity: str
-    figures: int
-    median_error: float
-    worst_error: float
-    held: int
-
-
-@dataclass(frozen=True)
-class BetterRule:
-    """A simple rule that beats the model on left-out figures.
-
-    Attributes
-    ----------
-    quantity
-        Column of the load-test table.
-    rule
-        The rule, such as `USL`.
-    median_error
-        Its median absolute relative error on the figures that it estimates.
-    model_median_error
-        That of the model on the same figures.
-    """
-
-    quantity: str
-    rule: str
-    median_error: float
-    model_median_error: float
-
-
-@dataclass(frozen=True)
 class UnseenRows:
     """How well a refit predicts left-out rows of the user's load tests.
 
@@ -341,61 +295,15 @@ class UnseenRows:
     ----------
     left_out
         What the refit left out, in words; empty if the table has too few loads for that.
-    figures
-        Scores by quantity.
-    undecided
-        Figures that the other rows do not decide, which are not scored.
-    why_undecided
-        Why, for the first of them.
-    better_rules
-        The best simple rule of each quantity on which one beats the model by more than a percentage point.
+    answer
+        How good the predictions of each quantity were, beside the hardest simple rule.
+    remarks
+        What the other rows do not determine, in sentences; such figures are not scored.
     """
 
     left_out: str
-    figures: tuple[UnseenFigures, ...]
-    undecided: int
-    why_undecided: str
-    better_rules: tuple[BetterRule, ...]
-
-
-@dataclass(frozen=True)
-class NextLoadTest:
-    """The load test to run next, for a figure of the proposed layout.
-
-    Attributes
-    ----------
-    what
-        The test in words.
-    hours
-        What it costs, hours: half an hour for a run, and four to set up a layout that was not tested.
-    new_layout
-        Whether no load test had its layout.
-    figure
-        The figure: that of the first objective, such as `write.p99`, else `capacity`.
-    unit
-        Its unit, `1/s` or `ms`.
-    value, low, high
-        Its median and 90 % band today.
-    low_after, high_after
-        Ends of the band expected after the test.
-    narrowing
-        Share by which the logarithm of the band's width falls.
-    chance_of_change
-        Probability that the test changes whether the objective is met; null without one.
-    """
-
-    what: str
-    hours: float
-    new_layout: bool
-    figure: str
-    unit: str
-    value: float
-    low: float
-    high: float
-    low_after: float
-    high_after: float
-    narrowing: float
-    chance_of_change: float | None
+    answer: Mapping[str, Accuracy]
+    remarks: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -454,7 +362,7 @@ class EvidenceUsed:
     left_out_banded: int = 0
     verdict: str = ""
     unseen: UnseenRows | None = None
-    next_test: NextLoadTest | None = None
+    next_test: NextTest | None = None
 
 
 @dataclass(frozen=True)
@@ -609,8 +517,6 @@ class Proposal(VerbAnswer):
         The load test that checks the promise.
     survival_options
         The cheapest layout that survives less or more.
-    confidence_options
-        The cheapest layout with less or more confidence: what certainty costs.
     assumptions
         What the answer assumes, with what was tested.
     inputs
@@ -624,7 +530,7 @@ class Proposal(VerbAnswer):
     """
 
     SCHEMA = "capplan.proposal/2"
-    UNBOUNDED = Prediction.UNBOUNDED
+    UNBOUNDED = (*Prediction.UNBOUNDED, ("Accuracy", "median_abs_error"), ("Accuracy", "bias"))
 
     details: Details
     asked: Asked
@@ -641,7 +547,6 @@ class Proposal(VerbAnswer):
     mass_return: MassReturn | None
     acceptance: AcceptanceTest
     survival_options: tuple[Option, ...]
-    confidence_options: tuple[Option, ...]
     assumptions: tuple[Assumption, ...]
     inputs: tuple[MeasuredInput, ...]
     evidence: EvidenceUsed

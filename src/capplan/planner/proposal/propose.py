@@ -25,9 +25,10 @@ from capplan.models.language.scenario import Scenario
 from capplan.models.results import STATISTICS, Band, plain, rounded
 from capplan.planner.demand.demand import Demand
 from capplan.planner.demand.forecast import layout_of, with_demand
+from capplan.planner.next_test import NextTest
 from capplan.planner.predict.predict import predict
 from capplan.planner.proposal.acceptance import acceptance_test
-from capplan.planner.proposal.alternatives import confidence_options, survival
+from capplan.planner.proposal.alternatives import survival
 from capplan.planner.proposal.details import Details
 from capplan.planner.proposal.evidence import (
     Fold,
@@ -49,7 +50,6 @@ from capplan.planner.proposal.proposal import (
     LatencyCurve,
     MachineCount,
     MassReturn,
-    NextLoadTest,
     Place,
     Proposal,
     Provenance,
@@ -142,7 +142,6 @@ def propose(question: ProposalQuestion, workers: Workers | None = None, stage: S
     tasks: list[Callable[[], Any]] = [
         partial(survival, question.base, question.sizing, fitted, sizing, result),
         partial(predict, scenario, engine=question.sizing.engine, fitted=fitted, seed=question.sizing.seed),
-        partial(confidence_options, question.base, question.sizing, fitted, sizing, result),
         partial(_supported, scenario, fitted, question.sizing.seed, sizing),
         partial(_next_test, scenario, fitted, question.sizing.seed),
         partial(_predicted_unseen, fitted, fold),
@@ -150,7 +149,7 @@ def propose(question: ProposalQuestion, workers: Workers | None = None, stage: S
     if question.sizing.engine != "analytic":
         lost = losses_to_simulate(its, scenario, sizing.situations)
         tasks += [partial(first_minute, scenario, fitted, question.sizing.seed, word) for word in lost]
-    (options, failures), prediction, confident, support, advice, unseen, *minutes = run_all(workers, tasks)
+    (options, failures), prediction, support, advice, unseen, *minutes = run_all(workers, tasks)
     if fitted.table is not None:
         support["evidence"] = replace(support["evidence"], unseen=unseen_rows(fold, unseen), next_test=advice)
     return Proposal(
@@ -166,7 +165,6 @@ def propose(question: ProposalQuestion, workers: Workers | None = None, stage: S
         first_minutes=tuple(minutes),
         mass_return=_mass_return(question.sizing.demand, scenario, fitted, sizing.chosen.cells),
         survival_options=options,
-        confidence_options=confident,
         inputs=measured_inputs(its, scenario),
         limits=limits(its, sizing, prediction),
         provenance=provenance(fitted, question.sizing.seed),
@@ -200,7 +198,7 @@ def _predicted_unseen(fitted: Fitted, fold: Fold | None) -> tuple[BacktestRow, .
     return () if fold is None else predicted_unseen(table_system(fitted.system), rows_of(fitted), fold, fitted.seed)
 
 
-def _next_test(scenario: Scenario, fitted: Fitted, seed: int) -> NextLoadTest | None:
+def _next_test(scenario: Scenario, fitted: Fitted, seed: int) -> NextTest | None:
     return None if fitted.table is None else next_load_test(resolve(scenario, fitted, seed))
 
 
