@@ -13,6 +13,7 @@ import numpy as np
 from capplan.evidence.table import Evidence
 from capplan.layout.system import Case
 from capplan.models.condition import Condition, capacities
+from capplan.models.grouped import grouped
 from capplan.models.language.per_dc import pairs_text, per_dc_text
 from capplan.models.number_words import as_given, rate, share, significant
 from capplan.models.objective import Comparison, chance_of_less, parse
@@ -407,12 +408,15 @@ def sessions(rows: Sequence[SessionNotFound]) -> Iterator[Block]:
     gaps = dict.fromkeys(row.gap_ms for row in rows)
     heads = [f"{'' if number else 'gap '}{gap:.3g} ms" for number, gap in enumerate(gaps)]
     lines: list[list[str | Cell]] = []
-    for name in dict.fromkeys(map(_levels, rows)):
-        bands = [row.probability for row in rows if _levels(row) == name]
-        lines.append([name, *map(_percent_of, bands)])
-        if name == _levels(rows[0]) and any(each.high > LEAST_PROBABILITY for each in bands):
-            lines.append([Cell("90 % band", level=1), *map(_percent_range, bands)])
-    yield table(("% not found, reads/writes", *heads), lines, level=1)
+    for name, its in grouped(rows, _levels).items():
+        lines.append([name, *(_percent_cell(row.probability, f"session.{name}.{row.gap_ms:g}") for row in its)])
+        if name == _levels(rows[0]) and any(row.probability.high > LEAST_PROBABILITY for row in its):
+            lines.append([Cell("90 % band", level=1), *(_percent_range(row.probability) for row in its)])
+    yield table((Column("% not found, reads/writes", 5), *heads), lines, "sessions", level=1)
+
+
+def _percent_cell(band: Band, key: str) -> Cell:
+    return Cell(_percent_of(band), float(f"{band.value:.2g}"), "1", key=key)
 
 
 def percent(probability: float) -> str:

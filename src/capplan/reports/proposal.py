@@ -55,6 +55,7 @@ from capplan.reports.drawings import CAPACITY, GROWTH, LATENCY, LAYOUT, NARROW, 
 from capplan.reports.next_test import advice
 from capplan.reports.numbers import MARK_OF, capital, figure_cell, plural, shown
 from capplan.reports.pages import html, pdf
+from capplan.reports.prediction import sessions
 from capplan.reports.sizing import MONTHS, sentences
 from capplan.reports.workbook import workbook
 from capplan.systems.registry import system
@@ -62,7 +63,6 @@ from capplan.systems.registry import system
 ENDINGS = (".html", ".json", ".pdf", ".xlsx")
 TITLE, NOTHING, BLANK = "Sizing proposal", "-", "________"
 _DC = "data centre"
-_LEAST_MISSED = 1e-4  # of sessions: below it, causes that are not modelled dominate
 _WRITES = {None: NOTHING, True: "kept: each has another replica", False: "may be lost if not yet copied elsewhere"}
 
 
@@ -371,7 +371,9 @@ class _Document:
         if self.proposal.mass_return is not None:
             trades.append(f"All subscribers come back after an outage: {_mass_return(self.proposal.mass_return)}")
         yield from [Bullets(tuple(trades))] if trades else []
-        yield from self._sessions()
+        if found := self.proposal.prediction.session_not_found:
+            _, *blocks = sessions(found)
+            yield from (Paragraph(_say("sessions")), *blocks)
 
     def _first_minutes(self) -> Iterator[Block]:
         """Yield the simulated first minute of each loss."""
@@ -398,33 +400,6 @@ class _Document:
             _right("Never answered", 2, share_of("unanswered")),
             _right("Normal again after, s", 2, back),
             _column("Acknowledged writes", 3, lambda each: _WRITES[each.keeps_writes]),
-        )
-
-    def _sessions(self) -> Iterator[Block]:
-        """Yield how often a session is not found in another data centre, at the levels of the promise and at others."""
-        found = {
-            (each.consistency_read, each.consistency_write, each.gap_ms): each
-            for each in self.proposal.prediction.session_not_found
-        }
-        if not found:
-            return
-        asked = self.proposal.prediction.scenario
-        own = (asked["consistency_read"], asked["consistency_write"])
-        levels = dict.fromkeys((own, ("LOCAL_QUORUM", "LOCAL_QUORUM"), ("LOCAL_QUORUM", "EACH_QUORUM")))
-        yield Paragraph(_say("sessions"))
-
-        def missed(gap: float, pair: tuple[str, str]) -> Cell:
-            each = found[*pair, gap].probability
-            key, never = f"session.{pair[0]}.{pair[1]}.{gap:g}", "never" if each.high == 0 else "< 0.01 %"
-            part = float(f"{each.value:.2g}") if each.value >= _LEAST_MISSED else 0.0
-            return Cell(f"{100 * part:.2g} %" if part else never, part, "1", key=key)
-
-        gaps = dict.fromkeys(gap for *_, gap in found)
-        yield _table(
-            "sessions",
-            [pair for pair in levels if all((*pair, gap) in found for gap in gaps)],
-            _column("Reads and writes", 5, " and ".join),
-            *(_right(f"After {gap:g} ms", 2, partial(missed, gap)) for gap in gaps),
         )
 
     def _safety(self, made: Callable[[Any, str, Mark], Cell], figure: str, each: Safety) -> Cell:
