@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from capplan.models.number_words import rate, share, significant
-from capplan.planner.compare import Comparison, Difference, Interval
+from capplan.planner.compare import Comparison, Difference
 from capplan.reports.document import Block, Break, Fact, Heading, more, table
 
 _NONE = 0.002  # of a figure: a smaller difference is none
@@ -47,14 +47,10 @@ def _gap(each: Difference) -> str:
         return "unbounded"
     if max(abs(gap.low), abs(gap.high)) <= _NONE * base:
         return "none"
-    value, low, high = (_signed(one, each.unit, _step(gap)) for one in (gap.value, gap.low, gap.high))
-    return f"{value} ({low} to {high})"
-
-
-def _step(gap: Interval) -> float:
-    """Return the last digit to show of a difference: the second digit of its larger end."""
     ends = [abs(end) for end in (gap.value, gap.low, gap.high) if math.isfinite(end)]
-    return 10.0 ** (math.floor(math.log10(max(*ends, 1e-12))) - 1)
+    step = 10.0 ** (math.floor(math.log10(max(*ends, 1e-12))) - 1)  # the second digit of the larger end is the last
+    value, low, high = (_signed(one, each.unit, step) for one in (gap.value, gap.low, gap.high))
+    return f"{value} ({low} to {high})"
 
 
 def _signed(value: float, unit: str, step: float) -> str:

@@ -16,7 +16,6 @@ from capplan.planner.demand.forecast import (
     Fit,
     Forecast,
     Layout,
-    Month,
     disk_gib_per_node,
     months_until,
     volume,
@@ -155,7 +154,15 @@ def _over_time(found: Forecast) -> Table:
     else:
         heads = ["Month", "busy hour", *(["one copy of the data"] if first.data_gib else [])]
         heads += ["fullest node"] if first.node_gib else []
-        rows = [_month(each) for each in found.months if each.month % _PER_YEAR == 0 or each is found.months[-1]]
+        shown = [each for each in found.months if each.month % _PER_YEAR == 0 or each is found.months[-1]]
+        rows = [
+            [
+                f"{each.month:g}",
+                f"{_banded(each.busy_hour_per_s, rate)}/s",
+                *(f"{_banded(gib)} GiB" for gib in (each.data_gib, each.node_gib) if gib is not None),
+            ]
+            for each in shown
+        ]
     return table(heads, rows)
 
 
@@ -172,11 +179,6 @@ def _after_outage(found: Forecast) -> tuple[list[str], list[list[str]]]:
 
 def _rates(rates: ClassRates) -> list[str]:
     return [per_second(each) for each in (rates.auth_per_s, rates.acct_per_s, rates.handshakes_per_s)]
-
-
-def _month(each: Month) -> list[str]:
-    cells = [f"{each.month:g}", f"{_banded(each.busy_hour_per_s, rate)}/s"]
-    return cells + [f"{_banded(gib)} GiB" for gib in (each.data_gib, each.node_gib) if gib is not None]
 
 
 def _assumptions(found: Forecast, explain: bool) -> Iterator[Block]:

@@ -21,7 +21,7 @@ from capplan.evidence.table import UNITS, Evidence, Source, layout_text
 from capplan.models.errors import InputError
 from capplan.models.grouped import grouped
 from capplan.models.number_words import rate
-from capplan.planner.data_factor import CpuOfRequest, DataFactor
+from capplan.planner.data_factor import DataFactor
 from capplan.reports import figure as look
 from capplan.reports.document import (
     Block,
@@ -63,15 +63,16 @@ _MOST_FILES = 40
 def rows(found: Sequence[Evidence]) -> Iterator[Block]:
     """Yield rows of evidence, one line each."""
     figure = Column("figure", right=True, prose=True)  # a fact in words may need two lines
-    yield table(["id", figure, "rounding", "status", "use"], map(_row, found))
+    yield table(
+        ["id", figure, "rounding", "status", "use"],
+        (
+            [row.id, row.written, _rounding(row), Cell(row.status, emphasis=_EMPHASES.get(row.status, "")), row.use]
+            for row in found
+        ),
+    )
     uses = ", ".join(f"{count} {use}" for use, count in Counter(row.use for row in found).most_common())
     one = f"All of one: capplan evidence show {found[0].id} {found[0].system}"
     yield Paragraph(f"{len(found)} figures: {uses}. {one}", "remark")
-
-
-def _row(row: Evidence) -> list[str | Cell]:
-    status = Cell(row.status, emphasis=_EMPHASES.get(row.status, ""))
-    return [row.id, row.written, _rounding(row), status, row.use]
 
 
 def _rounding(row: Evidence) -> str:
@@ -107,8 +108,13 @@ def data_factor(found: DataFactor, name: str) -> Iterator[Block]:
     yield Heading(f"{name}: {words}", 1)
     yield Paragraph(_WAYS[found.way])
     yield Break()
-    heads = ["data", "rate", "CPU of nodes", "CPU for 1,000/s", "runs"]
-    yield table(heads, map(_cpu, found.runs))
+    yield table(
+        ["data", "rate", "CPU of nodes", "CPU for 1,000/s", "runs"],
+        (
+            [one.data, rate(one.rate_tps), f"{one.busy_percent:.0f} %", f"{one.cpu_percent:.3g} %", str(one.runs)]
+            for one in found.runs
+        ),
+    )
     yield Break()
     yield Code(f"capplan predict ... {found.option}", "State it")
 
@@ -117,10 +123,6 @@ _WAYS = {
     "full nodes": "The ratio of full nodes, which divides the capacity.",
     "one rate": "What aged data add at one rate, over what a request takes of full nodes with fresh data.",
 }
-
-
-def _cpu(each: CpuOfRequest) -> list[str]:
-    return [each.data, rate(each.rate_tps), f"{each.busy_percent:.0f} %", f"{each.cpu_percent:.3g} %", str(each.runs)]
 
 
 def _facts(named: Mapping[str, str]) -> Iterator[Fact]:

@@ -44,7 +44,9 @@ def of_table(system: TableSystem[Any], fitted: Fitted, file: str) -> Iterator[Bl
         if name not in shares:
             continue
         unit = units.get(name.split("[")[0], "1")
-        low, middle, high = (_in_unit(each, unit) for each in np.quantile(values[:, at], (0.05, 0.5, 0.95)).tolist())
+        scale, word = (1e3, " ms") if unit == "s" else (1.0, "")
+        ends = np.quantile(values[:, at], (0.05, 0.5, 0.95)).tolist()
+        low, middle, high = (f"{each * scale:.3g}{word}" for each in ends)
         cells.append((name, middle, f"{low} to {high}", f"{shares[name]:.0%}"))
     yield table(("parameter", "median", "90 % of draws", "decided"), cells)
     yield Break()
@@ -62,7 +64,3 @@ def of_table(system: TableSystem[Any], fitted: Fitted, file: str) -> Iterator[Bl
         yield Paragraph(sentence)
     yield Break()
     yield Code(f"capplan predict {file}", "Next")
-
-
-def _in_unit(value: float, unit: str) -> str:
-    return f"{value * 1e3:.3g} ms" if unit == "s" else f"{value:.3g}"

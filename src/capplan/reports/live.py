@@ -45,8 +45,7 @@ def status(found: LabStatus) -> Iterator[Block]:
     if tls := [name for name, wanted in used.items() if wanted]:
         parts.append(f"TLS {' and '.join(tls)}")
     yield Heading(", ".join(parts), 1)
-    rows = [(each.name, f"{each.address}:9042", _state(each), *_use(each)) for each in found.nodes]
-    yield table(_columns(("node", "address", "state"), ("pid", "memory", "CPU time")), rows)
+    yield table(_columns(("node", "address", "state"), ("pid", "memory", "CPU time")), map(_node, found.nodes))
     down = [each.name for each in found.nodes if not each.up]
     if down:
         yield Paragraph(f"Start a node that is down with 'capplan lab start {down[0]}'.")
@@ -54,16 +53,12 @@ def status(found: LabStatus) -> Iterator[Block]:
         yield Paragraph("The lab is incomplete: end it with 'capplan lab down'.")
 
 
-def _state(node: NodeStatus) -> str:
+def _node(node: NodeStatus) -> list[str]:
+    address = f"{node.address}:9042"
     if not node.up:
-        return "down"
-    return "up" if node.answers else "starting"
-
-
-def _use(node: NodeStatus) -> tuple[str, str, str]:
-    if not node.up:
-        return "", "", ""
-    return str(node.pid), f"{node.memory_bytes / 2**20:,.0f} MiB", f"{node.cpu_s:,.1f} s"
+        return [node.name, address, "down", "", "", ""]
+    state = "up" if node.answers else "starting"
+    return [node.name, address, state, str(node.pid), f"{node.memory_bytes / 2**20:,.0f} MiB", f"{node.cpu_s:,.1f} s"]
 
 
 def collectors(known: Mapping[str, Collector]) -> Iterator[Block]:

@@ -111,11 +111,8 @@ def _left(outage: Outage, classes: Sequence[str]) -> list[str | Cell]:
         return [name, outage.assumed, "no"]
     p99 = ["-" if latency is None else figure_cell(latency.p99) for latency in map(outage.latency_ms.get, classes)]
     capacity = figure_cell(outage.capacity_tps, significant, "1/s")
-    return [name, capacity, outage.answer or NOT_MODELLED, *p99, _busiest(outage)]
-
-
-def _busiest(outage: Outage) -> str:
-    return share(max(band.value for band in outage.utilisation.values())) if outage.utilisation else ""
+    busiest = max((band.value for band in outage.utilisation.values()), default=None)
+    return [name, capacity, outage.answer or NOT_MODELLED, *p99, "" if busiest is None else share(busiest)]
 
 
 def _relief(outage: Outage) -> str:

@@ -55,9 +55,8 @@ SMALLEST_GROWTH = 1e-4  # of a backlog; less is shown as "less than"
 LOW_DROP_RATE = 0.001  # share of the requests; it is what a capacity allows
 NONE = "-"  # nothing observed
 LATENCIES = {"mean": "mean", "p50": "p50", "p90": "p90", "p95": "p95", "p99": "p99", "p999": "p99.9"}
-_Figure = Estimate | str
-_Row = tuple[str, Sequence[_Figure], Mapping[int, Format]]
-"""A name, figures, and the formats of columns other than three significant digits."""
+_Figure = tuple[str, str]
+"""A figure and the half-width of its interval, in words."""
 
 
 def describe(simulation: Simulation) -> Iterator[Block]:
@@ -154,30 +153,21 @@ def _clocks_differ(simulation: Simulation) -> bool:
     return any(each.intended is not each.actual and each.intended != each.actual for each in latencies)
 
 
-def _table(heads: Iterable[str], rows: Iterable[_Row]) -> Table:
+def _table(heads: Iterable[str], rows: Iterable[tuple[str, Sequence[_Figure]]]) -> Table:
     """Return a table in which a row of half-widths follows each row of figures."""
     columns = (Column(""), *(Column(name, right=True) for name in heads))
     return table(columns, (cells for row in rows for cells in _rows(*row)), level=1)
 
 
-def _rows(name: str, figures: Sequence[_Figure], form: Mapping[int, Format]) -> Iterator[list[Cell]]:
-    forms = [form.get(place, significant) for place in range(len(figures))]
-    yield [Cell(name), *(Cell(_shown(each, form)) for each, form in zip(figures, forms, strict=True))]
-    widths = [_width(each, form) for each, form in zip(figures, forms, strict=True)]
-    if any(widths):
-        yield [Cell("±", emphasis="remark", level=1), *(Cell(each, emphasis="remark") for each in widths)]
+def _rows(name: str, figures: Sequence[_Figure]) -> Iterator[list[Cell]]:
+    yield [Cell(name), *(Cell(value) for value, _ in figures)]
+    if any(width for _, width in figures):
+        yield [Cell("±", emphasis="remark", level=1), *(Cell(width, emphasis="remark") for _, width in figures)]
 
 
-def _shown(figure: _Figure, form: Format) -> str:
-    if isinstance(figure, str):
-        return figure
-    return NONE if math.isnan(figure.value) else form(figure.value)
-
-
-def _width(figure: _Figure, form: Format) -> str:
-    if isinstance(figure, str) or figure.half_width is None:
-        return ""
-    return two_digits(100 * figure.half_width if form is _percent else figure.half_width)
+def _figure(found: Estimate, form: Format = significant) -> _Figure:
+    width = "" if found.half_width is None else two_digits(found.half_width * (100 if form is _percent else 1))
+    return NONE if math.isnan(found.value) else form(found.value), width
 
 
 def _percent(part: float) -> str:
@@ -188,18 +178,23 @@ def _requests(simulation: Simulation) -> Iterator[Block]:
     every = simulation.classes[EVERY_CLASS]
     counts = [name for name in ("dropped", "timed_out", "unfinished", "retries") if getattr(every, name)]
     yield Heading("Requests")
-    heads = ("offered/s", "throughput/s", "drop rate %", *(name.replace("_", " ") for name in counts))
-    forms: dict[int, Format] = {0: rate, 1: rate, 2: _percent}
-    rows: list[_Row] = []
-    for name, its in simulation.classes.items():
-        figures = (its.offered_per_s, its.throughput_per_s, its.drop_rate)
-        rows.append((_named(name), [*figures, *(f"{getattr(its, each):,}" for each in counts)], forms))
-    yield _table(heads, rows)
+    rows = (
+        (
+            _named(name),
+            [
+                *(_figure(each, rate) for each in (its.offered_per_s, its.throughput_per_s)),
+                _figure(its.drop_rate, _percent),
+                *((f"{getattr(its, each):,}", "") for each in counts),
+            ],
+        )
+        for name, its in simulation.classes.items()
+    )
+    yield _table(("offered/s", "throughput/s", "drop rate %", *(name.replace("_", " ") for name in counts)), rows)
 
 
 def _latency(latencies: Mapping[str, LatencyFigures]) -> Table:
     heads = (*LATENCIES, "max")
-    rows: list[_Row] = [(_named(name), [getattr(its, each) for each in heads], {}) for name, its in latencies.items()]
+    rows = ((_named(name), [_figure(getattr(its, each)) for each in heads]) for name, its in latencies.items())
     return _table((*LATENCIES.values(), "max"), rows)
 
 
@@ -208,13 +203,15 @@ def _stations(kinds: Mapping[str, StationKind]) -> Iterator[Block]:
         return
     paused = any(kind.paused_share.value for kind in kinds.values())
     drops = any(kind.drops for kind in kinds.values())
-    forms: dict[int, Format] = dict.fromkeys((1, 2, 3, 6) if paused else (1, 2, 3), _percent)
     heads = ["count", "busy %", "least", "most", "queue", "wait ms", *["paused %"] * paused, *["drops"] * drops]
-    rows: list[_Row] = []
+    rows = []
     for name, kind in list(kinds.items())[:MOST_ROWS]:
-        spread: list[_Figure] = ["", ""] if kind.count == 1 else [kind.least_utilisation, kind.most_utilisation]
-        figures: list[_Figure] = [str(kind.count), kind.utilisation, *spread, kind.mean_queue, kind.mean_wait_ms]
-        rows.append((name, [*figures, *[kind.paused_share] * paused, *[f"{kind.drops:,}"] * drops], forms))
+        ends = [_figure(each, _percent) for each in (kind.least_utilisation, kind.most_utilisation)]
+        figures = [(str(kind.count), ""), _figure(kind.utilisation, _percent)]
+        figures += [("", "")] * 2 if kind.count == 1 else ends
+        figures += [_figure(kind.mean_queue), _figure(kind.mean_wait_ms)]
+        figures += [_figure(kind.paused_share, _percent)] * paused + [(f"{kind.drops:,}", "")] * drops
+        rows.append((name, figures))
     yield Heading("Stations (busy: mean, least and most loaded; queue: of each)")
     yield _table(heads, rows)
     yield from _more(len(kinds), "stations")
@@ -223,10 +220,10 @@ def _stations(kinds: Mapping[str, StationKind]) -> Iterator[Block]:
 def _pools(kinds: Mapping[str, PoolKind]) -> Iterator[Block]:
     if not kinds:
         return
-    rows: list[_Row] = []
+    rows = []
     for name, kind in list(kinds.items())[:MOST_ROWS]:
-        figures = (kind.mean_busy, kind.most_p99_busy, kind.mean_queue, kind.mean_wait_ms)
-        rows.append((name, [str(kind.count), f"{kind.size:,g}", *figures, f"{kind.drops:,}"], {}))
+        figures = map(_figure, (kind.mean_busy, kind.most_p99_busy, kind.mean_queue, kind.mean_wait_ms))
+        rows.append((name, [(str(kind.count), ""), (f"{kind.size:,g}", ""), *figures, (f"{kind.drops:,}", "")]))
     yield Heading("Pools (size, busy units and queue: of each)")
     yield _table(("count", "size", "busy", "p99 busy", "queue", "wait ms", "drops"), rows)
     yield from _more(len(kinds), "pools")
@@ -251,8 +248,13 @@ def notes(simulation: Simulation) -> Iterator[str]:
     overloaded = simulation.backlog is not None and simulation.backlog.verdict == "overloaded"
     if not simulation.settled and not overloaded:
         yield "MSER found no end of the warm-up, so figures may include some of it. Simulate longer (--duration)."
-    if simulation.backlog is not None and simulation.backlog.verdict != "steady":
-        yield _overload_note(simulation.backlog.verdict)
+    if overloaded:
+        yield (
+            "The offered rate exceeds the capacity: there is no steady state. Latencies and queues describe the "
+            "simulated time and grow with it."
+        )
+    elif simulation.backlog is not None and simulation.backlog.verdict != "steady":
+        yield "The run is too short to tell whether the backlog grows without bound: simulate longer (--duration)."
     if simulation.scenario is not None and _clocks_differ(simulation):
         yield (
             "The clients of this layout wait for their answers, so they fall behind the offered rate: latency from the "
@@ -308,15 +310,6 @@ def _intervals_note(simulation: Simulation) -> str:
         "± is the half-width of the 95 % confidence interval from batches of simulated time; it is missing where "
         "there are too few observations. The longest latency is the observed one and has no interval."
     )
-
-
-def _overload_note(verdict: str) -> str:
-    if verdict == "overloaded":
-        return (
-            "The offered rate exceeds the capacity: there is no steady state. Latencies and queues describe the "
-            "simulated time and grow with it."
-        )
-    return "The run is too short to tell whether the backlog grows without bound: simulate longer (--duration)."
 
 
 def _precision_note(simulation: Simulation, precision: PrecisionReached) -> str:

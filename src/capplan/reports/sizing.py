@@ -369,23 +369,21 @@ def _chosen(sizing: Sizing, chosen: SizedLayout, its: System[Any], explain: bool
     yield Fact("Binding", f"{_short(binding.conditions, its)}: {binding.limit}")
     yield Fact("Saturates", f"{binding.bottleneck} first")
     spare = share(sizing.capacity_remaining or 0.0)
-    yield Fact("Headroom", f"{spare} of the rate: {rate(chosen.held_tps)} TPS are held{_time(sizing)}")
+    time = "" if sizing.years_remaining is None else f", for {months(MONTHS * sizing.years_remaining)}"
+    if sizing.months_of_rate is not None:
+        time = f"; {until(sizing.months_of_rate)}"
+    yield Fact("Headroom", f"{spare} of the rate: {rate(chosen.held_tps)} TPS are held{time}")
     need, months_of_data = chosen.disk_gib_per_node, chosen.months_of_data
     if need is not None:
         fits = "" if months_of_data is None else f"; {until(months_of_data)}"
         yield Fact("Data", f"{need:,.0f} GiB of disk per node at {given_share(sizing.confidence)}{fits}")
     yield from _stages(sizing, its, explain)
     if sizing.confidences:
-        yield Fact("Confidence", _by_confidence(sizing))
+        costs = [(given_share(each.confidence), each.cost) for each in sizing.confidences]
+        words = [f"{level} {'none' if cost is None else f'{cost:,.0f}'}" for level, cost in costs]
+        yield Fact("Confidence", f"{', '.join(words)} {sizing.currency}")
     yield Break()
     yield _situations(["Situation", "risk", f"held at {given_share(sizing.confidence)}", "limited by"], chosen, its)
-
-
-def _by_confidence(sizing: Sizing) -> str:
-    """Return what each confidence costs: `50 %: 21, 80 %: 24, 90 %: 24, 95 %: 27 machines`."""
-    costs = [(given_share(each.confidence), each.cost) for each in sizing.confidences]
-    words = [f"{level} {'none' if cost is None else cost_in_words(cost, '').strip()}" for level, cost in costs]
-    return f"{', '.join(words)} {sizing.currency}"
 
 
 def reserved(each: Condition, sizing: Sizing, chosen: SizedLayout, its: System[Any]) -> str:
@@ -463,16 +461,6 @@ def _situations(heads: Sequence[str], layout: SizedLayout, its: System[Any]) -> 
     return table(heads, rows)
 
 
-def _time(sizing: Sizing) -> str:
-    if sizing.months_of_rate is not None:
-        return f"; {until(sizing.months_of_rate)}"
-    years = sizing.years_remaining
-    if years is None:
-        return ""
-    count = round(years * MONTHS)
-    return f", for {count} {plural('month', count)}" if years < 2 else f", for {years:.1f} years"
-
-
 def _nothing(sizing: Sizing, its: System[Any]) -> Iterator[Block]:
     yield Fact("Answer", f"{sizing.answer}. {none_holds(sizing)}.")
     missed = nearest(sizing)
@@ -500,8 +488,14 @@ def _nothing(sizing: Sizing, its: System[Any]) -> Iterator[Block]:
 
 
 def _others(sizing: Sizing, its: System[Any]) -> Iterator[Block]:
-    compared = [(each, _dearer(each, sizing)) for each in sizing.alternatives]
-    compared += [(each, _excuse(each, sizing, its)) for each in sizing.near_misses]
+    cost = 0.0 if sizing.chosen is None else sizing.chosen.cost
+    compared = []
+    for each in sizing.alternatives:
+        more = f"{worth_of(each.cost - cost, sizing)} more" if each.cost > cost > 0 else "costs the same"
+        compared.append((each, f"also safe; {more}"))
+    for each in sizing.near_misses:
+        saves = f", saves {cost_in_words(cost - each.cost, sizing.currency)}" if cost > each.cost else ""
+        compared.append((each, f"{_short(each.binding.conditions, its)}: {each.binding.limit}{saves}"))
     rows = [
         [in_words(each, its), f"{each.cost:,.0f}", tenths_of_percent(each.binding.risk), words]
         for each, words in compared
@@ -509,18 +503,6 @@ def _others(sizing: Sizing, its: System[Any]) -> Iterator[Block]:
     if rows:
         yield Break()
         yield table(["Other layouts", sizing.currency, "risk", "compared"], rows)
-
-
-def _dearer(each: SizedLayout, sizing: Sizing) -> str:
-    extra = 0.0 if sizing.chosen is None else each.cost - sizing.chosen.cost
-    more = f"{worth_of(extra, sizing)} more" if extra > 0 else "costs the same"
-    return f"also safe; {more}"
-
-
-def _excuse(each: SizedLayout, sizing: Sizing, its: System[Any]) -> str:
-    saved = 0.0 if sizing.chosen is None else sizing.chosen.cost - each.cost
-    saves = f", saves {cost_in_words(saved, sizing.currency)}" if saved > 0 else ""
-    return f"{_short(each.binding.conditions, its)}: {each.binding.limit}{saves}"
 
 
 def _remarks(sizing: Sizing, its: System[Any]) -> Iterator[Block]:

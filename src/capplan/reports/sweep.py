@@ -73,7 +73,12 @@ def _notes(points: Sequence[SweepPoint], answered: Sequence[SweepPoint]) -> Iter
 def _fails(point: SweepPoint) -> bool:
     """Whether some requests do not complete, or none completes in finite time."""
     unbounded = any(isinstance(cell, float) and math.isinf(cell) for cell in point.values())
-    return bool(point["drop_rate"] > MAX_DROP_RATE) or unbounded
+    return _drops(point) or unbounded
+
+
+def _drops(point: SweepPoint) -> bool:
+    """Whether more requests are dropped than a carried rate allows."""
+    return bool(point["drop_rate"] > MAX_DROP_RATE)
 
 
 def _closed(points: Sequence[SweepPoint]) -> bool:
@@ -106,9 +111,9 @@ def _lines(points: Sequence[SweepPoint], swept: dict[str, str], classes: Sequenc
     rows = (
         [
             *(_cell(point[column]) for column in swept),
-            _offered(point["offered_tps"]),
+            given(tps) if (tps := point["offered_tps"]) == float(f"{tps:.6g}") else rate(tps),  # as given, or computed
             *[rate(point["throughput_tps"])] * done,
-            Cell(_cell(point["answer"] or ""), beside=_dropped(point)),
+            Cell(_cell(point["answer"] or ""), beside=share(point["drop_rate"]) if _drops(point) else ""),
             point["basis"],
             *_figures(point, "capacity_tps", classes),
         ]
@@ -119,17 +124,6 @@ def _lines(points: Sequence[SweepPoint], swept: dict[str, str], classes: Sequenc
 
 def _right(*titles: str) -> list[Column]:
     return [Column(title, right=True) for title in titles]
-
-
-def _offered(found: float) -> str:
-    """Return an offered rate as it was given, or rounded if it was computed."""
-    return given(found) if found == float(f"{found:.6g}") else rate(found)
-
-
-def _dropped(point: SweepPoint) -> str:
-    """Return the dropped share; empty if it is small enough for the rate to be carried."""
-    dropped = point["drop_rate"]
-    return share(dropped) if dropped > MAX_DROP_RATE else ""
 
 
 def _figures(point: SweepPoint, name: str, classes: Sequence[str]) -> list[Cell]:
@@ -208,20 +202,19 @@ def plot(
     for number, lines in enumerate(shown.values(), start=1):
         for place, (key, points) in enumerate(lines.items()):
             picture.line(number, place, key, points, panels.first if many_rates else "capacity_tps", len(lines) == 1)
-    asked = ", ".join(f"{name.replace('_', '-')} {_listed(answered, name)}" for name in swept)
+    values = {name: list(dict.fromkeys(_cell(row[name]) for row in answered)) for name in swept}
+    asked = ", ".join(
+        f"{name.replace('_', '-')} {', '.join(few) if len(few) <= MOST_LINES + 1 else f'{few[0]} to {few[-1]}'}"
+        for name, few in values.items()
+    )
     question = "how fast at which load?" if many_rates else "what do they carry?"
     name = f"{Path(target).name}{', ' * bool(asked)}{asked}: {question}"
     text = _text(answered, many_rates, len(split), slo, max(map(len, shown.values())))
     picture.frame(name, list(text), page)
     if many_rates:
-        picture.choose(_choices(answered, classes), slo, page)
+        statistics = STATISTICS if len(answered) <= MOST_POINTS else ("p99",)  # a page holds each of them
+        picture.choose([f"{name}_{statistic}_ms" for name in classes for statistic in statistics], slo, page)
     return figure
-
-
-def _listed(rows: Sequence[SweepPoint], column: str) -> str:
-    """Return the values of a column in words, `3, 6`, or the first and the last of many: `3 to 12`."""
-    values = list(dict.fromkeys(_cell(row[column]) for row in rows))
-    return ", ".join(values) if len(values) <= MOST_LINES + 1 else f"{values[0]} to {values[-1]}"
 
 
 def _count(rows: Sequence[SweepPoint], column: str) -> int:
@@ -384,12 +377,6 @@ def _whole_ticks(values: Sequence[Any]) -> dict[str, Any]:
 
 def _inner(panels: int) -> int:
     return PANEL_PIXELS * panels + GAP_PIXELS * (panels - 1)
-
-
-def _choices(rows: Sequence[SweepPoint], classes: Sequence[str]) -> list[str]:
-    """Return the columns in the menu: all latencies, or one per class if a page would become too large."""
-    statistics = STATISTICS if len(rows) <= MOST_POINTS else ("p99",)
-    return [f"{name}_{statistic}_ms" for name in classes for statistic in statistics]
 
 
 def _spoken(name: str) -> str:
