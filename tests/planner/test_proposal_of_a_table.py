@@ -103,7 +103,7 @@ def test_the_next_test_is_one_that_next_test_ranks_first() -> None:
     case = resolve(changed(usual, cass_nodes=9, tps=20_000.0, slo=("capacity>30k",)), fitted)
     found = next_load_test(case)
     assert found is not None
-    figure, (test,) = found.figure, found.tests
+    figure, (test, *_) = found.figure, found.tests
     assert figure.name == "capacity"
     assert figure.low < test.low_after <= figure.value <= test.high_after < figure.high
     again = next_test(case, [{"clients": 64}, {"cass_nodes": 3, "clients": 128}])

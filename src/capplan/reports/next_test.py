@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from capplan.models.number_words import rate, significant
 from capplan.models.verdict import CONFIDENCE
 from capplan.planner.next_test import AskedFigure, CandidateTest, NextTest
-from capplan.reports.document import Block, Break, Bullets, Fact, Heading, Paragraph, more, table
+from capplan.reports.document import Block, Break, Bullets, Column, Fact, Heading, Paragraph, Table, more, table
 from capplan.reports.numbers import Format
 
 _SHOWN = 10
@@ -26,9 +26,7 @@ def describe(found: NextTest) -> Iterator[Block]:
         yield Fact("Objective", f"{met}; the answer is yes from {_percent(CONFIDENCE)} on")
     yield Fact("Next test", advice(found))
     yield Break()
-    decision = found.figure.objective is not None
-    heads = ["test", "hours", "band after", "narrower", *(["answer changes"] if decision else []), "layout"]
-    yield table(heads, [_cells(each, found.figure, decision) for each in found.tests[:_SHOWN]])
+    yield ranking(found)
     if len(found.tests) > _SHOWN:
         yield Paragraph(f"and {len(found.tests) - _SHOWN} more (--json has them)")
     yield Bullets(tuple(f"Left out: {refused}" for refused in found.refused[:3]), marked=False)
@@ -36,6 +34,14 @@ def describe(found: NextTest) -> Iterator[Block]:
         yield Paragraph(f"and {len(found.refused) - 3} more")
     yield Break()
     yield more(["--figure NAME", "--rank NAME", "--run TIME", "--setup TIME", "--json"])
+
+
+def ranking(found: NextTest, name: str = "") -> Table:
+    """Return a row for each of the most useful tests: what it costs and what it would show."""
+    decision = found.figure.objective is not None
+    heads = ["hours", "band after", "narrower", *["answer changes"] * decision, "layout"]
+    rows = (_cells(each, found.figure, decision) for each in found.tests[:_SHOWN])
+    return table([Column("test", 5), *heads], rows, name)
 
 
 def advice(found: NextTest) -> str:

@@ -412,7 +412,7 @@ def sessions(rows: Sequence[SessionNotFound]) -> Iterator[Block]:
         lines.append([name, *(_percent_cell(row.probability, f"session.{name}.{row.gap_ms:g}") for row in its)])
         if name == _levels(rows[0]) and any(row.probability.high > LEAST_PROBABILITY for row in its):
             lines.append([Cell("90 % band", level=1), *(_percent_range(row.probability) for row in its)])
-    yield table((Column("% not found, reads/writes", 5), *heads), lines, "sessions", level=1)
+    yield table((Column("% not found, reads/writes", 6), *heads), lines, "sessions", level=1)
 
 
 def _percent_cell(band: Band, key: str) -> Cell:

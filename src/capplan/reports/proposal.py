@@ -52,7 +52,7 @@ from capplan.reports.document import (
     table,
 )
 from capplan.reports.drawings import CAPACITY, GROWTH, LATENCY, LAYOUT, NARROW, WIDE, drawings
-from capplan.reports.next_test import advice
+from capplan.reports.next_test import advice, ranking
 from capplan.reports.numbers import MARK_OF, capital, figure_cell, plural, shown
 from capplan.reports.pages import html, pdf
 from capplan.reports.prediction import sessions
@@ -560,15 +560,10 @@ class _Document:
             yield from [accuracies(answer, "backtest")] if answer else []
             yield from map(Paragraph, its.unseen.remarks)
         if its.next_test is not None:
-            yield Paragraph(f"Next load test: {advice(its.next_test)}.")
-        if its.narrower:
-            yield Paragraph("What would narrow the bands:")
-            yield _table(
-                "narrower",
-                its.narrower,
-                _column("Measurement", 8, lambda each: each.what),
-                _right("Capacity without objectives, afterwards", 4, lambda each: _half_width_cell(each.half_width)),
-            )
+            yield Paragraph(f"Measure next {advice(its.next_test)}.")
+            yield ranking(its.next_test, "next test")
+        if its.unmeasured:
+            yield Paragraph(f"No load test reports {listed(its.unmeasured)}; one that does would narrow the band.")
         if its.defects:
             yield Paragraph("Known defects of the sources:")
             yield Bullets(its.defects)
@@ -657,12 +652,6 @@ _COMPARED: dict[Basis | None, str] = {
     "extrapolated": "beyond the tests",
     "model only": "beyond the tests",
 }
-
-
-def _half_width_cell(half_width: float | None) -> Cell:
-    if half_width is None:
-        return Cell("not known")
-    return Cell(f"±{share(half_width)}", float(f"{half_width:.3f}"), "1")
 
 
 # Cells

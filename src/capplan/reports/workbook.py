@@ -18,6 +18,7 @@ from capplan.planner.proposal.proposal import RATE, Proposal
 from capplan.planner.size.machines import MACHINES
 from capplan.reports import figure as look
 from capplan.reports.document import Bullets, Cell, Document, Picture, Signatures, Table, Tiles
+from capplan.reports.numbers import capital
 from capplan.reports.sizing import MONTHS, held, situation
 from capplan.systems.registry import system
 
@@ -98,7 +99,7 @@ class _Writer:
         for block in self.made.sections[0].blocks:
             if isinstance(block, Tiles):
                 for about, cell in block.cells:
-                    sheet.write_string(row, 0, about[:1].upper() + about[1:], self.style(text_wrap=True))
+                    sheet.write_string(row, 0, capital(about), self.style(text_wrap=True))
                     self.cell(sheet, row, 1, cell, bold=True)
                     sheet.write_string(row, 2, cell.mark, self.style(italic=True, font_color="#5A6270"))
                     row += 1
@@ -222,7 +223,7 @@ class _Writer:
         spread = _spread(table)
         place = 0
         for column, parts in zip(table.columns, spread, strict=True):
-            for title in (column.title, "low", "high")[:parts]:
+            for title in (capital(column.title), "low", "high")[:parts]:
                 sheet.write_string(row, place, title, self.head(column.right))
                 place += 1
         if any(marks):

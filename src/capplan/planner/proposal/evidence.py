@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -19,7 +19,7 @@ from capplan.calibration.tables.rows import TableRow, rate_per_s, rows_of, with_
 from capplan.calibration.tables.scores import BacktestRow, backtest_row, summary
 from capplan.calibration.validation.validation import report
 from capplan.evidence.load_test_row import LoadTestRow
-from capplan.layout.extrapolation import RATE, Extrapolation
+from capplan.layout.extrapolation import RATE
 from capplan.layout.fitted_file import FittedTable
 from capplan.layout.observations import LoadTest
 from capplan.layout.system import Case, System
@@ -38,14 +38,11 @@ from capplan.planner.proposal.proposal import (
     EvidenceUsed,
     MeasuredInput,
     MetricName,
-    Narrower,
     UnseenRows,
 )
 from capplan.planner.rule_names import statistic
 from capplan.planner.size.sizing import Sizing, steady
 from capplan.planner.sweep import rate_fields
-
-_LEAST = 0.1  # of the band; a smaller gain is not worth a line
 
 
 def evidence_used(case: Case[Any]) -> EvidenceUsed:
@@ -64,8 +61,8 @@ def evidence_used(case: Case[Any]) -> EvidenceUsed:
         defects=tuple(defect for source in its.sources for defect in source.defects),
         basis=case.extrapolation.basis,
         why=case.extrapolation.why,
-        half_width=_half_width(case, case.system.extrapolation(case.scenario, _capacity(case))),
-        narrower=(*_never_measured(case), *_narrower(case)),
+        half_width=_half_width(case),
+        unmeasured=tuple(_unmeasured(case)),
         left_out_figures=sum(each.counts for each in backtest.left_out),
         left_out_error=None if backtest.own is None else steady(backtest.own.error),
         left_out_held=backtest.coverage.held,
@@ -83,8 +80,8 @@ def _of_table(case: Case[Any], table: FittedTable) -> EvidenceUsed:
         sources=tuple(dict.fromkeys(str(row["source"]).split(", line ")[0] for row in table.rows if row.get("source"))),
         basis=case.basis.of_capacity(),
         why=case.extrapolation.why,
-        half_width=_half_width(case, case.system.extrapolation(case.scenario, _capacity(case))),
-        narrower=tuple(_never_measured(case)),
+        half_width=_half_width(case),
+        unmeasured=tuple(_unmeasured(case)),
     )
 
 
@@ -92,46 +89,24 @@ def _capacity(case: Case[Any]) -> float:
     return float(np.median(case.solution.capacity))
 
 
-def _half_width(case: Case[Any], far: Extrapolation, certain: bool = False) -> float:
-    """Return the relative half-width of the capacity's band at some distance from the load tests."""
+def _half_width(case: Case[Any]) -> float:
+    """Return the relative half-width of the capacity's band."""
+    far = case.system.extrapolation(case.scenario, _capacity(case))
     measured = case.system.uncertainty(case.fitted, case.scenario, case.seed)
-    draws = case.solution.capacity
-    if certain:
-        draws = np.full_like(draws, np.median(draws))
-    band = measured.widened(rate=far.factor(case.system.widening, RATE, case.responses)).of_rate(draws)
+    widened = measured.widened(rate=far.factor(case.system.widening, RATE, case.responses))
+    band = widened.of_rate(case.solution.capacity)
     return steady((band.high - band.low) / 2 / band.value)
 
 
-def _never_measured(case: Case[Any]) -> Iterator[Narrower]:
-    """Yield the figures in objectives that no load test reports."""
+def _unmeasured(case: Case[Any]) -> Iterator[str]:
+    """Yield the figures in objectives that no load test reports, in words."""
     rate = case.offered_per_s or _capacity(case)
     metrics = dict.fromkeys(
         metric for each in case.objectives for metric in each.metrics() if metric.kind == "duration"
     )
     for metric in metrics:
         if case.basis.of_latency(metric.subject, metric.statistic, rate) == "model only":
-            yield Narrower(f"A load test that reports the {statistic(metric.statistic)} of {metric.subject}", None)
-
-
-def _narrower(case: Case[Any]) -> Iterator[Narrower]:
-    """Yield how much a load test of this layout, or of one of its axes, would narrow the band."""
-    far = case.system.extrapolation(case.scenario, _capacity(case))
-    now = _half_width(case, far)
-    ways = (*far.excess, *far.excess_of_rates)
-    if ways:
-        near = replace(far, excess=(), excess_of_rates=())
-        yield Narrower("A load test of this very layout", _half_width(case, near, certain=True))
-    if len(ways) > 1:
-        for way in ways:
-            without = replace(
-                far,
-                excess=tuple(each for each in far.excess if each is not way),
-                excess_of_rates=tuple(each for each in far.excess_of_rates if each is not way),
-            )
-            if (half_width := _half_width(case, without)) < now * (1 - _LEAST):
-                yield Narrower(f"A load test that covers this: {way.words}", half_width)
-    if (certain := _half_width(case, far, certain=True)) < now * (1 - _LEAST):
-        yield Narrower("Parameters measured on the customer's own nodes", certain)
+            yield f"the {statistic(metric.statistic)} of {metric.subject}"
 
 
 _SHARE = 0.25  # of the loads of a single layout: the highest ones are left out
@@ -228,10 +203,11 @@ _NEAR = (0.8, 0.95)  # of the capacity, for tables of offered rates
 
 
 def next_load_test(case: Case[Any]) -> NextTest | None:
-    """Return the most useful of a few load tests for the proposal's first objective, or for its capacity.
+    """Rank a few load tests for the proposal's first objective, or for its capacity if that figure is unbounded.
 
-    The candidates are the proposed layout and the one with most rows, each at the highest tested load and at twice
-    that, in proportion to their capacities; at 80 and 95 % of the capacity where no clients were tested.
+    The candidates are the proposed layout and, of a user's table, the one with most rows. With a table they are tested
+    at the highest tested load and at twice that, in proportion to their capacities; at 80 and 95 % of the capacity
+    where no clients were tested.
 
     Parameters
     ----------
@@ -241,28 +217,24 @@ def next_load_test(case: Case[Any]) -> NextTest | None:
     Returns
     -------
     NextTest or None
-        With that test alone; None if none of them helps.
+        The most useful test first; None if none of them helps.
     """
-    candidates = list(_candidates(case))
-    found = _ranked(case, [fields for _, fields in candidates])
-    if found is None:
+    proposed = {name: getattr(case.scenario, name) for name in case.system.sized}
+    candidates = [("the proposed layout", proposed)] if case.fitted.table is None else list(_candidates(case))
+    for figure in (None, CAPACITY):
+        with suppress(InputError):  # the latency is unbounded in some draw
+            found = next_test(case, [fields for _, fields in candidates], figure=figure)
+            break
+    else:
         return None
+    words = {str(fields): words for words, fields in candidates}
+    tests = [replace(each, words=words.get(str(dict(each.changes)), each.words)) for each in found.tests]
     gains: tuple[tuple[str, Literal["decision", "band"]], ...]
     gains = ("chance_of_change", "decision"), ("narrowing", "band")  # what may change the decision comes first
     for gain, rank in gains:
-        helping = [each for each in found.tests if each.states is None and (getattr(each, gain) or 0.0) >= _HELPS]
-        if helping:
-            best = max(helping, key=lambda each: getattr(each, gain) / each.hours)
-            words = next(words for words, fields in candidates if fields == dict(best.changes))
-            return replace(found, rank=rank, answer=True, tests=(replace(best, words=words),), refused=())
-    return None
-
-
-def _ranked(case: Case[Any], candidates: Sequence[Mapping[str, Any]]) -> NextTest | None:
-    """Rank the candidates by the figure of the first objective; by the capacity if that figure is unbounded."""
-    for figure in (None, CAPACITY):
-        with suppress(InputError):  # the latency is unbounded in some draw
-            return next_test(case, candidates, figure=figure)
+        if any((getattr(each, gain) or 0.0) >= _HELPS for each in tests):
+            tests.sort(key=lambda each: -(getattr(each, gain) or 0.0) / each.hours)
+            return replace(found, rank=rank, answer=True, tests=tuple(tests), refused=())
     return None
 
 

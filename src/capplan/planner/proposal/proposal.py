@@ -271,23 +271,6 @@ class MeasuredInput:
 
 
 @dataclass(frozen=True)
-class Narrower:
-    """A measurement that would narrow a band.
-
-    Attributes
-    ----------
-    what
-        What to measure, in words.
-    half_width
-        Half-width of the band of the capacity without objectives afterwards, as a share of it; null where that is not
-        known.
-    """
-
-    what: str
-    half_width: float | None
-
-
-@dataclass(frozen=True)
 class UnseenRows:
     """How well a refit predicts left-out rows of the user's load tests.
 
@@ -328,8 +311,8 @@ class EvidenceUsed:
         Why, in one sentence.
     half_width
         Half-width of the 90 % band of the capacity without objectives, as a share of the capacity.
-    narrower
-        What would narrow the bands.
+    unmeasured
+        Figures in objectives that no load test reports, in words.
     left_out_figures
         Figures that the backtest predicted without their scenario.
     left_out_error
@@ -343,7 +326,7 @@ class EvidenceUsed:
     unseen
         The backtest of a calibration by the user's load tests; null for a system with documents.
     next_test
-        Which load test to run next; null for a system with documents, and where none would help.
+        What to measure next, the most useful first; null where nothing would help.
     """
 
     rows: int
@@ -355,7 +338,7 @@ class EvidenceUsed:
     basis: Basis
     why: str
     half_width: float
-    narrower: tuple[Narrower, ...]
+    unmeasured: tuple[str, ...]
     left_out_figures: int = 0
     left_out_error: float | None = None
     left_out_held: int = 0

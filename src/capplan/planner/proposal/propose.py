@@ -150,8 +150,8 @@ def propose(question: ProposalQuestion, workers: Workers | None = None, stage: S
         lost = losses_to_simulate(its, scenario, sizing.situations)
         tasks += [partial(first_minute, scenario, fitted, question.sizing.seed, word) for word in lost]
     (options, failures), prediction, support, advice, unseen, *minutes = run_all(workers, tasks)
-    if fitted.table is not None:
-        support["evidence"] = replace(support["evidence"], unseen=unseen_rows(fold, unseen), next_test=advice)
+    unseen = None if fitted.table is None else unseen_rows(fold, unseen)
+    support["evidence"] = replace(support["evidence"], unseen=unseen, next_test=advice)
     return Proposal(
         details=question.details,
         asked=asked(question),
@@ -199,7 +199,7 @@ def _predicted_unseen(fitted: Fitted, fold: Fold | None) -> tuple[BacktestRow, .
 
 
 def _next_test(scenario: Scenario, fitted: Fitted, seed: int) -> NextTest | None:
-    return None if fitted.table is None else next_load_test(resolve(scenario, fitted, seed))
+    return next_load_test(resolve(scenario, fitted, seed))
 
 
 def asked(question: ProposalQuestion) -> Asked:
