@@ -20,7 +20,6 @@ from capplan.calibration.tables.scores import BacktestRow, backtest_row, summary
 from capplan.calibration.validation.validation import report
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.layout.extrapolation import RATE
-from capplan.layout.fitted_file import FittedTable
 from capplan.layout.observations import LoadTest
 from capplan.layout.system import Case, System
 from capplan.models.errors import InputError
@@ -46,52 +45,37 @@ from capplan.planner.sweep import rate_fields
 
 
 def evidence_used(case: Case[Any]) -> EvidenceUsed:
-    """Return the evidence behind a case, from the figures and refits in its calibration."""
-    if case.fitted.table is not None:
-        return _of_table(case, case.fitted.table)
-    its = case.system
-    tests, rows = its.observations.load_tests(), its.evidence
-    backtest = report(its, case.fitted)
+    """Return the evidence behind a case, from the figures and refits in its calibration, and what to measure next."""
+    its, table = case.system, case.fitted.table
+    tests = its.observations.load_tests()
+    same: dict[str, Any] = {
+        **{"load_tests": len(tests), "why": case.extrapolation.why, "half_width": _half_width(case)},
+        **{"unmeasured": tuple(_unmeasured(case)), "next_test": next_load_test(case)},
+    }
+    if table is not None:  # a user's load tests, without documents
+        sources = dict.fromkeys(str(row["source"]).split(", line ")[0] for row in table.rows if row.get("source"))
+        count, basis = len(table.rows), case.basis.of_capacity()
+        return EvidenceUsed(rows=count, fitted_rows=count, sources=tuple(sources), basis=basis, **same)
+    rows, backtest = its.evidence, report(its, case.fitted)
     return EvidenceUsed(
         rows=len(rows),
         fitted_rows=sum(row.use == "fit" for row in rows),
-        load_tests=len(tests),
         scenarios=len({test.fold for test in tests}),
         sources=its.citations(),
         defects=tuple(defect for source in its.sources for defect in source.defects),
         basis=case.extrapolation.basis,
-        why=case.extrapolation.why,
-        half_width=_half_width(case),
-        unmeasured=tuple(_unmeasured(case)),
         left_out_figures=sum(each.counts for each in backtest.left_out),
         left_out_error=None if backtest.own is None else steady(backtest.own.error),
         left_out_held=backtest.coverage.held,
         left_out_banded=backtest.coverage.figures,
         verdict=backtest.verdict,
+        **same,
     )
-
-
-def _of_table(case: Case[Any], table: FittedTable) -> EvidenceUsed:
-    """Return the evidence of a system that was fitted to a user's load tests and so has no documents."""
-    return EvidenceUsed(
-        rows=len(table.rows),
-        fitted_rows=len(table.rows),
-        load_tests=len(case.system.observations.load_tests()),
-        sources=tuple(dict.fromkeys(str(row["source"]).split(", line ")[0] for row in table.rows if row.get("source"))),
-        basis=case.basis.of_capacity(),
-        why=case.extrapolation.why,
-        half_width=_half_width(case),
-        unmeasured=tuple(_unmeasured(case)),
-    )
-
-
-def _capacity(case: Case[Any]) -> float:
-    return float(np.median(case.solution.capacity))
 
 
 def _half_width(case: Case[Any]) -> float:
     """Return the relative half-width of the capacity's band."""
-    far = case.system.extrapolation(case.scenario, _capacity(case))
+    far = case.system.extrapolation(case.scenario, float(np.median(case.solution.capacity)))
     measured = case.system.uncertainty(case.fitted, case.scenario, case.seed)
     widened = measured.widened(rate=far.factor(case.system.widening, RATE, case.responses))
     band = widened.of_rate(case.solution.capacity)
@@ -100,7 +84,7 @@ def _half_width(case: Case[Any]) -> float:
 
 def _unmeasured(case: Case[Any]) -> Iterator[str]:
     """Yield the figures in objectives that no load test reports, in words."""
-    rate = case.offered_per_s or _capacity(case)
+    rate = case.offered_per_s or float(np.median(case.solution.capacity))
     metrics = dict.fromkeys(
         metric for each in case.objectives for metric in each.metrics() if metric.kind == "duration"
     )

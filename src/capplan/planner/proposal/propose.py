@@ -25,7 +25,6 @@ from capplan.models.language.scenario import Scenario
 from capplan.models.results import STATISTICS, Band, plain, rounded
 from capplan.planner.demand.demand import Demand
 from capplan.planner.demand.forecast import layout_of, with_demand
-from capplan.planner.next_test import NextTest
 from capplan.planner.predict.predict import predict
 from capplan.planner.proposal.acceptance import acceptance_test
 from capplan.planner.proposal.alternatives import survival
@@ -37,7 +36,6 @@ from capplan.planner.proposal.evidence import (
     fold_of,
     limits,
     measured_inputs,
-    next_load_test,
     predicted_unseen,
     unseen_rows,
 )
@@ -69,7 +67,7 @@ MOST_YEARS = 10
 _MONTHS = 12
 Stage = Callable[[str], None]
 """Told the name of each stage of the work as it starts."""
-TASKS = 6
+TASKS = 4
 """How many tasks run at once after the search."""
 STAGES = ("searching families of layouts", "predicting the layout and its options")
 
@@ -143,15 +141,14 @@ def propose(question: ProposalQuestion, workers: Workers | None = None, stage: S
         partial(survival, question.base, question.sizing, fitted, sizing, result),
         partial(predict, scenario, engine=question.sizing.engine, fitted=fitted, seed=question.sizing.seed),
         partial(_supported, scenario, fitted, question.sizing.seed, sizing),
-        partial(_next_test, scenario, fitted, question.sizing.seed),
         partial(_predicted_unseen, fitted, fold),
     ]
     if question.sizing.engine != "analytic":
         lost = losses_to_simulate(its, scenario, sizing.situations)
         tasks += [partial(first_minute, scenario, fitted, question.sizing.seed, word) for word in lost]
-    (options, failures), prediction, support, advice, unseen, *minutes = run_all(workers, tasks)
-    unseen = None if fitted.table is None else unseen_rows(fold, unseen)
-    support["evidence"] = replace(support["evidence"], unseen=unseen, next_test=advice)
+    (options, failures), prediction, support, unseen, *minutes = run_all(workers, tasks)
+    if fitted.table is not None:
+        support["evidence"] = replace(support["evidence"], unseen=unseen_rows(fold, unseen))
     return Proposal(
         details=question.details,
         asked=asked(question),
@@ -189,17 +186,16 @@ def _supported(scenario: Scenario, fitted: Fitted, seed: int, sizing: Sizing) ->
         "latency_curves": tuple(_curves(case, planned)),
         "assumptions": assumptions(case, planned),
         "evidence": evidence_used(case),
-        "round_trips_ms": _round_trips(case.system, case),
+        "round_trips_ms": tuple(
+            tuple(rounded(1e3 * each) for each in row)
+            for row in case.system.round_trips_by_dc(case.scenario, case.values)
+        ),
         "acceptance": acceptance_test(case, sizing.planned_tps, sizing.chosen),
     }
 
 
 def _predicted_unseen(fitted: Fitted, fold: Fold | None) -> tuple[BacktestRow, ...]:
     return () if fold is None else predicted_unseen(table_system(fitted.system), rows_of(fitted), fold, fitted.seed)
-
-
-def _next_test(scenario: Scenario, fitted: Fitted, seed: int) -> NextTest | None:
-    return next_load_test(resolve(scenario, fitted, seed))
 
 
 def asked(question: ProposalQuestion) -> Asked:
@@ -254,11 +250,6 @@ def _places(its: System[Any], scenario: Scenario) -> tuple[Place, ...]:
     machines = its.machines_by_dc(scenario)
     names = [f"DC {number}" for number, _ in enumerate(machines, 1)] if len(machines) > 1 else ["one data centre"]
     return tuple(Place(name, dict(each)) for name, each in zip(names, machines, strict=True))
-
-
-def _round_trips(its: System[Any], case: Case[Any]) -> tuple[tuple[float, ...], ...]:
-    found = its.round_trips_by_dc(case.scenario, case.values)
-    return tuple(tuple(rounded(1e3 * each) for each in row) for row in found)
 
 
 def _bill(its: System[Any], layout: SizedLayout, question: SizingQuestion) -> tuple[MachineCount, ...]:
