@@ -181,8 +181,9 @@ def test_formulas_hold_what_they_compute(proposal: Proposal) -> None:
 
 def test_a_changed_price_reaches_every_cost(proposal: Proposal) -> None:
     formulas, values = (book_of(workbook(proposal), values) for values in (False, True))
-    options = (*proposal.survival_options, *proposal.sizing.confidences)
-    costs = {each.cost for each in options if each.cost is not None}
+    every_cost = [each.cost for each in proposal.survival_options]
+    every_cost += [each.cost for each in proposal.sizing.confidences]
+    costs = {cost for cost in every_cost if cost is not None}
     values["Prices"]["C6"].value *= 2  # of the only kind of machine
     every = [cell for cell in cells_of(formulas) if cell.parent.title != "Prices"]
     linked = [cell for cell in every if cell.data_type == "f" and "Prices!" in cell.value]
