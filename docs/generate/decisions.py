@@ -18,14 +18,15 @@ import numpy as np
 import pandas as pd
 from vendor_rating import RATING, rated_nodes
 
-from capplan.calibration.tables.fit_table import TableSystem, fit_table, unloaded
-from capplan.calibration.tables.rows import with_mix
+from capplan.calibration.tables.fit_table import fit_table
 from capplan.calibration.tables.scores import MODEL
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.layout.baselines import Baseline, affine, linear, power_law
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.system import Case
+from capplan.layout.table_rows import with_mix
+from capplan.layout.table_system import TableSystem, unloaded
 from capplan.models.language.scenario import changed
 from capplan.models.verdict import CONFIDENCE
 from capplan.planner.rule_names import RULES

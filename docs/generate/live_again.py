@@ -13,7 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from capplan.calibration.tables.fit_table import fit_table, predict_table
+from capplan.calibration.tables.fit_table import fit_table
+from capplan.calibration.tables.row_predictions import predict_table
 from capplan.lab.collectors.cassandra import Load
 from capplan.lab.collectors.runs_in_turn import run_name
 from capplan.planner.live.folder import LARGE, SMALL, Folder, runs_in

@@ -10,12 +10,14 @@ from typing import Any
 
 from decisions import nodes_of
 
-from capplan.calibration.tables.fit_table import TableSystem, fit_table, predict_table, unloaded
-from capplan.calibration.tables.rows import THROUGHPUT, with_mix
+from capplan.calibration.tables.fit_table import fit_table
+from capplan.calibration.tables.row_predictions import predict_table
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.system import Case
+from capplan.layout.table_rows import THROUGHPUT, with_mix
+from capplan.layout.table_system import TableSystem, unloaded
 from capplan.models.grouped import grouped
 from capplan.models.results import Band
 from capplan.systems.registry import table_system

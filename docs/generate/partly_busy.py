@@ -23,11 +23,12 @@ from typing import Any
 import numpy as np
 from synthetic_truth import Truth, drawn, measured, saturating
 
-from capplan.calibration.tables.fit_table import fit_table, predict_table
-from capplan.calibration.tables.rows import MEAN, NODE_CPU, THROUGHPUT
+from capplan.calibration.tables.fit_table import fit_table
+from capplan.calibration.tables.row_predictions import predict_table
 from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
+from capplan.layout.table_rows import MEAN, NODE_CPU, THROUGHPUT
 from capplan.models.files import replace_file
 from capplan.models.solver.analytic import Analysis
 from capplan.systems.registry import table_system

@@ -20,12 +20,14 @@ from typing import Any
 import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from capplan.calibration.tables.fit_table import band_of, fit_table, predict_table, with_unknown_layouts
-from capplan.calibration.tables.rows import scatter_of
+from capplan.calibration.tables.figures import scatter_of
+from capplan.calibration.tables.fit_table import fit_table
+from capplan.calibration.tables.row_predictions import band_of, predict_table
 from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.layout.fitted_file import Fitted
+from capplan.layout.table_system import with_unknown_layouts
 from capplan.models.cassandra.pauses import NO_PAUSES, ReportedPauses
 from capplan.models.errors import InputError
 from capplan.models.results import Band

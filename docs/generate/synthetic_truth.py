@@ -19,12 +19,13 @@ from typing import Any, cast
 
 import numpy as np
 
-from capplan.calibration.tables.errors import name_of
-from capplan.calibration.tables.fit_table import TableSystem
+from capplan.calibration.tables.figures import scatter_of
 from capplan.calibration.tables.priors import closed
-from capplan.calibration.tables.rows import LEVELS, MEAN, ON_CURVES, THROUGHPUT, TableRow, scatter_of
 from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.evidence.load_test_row import ALL, LoadTestRow
+from capplan.layout.layout_factors import name_of
+from capplan.layout.table_rows import LEVELS, MEAN, ON_CURVES, THROUGHPUT, TableRow
+from capplan.layout.table_system import TableSystem
 from capplan.models.language.distribution import Lognormal
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import defaults

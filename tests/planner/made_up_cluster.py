@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from capplan.calibration.tables.rows import LEVELS, MEAN, THROUGHPUT
 from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.lab.collectors.cassandra import Load, RunningCluster
 from capplan.lab.collectors.runs_in_turn import Bounds, run_name, runs_left
 from capplan.lab.layout import Layout
+from capplan.layout.table_rows import LEVELS, MEAN, THROUGHPUT
 from capplan.models.language.parameter import defaults
 from capplan.planner.live.folder import DIGEST
 from capplan.planner.live.protocol import MOST, Asked, Protocol, Stage, closed

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from tests.planner.made_up_cluster import SHORT, MadeUp, Measuring
 
-from capplan.calibration.tables.rows import THROUGHPUT
 from capplan.cli.main import main
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.lab.collectors.cassandra import Load
 from capplan.lab.layout import Layout
+from capplan.layout.table_rows import THROUGHPUT
 from capplan.models.errors import InputError
 from capplan.models.results import Band
 from capplan.planner.live import run

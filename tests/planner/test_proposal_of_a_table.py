@@ -12,7 +12,7 @@ import pytest
 from tests.planner.proposals import of_a_table
 from tests.systems.prior_draws import prior_draws
 
-from capplan.calibration.tables.fit_table import predict_table
+from capplan.calibration.tables.row_predictions import predict_table
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.layout.fitted_file import Fitted
 from capplan.models.language.scenario import changed

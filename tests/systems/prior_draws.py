@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from capplan.calibration.tables.errors import name_of
-from capplan.calibration.tables.fit_table import TableSystem, hash_of
-from capplan.calibration.tables.rows import QUANTITIES, cells_of
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.layout.fitted_file import DRAWS, Fitted, FittedTable, Posterior
+from capplan.layout.layout_factors import name_of
+from capplan.layout.table_rows import QUANTITIES, cells_of
+from capplan.layout.table_system import TableSystem, hash_of
 
 
 def prior_draws(system: TableSystem[Any], rows: Sequence[LoadTestRow], narrow: float = 0.1) -> Fitted:

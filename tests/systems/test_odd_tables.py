@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.calibration.tables.fit_table import RowPrediction, fit_table, predict_table
+from capplan.calibration.tables.fit_table import fit_table
+from capplan.calibration.tables.row_predictions import RowPrediction, predict_table
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.models.errors import InputError

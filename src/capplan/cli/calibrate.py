@@ -9,7 +9,7 @@ import typer
 from pandas import DataFrame
 
 from capplan.calibration.fit.calibrate import calibrate, stages_of
-from capplan.calibration.tables.fit_table import TableSystem, fit_table
+from capplan.calibration.tables.fit_table import fit_table
 from capplan.cli.shell.progress import stages
 from capplan.cli.shell.target import read_target
 from capplan.cli.shell.terminal import TABLE_ENDINGS, Json, WithRefused, check_output, print_rows
@@ -18,6 +18,7 @@ from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.row_choice import chosen_rows
 from capplan.layout.fitted_file import to_json, write
+from capplan.layout.table_system import TableSystem
 from capplan.models.errors import InputError
 from capplan.models.files import only_run, writable_cache
 from capplan.reports.document import Bullets

@@ -7,12 +7,12 @@ from typing import Any
 
 import pandas as pd
 
-from capplan.calibration.tables.fit_table import TableSystem
 from capplan.evidence.audit.audit import Audit, audit_documents, audit_load_tests
 from capplan.evidence.audit.checks import read_checks
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.typed_table import PARQUET
 from capplan.layout.system import System
+from capplan.layout.table_system import TableSystem
 from capplan.models.errors import InputError
 from capplan.systems.registry import names, system
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from capplan.calibration.tables.fit_table import TableSystem, unloaded, with_unknown_layouts
-from capplan.calibration.tables.rows import NODE_CPU, QUANTITIES, Load, TableRow
 from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.system import Case
+from capplan.layout.table_rows import NODE_CPU, QUANTITIES, Load, TableRow
+from capplan.layout.table_system import TableSystem, unloaded, with_unknown_layouts
 from capplan.layout.uncertainty import Uncertainty
 from capplan.models.errors import InputError, one_of
 from capplan.models.language.scenario import Scenario

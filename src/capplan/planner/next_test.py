@@ -11,9 +11,9 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from capplan.calibration.tables.fit_table import TableSystem
-from capplan.calibration.tables.rows import NODE_CPU, rows_of
 from capplan.layout.system import Case
+from capplan.layout.table_rows import NODE_CPU, rows_of
+from capplan.layout.table_system import TableSystem
 from capplan.models.condition import Unmeasured
 from capplan.models.errors import InputError, one_of
 from capplan.models.language.scenario import Scenario, changed, fields_of, options_of

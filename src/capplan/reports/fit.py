@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from capplan.calibration.tables.fit_table import NOT_PROMISED, TableSystem
 from capplan.calibration.tables.identifiability import DECIDED, decided
-from capplan.calibration.tables.rows import MEAN, THROUGHPUT, rows_of, without_cpu
 from capplan.layout.fitted_file import Fitted
 from capplan.reports.document import Block, Break, Code, Fact, Heading, Paragraph, table
+from capplan.layout.table_rows import MEAN, THROUGHPUT, rows_of, without_cpu
+from capplan.layout.table_system import NOT_PROMISED, TableSystem
 from capplan.reports.numbers import many
 
 

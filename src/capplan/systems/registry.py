@@ -13,17 +13,15 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from capplan.layout.fitted_file import Fitted, read_fitted
 from capplan.layout.system import Case, System
+from capplan.layout.table_system import TableSystem
 from capplan.models.errors import InputError, look_up
 from capplan.models.language.document import load, read_toml
 from capplan.models.language.scenario import Scenario, with_units
 from capplan.models.verb_answer import VerbAnswer
-
-if TYPE_CHECKING:
-    from capplan.calibration.tables.fit_table import TableSystem
 
 DEFAULT = "openprovider"
 _NO_SYSTEMS = frozenset({"components"})
@@ -143,8 +141,6 @@ def table_system(name: str) -> TableSystem[Any]:
     InputError
         If there is no system of this name, or it has documents of its own.
     """
-    from capplan.calibration.tables.fit_table import TableSystem  # needs a solver
-
     found = system(name)
     if not isinstance(found, TableSystem):
         known = [each.name for each in every_system() if each.from_tables]

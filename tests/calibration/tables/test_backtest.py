@@ -10,7 +10,8 @@ import pytest
 from tests.systems.two_tier.two_tier_tables import layout, measured
 
 from capplan.calibration.tables.backtest import Backtest, accuracy, backtest, remarks, split_table
-from capplan.calibration.tables.fit_table import fit_table, predict_table
+from capplan.calibration.tables.fit_table import fit_table
+from capplan.calibration.tables.row_predictions import predict_table
 from capplan.calibration.tables.scores import BacktestRow, PredictedFigure, summary
 from capplan.cli.main import main
 from capplan.evidence.load_tests import LOAD_TESTS

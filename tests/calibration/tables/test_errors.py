@@ -11,12 +11,14 @@ from tests.systems.prior_draws import prior_draws
 from tests.systems.two_tier.two_tier_tables import layout, measured
 
 from capplan.calibration.tables.errors import chance_errors, covariance, expected_squares, learnt_scatter
-from capplan.calibration.tables.fit_table import fit_table, predict_table
+from capplan.calibration.tables.figures import figures_of, scatter_of
+from capplan.calibration.tables.fit_table import fit_table
 from capplan.calibration.tables.priors import ceiling_over
-from capplan.calibration.tables.rows import MEAN, QUANTITIES, THROUGHPUT, figures_of, scatter_of
+from capplan.calibration.tables.row_predictions import predict_table
 from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.layout.fitted_file import Fitted
+from capplan.layout.table_rows import MEAN, QUANTITIES, THROUGHPUT
 from capplan.models.language.parameter import defaults
 from capplan.models.language.units import FloatArray
 from capplan.systems.cassandra import SYSTEM as CASSANDRA

@@ -11,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.planner.valid_questions import write_fitted
 
-from capplan.calibration.tables.errors import SHARED, Effects, correlation, name_of
-from capplan.calibration.tables.fit_table import unloaded, with_unknown_layouts
-from capplan.calibration.tables.rows import row_of
+from capplan.calibration.tables.errors import Effects
 from capplan.cli.shell.target import read_target
 from capplan.layout.fitted_file import DRAWS, Fitted
+from capplan.layout.layout_factors import SHARED, correlation, name_of
 from capplan.layout.system import Case
+from capplan.layout.table_rows import row_of
+from capplan.layout.table_system import unloaded, with_unknown_layouts
 from capplan.models.language.scenario import changed
 from capplan.models.language.units import FloatArray
 from capplan.systems.cassandra import SYSTEM

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capplan.calibration.tables.fit_table import fit_table, predict_table
+from capplan.calibration.tables.fit_table import fit_table
 from capplan.calibration.tables.identifiability import Judge
 from capplan.calibration.tables.node_cpu import PARAMETERS, cpu_percent, observed
-from capplan.calibration.tables.rows import MEAN, NODE_CPU, THROUGHPUT, without_cpu
+from capplan.calibration.tables.row_predictions import predict_table
 from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.evidence.load_test_row import LoadTestRow
+from capplan.layout.table_rows import MEAN, NODE_CPU, THROUGHPUT, without_cpu
 from capplan.models.errors import InputError
 from capplan.models.language.parameter import defaults
 from capplan.models.solver.analytic import Analysis

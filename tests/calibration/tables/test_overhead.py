@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.calibration.tables.fit_table import fit_table, predict_table
+from capplan.calibration.tables.fit_table import fit_table
 from capplan.calibration.tables.priors import OVERHEAD, PARAMETER, closed, overhead
-from capplan.calibration.tables.rows import MEAN, THROUGHPUT
+from capplan.calibration.tables.row_predictions import predict_table
 from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.layout.fitted_file import Fitted
+from capplan.layout.table_rows import MEAN, THROUGHPUT
 from capplan.models.language.parameter import defaults
 from capplan.systems.registry import table_system
 

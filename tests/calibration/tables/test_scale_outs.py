@@ -14,12 +14,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from capplan.calibration.tables.errors import SHARED
 from capplan.calibration.tables.fit_table import fit_table
 from capplan.calibration.tables.priors import EXPONENTS, exponent, unseen
-from capplan.calibration.tables.rows import ON_CURVES
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
+from capplan.layout.layout_factors import SHARED
+from capplan.layout.table_rows import ON_CURVES
 from capplan.systems.cassandra import SYSTEM
 
 ROOT = Path(__file__).parents[3]

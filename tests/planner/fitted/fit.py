@@ -12,12 +12,13 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from capplan.calibration.tables.fit_table import TableSystem, fit_table
+from capplan.calibration.tables.fit_table import fit_table
 from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.row_choice import chosen_rows
 from capplan.layout.fitted_file import Fitted, to_json
+from capplan.layout.table_system import TableSystem
 from capplan.models.language.parameter import defaults
 from capplan.systems.registry import system
 

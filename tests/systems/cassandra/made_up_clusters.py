@@ -5,10 +5,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from capplan.calibration.tables.fit_table import fit_table, predict_table
-from capplan.calibration.tables.rows import MEAN, THROUGHPUT
+from capplan.calibration.tables.fit_table import fit_table
+from capplan.calibration.tables.row_predictions import predict_table
 from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.evidence.load_test_row import Level, LoadTestRow
+from capplan.layout.table_rows import MEAN, THROUGHPUT
 from capplan.models.language.parameter import defaults
 from capplan.models.language.units import FloatArray
 from capplan.models.solver.analytic import Analysis

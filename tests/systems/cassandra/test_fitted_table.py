@@ -12,16 +12,17 @@ import numpy as np
 import pytest
 from tests.systems.cassandra.made_up_clusters import outcome
 
-from capplan.calibration.tables.errors import SHARED, name_of
-from capplan.calibration.tables.fit_table import RowPrediction, fit_table, predict_table
+from capplan.calibration.tables.fit_table import fit_table
 from capplan.calibration.tables.identifiability import decided
 from capplan.calibration.tables.priors import OVERHEAD
-from capplan.calibration.tables.rows import cells_of
+from capplan.calibration.tables.row_predictions import RowPrediction, predict_table
 from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.cli.main import main
 from capplan.evidence.load_test_row import LATENCIES, LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.layout.fitted_file import Fitted, write
+from capplan.layout.layout_factors import SHARED, name_of
+from capplan.layout.table_rows import cells_of
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.parameter import defaults
 from capplan.models.language.scenario import changed

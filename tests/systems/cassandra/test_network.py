@@ -8,8 +8,8 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import binom, gamma
 
-from capplan.calibration.tables.rows import Load, TableRow
 from capplan.calibration.tables.solved_rows import solved_rows
+from capplan.layout.table_rows import Load, TableRow
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.scenario import changed

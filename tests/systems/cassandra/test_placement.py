@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from capplan.calibration.tables.backtest import backtest
-from capplan.calibration.tables.fit_table import fit_table, predict_table
+from capplan.calibration.tables.fit_table import fit_table
 from capplan.calibration.tables.priors import closed
-from capplan.calibration.tables.rows import MEAN, QUANTITIES, THROUGHPUT
+from capplan.calibration.tables.row_predictions import predict_table
 from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.evidence.load_test_row import Level, LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
+from capplan.layout.table_rows import MEAN, QUANTITIES, THROUGHPUT
 from capplan.models.language.parameter import defaults
 from capplan.models.language.scenario import changed
 from capplan.models.language.units import Number

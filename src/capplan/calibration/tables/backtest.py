@@ -14,9 +14,9 @@ from typing import Any
 
 import pandas as pd
 
-from capplan.calibration.tables.fit_table import RowPrediction, TableSystem, fit_table, predict_table
+from capplan.calibration.tables.fit_table import fit_table
 from capplan.calibration.tables.identifiability import UNDETERMINED
-from capplan.calibration.tables.rows import with_mix
+from capplan.calibration.tables.row_predictions import RowPrediction, predict_table
 from capplan.calibration.tables.scores import (
     MODEL,
     BacktestRow,
@@ -28,6 +28,8 @@ from capplan.calibration.tables.scores import (
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.row_choice import chosen_rows
+from capplan.layout.table_rows import with_mix
+from capplan.layout.table_system import TableSystem
 from capplan.models.errors import InputError
 from capplan.models.grouped import grouped
 from capplan.models.verb_answer import VerbAnswer

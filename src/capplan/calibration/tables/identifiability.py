@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from capplan.calibration.tables.errors import chance_errors
-from capplan.calibration.tables.rows import NODE_CPU, TableRow, rows_of
 from capplan.calibration.tables.solved_rows import Solved, solved_rows
+from capplan.layout.fitted_file import Fitted
+from capplan.layout.table_rows import NODE_CPU, TableRow, rows_of
+from capplan.layout.table_system import TableSystem
 from capplan.models.language.parameter import defaults
 from capplan.models.language.units import Number
-
-if TYPE_CHECKING:
-    from capplan.calibration.tables.fit_table import TableSystem
-    from capplan.layout.fitted_file import Fitted
 
 UNDETERMINED = "not identifiable from these rows: "
 """How a reason begins."""

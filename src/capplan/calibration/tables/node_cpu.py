@@ -24,7 +24,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from capplan.calibration.tables.rows import NODE_CPU, TableRow, rate_per_s, response_s
+from capplan.layout.table_rows import NODE_CPU, TableRow, rate_per_s, response_s
 from capplan.models.language.parameter import Parameter, Values
 from capplan.models.language.units import FloatArray
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from capplan.calibration.tables.rows import MEAN, THROUGHPUT, TableRow, precision_of, response_s, share_of
+from capplan.calibration.tables.figures import precision_of
+from capplan.layout.table_rows import MEAN, THROUGHPUT, TableRow, response_s, share_of
 from capplan.models.language.distribution import Deterministic, Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Parameter, Values, defaults

@@ -34,7 +34,7 @@ from capplan.models.grouped import grouped
 from capplan.models.language.units import FloatArray
 
 if TYPE_CHECKING:
-    from capplan.calibration.tables.fit_table import RowPrediction
+    from capplan.calibration.tables.row_predictions import RowPrediction
 
 
 THROUGHPUT, MEAN = "throughput_tps", "latency_mean_ms"

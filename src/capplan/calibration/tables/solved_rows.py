@@ -7,13 +7,15 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from capplan.calibration.tables.figures import SOLVED_LEVELS
 from capplan.calibration.tables.priors import closed
-from capplan.calibration.tables.rows import MEAN, NODE_CPU, SOLVED_LEVELS, THROUGHPUT, TableRow
 from capplan.layout.solution import kind_of, varied
+from capplan.layout.table_rows import MEAN, NODE_CPU, THROUGHPUT, TableRow
+from capplan.layout.table_system import TableSystem
 from capplan.models.cassandra.pauses import OF_PAUSES
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values
@@ -23,9 +25,6 @@ from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.closed_clients import solve_clients
 from capplan.models.solver.operating_point import OperatingPoint, solve
 from capplan.models.solver.pauses import RareDelay
-
-if TYPE_CHECKING:
-    from capplan.calibration.tables.fit_table import TableSystem
 
 _Compose = Callable[[Values, Number], Network]
 _UNDER_WAY, _MOST_UNDER_WAY, _ROUNDS = 4.0, 1e4, 5

@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
-from capplan.calibration.tables.fit_table import RowPrediction, fit_table, predict_table
+from capplan.calibration.tables.fit_table import fit_table
+from capplan.calibration.tables.row_predictions import RowPrediction, predict_table
 from capplan.evidence.audit.audit import audit_load_tests
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from capplan.calibration.tables.fit_table import band_of, unloaded, with_unknown_layouts
+from capplan.calibration.tables.row_predictions import band_of
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.lab.collectors.cassandra import Operation, RunningCluster
 from capplan.lab.collectors.collector import Progress
@@ -24,6 +24,7 @@ from capplan.lab.collectors.sessions import SESSION, Key, Message, SessionLoad, 
 from capplan.layout.ensemble import at_draws, spaced
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.solution import varied
+from capplan.layout.table_system import unloaded, with_unknown_layouts
 from capplan.models.cassandra.visibility import Load as Busy
 from capplan.models.cassandra.visibility import Question, Sampling, chances_not_found
 from capplan.models.language.distribution import Exponential

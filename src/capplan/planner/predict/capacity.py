@@ -11,11 +11,12 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from capplan.calibration.tables.fit_table import TableSystem, Widening, band_of
-from capplan.calibration.tables.rows import LEVELS, MEAN, QUANTITIES, THROUGHPUT, Load, TableRow, rows_of
+from capplan.calibration.tables.row_predictions import Widening, band_of
 from capplan.calibration.tables.solved_rows import Solved, solved_rows
 from capplan.layout.solution import Figures, Solution
 from capplan.layout.system import Case
+from capplan.layout.table_rows import LEVELS, MEAN, QUANTITIES, THROUGHPUT, Load, TableRow, rows_of
+from capplan.layout.table_system import TableSystem
 from capplan.layout.uncertainty import HIGH, LOW, Uncertainty, half_width
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.scenario import changed

@@ -14,6 +14,7 @@ from capplan.layout.fitted_file import Fitted
 from capplan.layout.situations import Loss, losses_of
 from capplan.layout.solution import Figures
 from capplan.layout.system import Case
+from capplan.layout.table_system import TableSystem
 from capplan.models.errors import InputError
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.scenario import Scenario, changed
@@ -55,7 +56,6 @@ from capplan.simulator.replications import RunsDone
 from capplan.systems.registry import resolve
 
 if TYPE_CHECKING:
-    from capplan.calibration.tables.fit_table import TableSystem
     from capplan.planner.predict.simulated_latency import SimulatedLatency
 
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 import numpy as np
 
-from capplan.calibration.tables.fit_table import TableSystem, unloaded
 from capplan.calibration.tables.identifiability import Judge
-from capplan.calibration.tables.rows import Load, TableRow
 from capplan.calibration.tables.solved_rows import Solved
 from capplan.layout.basis import FigureBasis
 from capplan.layout.solution import Figures
 from capplan.layout.system import Case
+from capplan.layout.table_rows import Load, TableRow
+from capplan.layout.table_system import TableSystem, unloaded
 from capplan.models.condition import Condition
 from capplan.models.number_words import as_given
 from capplan.models.objective import Lookup, Metric, Objective, scaled

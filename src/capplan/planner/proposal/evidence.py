@@ -14,14 +14,16 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from capplan.calibration.tables.backtest import accuracy, remarks
-from capplan.calibration.tables.fit_table import TableSystem, fit_table, predict_table, unloaded
-from capplan.calibration.tables.rows import TableRow, rate_per_s, rows_of, with_mix
+from capplan.calibration.tables.fit_table import fit_table
+from capplan.calibration.tables.row_predictions import predict_table
 from capplan.calibration.tables.scores import BacktestRow, backtest_row, summary
 from capplan.calibration.validation.validation import report
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.layout.extrapolation import RATE
 from capplan.layout.observations import LoadTest
 from capplan.layout.system import Case, System
+from capplan.layout.table_rows import TableRow, rate_per_s, rows_of, with_mix
+from capplan.layout.table_system import TableSystem, unloaded
 from capplan.models.errors import InputError
 from capplan.models.grouped import grouped
 from capplan.models.language.parameter import defaults

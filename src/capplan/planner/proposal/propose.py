@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from capplan.calibration.tables.rows import rows_of
 from capplan.calibration.tables.scores import BacktestRow
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.system import Case, System
+from capplan.layout.table_rows import rows_of
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario
 from capplan.models.results import STATISTICS, Band, plain, rounded

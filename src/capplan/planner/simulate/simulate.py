@@ -10,10 +10,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from capplan.calibration.tables.fit_table import TableSystem
 from capplan.calibration.tables.priors import closed
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.system import Case, System
+from capplan.layout.table_system import TableSystem
 from capplan.models.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.scenario import Scenario

@@ -8,13 +8,13 @@ from types import MappingProxyType
 
 import numpy as np
 
-from capplan.calibration.tables.fit_table import TableSystem
 from capplan.calibration.tables.node_cpu import cpu_percent
 from capplan.calibration.tables.priors import COMMON_LOG_SD
-from capplan.calibration.tables.rows import TableRow, request_class
 from capplan.layout.ensemble import Places
 from capplan.layout.situations import Machine
 from capplan.layout.solution import Solution
+from capplan.layout.table_rows import TableRow, request_class
+from capplan.layout.table_system import TableSystem
 from capplan.models.language.parameter import Parameter, Values
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.scenario import changed

@@ -10,9 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from capplan.calibration.tables.figures import scatter_of
 from capplan.calibration.tables.node_cpu import observed
 from capplan.calibration.tables.priors import OVERHEAD, ceiling_over, median_unloaded_s, overhead
-from capplan.calibration.tables.rows import (
+from capplan.evidence.load_test_row import ALL, LoadTestRow
+from capplan.layout.extrapolation import Excess
+from capplan.layout.observations import LoadTest
+from capplan.layout.table_rows import (
     READS,
     THROUGHPUT,
     WRITES,
@@ -22,13 +26,9 @@ from capplan.calibration.tables.rows import (
     rate_per_s,
     request_class,
     response_s,
-    scatter_of,
     unmixed,
     unwaited,
 )
-from capplan.evidence.load_test_row import ALL, LoadTestRow
-from capplan.layout.extrapolation import Excess
-from capplan.layout.observations import LoadTest
 from capplan.models.cassandra.consistency import need
 from capplan.models.errors import InputError, RefusedError, nearest
 from capplan.models.language.parameter import Parameter

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from capplan.calibration.tables.fit_table import TableSystem
 from capplan.calibration.tables.priors import COMMON_LOG_SD
 from capplan.layout.situations import Machine
+from capplan.layout.table_system import TableSystem
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import Number
 from capplan.systems.two_tier.losses import LOSSES, outages
