@@ -39,9 +39,12 @@ def _(mo):
 
 @app.cell
 def _(capplan):
+    from capplan.layout.situations import Losses
+
     system = next(each for each in capplan.every_system() if each.name == "openprovider")
-    situations = {words: name for name, words in system.losses.items()}
-    situations |= {each.name: name for name, each in system.situations.items()}
+    losses = system.component(Losses)
+    situations = {words: name for name, words in losses.kinds.items()}
+    situations |= {each.name: name for name, each in losses.situations.items()}
     return situations, system
 
 

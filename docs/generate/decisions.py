@@ -23,8 +23,9 @@ from capplan.calibration.tables.scores import MODEL
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.layout.baselines import Baseline, affine, linear, power_law
+from capplan.layout.case import Case
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.system import Case
+from capplan.layout.machines import Machines
 from capplan.layout.table_rows import with_mix
 from capplan.layout.table_system import TableSystem, unloaded
 from capplan.models.language.scenario import changed
@@ -117,7 +118,7 @@ def _sized(system: TableSystem[Any], fitted: Fitted, row: LoadTestRow, rate: flo
     field = STORE_NODES[system.name]
     base = changed(unloaded(system.row_scenario(row)), tps=rate)
     least = getattr(base, "rf", 1)
-    ranges = {name: (getattr(base, name),) * 2 for name in system.sized} | {field: (least, most)}
+    ranges = {name: (getattr(base, name),) * 2 for name in system.component(Machines).sized} | {field: (least, most)}
     found = size(base, SizingQuestion(sized=ranges, engine="analytic"), fitted=fitted).chosen
     return None if found is None else int(found.fields[field])
 

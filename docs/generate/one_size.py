@@ -14,8 +14,8 @@ from capplan.calibration.tables.fit_table import fit_table
 from capplan.calibration.tables.row_predictions import predict_table
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
+from capplan.layout.case import Case
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.system import Case
 from capplan.layout.table_rows import THROUGHPUT, with_mix
 from capplan.layout.table_system import TableSystem, unloaded
 from capplan.models.grouped import grouped

@@ -27,6 +27,7 @@ from capplan.calibration.validation.backtest import left_out
 from capplan.calibration.validation.nearness import nearness
 from capplan.layout.fitted_file import Fitted, rounded
 from capplan.layout.observations import LoadTest
+from capplan.layout.ratios import Ratios
 from capplan.layout.system import System
 from capplan.models.files import replace_file
 from capplan.models.language.parameter import Parameter, from_log, log_values
@@ -155,8 +156,9 @@ def _predicted(system: System[Any], tests: Sequence[LoadTest[Any]], log_point: F
 
 def _capacity(system: System[Any], log_point: FloatArray) -> float:
     scenario, values = system.scenario(), from_log(system.parameters, log_point[None])
-    if system.ratios_only:
-        return rounded(float(np.ravel(next(iter(system.ratios(scenario, values).values())))[0]))
+    ratios = system.component(Ratios).of
+    if ratios is not None:
+        return rounded(float(np.ravel(next(iter(ratios(scenario, values).values())))[0]))
     return rounded(float(np.ravel(system.solution(scenario, values).capacity)[0]))
 
 

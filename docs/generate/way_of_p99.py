@@ -16,7 +16,7 @@ from capplan.cli.main import main
 COMMAND = ("predict", "--dcs", "3", "--cass-nodes", "6")
 WAY = (
     "systems.openprovider.scenario.OpenproviderScenario",
-    "layout.system.Case",
+    "layout.case.Case",
     "models.language.network.Network",
     "models.solver.analytic.Analysis",
     "layout.solution.Solution",

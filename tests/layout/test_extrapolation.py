@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from capplan.layout.case import Case
 from capplan.layout.extrapolation import RATE, Excess, Extrapolation, extrapolation
-from capplan.layout.system import Case
+from capplan.layout.ratios import Ratios
 from capplan.models.language.scenario import changed
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 from capplan.systems.registry import resolve, system
@@ -211,7 +212,7 @@ def case(**fields: Any) -> Case[Any]:
 
 def moved(one: Case[Any]) -> dict[str, float]:
     """Return how far each figure is moved by the only excess of a layout."""
-    (found,) = one.responses.values()
+    (found,) = one.layout.responses.values()
     return dict(found)
 
 
@@ -226,9 +227,9 @@ def test_distance_moves_nothing_where_all_work_is_local_and_widens_no_band() -> 
     distance, _ = far.extrapolation.excess
 
     assert far.extrapolation.doublings == pytest.approx(near.extrapolation.doublings + 3)
-    assert set(far.responses[distance]) == {RATE, "auth", "acct"}
-    assert max(far.responses[distance].values()) == 0
-    assert far.extrapolation.without_effect(far.responses) == (distance,)
+    assert set(far.layout.responses[distance]) == {RATE, "auth", "acct"}
+    assert max(far.layout.responses[distance].values()) == 0
+    assert far.extrapolation.without_effect(far.layout.responses) == (distance,)
     assert half_widths(far) == pytest.approx(half_widths(near))
 
 
@@ -236,7 +237,7 @@ def test_distance_moves_the_times_of_writes_that_wait_for_other_data_centres() -
     far = case(distance="1200km")
 
     assert moved(far)["acct"] > 1
-    assert far.extrapolation.without_effect(far.responses) == ()
+    assert far.extrapolation.without_effect(far.layout.responses) == ()
     assert half_widths(far) == pytest.approx([4 * each for each in half_widths(case())])
 
 
@@ -274,17 +275,19 @@ def test_times_count_by_themselves_where_loads_do_not_change_enough() -> None:
 def test_responses_do_not_depend_on_the_offered_rate() -> None:
     asked = case(cass_nodes=6)
 
-    assert asked.responses
-    assert asked.at(10.0).responses is asked.responses
+    assert asked.layout.responses
+    assert asked.at(10.0).layout.responses is asked.layout.responses
 
 
 def test_of_a_system_with_ratios_the_ratios_respond() -> None:
     vcider = system("vcider")
     asked = vcider.scenario(rf=4)
     its = resolve(asked)
-    (found,) = its.responses.values()
+    (found,) = its.layout.responses.values()
     values = vcider.median_values(its.fitted, asked)
-    here, inside = (vcider.ratios(layout, values) for layout in (asked, vcider.scenario(rf=3)))
+    ratios = vcider.component(Ratios).of
+    assert ratios is not None
+    here, inside = (ratios(layout, values) for layout in (asked, vcider.scenario(rf=3)))
 
     assert set(found) == {RATE}
     assert found[RATE] == pytest.approx(max(abs(float(np.log2(here[name] / inside[name])[0])) for name in here))

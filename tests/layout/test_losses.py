@@ -1,13 +1,18 @@
 """Situations: factors of parameters are lognormal, and each system's are of its own free parameters."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from capplan.layout.situations import Factor, Situation
-from capplan.models.language.scenario import options_of
+from capplan.layout.machines import Machines
+from capplan.layout.ratios import Ratios
+from capplan.layout.situations import Factor, Losses, Situation
+from capplan.layout.system import System
+from capplan.models.language.scenario import Scenario, options_of
 from capplan.systems.registry import documented_systems, system
 
-CALIBRATED = [each for each in documented_systems() if not each.ratios_only]
+CALIBRATED = [each for each in documented_systems() if each.component(Ratios).of is None]
 
 
 @pytest.mark.parametrize("count", [64, 512])
@@ -27,19 +32,21 @@ def test_a_situation_changes_its_parameters_only() -> None:
 
 
 @pytest.mark.parametrize("its", CALIBRATED, ids=lambda each: each.name)
-def test_every_situation_applies_to_its_system(its) -> None:  # type: ignore[no-untyped-def]  # systems of any scenario
+def test_every_situation_applies_to_its_system(its: System[Any]) -> None:
     fitted = its.fitted()
-    for situation in its.situations.values():
+    for situation in its.component(Losses).situations.values():
         assert situation.factors or situation.rate
         assert len(situation.applied_to(fitted).draws) == len(fitted.draws)
 
 
 @pytest.mark.parametrize("its", CALIBRATED, ids=lambda each: each.name)
-def test_what_is_sized_are_fields_that_count_machines(its) -> None:  # type: ignore[no-untyped-def]  # the same
-    assert {*its.sized, *its.families} <= set(options_of(its.scenario))
-    counts = its.machine_counts(its.scenario())
-    assert counts.keys() == its.machines.keys()
-    assert all(isinstance(count, int) and count >= 0 for count in counts.values())
+def test_what_is_sized_are_fields_that_count_machines(its: System[Any]) -> None:
+    machines = its.component(Machines)
+    scenario: type[Scenario] = its.scenario
+    assert {*machines.sized, *machines.families} <= set(options_of(scenario))
+    counts = machines.counts(its.scenario())
+    assert counts.keys() == machines.kinds.keys()
+    assert all(count >= 0 for count in counts.values())
 
 
 def test_a_factor_of_an_unknown_parameter_is_refused() -> None:

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from capplan.layout.system import Case
+from capplan.layout.case import Case
+from capplan.layout.ratios import Ratios
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.systems.registry import resolve, scenario, system
@@ -61,11 +62,13 @@ def question(number: int) -> Question:
     while True:  # until a layout breaks no rule
         try:
             layout = scenario(name, **LAYOUTS[name](random))
-            capacity = 0.0 if system(name).ratios_only else Question(number, layout, layout).capacity
+            capacity = (
+                0.0 if system(name).component(Ratios).of is not None else Question(number, layout, layout).capacity
+            )
         except InputError:
             continue
         break
-    if system(name).ratios_only:
+    if system(name).component(Ratios).of is not None:
         return Question(number, layout, layout)
     asked: Fields = {}
     if random.random() < 0.6:

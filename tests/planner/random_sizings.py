@@ -7,20 +7,21 @@ of parameter draws at once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
-from types import MappingProxyType
 from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 from pydantic.dataclasses import dataclass as language
 from scipy import stats
 
+from capplan.layout.case import Case
 from capplan.layout.extrapolation import Extrapolation
 from capplan.layout.fitted_file import DRAWS, Fitted, Posterior
-from capplan.layout.situations import Factor, Loss, Machine, Remainder, Situation
-from capplan.layout.system import Case, System
+from capplan.layout.machines import Machine, Machines
+from capplan.layout.situations import Factor, Loss, Losses, Remainder, Situation
+from capplan.layout.system import System
 from capplan.layout.uncertainty import ModelError, Uncertainty
 from capplan.models.language.construct import LANGUAGE
 from capplan.models.language.distribution import Erlang, Exponential
@@ -52,6 +53,17 @@ class FarmScenario(Scenario):
     slo: Annotated[tuple[str, ...], Option("Objective.", "objectives")] = ()
 
 
+def outages(case: Case[FarmScenario], losses: Sequence[Loss]) -> tuple[Remainder, ...]:
+    """Return the farm with fewer nodes."""
+
+    def without(lost: int) -> Remainder:
+        left = case.scenario.nodes - lost
+        solved = None if left < 1 else partial(case.system.solution, changed(case.scenario, nodes=left))
+        return Remainder(name="1 node", lost={"node": lost}, assumed="" if left else "no node is left", solved=solved)
+
+    return tuple(without(loss.counts["node"]) for loss in losses)
+
+
 class Farm(System[FarmScenario]):
     """A farm whose model errors are given, as no load test measured it."""
 
@@ -59,10 +71,12 @@ class Farm(System[FarmScenario]):
     summary = "Nodes with a queue each."
     scenario = FarmScenario
     parameters = (Parameter("service_s", 0.01, "s", "fitted", 0.2, "made up"),)
-    losses = MappingProxyType({"node": "a node"})
-    situations = MappingProxyType({"surge": Situation(name="surge", meaning="more requests", rate=SURGE)})
-    machines = MappingProxyType({"node": Machine("node")})
-    sized = MappingProxyType({"nodes": (1, 24)})
+    components = (
+        Losses({"node": "a node"}, outages, {"surge": Situation(name="surge", meaning="more requests", rate=SURGE)}),
+        Machines[FarmScenario](
+            {"node": Machine("node")}, by_dc=lambda scenario: ({"node": scenario.nodes},), sized={"nodes": (1, 24)}
+        ),
+    )
     errors = Uncertainty(ModelError(0.04), ModelError(0.1), 1)
 
     def network(self, scenario: FarmScenario, values: Values, rate_per_s: Number) -> Network:
@@ -78,10 +92,6 @@ class Farm(System[FarmScenario]):
             traffic=Open(rate_per_s, {"request": 1.0}),
         )
 
-    def machine_counts(self, scenario: FarmScenario) -> Mapping[str, int]:
-        """Return the number of nodes."""
-        return {"node": scenario.nodes}
-
     def uncertainty(self, fitted: Fitted, scenario: FarmScenario, seed: int) -> Uncertainty:
         """Return the given model errors."""
         del fitted, scenario
@@ -91,15 +101,6 @@ class Farm(System[FarmScenario]):
         """Return none: errors are as given everywhere."""
         del scenario, rate_per_s, tests
         return Extrapolation((), (), "measured", "")
-
-    def outages(self, case: Case[FarmScenario], losses: Sequence[Loss]) -> tuple[Remainder, ...]:
-        """Return the farm with fewer nodes."""
-        return tuple(self._without(case, loss.counts["node"]) for loss in losses)
-
-    def _without(self, case: Case[FarmScenario], lost: int) -> Remainder:
-        left = case.scenario.nodes - lost
-        solved = None if left < 1 else partial(self.solution, changed(case.scenario, nodes=left))
-        return Remainder(name="1 node", lost={"node": lost}, assumed="" if left else "no node is left", solved=solved)
 
 
 SYSTEM = Farm()

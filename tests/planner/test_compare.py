@@ -16,6 +16,7 @@ from capplan.cli.main import main
 from capplan.evidence.table import Evidence
 from capplan.layout.extrapolation import RATE, Extrapolation, Responses
 from capplan.layout.fitted_file import DRAWS
+from capplan.layout.measured_range import MeasuredRange
 from capplan.layout.observations import LoadTest, Observations
 from capplan.layout.system import System
 from capplan.layout.uncertainty import Uncertainty, error_kind
@@ -135,7 +136,7 @@ def _repeated(  # two of each
     far, near = (_distance(its, test.scenario, tuple(others)) for test in (own, beside))
     figure = RATE if error_kind(observations, row) == "rate" else row.request_class
     responses = _responses(its, own.scenario, far)
-    factors = (far.factor(its.widening, figure, responses, each) for each in (None, near))
+    factors = (far.factor(its.component(MeasuredRange).widening, figure, responses, each) for each in (None, near))
     error = its.model_errors(its.fitted()).of(observations, row).times(*factors)
     number = observations.load_tests().index(own)
     return Uncertainty(error, error, 1, layout=number).repeated_rate(draws[row.id])

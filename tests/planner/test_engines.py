@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from capplan.layout.ratios import Ratios
 from capplan.planner.predict.predict import PredictionEngine, predict
 from capplan.planner.predict.prediction import Prediction
 from capplan.systems.registry import documented_names, documented_systems, scenario
@@ -17,7 +18,7 @@ CHEAP: dict[str, dict[str, Any]] = {
     "vcider": {"rf": 1},
     "arion": {"servers": 1, "clients": 50, "tps": 2000.0},
 }
-WITH_RATES = [each.name for each in documented_systems() if not each.ratios_only]
+WITH_RATES = [each.name for each in documented_systems() if each.component(Ratios).of is None]
 
 
 @cache

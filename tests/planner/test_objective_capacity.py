@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.layout.system import Case
+from capplan.layout.case import Case
 from capplan.models.language.scenario import changed
 from capplan.models.language.units import FloatArray
 from capplan.models.results import Band

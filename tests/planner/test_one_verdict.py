@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 from tests.planner.random_questions import question
 
+from capplan.layout.machines import Machines
+from capplan.layout.situations import Losses
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.verdict import CONFIDENCE, Verdict
@@ -59,7 +61,9 @@ def asked(number: int) -> Asked:
     fields: dict[str, Any] = {"tps": tps}
     if getattr(of.scenario, "data_factor", None) == 1.0 and random.random() < 0.5:
         fields["data_factor"] = None  # as tested, which is a condition
-    kinds = [kind for kind in system(of.name).losses if kind != "dc" or getattr(of.layout, "dcs", 1) > 1]
+    kinds = [
+        kind for kind in system(of.name).component(Losses).kinds if kind != "dc" or getattr(of.layout, "dcs", 1) > 1
+    ]
     lose = tuple(kind for kind in kinds if random.random() < 0.4)
     return Asked(changed(of.scenario, **fields), tps, lose, float(random.choice(CONFIDENCES)))
 
@@ -91,14 +95,16 @@ def test_check_has_the_verdict_of_predict(number: int) -> None:
 @EVERY
 def test_size_takes_a_layout_exactly_if_predict_says_yes(number: int) -> None:
     of, its = asked(number), system(question(number).name)
-    fixed = {name: getattr(of.scenario, name) for name in (*its.sized, *its.families)}
-    if not its.sized or not all(isinstance(value, int) for value in fixed.values()):
+    fixed = {
+        name: getattr(of.scenario, name) for name in (*its.component(Machines).sized, *its.component(Machines).families)
+    }
+    if not its.component(Machines).sized or not all(isinstance(value, int) for value in fixed.values()):
         return  # data centres of unequal size are not sized
     asks = SizingQuestion(
         of.lose,
         of.confidence,
-        sized={name: (fixed[name], fixed[name]) for name in its.sized},
-        families={name: (fixed[name],) for name in its.families},
+        sized={name: (fixed[name], fixed[name]) for name in its.component(Machines).sized},
+        families={name: (fixed[name],) for name in its.component(Machines).families},
         engine="analytic",
     )
     if any("capacity" in text for text in of.scenario.slo):

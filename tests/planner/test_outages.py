@@ -8,8 +8,9 @@ import jsonschema
 import numpy as np
 import pytest
 
-from capplan.layout.situations import Remainder, losses_of
-from capplan.layout.system import Case, System
+from capplan.layout.case import Case
+from capplan.layout.situations import Losses, Remainder, losses_of
+from capplan.layout.system import System
 from capplan.models.errors import CrowdedError, InputError
 from capplan.models.language.distribution import Exponential
 from capplan.models.language.network import Network
@@ -159,7 +160,7 @@ def test_a_loss_takes_the_stations_of_its_machines(lost: str, expected: set[str]
     case = openprovider(front_nodes=2)
     its, layout = case.system, case.scenario
     network = its.network(layout, its.median_values(case.fitted, layout), 1000.0)
-    (left, *_) = its.outages(case, losses_of((lost,), its.losses, 3))
+    (left, *_) = its.component(Losses).remainders(case, losses_of((lost,), its.component(Losses).kinds, 3))
     assert {*places_of_loss(network, left_of(left, its, case))} == expected
 
 
@@ -175,7 +176,7 @@ def test_every_system_loses_one_machine(name: str, fields: dict[str, Any], expec
     case = resolve(changed(scenario(name), **fields)).at(100.0)
     its = case.system
     network = its.network(case.scenario, its.median_values(case.fitted, case.scenario), 100.0)
-    (left,) = its.outages(case, ())
+    (left,) = its.component(Losses).remainders(case, ())
     assert places_of_loss(network, left_of(left, its, case)) == expected
 
 
@@ -205,7 +206,7 @@ def test_survivors_serve_again_as_soon_as_a_silent_node_is_noticed() -> None:
     case = openprovider(cass_nodes=3, front_workers=64)
     its, layout = case.system, case.scenario
     network = with_clients(its.network(layout, its.median_values(case.fitted, layout), 600.0), ClientOptions(), RADIUS)
-    (left, *_) = its.outages(case, losses_of(("node",), its.losses, 3))
+    (left, *_) = its.component(Losses).remainders(case, losses_of(("node",), its.component(Losses).kinds, 3))
     lost = SimulatedLoss(left.name, places_of_loss(network, left_of(left, its, case)), Return(5.0))
     times = Times(15.0, 40.0, 12.0)
     patient, giving_up = (
@@ -225,7 +226,12 @@ def test_both_engines_agree_on_a_loss_with_workers_that_give_up() -> None:
     case = openprovider(cass_nodes=3, front_workers=8)
     its, layout = case.system, case.scenario
     served = with_clients(its.network(layout, its.median_values(case.fitted, layout), 30.0), ClientOptions(), RADIUS)
-    places = places_of_loss(served, left_of(its.outages(case, losses_of(("node",), its.losses, 3))[0], its, case))
+    places = places_of_loss(
+        served,
+        left_of(
+            its.component(Losses).remainders(case, losses_of(("node",), its.component(Losses).kinds, 3))[0], its, case
+        ),
+    )
     network = with_loss(with_workers_that_give_up(served, places), places, (2.0, 8.0), Return(3.0, 2.0, 0.5))
     compiled, reference = (simulate(network, 12.0, seed=1, engine=engine) for engine in ("compiled", "simpy"))
     assert compiled.report().retries > 0
@@ -235,7 +241,7 @@ def test_both_engines_agree_on_a_loss_with_workers_that_give_up() -> None:
 
 def test_a_lost_data_centre_leaves_quorums_and_takes_what_needs_each() -> None:
     case = openprovider()
-    left = case.system.outages(case, losses_of(("dc",), case.system.losses, 3))
+    left = case.system.component(Losses).remainders(case, losses_of(("dc",), case.system.component(Losses).kinds, 3))
     (found,) = levels_left(case, left)
     expected = dict.fromkeys(("ONE", "LOCAL_ONE", "TWO", "THREE", "LOCAL_QUORUM", "QUORUM"), True)
     expected |= dict.fromkeys(("EACH_QUORUM", "ALL"), False)

@@ -20,7 +20,8 @@ import pytest
 from rich.console import Console
 from tests.planner.random_questions import Question, few_draws, question
 
-from capplan.layout.system import Case
+from capplan.layout.case import Case
+from capplan.layout.ratios import Ratios
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.results import STATISTICS, Band
@@ -179,7 +180,7 @@ def grown(asked: Question) -> Iterator[tuple[str, Scenario]]:
 def test_more_machines_carry_no_less(number: int) -> None:
     """A data centre more brings replicas of its own, so the quorum of all of them may ask more of each node."""
     asked = question(number)
-    if system(asked.name).ratios_only:
+    if system(asked.name).component(Ratios).of is not None:
         return
     for field, layout in grown(asked):
         try:
@@ -201,7 +202,7 @@ def work_s(case: Case[Any]) -> float:
 def test_more_replicas_carry_no_more_unless_a_request_takes_less_work(number: int) -> None:
     asked = question(number)
     rf = getattr(asked.layout, "rf", None)
-    if system(asked.name).ratios_only or not isinstance(rf, int):
+    if system(asked.name).component(Ratios).of is not None or not isinstance(rf, int):
         return
     try:
         more = few_draws(changed(asked.layout, rf=rf + 1))
@@ -217,7 +218,7 @@ def test_more_replicas_carry_no_more_unless_a_request_takes_less_work(number: in
 def test_latency_rises_with_the_load(number: int) -> None:
     """Percentiles of the solver are approximations: their error may differ by 2 % from one load to the next."""
     asked = question(number)
-    if system(asked.name).ratios_only:
+    if system(asked.name).component(Ratios).of is not None:
         return
     figures = asked.few.solution.at_shares(np.array([0.1, 0.3, 0.5, 0.7, 0.85])[:, None])
     for name in figures.asked:

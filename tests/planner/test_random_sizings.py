@@ -9,6 +9,7 @@ from importlib.metadata import EntryPoint
 import pytest
 from tests.planner.random_sizings import SYSTEM, Problem, side, simulated_failures
 
+from capplan.layout.machines import Machines
 from capplan.planner.size.size import size
 from capplan.planner.size.sizing import Sizing
 from capplan.simulator.workers import in_process
@@ -53,7 +54,7 @@ def sides(problem: Problem, nodes: int) -> list[int]:
 def test_a_sized_farm_is_safe_and_at_most_one_node_larger_than_the_best(problem: Problem) -> None:
     answer = sized(problem)
     if answer.chosen is None:  # no number of nodes makes a service time certain
-        assert max(sides(problem, SYSTEM.sized["nodes"][1])) > -1
+        assert max(sides(problem, SYSTEM.component(Machines).sized["nodes"][1])) > -1
         return
     nodes = int(answer.chosen.fields["nodes"])
     assert max(sides(problem, nodes)) < 1

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from tests.simulator.histograms import histogram_of
 
+from capplan.layout.case import Case
 from capplan.layout.ensemble import evenly_along
 from capplan.layout.fitted_file import DRAWS
 from capplan.layout.solution import Figures
-from capplan.layout.system import Case
 from capplan.layout.uncertainty import ModelError, Uncertainty
 from capplan.models.language.network import Network
 from capplan.models.language.traffic import Open
@@ -47,7 +47,8 @@ def figures() -> Figures:
 @cache
 def case() -> Case[Any]:
     found = resolve(ONE_DC)
-    vars(found)["_widened"] = Uncertainty(ModelError(0.04), ModelError(0.05), 1)  # whatever the calibration says
+    errors = Uncertainty(ModelError(0.04), ModelError(0.05), 1)  # whatever the calibration says
+    vars(found)["uncertainty"] = replace(errors, offset=found.layout.as_tested.offset)
     return found
 
 

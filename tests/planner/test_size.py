@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.planner.sizings import sized
 
-from capplan.layout.situations import Factor, Situation
+from capplan.layout.situations import Factor, Losses, Situation
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import changed
 from capplan.models.language.units import parse_share
@@ -285,7 +285,7 @@ def test_a_data_centre_has_two_fronts_unless_one_is_asked_for() -> None:
     assert single.chosen is not None
     assert single.chosen.fields["front_nodes"] == 1
     assert single.single_points == ("front",)
-    assert system(single.system).losses["front"] in sentences(single)[-1]
+    assert system(single.system).component(Losses).kinds["front"] in sentences(single)[-1]
 
 
 def test_a_layout_is_safe_exactly_if_it_sustains_the_rate_with_the_confidence() -> None:

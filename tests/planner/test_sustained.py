@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from capplan.layout.case import Case
 from capplan.layout.situations import Factor, Situation
-from capplan.layout.system import Case
 from capplan.models.language.scenario import changed
 from capplan.models.verdict import NORMAL
 from capplan.planner.predict.capacity import repeated_at_rate

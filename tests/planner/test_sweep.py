@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from capplan.layout.ratios import Ratios
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.results import STATISTICS
@@ -85,7 +86,7 @@ def test_few_draws_are_near_all_draws(base: Scenario, rate: float) -> None:
         assert few[name][1:] == pytest.approx((low, high), rel=0.07 if paused else 0.05)
 
 
-@pytest.mark.parametrize("name", [each.name for each in documented_systems() if not each.ratios_only])
+@pytest.mark.parametrize("name", [each.name for each in documented_systems() if each.component(Ratios).of is None])
 def test_every_system_sweeps(name: str) -> None:
     its = system(name)
     (point,) = computed(sweep(scenario(name), DEFAULT_RATES, draws=3))
@@ -106,7 +107,7 @@ def test_shares_of_the_capacity_are_rates_of_it() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", [each.name for each in documented_systems() if not each.ratios_only])
+@pytest.mark.parametrize("name", [each.name for each in documented_systems() if each.component(Ratios).of is None])
 def test_no_figure_of_a_request_in_the_traffic_is_missing_beyond_capacity(name: str) -> None:
     (beyond,) = computed(sweep(scenario(name), load(1.3), draws=3))
     classes = system(name).classes(scenario(name))

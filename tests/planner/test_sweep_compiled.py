@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from tests.planner.test_sweep import computed, given, load, sweep
 
-from capplan.layout.system import System
+from capplan.layout.solution import Pauses
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.results import rounded
 from capplan.planner import sweep as sweep_compiled
@@ -26,7 +26,7 @@ def simulated(*loads: float, precision: str = "p99<5%", base: Scenario = ONE_DC)
 @pytest.fixture
 def without_pauses(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     kept = (sweep_compiled.__dict__["_drawn"], sweep_module.__dict__["_solved"])
-    monkeypatch.setattr(type(ITS), "pauses", System.pauses)
+    monkeypatch.setattr(type(ITS), "components", tuple(each for each in ITS.components if not isinstance(each, Pauses)))
     for each in kept:
         each.cache_clear()
     yield

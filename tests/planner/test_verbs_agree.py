@@ -18,6 +18,8 @@ import numpy as np
 import pytest
 
 from capplan.layout.fitted_file import Fitted
+from capplan.layout.ratios import Ratios
+from capplan.layout.simulations import Simulations
 from capplan.models.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.scenario import Scenario, changed
@@ -131,7 +133,7 @@ def simulated(of: Asked, rate: float) -> Simulation:
     its = system(of.name)
     values = its.median_values(one_draw(of.name), of.scenario)
     lasts_s = of.requests / rate
-    settles_s = float(np.max(its.settling_s(of.scenario, values, np.array([rate]))))
+    settles_s = float(np.max(its.component(Simulations).settling_s(of.scenario, values, np.array([rate]))))
     warmup_s = min(max(settles_s, 0.3 * lasts_s), 2 * lasts_s)
     plan = ReplicationPlan(subject.network, warmup_s + lasts_s, warmup_s, seed=1)
     design = Design(warmup="given")
@@ -192,7 +194,7 @@ def test_simulate_takes_as_long_as_predict_says(of: Asked, load: float) -> None:
         assert found.value <= max(means) * (1 + error) + width(found)
 
 
-@pytest.mark.parametrize("name", [each.name for each in documented_systems() if each.ratios_only])
+@pytest.mark.parametrize("name", [each.name for each in documented_systems() if each.component(Ratios).of is not None])
 def test_a_system_of_ratios_has_no_rate_in_any_verb(name: str) -> None:
     assert predict(scenario(name)).offered is None
     with pytest.raises(InputError, match="ratios"):

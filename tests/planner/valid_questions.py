@@ -25,6 +25,9 @@ from tests.planner.valid_tables import SAMPLES, Random, one, shares, whole
 from capplan.cli.shell.scenario_command import flag, with_options
 from capplan.cli.shell.target import Target, read_target
 from capplan.layout.fitted_file import DRAWS
+from capplan.layout.machines import Machines
+from capplan.layout.ratios import Ratios
+from capplan.layout.situations import Losses
 from capplan.models.cassandra.consistency import CONSISTENCY_LEVELS
 from capplan.models.errors import InputError
 from capplan.models.language.per_dc import is_per_dc
@@ -287,7 +290,7 @@ class Layout:
 
     @property
     def ratios_only(self) -> bool:
-        return system(self.of.system).ratios_only
+        return system(self.of.system).component(Ratios).of is not None
 
     @property
     def fitted(self) -> bool:
@@ -389,7 +392,7 @@ def _losses(of: Layout) -> list[str]:
     dcs = getattr(of.scenario, "dcs", 1)
     has_front = np.any(getattr(of.scenario, "front_nodes", 1))
     there = {"dc": dcs > 1, "front": has_front}
-    kinds = [each for each in system(of.of.system).losses if there.get(each, True)]
+    kinds = [each for each in system(of.of.system).component(Losses).kinds if there.get(each, True)]
     return [*kinds, *(f"dc{number}" for number in range(1, dcs + 1) if dcs > 1)]
 
 
@@ -531,7 +534,7 @@ def _compare(random: Random) -> Questions:
 
 
 def _survived(random: Random, of: Layout) -> list[str]:
-    kinds = list(system(of.of.system).losses)
+    kinds = list(system(of.of.system).component(Losses).kinds)
     if getattr(of.of, "dcs", 1) < 2 and "dcs" not in of.options:
         kinds = [each for each in kinds if each != "dc"]
     return [each for each in kinds if random.random() < 0.4]
@@ -574,7 +577,7 @@ def _sizing(random: Random, of: Layout, rate: str, most: int = 5) -> tuple[Words
 
 def _prices(random: Random, of: Layout) -> tuple[Words, dict[str, str]]:
     """Return options with the machines for sale, and their files."""
-    machines, chance = system(of.of.system).machines, random.random()
+    machines, chance = system(of.of.system).component(Machines).kinds, random.random()
     cores = {name for each in machines.values() for name in (each.cores, each.speed)}
     if chance < 0.2:
         prices = {kind: whole(random, 100, 20_000) for kind in machines}

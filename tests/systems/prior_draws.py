@@ -9,8 +9,11 @@ from scipy.special import ndtri
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.layout.fitted_file import DRAWS, Fitted, FittedTable, Posterior
 from capplan.layout.layout_factors import name_of
+from capplan.layout.system import System
 from capplan.layout.table_rows import QUANTITIES, cells_of
 from capplan.layout.table_system import TableSystem, hash_of
+from capplan.models.language.scenario import Scenario
+from capplan.models.language.units import Number
 
 
 def prior_draws(system: TableSystem[Any], rows: Sequence[LoadTestRow], narrow: float = 0.1) -> Fitted:
@@ -45,3 +48,9 @@ def prior_draws(system: TableSystem[Any], rows: Sequence[LoadTestRow], narrow: f
             },
         ),
     )
+
+
+def prior_values(its: System[Any], asked: Scenario) -> dict[str, Number]:
+    """Return the prior median of each parameter, and one value of what a layout needs beside them."""
+    usual: dict[str, Number] = {each.name: each.value for each in its.parameters}
+    return usual if its.from_tables else {**its.median_values(its.fitted(), asked), **usual}

@@ -10,8 +10,10 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pytest
+from tests.systems.prior_draws import prior_values
 
 from capplan.calibration.fit.stages import refit_code
+from capplan.layout.ratios import Ratios
 from capplan.layout.solution import kind_of
 from capplan.layout.system import System
 from capplan.models.errors import InputError
@@ -28,7 +30,7 @@ from capplan.systems.registry import documented_names, documented_systems, names
 COMPARED = Path(__file__).parent / "compared"
 GENERATOR = Path(__file__).parents[2] / "docs" / "generate" / "comparison_snapshots.py"
 EVERY = pytest.mark.parametrize("its", documented_systems(), ids=documented_names())
-WITH_RATES = [each for each in documented_systems() if not each.ratios_only]
+WITH_RATES = [each for each in documented_systems() if each.component(Ratios).of is None]
 RATED = pytest.mark.parametrize("its", WITH_RATES, ids=[each.name for each in WITH_RATES])
 ASKED: Mapping[str, dict[str, Any]] = {
     "openprovider": {"dcs": 1, "tps": 5000.0},
@@ -68,7 +70,7 @@ def test_every_field_that_lays_it_out_is_an_option_with_help_and_a_label(its: Sy
 
 @EVERY
 def test_a_scenario_has_a_rate_and_objectives_or_refuses_them(its: System[Any]) -> None:
-    if not its.ratios_only:
+    if its.component(Ratios).of is None:
         assert changed(its.scenario(), tps=123.0, slo=("capacity>1",)).tps == 123.0
         return
     for field in ({"tps": 123.0}, {"slo": ("capacity>1",)}):
@@ -123,7 +125,7 @@ def test_what_the_document_leaves_open_is_carried_into_every_experiment(its: Sys
 
 def spread_out(its: System[Any], asked: Scenario) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return two draws of every free parameter together, and each of them alone."""
-    free, usual = {each.name for each in its.parameters if each.free}, its.prior_values(asked)
+    free, usual = {each.name for each in its.parameters if each.free}, prior_values(its, asked)
     alone = [{name: value * (factor if name in free else 1) for name, value in usual.items()} for factor in (0.9, 1.2)]
     return {name: np.array([each[name] for each in alone]) if name in free else usual[name] for name in usual}, alone
 
@@ -175,7 +177,7 @@ def test_figures_are_predicted_by_draw_as_each_alone(name: str) -> None:
 def test_the_steps_of_a_request_do_not_grow_with_the_machines(name: str, few: Any, many: Any) -> None:
     def steps(fields: Any) -> int:
         asked, its = scenario(name, **fields), system(name)
-        made = its.network(asked, its.prior_values(asked), 1.0)
+        made = its.network(asked, prior_values(its, asked), 1.0)
         return sum(1 for request in made.classes for _ in walk(request.flow))
 
     assert steps(few) == steps(many)

@@ -20,6 +20,7 @@ from capplan.calibration.fit.stages import refit_code
 from capplan.cli.main import main
 from capplan.evidence.table import parse
 from capplan.models.errors import InputError
+from capplan.models.language.parameter import defaults
 from capplan.systems import registry
 
 TOY = Path(__file__).parent
@@ -186,5 +187,5 @@ def test_a_row_that_the_defaults_cannot_predict_is_refused_by_name(
     monkeypatch.setitem(vars(kiosk), "evidence", parse(*_changed(site, row, **cells)))
 
     with pytest.raises(InputError) as refused:
-        kiosk.observations.predicted(kiosk.observations.load_tests(), kiosk.prior_values(kiosk.scenario()))
+        kiosk.observations.predicted(kiosk.observations.load_tests(), defaults(kiosk.parameters))
     assert all(each in str(refused.value) for each in named)

@@ -26,7 +26,7 @@ from capplan.cli.shell.terminal import (
     print_answer,
     refuse_both,
 )
-from capplan.layout.system import Case
+from capplan.layout.case import Case
 from capplan.models.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.scenario import Scenario

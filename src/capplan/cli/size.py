@@ -34,6 +34,7 @@ from capplan.cli.shell.terminal import (
     print_answer,
 )
 from capplan.cli.shell.workers import workers_for
+from capplan.layout.machines import Machines
 from capplan.layout.system import System
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
@@ -162,7 +163,7 @@ def asked(
 
 
 def _refuse_what_shapes_say(texts: Mapping[str, Any], its: System[Any]) -> None:
-    of_shapes = {name for each in its.machines.values() for name in (each.cores, each.speed)}
+    of_shapes = {name for each in its.component(Machines).kinds.values() for name in (each.cores, each.speed)}
     if both := [name for name in texts if name in of_shapes]:
         raise InputError(f"{flag(both[0])} has no effect beside --shapes, which state cores and their speed")
 
@@ -173,24 +174,36 @@ def _space(
     """Return the fixed fields, the ranges of machine counts, and the candidate values of the other fields."""
     kind = type(start)
     replaced = replaced_fields(kind, texts)
-    searched = {name for name, text in texts.items() if name in its.sized or name in its.families or _is_several(text)}
+    searched = {
+        name
+        for name, text in texts.items()
+        if name in its.component(Machines).sized or name in its.component(Machines).families or _is_several(text)
+    }
     found = {name: values_given(name, texts[name], value_type(kind, name)) for name in texts if name in searched}
     if rates := searched & set(rate_fields(kind)):
         raise InputError(f"{flag(min(rates))} {texts[min(rates)]}: a layout is sized for one rate, the highest")
-    sized = {name: _ends(name, texts[name], values) for name, values in found.items() if name in its.sized}
-    fixed = {name: values for name, values in found.items() if name not in its.sized}
-    plain = {name: text for name, text in texts.items() if name not in its.sized and not _is_several(text)}
+    sized = {
+        name: _ends(name, texts[name], values)
+        for name, values in found.items()
+        if name in its.component(Machines).sized
+    }
+    fixed = {name: values for name, values in found.items() if name not in its.component(Machines).sized}
+    plain = {
+        name: text
+        for name, text in texts.items()
+        if name not in its.component(Machines).sized and not _is_several(text)
+    }
     try:
         base = with_options(start, plain)
     except InputError:  # perhaps of as few machines as by default, or without an option that is listed
         listed = {name: values[0] for name, values in fixed.items()}
         base = with_options(start, {**listed, **plain, **most_machines(start, sized)})
     base = changed(base, **{name: None for name in replaced if name not in texts})
-    for name in its.sized:
+    for name in its.component(Machines).sized:
         if name not in texts and isinstance(getattr(base, name), tuple):
             say(f"{name} differs by data centre in the target: layouts of equal data centres are searched instead")
     if lists := _lists(texts):  # they say how many data centres there are
-        if "dcs" in its.families:
+        if "dcs" in its.component(Machines).families:
             fixed.setdefault("dcs", (base.given()["dcs"],))
         _refuse_lists_for_several(texts, lists[0], fixed.get("dcs", ()))
     return base, sized, fixed

@@ -5,20 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 from zlib import crc32
 
 import numpy as np
 from scipy.special import ndtri
 
+from capplan.layout.case import Case
+from capplan.layout.component import Component
 from capplan.layout.ensemble import Places
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.solution import Solution
 from capplan.layout.uncertainty import Offset
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.parameter import Values
+from capplan.models.language.scenario import Scenario
 from capplan.models.language.units import FloatArray
 
+S = TypeVar("S", bound=Scenario)
 DC = "dc"
 Solved = Callable[[Values, Places | None], Solution]
 """Analyses what is left: a function of parameter values, and of `place` as in `System.solution`."""
@@ -58,7 +62,7 @@ class Remainder:
         Analyses what is left; None: no request can succeed.
     offset : function or None
         Returns the part of the survivors' latencies that the model error does not cover, from parameter values, as
-        `System.offset` does; None: it is that of the whole layout.
+        `MeasuredRange.offset` does; None: it is that of the whole layout.
     lowered : mapping of str
         Consistency levels that are assumed to be lower than asked, by operation (`read`, `write`).
     cost : str
@@ -195,20 +199,21 @@ class Situation:
 RETRY_STORM = Situation(name="retry storm", meaning="clients send half of their requests again", rate=Factor(1.5, 0.15))
 
 
-class Machine(NamedTuple):
-    """A kind of machine that a layout consists of and a planner pays for.
+@dataclass(frozen=True)
+class Losses(Component, Generic[S]):
+    """What a system can lose, and what else it must survive.
 
     Attributes
     ----------
-    name : str
-        In words, such as `Cassandra node`.
-    cores, speed : str or None
-        Fields of the scenario with its cores and their speed relative to the load tests'; None: not modelled.
-    holds_data : bool
-        Whether its disk holds the data.
+    kinds : mapping of str
+        What can be lost, by word of `--lose`, with its meaning.
+    remainders : function
+        Returns what remains of a layout after some losses, at least one remainder for each; another where lower
+        consistency levels restore service. Without losses, what remains after those that a planner should know of.
+    situations : mapping of Situation
+        Conditions to size for besides losses, by word of `--survive`.
     """
 
-    name: str
-    cores: str | None = None
-    speed: str | None = None
-    holds_data: bool = False
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    remainders: Callable[[Case[S], Sequence[Loss]], tuple[Remainder, ...]] = lambda _case, _losses: ()
+    situations: Mapping[str, Situation] = field(default_factory=dict)

@@ -20,12 +20,14 @@ from scipy.special import ndtri
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.table import Evidence, Source
 from capplan.layout.basis import FigureBasis
+from capplan.layout.case import Case
 from capplan.layout.extrapolation import Extrapolation
 from capplan.layout.fitted_file import DRAWS, Fitted, FittedTable
 from capplan.layout.layout_factors import correlation, factors, name_of
+from capplan.layout.machines import Machines
 from capplan.layout.observations import LoadTest, Observations
 from capplan.layout.solution import Figures
-from capplan.layout.system import Case, Notes, System
+from capplan.layout.system import System
 from capplan.layout.table_rows import (
     ACROSS_LAYOUTS,
     THROUGHPUT,
@@ -161,12 +163,12 @@ class TableSystem(System[S]):
     def closed_pauses(
         self, scenario: S, values: Values, analysis: Analysis, rate_per_s: FloatArray, cycle_s: FloatArray
     ) -> Mapping[str, Sequence[RareDelay]]:
-        """Return the delays that pauses of nodes cause to closed clients, who hide them; see `System.pauses`.
+        """Return the delays that pauses of nodes cause to closed clients, who hide them; see `Pauses`.
 
         Parameters
         ----------
         scenario, values, analysis, rate_per_s
-            As for `System.pauses`.
+            As for `Pauses.delays`.
         cycle_s : array (..., draws)
             Mean time from one request of a client to its next, in seconds.
         """
@@ -187,7 +189,7 @@ class TableSystem(System[S]):
         Parameters
         ----------
         scenario, values, analysis, rate_per_s
-            As for `System.pauses`.
+            As for `Pauses.delays`.
         cycle_s, response_s : array (..., draws)
             Mean time from one request of a client to its next, and of a response, without pauses, seconds.
         """
@@ -233,11 +235,6 @@ class TableSystem(System[S]):
         del rows
         return ()
 
-    @cached_property
-    def notes(self) -> Notes[S]:
-        """What a reader must know besides the figures: what the fitted rows do not state."""
-        return TableNotes(self.evidence)
-
     def read(self, rows: Sequence[LoadTestRow]) -> tuple[TableRow, ...]:
         """Return rows of a table as the fit reads them, without latencies that grew for as long as the run lasted.
 
@@ -259,16 +256,11 @@ class TableSystem(System[S]):
                     f"{name}s: correct one of the two"
                 )
             found_row = TableRow(run, name, layout, load_of(row), measured_of(row), row.data_gib)
-            used = node_cpu_of(row, sum(self.machine_counts(layout).values())) if self.metered else {}
+            used = node_cpu_of(row, sum(self.component(Machines).counts(layout).values())) if self.metered else {}
             if used and metered.setdefault((run, row.repeat, layout), name) == name:
                 found_row = replace(found_row, measured={**found_row.measured, **used})
             found.append(steady(of_run(found_row)))
         return tuple(found)
-
-    def tails_left_out(self, scenario: S) -> tuple[str, ...]:
-        """Return known causes of tail latency that a layout's network does not model."""
-        del scenario
-        return self.tails_not_modelled
 
     def checked(self, fitted: Fitted, where: str) -> Fitted:
         """Check that a calibration, with its table, belongs to this system; return the calibration."""
@@ -381,19 +373,13 @@ class TableSystem(System[S]):
         )
 
 
-class TableNotes(Notes[S]):
-    """What a reader must know of a prediction by a load-test table."""
-
-    def cautions(self, case: Case[S], capacity: Band, figures: Figures) -> list[str]:
-        """Return what the fitted rows do not state, and whom they measured."""
-        del capacity
-        system: Any = case.system
-        found = [*system.unstated(rows_of(case.fitted))]
-        if figures.pausing is not None and not any(
-            _is_like(each, case.scenario) for each in system.read(rows_of(case.fitted))
-        ):
-            found.append(_OTHERS_WAIT)
-        return found
+def table_cautions(case: Case[Any], _capacity: Band, figures: Figures) -> list[str]:
+    """Return what the fitted rows do not state, and whom they measured."""
+    system, rows = case.system, rows_of(case.fitted)
+    if not isinstance(system, TableSystem):
+        return []
+    unlike = not any(_is_like(row, case.scenario) for row in system.read(rows))
+    return [*system.unstated(rows), *([_OTHERS_WAIT] if figures.pausing is not None and unlike else [])]
 
 
 class TableBasis(FigureBasis):

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from capplan.layout.system import Case
+from capplan.layout.case import Case
+from capplan.layout.solution import Pauses
 from capplan.models.cassandra.pauses import ReportedPauses
 from capplan.models.condition import Unmeasured
 from capplan.models.number_words import to_digits
@@ -103,10 +104,11 @@ def assumed_pauses(case: Case[Any], offered_per_s: float) -> AssumedPauses | Non
 
 def pauses_if_assumed(case: Case[Any], offered_per_s: float) -> NodePauses | None:
     """Return the pauses of a mean node at an offered peak rate; None where they are stated, or not modelled."""
-    if getattr(case.scenario, "gc", "") is not None:
+    of_node = case.system.component(Pauses).of_node
+    if of_node is None or getattr(case.scenario, "gc", "") is not None:
         return None
     values = case.system.values(case.fitted, case.scenario)
-    return case.system.node_pauses(case.scenario, values, _mean_per_s(case, offered_per_s))
+    return of_node(case.scenario, values, _mean_per_s(case, offered_per_s))
 
 
 def _mean_per_s(case: Case[Any], offered_per_s: float) -> float:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
+from capplan.layout.ratios import Ratios
 from capplan.models.errors import InputError, one_of
 from capplan.models.language.document import read_toml
 from capplan.models.language.scenario import Scenario
@@ -197,7 +198,7 @@ def check(asked: Specification, *, engine: JudgingEngine = "compiled", seed: int
     """
     fitted = None if asked.fitted is None else read_calibration(asked.fitted)
     whole = resolve(asked.scenario, fitted, seed)
-    if whole.system.ratios_only:
+    if whole.system.component(Ratios).of is not None:
         raise InputError(f"{whole.system.name} cannot be checked: its documents have ratios of throughput only")
     rate = whole.given_per_s
     if rate is None:

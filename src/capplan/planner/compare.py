@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from capplan.layout.case import Case
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.system import Case
+from capplan.layout.ratios import Ratios
 from capplan.layout.uncertainty import HIGH, LOW
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario
@@ -240,7 +241,7 @@ def _check(cases: Sequence[Case[Any]]) -> None:
             f"clients = {clients} have no rate in common with another layout, and layouts are compared at one rate: "
             "give tps instead, or run `capplan predict` for each"
         )
-    if cases[0].system.ratios_only:
+    if cases[0].system.component(Ratios).of is not None:
         raise InputError(
             f"{one} cannot be compared: its documents have ratios of throughput only; run `capplan predict {one}`"
         )

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from capplan.layout.system import Case
+from capplan.layout.case import Case
+from capplan.layout.measured_range import MeasuredRange
 from capplan.models.condition import Condition, Consequence, Unmeasured, condition
 from capplan.models.language.scenario import changed
 from capplan.models.results import rounded
@@ -44,7 +45,7 @@ def _of_verdict(judged: Judged, found: Verdict) -> Iterator[Condition]:
 
 def unmeasured(case: Case[Any], offered_per_s: float) -> Iterator[Unmeasured]:
     """Yield what the objectives of a layout depend on, at an offered rate, and nobody measured."""
-    yield from case.system.unmeasured(case.scenario)
+    yield from case.system.component(MeasuredRange).unmeasured(case.scenario)
     pauses = assumed_pauses(case, offered_per_s)
     if pauses is not None:
         yield pauses
@@ -96,7 +97,7 @@ def of_prediction(case: Case[Any], rate_per_s: float, verdict: Verdict | None) -
 
 
 def _of_rate(case: Case[Any], rate_per_s: float) -> Iterator[Condition]:
-    for about in case.system.unmeasured(case.scenario):
+    for about in case.system.component(MeasuredRange).unmeasured(case.scenario):
         yield from decisive(about, partial(_spare, case, about, rate_per_s), partial(_capacities, case, about))
 
 

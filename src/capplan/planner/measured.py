@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from capplan.calibration.tables.solved_rows import solved_rows
+from capplan.layout.case import Case
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.system import Case
+from capplan.layout.ratios import Ratios
 from capplan.layout.table_rows import NODE_CPU, QUANTITIES, Load, TableRow
 from capplan.layout.table_system import TableSystem, unloaded, with_unknown_layouts
 from capplan.layout.uncertainty import Uncertainty
@@ -114,7 +115,7 @@ def _of_table(system: TableSystem[Any], fitted: Fitted, scenario: Scenario, ques
 
 
 def _of_case(case: Case[Any]) -> Measured:
-    if case.system.ratios_only:
+    if case.system.component(Ratios).of is not None:
         raise InputError(f"{case.system.name} is documented as ratios only: no load test of it measures a rate")
     capacity = case.solution.capacity
     given = case.given_per_s

@@ -11,7 +11,8 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from capplan.layout.system import Case
+from capplan.layout.case import Case
+from capplan.layout.measured_range import MeasuredRange
 from capplan.layout.table_rows import NODE_CPU, rows_of
 from capplan.layout.table_system import TableSystem
 from capplan.models.condition import Unmeasured
@@ -374,7 +375,7 @@ def _measurements(case: Case[Any], now: Measured, asked: _Asked, cost: Hours) ->
     if cpu is not None:
         measurement = _Candidate({}, "CPU of a node", False, NODE_CPU, cost.run)
         yield _ranked(measurement, asked, _lost(cpu, asked))
-    for about in case.system.unmeasured(case.scenario) if asked.objective is not None else ():
+    for about in case.system.component(MeasuredRange).unmeasured(case.scenario) if asked.objective is not None else ():
         measurement = _Candidate({}, about.measurement, False, f"--{about.field.replace('_', '-')}", cost.run)
         yield _ranked(measurement, asked, 0.0, _chance_of_value(case, about, asked))
 

@@ -12,10 +12,12 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from capplan.layout.case import Case
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.situations import Loss, Remainder, Situation
+from capplan.layout.simulations import Simulations
+from capplan.layout.situations import Loss, Losses, Remainder, Situation
 from capplan.layout.solution import Solution
-from capplan.layout.system import Case, System
+from capplan.layout.system import System
 from capplan.layout.uncertainty import Uncertainty
 from capplan.models.errors import InputError, nearest
 from capplan.models.language.units import FloatArray
@@ -90,16 +92,17 @@ def words_of(texts: Iterable[str]) -> tuple[str, ...]:
 
 def _conditions(word: str, system: System[Any], fitted: Fitted) -> Conditions:
     parts = [part.strip() for part in word.split(_JOINED)]
+    its = system.component(Losses)
+    known = (*its.kinds, *its.situations)
     for part in parts:
-        if part not in system.losses and part not in system.situations:
-            known = (*system.losses, *system.situations)
+        if part not in known:
             listed = f"known are {', '.join(known)}" if known else "no loss and no situation of it is modelled"
             raise InputError(
                 f"--survive {word}: {part!r} is nothing that {system.name} can survive{nearest(part, known)}; {listed}"
             )
-    lost = [part for part in parts if part in system.losses]
+    lost = [part for part in parts if part in its.kinds]
     counts = reduce(lambda found, part: {**found, part: found.get(part, 0) + 1}, lost, dict[str, int]())
-    situations = tuple(system.situations[part] for part in dict.fromkeys(parts) if part in system.situations)
+    situations = tuple(its.situations[part] for part in dict.fromkeys(parts) if part in its.situations)
     stressed = reduce(lambda found, each: each.applied_to(found), (each for each in situations if each.factors), fitted)
     return Conditions(
         _JOINED.join(parts), Loss(counts) if counts else None, situations, None if stressed is fitted else stressed
@@ -136,7 +139,7 @@ class Strained:
         if self.conditions.loss is None:
             return None
         try:
-            first = self._stressed.system.outages(self._stressed, (self.conditions.loss,))[0]
+            first = self._stressed.system.component(Losses).remainders(self._stressed, (self.conditions.loss,))[0]
         except InputError as error:
             return str(error)
         return first.assumed if first.solved is None else first
@@ -175,7 +178,7 @@ class Strained:
         if self.why:
             return NONE
         case, left = self._stressed, self._left
-        settings = SimulationSettings(seed, "compiled", case.system.budget_s, threads=1)
+        settings = SimulationSettings(seed, "compiled", case.system.component(Simulations).budget_s, threads=1)
         figures = self.solution.at(self.offered_per_s * self.rate_factor)
         if not isinstance(left, Remainder) or left.solved is None:
             return simulated_latency(case, figures, settings).relations
@@ -190,7 +193,7 @@ class Strained:
     @property
     def uncertainty_as_tested(self) -> Uncertainty:
         """The model errors if the layout were a tested one."""
-        return self._of_what_is_left(self.case.uncertainty_as_tested)
+        return self._of_what_is_left(self.case.layout.as_tested)
 
     def _of_what_is_left(self, errors: Uncertainty) -> Uncertainty:
         left = self._left
@@ -436,4 +439,4 @@ def not_asked(its: System[Any], conditions: Sequence[Conditions]) -> tuple[str, 
     """Return the kinds of loss that the system models but no condition includes."""
     losses = [each.loss for each in conditions if each.loss is not None]
     asked = {kind for loss in losses for kind in (*loss.counts, *(["dc"] if loss.dcs else []))}
-    return tuple(kind for kind in its.losses if kind not in asked)
+    return tuple(kind for kind in its.component(Losses).kinds if kind not in asked)

@@ -15,10 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_type_hints
 
 import numpy as np
 
+from capplan.layout.case import Case
 from capplan.layout.ensemble import evenly_along
 from capplan.layout.fitted_file import DRAWS, Fitted
+from capplan.layout.machines import Machines
+from capplan.layout.ratios import Ratios
 from capplan.layout.solution import Figures
-from capplan.layout.system import Case, System
+from capplan.layout.system import System
 from capplan.layout.uncertainty import HIGH, LOW, ends
 from capplan.models.code_digest import code_digest
 from capplan.models.errors import InputError
@@ -281,7 +284,7 @@ class AnalyticPoints:
         if case.solution.bottleneck in case.solution.resources:
             busy = figures.utilisation(case.solution.bottleneck)
             return np.minimum(ends(busy, uncertainty.repeated_rate(busy)), 1.0)
-        units = next(iter(case.system.workers(case.scenario).values()), None)
+        units = next(iter(case.system.component(Machines).workers(case.scenario).values()), None)
         if case.solution.bottleneck != "workers" or units is None:
             return np.full((3, len(figures.peak_rate)), np.nan)  # threads of a pool inside: not modelled
         busy = figures.busy_workers() / np.max(units)
@@ -564,7 +567,7 @@ class Sweep:
     precision: PrecisionTarget | None = None
 
     def __post_init__(self) -> None:
-        if system(self.system).ratios_only:
+        if system(self.system).component(Ratios).of is not None:
             raise InputError(
                 f"{self.system} cannot be swept: its documents have ratios of throughput only, and no rates; ask "
                 f"`capplan predict {self.system}` for each layout"

@@ -14,8 +14,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from capplan.layout.case import Case
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.system import Case, System
+from capplan.layout.notes import Notes
+from capplan.layout.ratios import Ratios
+from capplan.layout.situations import Losses
+from capplan.layout.system import System
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.objective import Metric, parse
@@ -97,7 +101,7 @@ class WhatIf:
     @property
     def bottleneck(self) -> str:
         """The resource that limits the capacity, in words."""
-        return self.case.system.resource_name(self.case.scenario, self.case.solution.bottleneck)
+        return self.case.system.component(Notes).resource_name(self.case.scenario, self.case.solution.bottleneck)
 
     @cached_property
     def verdict(self) -> Verdict | None:
@@ -123,7 +127,7 @@ class WhatIf:
     def losses(self) -> pd.DataFrame:
         """What is left after each loss: `lost`, `levels`, `capacity_tps`, `low_tps`, `high_tps`, `risk`."""
         whole = Whole(self.whole, self.whole.solution.at(self.offered_tps), {}, at_capacity=self.asked)
-        left = outages(whole) if self.whole.system.losses else ()
+        left = outages(whole) if self.whole.system.component(Losses).kinds else ()
         bands = [each.capacity_tps or Band.exactly(0.0) for each in left]
         return pd.DataFrame(
             {
@@ -173,7 +177,7 @@ def what_if(
         If the system has ratios only, clients are closed, or the latency is not one of its.
     """
     its: System[Any] = system(scenario.system)
-    if its.ratios_only:
+    if its.component(Ratios).of is not None:
         raise InputError(f"{its.name} has no rates: its documents have ratios of throughput only")
     if getattr(scenario, "clients", None) is not None:
         raise InputError("what_if follows a rate, and closed clients have none: give tps instead, or ask predict")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from capplan.layout.machines import Machines
 from capplan.models.number_words import as_given, rate
 from capplan.planner.proposal.proposal import LatencyCurve, Proposal
 from capplan.planner.rule_names import statistic
@@ -108,7 +109,9 @@ def _layout(proposal: Proposal, width: float) -> Figure:
         axes.text(left, top + 0.06, each.name, fontweight="bold", va="bottom")
         y = top - 0.12
         for kind, (name, count) in enumerate(each.machines.items()):
-            axes.text(left + 0.1, y, f"{count} {its.machines[name].name}{'s' * (count != 1)}", va="top")
+            axes.text(
+                left + 0.1, y, f"{count} {its.component(Machines).kinds[name].name}{'s' * (count != 1)}", va="top"
+            )
             y -= 0.2
             across, colour = _across(box), look.COLOURS[kind % len(look.COLOURS)]
             for square in range(count if count <= MOST_SQUARES else 0):

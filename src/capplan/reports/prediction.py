@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from capplan.evidence.table import Evidence
-from capplan.layout.system import Case
+from capplan.layout.case import Case
 from capplan.models.condition import Condition, capacities
 from capplan.models.grouped import grouped
 from capplan.models.language.per_dc import pairs_text, per_dc_text

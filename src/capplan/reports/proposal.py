@@ -13,6 +13,7 @@ from functools import cache, partial
 from importlib.resources import files
 from typing import Any
 
+from capplan.layout.machines import Machines
 from capplan.layout.system import System
 from capplan.models.errors import InputError, check_extra
 from capplan.models.language.scenario import Scenario, options_of
@@ -246,7 +247,11 @@ class _Document:
         return shapes["shapes"][each.kind][each.shape] if shapes is not None and each.shape else {}
 
     def _processor(self, each: contents.MachineCount) -> str:
-        shape, machine, fields = self._shape(each), self.its.machines[each.kind], self.proposal.prediction.scenario
+        shape, machine, fields = (
+            self._shape(each),
+            self.its.component(Machines).kinds[each.kind],
+            self.proposal.prediction.scenario,
+        )
         clock = f" at {shape['clock_ghz']:g} GHz" if shape.get("clock_ghz") else ""
         if shape:
             return f"{shape['cores']} cores{clock}"
@@ -256,7 +261,7 @@ class _Document:
 
     def _disk(self, each: contents.MachineCount) -> str:
         size, needed = self._shape(each).get("disk_gib"), self.chosen.disk_gib_per_node
-        if size is None and self.its.machines[each.kind].holds_data:
+        if size is None and self.its.component(Machines).kinds[each.kind].holds_data:
             size = needed
         return BLANK if size is None else f"{size:,.0f} GiB"
 
@@ -507,7 +512,9 @@ class _Document:
         return listed([*cells, *words.each_field(words.own_fields(layout, self.its), _DC)] or ["numbers of machines"])
 
     def _ruled_out(self, refusal: Refusal) -> str:
-        named = {name: value for name, value in refusal.fields.items() if name not in self.its.sized}
+        named = {
+            name: value for name, value in refusal.fields.items() if name not in self.its.component(Machines).sized
+        }
         where = f"{words.situation(refusal.conditions, self.its)}: " if refusal.conditions else ""
         why = words.inside_sentence(f"{where}{refusal.reason}")
         return f"Ruled out: {listed(words.each_field(named, _DC) or ['every layout'])}; {why}."

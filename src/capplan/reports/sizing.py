@@ -10,6 +10,8 @@ from typing import Any
 
 import pandas as pd
 
+from capplan.layout.machines import Machines
+from capplan.layout.situations import Losses
 from capplan.layout.system import System
 from capplan.models.condition import Condition, under
 from capplan.models.errors import InputError
@@ -70,7 +72,7 @@ def in_words(layout: SizedLayout, its: System[Any]) -> str:
     fixed = ", ".join(each_field(own_fields(layout, its)))
     fixed = " of ".join([f"{layout.cells} cells"] * (layout.cells > 1) + [fixed] * bool(fixed))
     machines = ", ".join(
-        f"{count} {layout.shapes.get(kind) or plural(its.machines[kind].name, count)}"
+        f"{count} {layout.shapes.get(kind) or plural(its.component(Machines).kinds[kind].name, count)}"
         for kind, count in layout.machines.items()
     )
     return f"{fixed}: {machines}" if fixed else machines
@@ -78,8 +80,8 @@ def in_words(layout: SizedLayout, its: System[Any]) -> str:
 
 def own_fields(layout: SizedLayout, its: System[Any]) -> dict[str, Any]:
     """Return the fields of a layout that neither machine counts nor shapes determine."""
-    shaped = [its.machines[kind] for kind in layout.shapes]
-    hidden = {*its.sized, *(name for machine in shaped for name in (machine.cores, machine.speed))}
+    shaped = [its.component(Machines).kinds[kind] for kind in layout.shapes]
+    hidden = {*its.component(Machines).sized, *(name for machine in shaped for name in (machine.cores, machine.speed))}
     return {name: value for name, value in layout.fields.items() if name not in hidden}
 
 
@@ -96,7 +98,9 @@ def situation(word: str, its: System[Any]) -> str:
         return "Data on the disks"
     parts = word.split("+")
     lost = [thing(part, its) for part in lost_of(word, its)]
-    strained = [its.situations[part].name for part in parts if part in its.situations]
+    strained = [
+        its.component(Losses).situations[part].name for part in parts if part in its.component(Losses).situations
+    ]
     text = f"loss of {' and '.join(lost)}" if lost else ""
     text = ", with ".join(filter(None, [text, " and ".join(strained)]))
     return text[:1].upper() + text[1:]
@@ -104,7 +108,7 @@ def situation(word: str, its: System[Any]) -> str:
 
 def lost_of(word: str, its: System[Any]) -> list[str]:
     """Return what a situation loses, as words of `--survive`."""
-    return [part for part in word.split("+") if part in its.losses]
+    return [part for part in word.split("+") if part in its.component(Losses).kinds]
 
 
 def clause(word: str, its: System[Any]) -> str:
@@ -119,7 +123,7 @@ def clause(word: str, its: System[Any]) -> str:
 
 def thing(word: str, its: System[Any]) -> str:
     """Return something that can be lost, in words: `a data centre`."""
-    return "a data centre" if word == "dc" else its.losses[word]
+    return "a data centre" if word == "dc" else its.component(Losses).kinds[word]
 
 
 def inside_sentence(text: str) -> str:
@@ -131,7 +135,8 @@ def counted(machines: Mapping[str, int], its: System[Any], shapes: Mapping[str, 
     """Return machine counts in words: `231 Cassandra nodes and 6 RADIUS servers`, with shapes if they were chosen."""
     return listed(
         [
-            f"{count:,} {plural(its.machines[kind].name, count)}" + (f" ({shapes[kind]})" if kind in shapes else "")
+            f"{count:,} {plural(its.component(Machines).kinds[kind].name, count)}"
+            + (f" ({shapes[kind]})" if kind in shapes else "")
             for kind, count in machines.items()
             if count
         ]
@@ -218,7 +223,7 @@ def sentences(sizing: Sizing, basis: Basis | None = None) -> tuple[str, ...]:
         basis = resolve(_scenario(sizing, chosen)).at(sizing.planned_tps / chosen.cells).extrapolation.basis
     bought, done = _what_to_buy(sizing, chosen, its), _what_it_does(sizing, its)
     assumed = [f"Condition: {each.terms}. Reserve: {reserved(each, sizing, chosen, its)}" for each in sizing.conditions]
-    alone = [f"Caution: losing {its.losses[word]} stops the service." for word in sizing.single_points]
+    alone = [f"Caution: losing {its.component(Losses).kinds[word]} stops the service." for word in sizing.single_points]
     return (bought, done, _how_sure(sizing, chosen, its, basis), *assumed, *alone)
 
 
@@ -272,7 +277,7 @@ def _scenario(sizing: Sizing, layout: SizedLayout) -> Scenario:
 
 
 def _what_to_buy(sizing: Sizing, chosen: SizedLayout, its: System[Any]) -> str:
-    places = its.machines_by_dc(_scenario(sizing, chosen))
+    places = its.component(Machines).by_dc(_scenario(sizing, chosen))
     machines = counted(chosen.machines, its, chosen.shapes)
     cost = "" if sizing.currency == MACHINES else f", for {cost_in_words(chosen.cost, sizing.currency)}"
     if chosen.cells > 1:
@@ -357,7 +362,7 @@ def _chosen(sizing: Sizing, chosen: SizedLayout, its: System[Any], explain: bool
     yield Fact("Answer", f"yes{under(sizing.conditions)}")
     yield Fact("Buy", f"{f'{chosen.cells} cells, each ' if chosen.cells > 1 else ''}{chosen.layout}")
     machines = ", ".join(
-        f"{count} {plural(its.machines[kind].name, count)}"
+        f"{count} {plural(its.component(Machines).kinds[kind].name, count)}"
         + (f" ({chosen.shapes[kind]})" if kind in chosen.shapes else "")
         for kind, count in chosen.machines.items()
         if count
@@ -396,7 +401,11 @@ def reserved(each: Condition, sizing: Sizing, chosen: SizedLayout, its: System[A
         return f"{_by_share(each, sizing, chosen, its)} ({each.otherwise}). {then}"
     if not held:
         return f"no layout that was searched carries {low} {each.unit} ({each.source}). {then}"
-    more = [text for kind in its.machines if (text := _more(kind, [at.machines for at in held], chosen, its))]
+    more = [
+        text
+        for kind in its.component(Machines).kinds
+        if (text := _more(kind, [at.machines for at in held], chosen, its))
+    ]
     if not more:
         return f"none: the layout carries {high} {each.unit}, too"
     worth = dict.fromkeys(f"{at.cost - chosen.cost:,.0f}" for at in held if at.cost is not None)
@@ -426,7 +435,8 @@ def _more(kind: str, wanted: Sequence[Mapping[str, int]], chosen: SizedLayout, i
     counts = [max(each.get(kind, 0) - chosen.machines.get(kind, 0), 0) for each in wanted]
     if not any(counts):
         return ""
-    return f"{' to '.join(dict.fromkeys(f'{each:,}' for each in counts))} {plural(its.machines[kind].name, counts[-1])}"
+    name = plural(its.component(Machines).kinds[kind].name, counts[-1])
+    return f"{' to '.join(dict.fromkeys(f'{each:,}' for each in counts))} {name}"
 
 
 def _stages(sizing: Sizing, its: System[Any], explain: bool) -> Iterator[Block]:
@@ -514,7 +524,7 @@ def _remarks(sizing: Sizing, its: System[Any]) -> Iterator[Block]:
         losses = "; ".join(thing(word, its) for word in sizing.not_asked)
         yield Fact("Not asked", f"loss of: {losses} (--survive {','.join(sizing.not_asked)})")
     for word in sizing.single_points:
-        yield Fact("Caution", f"losing {its.losses[word]} stops the service (--survive {word})")
+        yield Fact("Caution", f"losing {its.component(Losses).kinds[word]} stops the service (--survive {word})")
     if sizing.guesses:
         yield Fact("Guessed", ", ".join(sizing.guesses))
     for sentence in sizing.left_open:
@@ -527,7 +537,9 @@ def _short(conditions: str, its: System[Any]) -> str:
     if conditions in (NORMAL, DATA):
         return "normal" if conditions == NORMAL else "data on disk"
     return " + ".join(
-        its.situations[part].name if part in its.situations else f"lost {'DC' if part == 'dc' else part}"
+        its.component(Losses).situations[part].name
+        if part in its.component(Losses).situations
+        else f"lost {'DC' if part == 'dc' else part}"
         for part in conditions.split("+")
     )
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from capplan.layout.measured_range import MeasuredRange
 from capplan.layout.system import System
 from capplan.models.condition import stated
 from capplan.models.number_words import rate, share, significant
@@ -43,7 +44,7 @@ def describe(points: Sequence[SweepPoint], system: System[Any]) -> Iterator[Bloc
     yield Break()
     for text in _notes(points, answered):
         yield Paragraph(text)
-    for about in system.unmeasured(system.scenario()):
+    for about in system.component(MeasuredRange).unmeasured(system.scenario()):
         if any(point[about.field] is None for point in answered):
             yield Paragraph(stated(about))
 

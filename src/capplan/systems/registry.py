@@ -15,8 +15,9 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 
+from capplan.layout.case import Case
 from capplan.layout.fitted_file import Fitted, read_fitted
-from capplan.layout.system import Case, System
+from capplan.layout.system import System
 from capplan.layout.table_system import TableSystem
 from capplan.models.errors import InputError, look_up
 from capplan.models.language.document import load, read_toml

@@ -13,9 +13,9 @@ from tests.planner.valid_questions import write_fitted
 
 from capplan.calibration.tables.errors import Effects
 from capplan.cli.shell.target import read_target
+from capplan.layout.case import Case
 from capplan.layout.fitted_file import DRAWS, Fitted
 from capplan.layout.layout_factors import SHARED, correlation, name_of
-from capplan.layout.system import Case
 from capplan.layout.table_rows import row_of
 from capplan.layout.table_system import unloaded, with_unknown_layouts
 from capplan.models.language.scenario import changed
@@ -134,7 +134,7 @@ def test_one_more_than_tested_carries_more(mixed: Fitted, nodes: int, factor: fl
     cases = [Case(system, each, fitted) for each in (tested, more)]
     before, after = (float(np.median(each.solution.capacity)) for each in cases)
     assert before < after
-    single = [np.ravel(each.middle.capacity)[0] for each in cases]
+    single = [np.ravel(each.layout.middle.capacity)[0] for each in cases]
     assert single[0] < single[1]
 
 

@@ -12,6 +12,7 @@ from tests.calibration.made_up_fits import left_out_at, nested_at
 from capplan.calibration.validation.backtest import LeftOut
 from capplan.calibration.validation.backtest import left_out as left_out_of
 from capplan.layout.fitted_file import Fitted
+from capplan.layout.measured_range import MeasuredRange
 from capplan.systems.registry import documented_names, system
 
 OPENPROVIDER, VCIDER = system("openprovider").fitted(), system("vcider").fitted()
@@ -74,7 +75,7 @@ def test_a_layout_outside_the_others_has_a_wider_band() -> None:
     off = dict.fromkeys(("TS1", "TS2", "TS3", "TS4"), 0.05)
     said = by_id(nested_at(left_out_at(OPENPROVIDER, 0.0), off))
     inside, outside = (said[name].estimates["capplan"] for name in ("ts2.incoming", "ts4.incoming"))
-    widening = system("openprovider").widening
+    widening = system("openprovider").component(MeasuredRange).widening
 
     assert widening > 0
     assert math.log(inside.high / inside.value) == pytest.approx(half_of(0.05, 2))

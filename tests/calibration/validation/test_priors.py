@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from capplan.calibration.validation.nearness import Nearness, nearness
-from capplan.models.language.parameter import Parameter
+from capplan.models.language.parameter import Parameter, defaults
 from capplan.systems.registry import system
 
 SCRIPT = runpy.run_path(str(Path(__file__).parents[3] / "docs" / "generate" / "priors.py"))
@@ -75,7 +75,7 @@ def test_figures_that_decide_a_parameter_hardly_move_with_its_median() -> None:
 def test_without_a_move_the_fit_is_that_of_the_calibration() -> None:
     plain = refitted_from(VCIDER, FITTED, [0] * 6)
     single = {name: np.array([value]) for name, value in zip(FITTED.names, FITTED.most_probable, strict=True)}
-    values = {**VCIDER.prior_values(VCIDER.scenario()), **single}
+    values = {**defaults(VCIDER.parameters), **single}
     said = VCIDER.observations.predicted(VCIDER.observations.load_tests(), values)
 
     assert plain["fitted"] == pytest.approx({name: float(each[0]) for name, each in said.items()}, rel=1e-3)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from capplan.layout.solution import ResponseTimes
 from capplan.models.errors import InputError
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.parameter import Values, defaults
@@ -305,8 +306,8 @@ def test_nothing_bounds_what_streams_wait() -> None:
     scenario = ArionScenario(stream_messages=10)
     for level in (None, 0.5, 0.99):
         assert np.isinf(latency_s(scenario, VALUES, 1e6, level)).all()
-    assert not SYSTEM.bounded(scenario)
-    assert SYSTEM.bounded(ONE)
+    assert SYSTEM.component(ResponseTimes).waiting_clients(scenario) is None
+    assert SYSTEM.component(ResponseTimes).waiting_clients(ONE) == ONE.clients
 
 
 def test_percentiles_rise_and_stand_around_the_mean() -> None:

@@ -5,7 +5,7 @@ import pytest
 from tests.systems.prior_draws import prior_draws
 
 from capplan.evidence.load_test_row import LoadTestRow
-from capplan.layout.situations import Loss, Remainder
+from capplan.layout.situations import Loss, Losses, Remainder
 from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.scenario import changed
 from capplan.models.language.traffic import Open
@@ -37,7 +37,7 @@ def capacity(scenario: CassandraScenario, *down: int) -> float:
 
 def remainders(scenario: CassandraScenario, *losses: Loss) -> tuple[Remainder, ...]:
     """Return what losses leave."""
-    return SYSTEM.of(FITTED).outages(resolve(scenario, FITTED), losses)
+    return SYSTEM.component(Losses).remainders(resolve(scenario, FITTED), losses)
 
 
 def test_reads_of_one_replica_lose_the_share_of_the_lost_nodes() -> None:

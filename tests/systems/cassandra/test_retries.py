@@ -13,7 +13,7 @@ from capplan.models.language.scenario import changed
 from capplan.models.language.step import FanOut, Hedge
 from capplan.models.solver.analytic import Analysis
 from capplan.simulator.compiled.engine import simulate
-from capplan.systems.cassandra import SYSTEM
+from capplan.systems.cassandra import SYSTEM, tails_not_modelled
 from capplan.systems.cassandra.network import network, paused_network, pauses
 from capplan.systems.cassandra.priors import PARAMETERS
 from capplan.systems.cassandra.retries import longest_wait_s
@@ -83,7 +83,7 @@ def test_where_no_replica_is_left_nothing_is_retried(fields_: dict[str, Any]) ->
     plain, retried = (changed(each, **fields_) for each in (READS, RETRIED))
     assert "speculative_retry" in " ".join(retried.without_effect())
     assert not excess(retried, ())
-    assert SYSTEM.tails_left_out(retried) == SYSTEM.tails_left_out(plain) != SYSTEM.tails_left_out(RETRIED)
+    assert tails_not_modelled(retried) == tails_not_modelled(plain) != tails_not_modelled(RETRIED)
     assert network(retried, VALUES, 1.0) == network(plain, VALUES, 1.0)
     analysis, rate = Analysis(network(plain, VALUES, 1.0)), np.array([1000.0])
     assert pauses(retried, VALUES, analysis, rate, None) == pauses(plain, VALUES, analysis, rate, None)

@@ -9,7 +9,7 @@ import pytest
 from capplan.layout.ensemble import thinned
 from capplan.layout.solution import Solution
 from capplan.models.cassandra.encryption import CLIENT_S, INTERNODE_S, LINKS
-from capplan.models.language.parameter import Values, defaults
+from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import FloatArray
 from capplan.planner.predict.predict import predict
@@ -49,7 +49,6 @@ def test_without_encryption_the_values_are_the_calibrated_ones(name: str) -> Non
     assert list(found) == list(known)
     assert all(np.array_equal(found[each], value) for each, value in known.items())
     assert its.median_values(fitted, plain) == fitted.median_values(its.parameters)
-    assert its.prior_values(plain) == defaults(its.parameters)
 
 
 @EVERY

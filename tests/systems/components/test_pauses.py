@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from capplan.layout.simulations import Simulations
 from capplan.layout.solution import LEVELS
 from capplan.layout.system import System
 from capplan.models.cassandra.pauses import OF_PAUSES, node_pauses, young_bytes
@@ -126,7 +127,7 @@ def test_the_young_generation_is_less_than_the_heap(heap: float, collector: str)
 def test_a_heap_changes_how_often_a_node_pauses_and_not_for_how_long() -> None:
     its, values = own("cassandra")
     lengths_s = {
-        pauses_in(its.paused_network(changed(LAYOUTS["cassandra"], heap=heap, collector=each), values, 6000.0))[1]
+        pauses_in(paused_network(its, changed(LAYOUTS["cassandra"], heap=heap, collector=each), values, 6000.0))[1]
         for heap in ("4GiB", "16GiB")
         for each in ("CMS", "G1")
     }
@@ -149,6 +150,12 @@ def own(name: str) -> tuple[System[Any], Values]:
     return its, {**defaults(its.parameters), **({"variation": 0.0} if name == "cassandra" else {})}
 
 
+def paused_network(its: System[Any], *layout_values_rate: Any) -> Network:
+    compose = its.component(Simulations).paused_network
+    assert compose is not None
+    return compose(*layout_values_rate)
+
+
 def pauses_in(network: Network) -> tuple[float, float]:
     """Return share and mean length of the pauses of a network's Cassandra nodes."""
     [(every, length)] = {
@@ -164,9 +171,9 @@ def test_what_a_node_reported_replaces_the_estimate(name: str) -> None:
     its, values = own(name)
     reported, at_half = (changed(LAYOUTS[name], gc=each) for each in ("0.6%@45ms", "0.6%@45ms rate=1000/s"))
 
-    assert pauses_in(its.paused_network(reported, values, 2000.0)) == pytest.approx((0.006, 0.045))
-    assert pauses_in(its.paused_network(reported, values, 1000.0)) == pytest.approx((0.006, 0.045))
-    low, high = (pauses_in(its.paused_network(at_half, values, rate))[0] for rate in (1000.0, 2000.0))
+    assert pauses_in(paused_network(its, reported, values, 2000.0)) == pytest.approx((0.006, 0.045))
+    assert pauses_in(paused_network(its, reported, values, 1000.0)) == pytest.approx((0.006, 0.045))
+    low, high = (pauses_in(paused_network(its, at_half, values, rate))[0] for rate in (1000.0, 2000.0))
     assert high == pytest.approx(2 * low)
 
 
@@ -174,7 +181,7 @@ def test_an_operation_leaves_garbage_at_every_replica() -> None:
     """6 nodes and three replicas of a write: half of the rate at each."""
     its, values = own("cassandra")
     writes = changed(LAYOUTS["cassandra"], read_fraction=0.0)
-    share, length_s = pauses_in(its.paused_network(writes, values, 6000.0))
+    share, length_s = pauses_in(paused_network(its, writes, values, 6000.0))
 
     filled_per_s = 3000 * values["garbage_bytes"] / values["young_bytes"]
     assert share == pytest.approx(filled_per_s * values["pause_s"])
@@ -184,7 +191,7 @@ def test_an_operation_leaves_garbage_at_every_replica() -> None:
 def test_a_larger_heap_pauses_more_seldom() -> None:
     its, values = own("cassandra")
     small, large = (changed(LAYOUTS["cassandra"], heap=each, collector="g1") for each in ("4GiB", "16GiB"))
-    shares = [pauses_in(its.paused_network(each, values, 6000.0))[0] for each in (small, large)]
+    shares = [pauses_in(paused_network(its, each, values, 6000.0))[0] for each in (small, large)]
 
     assert shares[0] == pytest.approx(4 * shares[1])
 
@@ -196,7 +203,7 @@ def test_a_heap_beside_reported_pauses_has_no_effect_and_it_is_said(name: str) -
     both = changed(reported, heap="8GiB", collector="G1")
 
     assert "heap and collector have no effect" in both.without_effect()[-1]
-    assert its.paused_network(both, values, 2000.0) == its.paused_network(reported, values, 2000.0)
+    assert paused_network(its, both, values, 2000.0) == paused_network(its, reported, values, 2000.0)
 
 
 @pytest.mark.parametrize(
@@ -255,7 +262,7 @@ def test_simulated_pauses_are_those_of_the_solver_whose_other_times_are_simulate
     layout = changed(LAYOUTS[name], gc=gc)
     figures = its.solution(layout, values).at(rate)
     plain = simulate(its.network(layout, values, rate), seconds / 4, seed=2, trace=True)
-    run = simulate(its.paused_network(layout, values, rate), seconds, seed=1, trace=True)
+    run = simulate(paused_network(its, layout, values, rate), seconds, seed=1, trace=True)
     for reported in figures.asked:
         plain_s, seen_s = (np.concatenate([of.latencies_s(x) for x in its.reported[reported]]) for of in (plain, run))
         found = {

@@ -8,6 +8,7 @@ import pytest
 
 from capplan.calibration.fit.posterior import Problem, Scatter, maximum, rows_to_fit
 from capplan.evidence.table import Evidence, by_id
+from capplan.layout.notes import Notes
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values, from_log
@@ -18,7 +19,7 @@ from capplan.systems.fedora4.network import network
 from capplan.systems.fedora4.observations import throttled_mean_s
 from capplan.systems.fedora4.priors import PARAMETERS
 from capplan.systems.fedora4.scenario import Fedora4Scenario
-from capplan.systems.registry import system
+from capplan.systems.registry import resolve, system
 
 ITS, ROWS = system("fedora4").observations, by_id(system("fedora4").evidence)
 TESTS = ITS.load_tests()
@@ -143,17 +144,17 @@ def test_objective_6_a_paced_load_takes_the_documented_5_ms_where_a_random_one_q
         assert randomly.intended.mean_s > 1.2 * row.high
 
 
-NOTES = system("fedora4").notes
+NOTES = system("fedora4").component(Notes)
 
 
 @pytest.mark.parametrize(("write_share", "expected"), [(0.0, "1,003"), (0.05, "979")])
 def test_the_document_s_line_stands_beside_larger_clusters(write_share: float, expected: str) -> None:
     """525, 650, 725, 810: the least-squares line is 445 + 93 n (objective 5), so 1,003 on six nodes, or 979 mixed."""
-    (claim,) = NOTES.claims(Fedora4Scenario(nodes=6, write_share=write_share))
+    (claim,) = NOTES.claims(resolve(Fedora4Scenario(nodes=6, write_share=write_share)))
 
     assert f"{expected} TPS" in claim
 
 
 @pytest.mark.parametrize("layout", [Fedora4Scenario(nodes=4), Fedora4Scenario(nodes=6, write_share=0.5)])
 def test_nothing_is_claimed_of_layouts_that_the_document_measured_or_left_out(layout: Fedora4Scenario) -> None:
-    assert NOTES.claims(layout) == ()
+    assert NOTES.claims(resolve(layout)) == ()

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.layout.situations import losses_of
-from capplan.layout.system import Case
+from capplan.layout.case import Case
+from capplan.layout.measured_range import MeasuredRange
+from capplan.layout.situations import Losses, losses_of
 from capplan.layout.uncertainty import ModelError, Uncertainty
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import changed
@@ -27,7 +28,7 @@ FITTED = replace(ALL_DRAWS, draws=ALL_DRAWS.draws[::32])
 def case(uncertainty: Uncertainty = SURE, **fields: Any) -> Case[OpenproviderScenario]:
     """Return a layout with a made-up uncertainty."""
     made: Case[OpenproviderScenario] = resolve(changed(OpenproviderScenario(), **fields), FITTED)
-    vars(made)["_widened"] = uncertainty
+    vars(made)["uncertainty"] = replace(uncertainty, offset=made.layout.as_tested.offset)
     return made
 
 
@@ -41,8 +42,8 @@ def after(offered: float = 1000.0, lose: tuple[str, ...] = (), **fields: Any) ->
 
 def answered(made: Case[OpenproviderScenario], offered: float, lose: tuple[str, ...] = ()) -> tuple[Outage, ...]:
     there = made.at(offered)
-    vars(there)["_widened"] = vars(made)["_widened"]  # a case at another rate has other model errors by itself
-    losses = losses_of(lose, made.system.losses, made.scenario.dcs)
+    vars(there)["uncertainty"] = made.uncertainty  # a case at another rate has other model errors by itself
+    losses = losses_of(lose, made.system.component(Losses).kinds, made.scenario.dcs)
     return outages(Whole(there, made.solution.at(offered), {}), losses)
 
 
@@ -181,9 +182,9 @@ def test_survivors_wait_for_the_round_trips_that_they_have_and_no_others(lost: s
     """Of all three data centres whole, two wait 1 ms for a write at QUORUM and the third 30 ms."""
     far = case(consistency_write="QUORUM", rtt="dc1-dc2=1ms,dc1-dc3=30ms,dc2-dc3=30ms")
     values = far.system.median_values(far.fitted, far.scenario)
-    *_, left = far.system.outages(far, losses_of((lost,), far.system.losses, 3))
+    *_, left = far.system.component(Losses).remainders(far, losses_of((lost,), far.system.component(Losses).kinds, 3))
     assert left.offset is not None
-    survivors, whole = left.offset(values), far.system.offset(far.scenario, values)
+    survivors, whole = left.offset(values), far.system.component(MeasuredRange).offset(far.scenario, values)
 
     assert whole.time_s["acct"]["mean"] == pytest.approx((1e-3 + 1e-3 + 30e-3) / 3, rel=1e-3)
     assert survivors.time_s["acct"]["mean"] == pytest.approx(waits_ms * 1e-3, rel=1e-3, abs=1e-7)
@@ -196,7 +197,7 @@ def test_bands_of_survivors_exempt_the_round_trips_that_they_have() -> None:
     fields: dict[str, Any] = {"rtt": "dc1-dc2=1ms,dc1-dc3=30ms,dc2-dc3=30ms", "slo": ("acct.mean<1s",)}
     unsure = case(Uncertainty(ModelError(0.1), ModelError(1.0), 1), consistency_write="QUORUM", **fields)
     (row,) = answered(unsure, 100.0, ("dc2",))
-    (loss,) = losses_of(("dc2",), unsure.system.losses, 3)
+    (loss,) = losses_of(("dc2",), unsure.system.component(Losses).kinds, 3)
     reached = Strained(unsure, Conditions("dc2", loss), 100.0).reached_ms(0.05)["acct.mean"]
 
     assert row.latency_ms["acct"].mean is not None
@@ -281,7 +282,9 @@ def test_a_lost_data_centre_without_which_a_level_fails_is_worse_than_any_other(
 def test_a_lost_data_centre_that_lowers_levels_is_worse_though_more_is_carried_without_it() -> None:
     """QUORUM of 3 + 1 + 1 replicas is 3: without the first data centre there are 2, and fewer writes for each."""
     made = case(rf=(3, 1, 1), consistency_read="LOCAL_ONE", consistency_write="QUORUM")
-    failed, lowered = made.system.outages(made, losses_of(("dc",), made.system.losses, 3))
+    failed, lowered = made.system.component(Losses).remainders(
+        made, losses_of(("dc",), made.system.component(Losses).kinds, 3)
+    )
 
     assert failed.lost_dcs == lowered.lost_dcs == ("dc1",)
     assert failed.solved is None
@@ -290,7 +293,9 @@ def test_a_lost_data_centre_that_lowers_levels_is_worse_though_more_is_carried_w
 def test_the_cost_of_a_lower_level_is_that_of_the_data_centre_where_the_fewest_answer() -> None:
     """QUORUM of 18 is 10 and 8 are left: LOCAL_QUORUM is 3 of 5 in the third data centre and 2 of 3 in the fourth."""
     made = case(dcs=4, rf=(5, 5, 5, 3), cass_nodes=5, consistency_write="QUORUM")
-    _, row = made.system.outages(made, losses_of(("dc1,dc2",), made.system.losses, 4))
+    _, row = made.system.component(Losses).remainders(
+        made, losses_of(("dc1,dc2",), made.system.component(Losses).kinds, 4)
+    )
 
     assert row.lowered == {"write": "LOCAL_QUORUM"}
     assert row.cost.startswith("confirmed by 2 replicas, not 10;")
@@ -300,7 +305,9 @@ def test_the_cost_of_a_lower_level_is_that_of_the_data_centre_where_the_fewest_a
 def test_local_quorums_find_what_was_written_in_their_own_data_centre_only(dcs: int, found: bool) -> None:
     """Of three data centres one is left, which reads what it writes; of four two are, and each may miss the other's."""
     made = case(dcs=dcs, consistency_write="QUORUM")
-    _, row = made.system.outages(made, losses_of(("dc,dc",), made.system.losses, dcs))
+    _, row = made.system.component(Losses).remainders(
+        made, losses_of(("dc,dc",), made.system.component(Losses).kinds, dcs)
+    )
 
     assert row.lowered == {"write": "LOCAL_QUORUM"}
     assert row.cost.endswith("reads still find them" if found else "reads may miss them")
@@ -318,7 +325,7 @@ def test_a_kind_of_machine_is_lost_if_any_data_centre_has_more_than_one(
     fields: dict[str, Any], kinds: list[str]
 ) -> None:
     made = case(dcs=2, consistency_read="LOCAL_ONE", consistency_write="LOCAL_ONE", **fields)
-    rows = made.system.outages(made, ())
+    rows = made.system.component(Losses).remainders(made, ())
 
     assert list(dict.fromkeys(next(iter(row.lost)) for row in rows)) == kinds
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from capplan.layout.case import Case
+from capplan.layout.notes import Notes
 from capplan.layout.solution import Figures
-from capplan.layout.system import Case
 from capplan.layout.uncertainty import ModelError, Uncertainty
 from capplan.models.cassandra import visibility as cassandra_visibility
 from capplan.models.language.scenario import changed
@@ -43,7 +44,7 @@ def _few_mutations() -> Iterator[None]:
 def solved(share: float = 0.6, uncertainty: Uncertainty = UNSURE, **fields: Any) -> tuple[Asked, Figures]:
     """Return a layout at a share of its capacity."""
     case: Asked = resolve(changed(OpenproviderScenario(), **fields), FITTED)
-    vars(case)["_widened"] = uncertainty
+    vars(case)["uncertainty"] = uncertainty
     return case, case.solution.at(share * float(np.median(case.solution.capacity)))
 
 
@@ -108,7 +109,7 @@ def test_levels_whose_reads_are_too_heavy_are_left_out_but_those_asked_for() -> 
 
 
 def notes(case: Asked, figures: Figures) -> list[str]:
-    return OPENPROVIDER.notes.notes(case, case.uncertainty.of_rate(case.solution.capacity), figures)
+    return [*OPENPROVIDER.component(Notes).further(case, case.uncertainty.of_rate(case.solution.capacity), figures)]
 
 
 @pytest.mark.parametrize(("links", "lower"), [("client", True), ("internode", False)])

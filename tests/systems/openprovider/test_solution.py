@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from capplan.layout.measured_range import MeasuredRange
+from capplan.layout.simulations import Simulations
 from capplan.layout.solution import Solution
-from capplan.models.language.parameter import Values
+from capplan.models.language.parameter import Values, defaults
 from capplan.models.results import STATISTICS
 from capplan.planner.predict.predict import predict
 from capplan.systems.openprovider.scenario import OpenproviderScenario
@@ -42,7 +44,7 @@ def test_many_workers_behind_a_very_long_round_trip_fill_the_native_transport_th
     assert layout.capacity[0] < 9 * 128 / (7 / 8 * 1.0) * (1 + VALUES["burst_excess"])
 
 
-USUAL = OPENPROVIDER.prior_values(OpenproviderScenario())
+USUAL = defaults(OPENPROVIDER.parameters)
 
 
 def far(**fields: Any) -> str:
@@ -60,7 +62,7 @@ def test_a_quorum_in_another_data_centre_takes_at_least_a_round_trip() -> None:
 
 
 def test_the_offset_is_the_round_trip_where_a_class_waits_for_another_data_centre() -> None:
-    offset = OPENPROVIDER.offset(OpenproviderScenario(dcs=3, rtt="40ms"), USUAL).time_s
+    offset = OPENPROVIDER.component(MeasuredRange).offset(OpenproviderScenario(dcs=3, rtt="40ms"), USUAL).time_s
 
     assert offset["auth"]["mean"] == pytest.approx(0.0, abs=1e-7)  # reads at LOCAL_QUORUM
     assert offset["acct"]["mean"] == pytest.approx(40e-3, rel=1e-4)
@@ -68,12 +70,14 @@ def test_the_offset_is_the_round_trip_where_a_class_waits_for_another_data_centr
 
 
 def test_one_data_centre_has_no_round_trip() -> None:
-    assert not OPENPROVIDER.offset(OpenproviderScenario(dcs=1), USUAL).time_s
+    assert not OPENPROVIDER.component(MeasuredRange).offset(OpenproviderScenario(dcs=1), USUAL).time_s
 
 
 def test_the_offset_of_a_distance_varies_with_the_fibre() -> None:
     values = {**USUAL, "route_excess": np.array([0.1, 0.2, 0.5])}
-    times = np.asarray(OPENPROVIDER.offset(OpenproviderScenario(dcs=3), values).time_s["acct"]["mean"])
+    times = np.asarray(
+        OPENPROVIDER.component(MeasuredRange).offset(OpenproviderScenario(dcs=3), values).time_s["acct"]["mean"]
+    )
 
     assert times == pytest.approx(times[1] * np.array([1.1, 1.2, 1.5]) / 1.2)
 
@@ -86,7 +90,7 @@ def test_a_given_round_trip_is_as_near_as_the_distance_that_it_equals() -> None:
 def test_long_round_trips_need_longer_to_settle() -> None:
     values = USUAL
     settles = [
-        float(OPENPROVIDER.settling_s(OpenproviderScenario(dcs=3, rtt=rtt), values, np.ones(1)))
+        float(OPENPROVIDER.component(Simulations).settling_s(OpenproviderScenario(dcs=3, rtt=rtt), values, np.ones(1)))
         for rtt in ("1ms", "100ms")
     ]
 
@@ -94,7 +98,7 @@ def test_long_round_trips_need_longer_to_settle() -> None:
 
 
 THREE_DCS = OpenproviderScenario(dcs=3)
-OF_THREE = OPENPROVIDER.prior_values(THREE_DCS)
+OF_THREE = defaults(OPENPROVIDER.parameters)
 
 
 def test_means_have_no_pauses_and_percentiles_grow_by_them() -> None:

@@ -6,7 +6,7 @@ import pytest
 from tests.systems.prior_draws import prior_draws
 from tests.systems.two_tier.two_tier_tables import layout
 
-from capplan.layout.situations import Loss, Remainder
+from capplan.layout.situations import Loss, Losses, Remainder
 from capplan.models.errors import InputError
 from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.scenario import changed
@@ -30,7 +30,7 @@ def capacity(found: Remainder) -> float:
 
 def remainders(scenario: TwoTierScenario, **counts: int) -> tuple[Remainder, ...]:
     """Return what a loss leaves."""
-    return SYSTEM.of(FITTED).outages(resolve(scenario, FITTED), [Loss(counts)] if counts else [])
+    return SYSTEM.component(Losses).remainders(resolve(scenario, FITTED), [Loss(counts)] if counts else [])
 
 
 @pytest.mark.parametrize(("kind", "other"), [("front", "store_nodes"), ("node", "front_nodes")])

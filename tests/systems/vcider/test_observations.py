@@ -8,9 +8,10 @@ import pytest
 
 from capplan.calibration.fit.posterior import maximum, problem
 from capplan.evidence.table import by_id
+from capplan.layout.ratios import Ratios
 from capplan.models.language.parameter import Values, defaults, from_log
 from capplan.planner.predict.predict import predict
-from capplan.systems.registry import resolve, scenario, system
+from capplan.systems.registry import scenario, system
 from capplan.systems.vcider.network import ratio
 from capplan.systems.vcider.observations import REPEATABILITY, WIDTHS
 from capplan.systems.vcider.priors import PARAMETERS
@@ -134,7 +135,7 @@ def test_how_well_readings_of_the_document_fit_stands_beside_encrypted_reference
     worse = replace(FITTED, hypotheses=(best, replace(others[0], deviance=best.deviance + 9.0), others[1]))
     for encryption, differ in (("internode", True), ("none", False)):
         now, then = (
-            VCIDER.notes.notes_on_ratios(resolve(scenario("vcider", encryption=encryption), fitted))
+            VCIDER.component(Ratios).notes(scenario("vcider", encryption=encryption), fitted)
             for fitted in (FITTED, worse)
         )
         assert (now != then) is differ

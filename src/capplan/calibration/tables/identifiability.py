@@ -11,6 +11,7 @@ import numpy as np
 from capplan.calibration.tables.errors import chance_errors
 from capplan.calibration.tables.solved_rows import Solved, solved_rows
 from capplan.layout.fitted_file import Fitted
+from capplan.layout.machines import Machines
 from capplan.layout.table_rows import NODE_CPU, TableRow, rows_of
 from capplan.layout.table_system import TableSystem
 from capplan.models.language.parameter import defaults
@@ -174,8 +175,8 @@ def _counts(system: TableSystem[Any], row: TableRow) -> dict[str, float]:
     """
     layout, found = row.layout, dict[str, float]()
     dcs, each = getattr(layout, "dcs", 1), " per DC" if hasattr(layout, "dcs") else ""
-    for kind, count in system.machine_counts(layout).items():
-        machine = system.machines[kind]
+    for kind, count in system.component(Machines).counts(layout).items():
+        machine = system.component(Machines).kinds[kind]
         found[f"{machine.name}s{each}"] = count / dcs
         if machine.cores and count:
             found[f"cores on each {machine.name}"] = getattr(layout, machine.cores)

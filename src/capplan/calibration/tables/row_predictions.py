@@ -15,6 +15,7 @@ from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.layout.extrapolation import RATE, Extrapolation, Responses
 from capplan.layout.fitted_file import Fitted
+from capplan.layout.measured_range import MeasuredRange
 from capplan.layout.table_rows import (
     LEVELS,
     NODE_CPU,
@@ -126,9 +127,9 @@ class Widening:
         far, responses = self.layouts[row.layout]
         of_times = self.system.classes(row.layout) if row.request_class is None else (row.request_class,)
         figures = (RATE,) if column in (THROUGHPUT, NODE_CPU) else of_times
-        found = max(far.factor(self.system.widening, figure, responses) for figure in figures)
+        found = max(far.factor(self.system.component(MeasuredRange).widening, figure, responses) for figure in figures)
         if column in LEVELS and row.load.kind == "closed" and row.load.clients > self.most_clients > 0:
-            found *= 1 + self.system.widening * math.log2(row.load.clients / self.most_clients)
+            found *= 1 + self.system.component(MeasuredRange).widening * math.log2(row.load.clients / self.most_clients)
         return found
 
 

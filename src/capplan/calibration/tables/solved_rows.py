@@ -13,7 +13,7 @@ import numpy as np
 
 from capplan.calibration.tables.figures import SOLVED_LEVELS
 from capplan.calibration.tables.priors import closed
-from capplan.layout.solution import kind_of, varied
+from capplan.layout.solution import Pauses, kind_of, varied
 from capplan.layout.table_rows import MEAN, NODE_CPU, THROUGHPUT, TableRow
 from capplan.layout.table_system import TableSystem
 from capplan.models.cassandra.pauses import OF_PAUSES
@@ -237,8 +237,9 @@ def _solved(
     left, held_s = _held(system, rows, loaded)
     delays = _delays(system, rows, loaded) if levels else None
     if levels:
+        varying = system.component(Pauses).varying(values)
         utilisation = np.minimum(point.rate_per_s / analysis.drift_per_s, 1.0)
-        point = varied(point, system.variation(values, utilisation))
+        point = varied(point, None if varying is None else varying(utilisation))
     by_classes: dict[tuple[str, ...], tuple[FloatArray, FloatArray]] = {}
     found = []
     for row, names, (number, own) in zip(rows, quantities, places, strict=True):
@@ -300,7 +301,8 @@ def _delays(
     analysis, point, values, *_ = loaded
     layout = rows[0].layout
     if rows[0].load.kind == "open":
-        return system.pauses(layout, values, analysis, point.rate_per_s, None) or None
+        pausing = system.component(Pauses).of(layout, values, values)
+        return None if pausing is None else pausing(analysis, point.rate_per_s, None) or None
     return system.closed_pauses(layout, values, analysis, point.rate_per_s, _cycle_s(rows, point)) or None
 
 

@@ -21,6 +21,7 @@ from capplan.evidence.table import Evidence
 from capplan.layout.baselines import Baseline
 from capplan.layout.extrapolation import RATE
 from capplan.layout.fitted_file import Fitted, FittedFigure
+from capplan.layout.measured_range import MeasuredRange
 from capplan.layout.observations import LoadTest, Observations, Scored
 from capplan.layout.system import System
 from capplan.layout.uncertainty import ModelError, error_kind
@@ -252,7 +253,7 @@ def _model(
     far = system.extrapolation(test.scenario, rate, others)
     name = RATE if error_kind(observations, row) == "rate" else row.request_class
     responses = system.responses(fitted, test.scenario, far)
-    return _banded(figure, error.times(far.factor(system.widening, name, responses)))
+    return _banded(figure, error.times(far.factor(system.component(MeasuredRange).widening, name, responses)))
 
 
 def _banded(figure: FittedFigure, error: ModelError) -> IntervalEstimate:

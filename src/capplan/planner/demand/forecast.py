@@ -10,6 +10,8 @@ from importlib.metadata import version
 import numpy as np
 
 from capplan.layout.fitted_file import Fitted
+from capplan.layout.measured_range import MeasuredRange
+from capplan.layout.ratios import Ratios
 from capplan.models.cassandra.encryption import LINKS, in_order
 from capplan.models.condition import stated
 from capplan.models.errors import InputError
@@ -792,7 +794,7 @@ def layout_of(demand: Demand, scenario: Scenario, fitted: Fitted | None = None) 
     InputError
         If the system has no Cassandra nodes, or no rates.
     """
-    if system(scenario.system).ratios_only:
+    if system(scenario.system).component(Ratios).of is not None:
         raise InputError(f"{scenario.system} has no capacity: its documents have ratios of throughput only")
     nodes = scenario.cassandra_nodes()
     if nodes is None:
@@ -807,7 +809,7 @@ def layout_of(demand: Demand, scenario: Scenario, fitted: Fitted | None = None) 
         rf=nodes[1],
         capacity=capacity,
         reattach_capacity=_carried(scenario, storm, fitted)[1] if "mix" in usual else capacity,
-        assumed=tuple(map(stated, system(scenario.system).unmeasured(scenario))),
+        assumed=tuple(map(stated, system(scenario.system).component(MeasuredRange).unmeasured(scenario))),
     )
 
 

@@ -52,7 +52,8 @@ from capplan.planner.live.live_validation import (
 )
 from capplan.planner.live.protocol import SessionStage
 from capplan.systems.cassandra import SYSTEM
-from capplan.systems.cassandra.network import HOST, build_cluster, build_costs
+from capplan.systems.cassandra.network import HOST, build_cluster, build_costs, variation
+from capplan.systems.cassandra.network import pauses as cassandra_pauses
 from capplan.systems.cassandra.scenario import CassandraScenario
 from capplan.systems.openprovider.network import OPERATIONS
 from capplan.systems.openprovider.scenario import USUAL, sent_sessions
@@ -161,9 +162,9 @@ def _latencies(
 ) -> dict[str, dict[str, Band]]:
     """Return the latencies of each request class in ms, by quantity."""
     point = solve(analysis, rate_per_s)
-    pauses = SYSTEM.pauses(scenario, values, analysis, point.rate_per_s, None)
+    pauses = cassandra_pauses(scenario, values, analysis, point.rate_per_s, None)
     busiest = np.minimum(point.rate_per_s / analysis.drift_per_s, 1.0)
-    point = varied(point, SYSTEM.variation(values, busiest))
+    point = varied(point, variation(values, busiest))
     found: dict[str, dict[str, Band]] = {}
     for name in analysis.share:
         delays = {name: tuple(delay for each in OPERATIONS[name] for delay in pauses[each])}

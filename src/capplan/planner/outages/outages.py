@@ -12,10 +12,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from capplan.layout.case import Case
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.situations import DC, Loss, Remainder, losses_of
-from capplan.layout.solution import LEVELS, Solution
-from capplan.layout.system import Case, System
+from capplan.layout.notes import Notes
+from capplan.layout.situations import DC, Loss, Losses, Remainder, losses_of
+from capplan.layout.solution import LEVELS, Pauses, Solution
+from capplan.layout.system import System
 from capplan.models.cassandra.consistency import CONSISTENCY_LEVELS
 from capplan.models.cassandra.pauses import NO_PAUSES
 from capplan.models.errors import CrowdedError, InputError, RefusedError
@@ -87,7 +89,7 @@ def _levels(case: Case[Any], loss: Loss, operation: str) -> dict[str, bool]:
         fields = {**dict.fromkeys(FIELDS.values(), LOWEST), FIELDS[operation]: level}
         try:
             asked = replace(case, scenario=changed(case.scenario, **fields))
-            found[level] = case.system.outages(asked, (loss,))[0].solved is not None
+            found[level] = case.system.component(Losses).remainders(asked, (loss,))[0].solved is not None
         except InputError:
             continue  # the layout cannot have this level at all
     return found
@@ -187,15 +189,16 @@ def outages_of_scenario(
     question.check()
     case = resolve(scenario, fitted, question.effort.seed)
     its = case.system
-    if its.ratios_only or not its.losses:
+    its_losses = its.component(Losses)
+    if not its_losses.kinds:
         raise InputError(f"no outage of {its.name} is modelled: `capplan systems` lists what each system can lose")
     question = replace(question, lose=tuple(dict.fromkeys(question.lose)))
-    losses = losses_of(question.lose, its.losses, getattr(scenario, "dcs", 1))
+    losses = losses_of(question.lose, its_losses.kinds, getattr(scenario, "dcs", 1))
     prediction = predict_case(case, Question(question.engine, confidence=question.confidence, lose=question.lose))
     if prediction.offered is None:
         raise InputError(f"{its.name} has no offered rate at which something could be lost: give one with --tps")
     rate = prediction.offered.peak_tps
-    remainders = its.outages(case.at(rate), losses)
+    remainders = its_losses.remainders(case.at(rate), losses)
     simulated, crowded = _unless_crowded(lambda: simulated_losses(case, rate, remainders, question, progress), question)
     network = its.network(scenario, its.median_values(case.fitted, scenario), rate)
     clients = clients_of(network, question.clients, _usual(its))
@@ -203,7 +206,7 @@ def outages_of_scenario(
     if question.triggers_s:
         lost, served = simulated[0][0], with_clients(network, question.clients, _usual(its))
         giving_up = with_workers_that_give_up(served, lost.places)
-        found = _metastability(giving_up, question, clients, lost, _load(case.middle, rate))
+        found = _metastability(giving_up, question, clients, lost, _load(case.layout.middle, rate))
     transients = tuple(each for _, each in simulated)
     return OutagesAnswer(
         system=its.name,
@@ -220,7 +223,7 @@ def outages_of_scenario(
         transients=transients,
         not_simulated=crowded,
         metastability=found,
-        not_modelled=(*its.tails_not_modelled, *_not_simulated(its, scenario)),
+        not_modelled=(*its.component(Notes).tails_not_modelled(scenario), *_not_simulated(its, scenario)),
         seed=question.effort.seed,
         version=version("capplan"),
     )
@@ -286,7 +289,7 @@ def _left(remainders: Sequence[Remainder], name: str, values: Values) -> Network
 
 def _not_simulated(its: System[Any], scenario: Scenario) -> tuple[str, ...]:
     """Return what percentiles over time leave out but long-run percentiles include."""
-    never = type(its).pauses is System.pauses or getattr(scenario, "gc", None) == NO_PAUSES
+    never = its.component(Pauses).delays is None or getattr(scenario, "gc", None) == NO_PAUSES
     return () if never else ("GC pauses over time",)
 
 

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from capplan.calibration.tables.row_predictions import Widening, band_of
 from capplan.calibration.tables.solved_rows import Solved, solved_rows
+from capplan.layout.case import Case
+from capplan.layout.notes import Notes
 from capplan.layout.solution import Figures, Solution
-from capplan.layout.system import Case
 from capplan.layout.table_rows import LEVELS, MEAN, QUANTITIES, THROUGHPUT, Load, TableRow, rows_of
 from capplan.layout.table_system import TableSystem
 from capplan.layout.uncertainty import HIGH, LOW, Uncertainty, half_width
@@ -80,7 +81,7 @@ def sustained_rate(
     relations : mapping, optional
         Simulated over analytic latencies; those that are missing are taken as solved.
     along : Solution, optional
-        The layout at `SHARES` of the capacity, as `Case.along`; `solution` by default.
+        The layout at `SHARES` of the capacity, as `SolvedLayout.along`; `solution` by default.
 
     Returns
     -------
@@ -387,7 +388,7 @@ def _band(case: Case[Any], relations: Relations, over: FloatArray) -> Band:
     if not objectives:
         return plain
     free = case.uncertainty.repeated_rate(case.solution.capacity) / over
-    found = sustained_rate(case.solution, case.uncertainty, objectives, relations, along=case.along)
+    found = sustained_rate(case.solution, case.uncertainty, objectives, relations, along=case.layout.along)
     return band_of_rates(SustainedRate(*(each / over for each in found)), plain, free)
 
 
@@ -449,7 +450,7 @@ def predict_closed(case: Case[Any], lose: Sequence[str] = (), confidence: float 
         )
     _ = case.objectives  # refuse one that cannot be read before anything is solved
     scenario, fitted, system = case.scenario, case.fitted, cast("TableSystem[Any]", case.system)
-    clients = int(scenario.clients)
+    notes, clients = system.component(Notes), int(scenario.clients)
     layout = changed(scenario, clients=None, slo=())
     load = Load("closed", clients)
     classes = system.classes(scenario)
@@ -479,10 +480,10 @@ def predict_closed(case: Case[Any], lose: Sequence[str] = (), confidence: float 
             burst_ratio=Band.exactly(1.0),
             criterion=f"throughput of the {clients:,} closed clients, which has no rate to raise",
         ),
-        limits=tuple(Limit(name, system.resource_name(scenario, name), False, band) for name, band in busy.items()),
+        limits=tuple(Limit(name, notes.resource_name(scenario, name), False, band) for name, band in busy.items()),
         latency_ms=latency,
         tails_guessed=() if getattr(scenario, "gc", None) is not None else ("GC pauses",),
-        tails_not_modelled=system.tails_left_out(scenario),
+        tails_not_modelled=notes.tails_not_modelled(scenario),
         utilisation=busy,
         evidence=EvidenceSummary(
             system.citations(),
@@ -490,7 +491,7 @@ def predict_closed(case: Case[Any], lose: Sequence[str] = (), confidence: float 
             case.extrapolation.why,
             (),
             (*system.unstated(rows_of(fitted)), *([_UNEVEN] if whole.uneven else []), *left_open(case, load, whole)),
-            (system.notes.rates, NOTE, *system.promises()),
+            (notes.rates, NOTE, *system.promises()),
         ),
         engine="analytic",
         seed=case.seed,

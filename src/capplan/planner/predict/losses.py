@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from capplan.layout.case import Case
 from capplan.layout.ensemble import SMALL_ENSEMBLE, Places, Representatives, at_draws, representatives
-from capplan.layout.situations import Loss, Remainder
+from capplan.layout.situations import Loss, Losses, Remainder
 from capplan.layout.solution import Figures, Solution
-from capplan.layout.system import Case
 from capplan.layout.uncertainty import Uncertainty
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import FloatArray
@@ -108,7 +108,9 @@ class Whole:
     def limited(self) -> SustainedRate:
         """Its capacity with the objectives met (draws,)."""
         case = self.case
-        return sustained_rate(case.solution, self.near.uncertainty, self.objectives, self.relations, along=case.along)
+        return sustained_rate(
+            case.solution, self.near.uncertainty, self.objectives, self.relations, along=case.layout.along
+        )
 
     @cached_property
     def limited_few(self) -> SustainedRate:
@@ -131,11 +133,13 @@ class Whole:
 def outages(whole: Whole, losses: Sequence[Loss] = ()) -> tuple[Outage, ...]:
     """Return what remains of a layout after each loss; without given losses, after those that the system proposes."""
     case = whole.case
-    found = tuple(_outage(whole, left) for left in case.system.outages(case, losses))
+    found = tuple(_outage(whole, left) for left in case.system.component(Losses).remainders(case, losses))
     if case.upper_bound is None:
         return found
     bound = Whole(case.upper_bound, case.upper_bound.solution.at(whole.offered_per_s), {}, whole.relations)
-    bounds = (_outage(bound, left).capacity_tps for left in case.system.outages(case.upper_bound, losses))
+    bounds = (
+        _outage(bound, left).capacity_tps for left in case.system.component(Losses).remainders(case.upper_bound, losses)
+    )
     return tuple(
         replace(each, capacity_tps=at_most(each.capacity_tps, most.high)) if each.capacity_tps and most else each
         for each, most in zip(found, bounds, strict=True)

@@ -6,16 +6,20 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from capplan.layout.case import Case
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.situations import Loss, losses_of
+from capplan.layout.machines import Machines
+from capplan.layout.notes import Notes
+from capplan.layout.ratios import Ratios
+from capplan.layout.simulations import Simulations
+from capplan.layout.situations import Loss, Losses, losses_of
 from capplan.layout.solution import Figures
-from capplan.layout.system import Case
-from capplan.layout.table_system import TableSystem
 from capplan.models.errors import InputError
+from capplan.models.language.network import Network
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import FloatArray
@@ -79,13 +83,20 @@ def difference(case: Case[Any]) -> dict[str, tuple[float, ...]] | None:
     """
     system, scenario = case.system, case.scenario
     values = system.median_values(case.fitted, scenario)
-    other = system.other_assignment(scenario, values)
+    compose = system.component(Notes).other_assignment
+    other = _otherwise_assigned(system.network(scenario, values, 1.0)) if compose is None else compose(scenario, values)
     if other is None:
         return None
-    both = case.middle.analysis, Analysis(other)
+    both = case.layout.middle.analysis, Analysis(other)
     rates = capacity_per_s(both[0], MAX_DROP_RATE) * np.array(_SHARES)[:, None]
     before, after = (_means_s(case, analysis, rates) for analysis in both)
     return {name: tuple(float(each) for each in after[name] / before[name] - 1) for name in before}
+
+
+def _otherwise_assigned(network: Network) -> Network | None:
+    """Return a network with its requests assigned at random, or with one queue if they are so far."""
+    some = next((each for each in network.stations if each.servers > 1 and each.rate is None), None)
+    return None if some is None else network.with_assignment("pooled" if some.has_lanes else "random")
 
 
 def _means_s(case: Case[Any], analysis: Analysis, rates: FloatArray) -> dict[str, FloatArray]:
@@ -102,7 +113,7 @@ def assignment_note(case: Case[Any]) -> tuple[str, ...]:
     return (
         "How requests are assigned to cores decides how latency grows between idle and full. With a queue for each "
         "core instead of one for all, or the reverse, the mean response of the same services would change by up to "
-        f"{signed(half)} at 50 % of the capacity and {signed(most)} at 80 %. {case.system.notes.assignment}",
+        f"{signed(half)} at 50 % of the capacity and {signed(most)} at 80 %. {case.system.component(Notes).assignment}",
     )
 
 
@@ -201,13 +212,14 @@ def predict(  # noqa: PLR0913  # all but the scenario are named, and have a defa
 def predict_case(case: Case[Any], question: Question) -> Prediction:
     """Predict a resolved case; see `predict`."""
     question = replace(question, lose=tuple(dict.fromkeys(question.lose)), growth=question.growth or None)
-    check_budget(case.system.budget_s if question.budget_s is None else question.budget_s)
+    check_budget(case.system.component(Simulations).budget_s if question.budget_s is None else question.budget_s)
     check_confidence(question.confidence)
     if question.growth is not None:
         _check_growth(case, question.growth)
-    if case.system.ratios_only:
-        losses_of(question.lose, case.system.losses, 1)
-        return predicted_ratio(case)
+    ratios = case.system.component(Ratios)
+    if ratios.of is not None:
+        losses_of(question.lose, case.system.component(Losses).kinds, 1)
+        return predicted_ratio(case, ratios.of(case.scenario, case.values))
     if case.system.from_tables and getattr(case.scenario, "clients", None) is not None:
         return predict_closed(case, question.lose, question.confidence)
     return _predicted(case, question)
@@ -216,19 +228,18 @@ def predict_case(case: Case[Any], question: Question) -> Prediction:
 def _check_growth(case: Case[Any], growth: float) -> None:
     if not LEAST_GROWTH <= growth <= MOST_GROWTH:
         raise InputError(f"growth = {growth:.4g} must be from {LEAST_GROWTH:.1%} to {MOST_GROWTH:.0%} a year")
-    if case.system.ratios_only:
+    if case.system.component(Ratios).of is not None:
         raise InputError(f"growth is of a rate, and {case.system.name} is documented as ratios only: leave it out")
     if case.given_per_s is None:
         raise InputError("growth starts from the rate of today, an open one: add it, such as --tps 5000")
 
 
-def predicted_ratio(case: Case[Any]) -> Prediction:
+def predicted_ratio(case: Case[Any], draws: Mapping[str, FloatArray]) -> Prediction:
     """Predict a system that is documented as ratios only: its throughput relative to a reference.
 
     The reference that was asked about comes first. No capacity, latency or outage: nothing absolute is documented.
     """
-    draws = case.system.ratios(case.scenario, case.values)
-    basis = case.extrapolation.basis
+    basis, ratios = case.extrapolation.basis, case.system.component(Ratios)
     return Prediction(
         system=case.system.name,
         layout=case.system.layout(case.scenario, case.values),
@@ -238,8 +249,8 @@ def predicted_ratio(case: Case[Any]) -> Prediction:
         },
         evidence=_evidence(
             case,
-            (case.system.notes.rates, *case.system.notes.notes_on_ratios(case)),
-            case.system.notes.cautions_on_ratios(case),
+            (case.system.component(Notes).rates, *ratios.notes(case.scenario, case.fitted)),
+            ratios.cautions,
         ),
         engine="analytic",
         seed=case.seed,
@@ -250,7 +261,7 @@ def predicted_ratio(case: Case[Any]) -> Prediction:
 def _predicted(case: Case[Any], question: Question) -> Prediction:
     """Predict a layout with documented rates and times."""
     _ = case.objectives  # refuse one that cannot be read before anything is solved
-    losses = losses_of(question.lose, case.system.losses, getattr(case.scenario, "dcs", 1))
+    losses = losses_of(question.lose, case.system.component(Losses).kinds, getattr(case.scenario, "dcs", 1))
     limit, given = capacity_limit(case, question), case.given_per_s
     capacity, relations, near = limit
     rate = given if given is not None else limit.default_rate
@@ -276,12 +287,12 @@ def _predicted(case: Case[Any], question: Question) -> Prediction:
         latency_ms=latencies_with_basis(latency, case.basis, rate),
         promises=promises(figures, at_rate, case.uncertainty, question.confidence),
         tails_guessed=() if figures.pausing is None or reported else ("GC pauses",),
-        tails_not_modelled=_tails_left_out(case),
+        tails_not_modelled=case.system.component(Notes).tails_not_modelled(case.scenario),
         solver_errors=_solver_errors(case, figures) if question.engine == "analytic" else (),
         utilisation=utilisation(case, figures, rate),
         busy_workers=_busy_workers(case, figures),
         outages=after,
-        session_not_found=case.system.sessions_not_found(case, figures),
+        session_not_found=case.system.component(Notes).sessions_not_found(case, figures),
         evidence=_evidence(
             case, _notes(case, capacity.peak_tps, figures, notes), cautions(case, capacity.peak_tps, figures)
         ),
@@ -331,11 +342,6 @@ def _outages(whole: Whole, losses: Sequence[Loss], judged: Judged) -> tuple[Outa
     return tuple(found)
 
 
-def _tails_left_out(case: Case[Any]) -> tuple[str, ...]:
-    its = case.system
-    return cast("TableSystem[Any]", its).tails_left_out(case.scenario) if its.from_tables else its.tails_not_modelled
-
-
 def _solver_errors(case: Case[Any], figures: Figures) -> tuple[KnownError, ...]:
     """Return known errors of the solver; closed forms have none."""
     if figures.closed is not None:
@@ -382,8 +388,8 @@ def _limits(case: Case[Any]) -> tuple[Limit, ...]:
     return tuple(
         Limit(
             resource=name,
-            name=case.system.resource_name(case.scenario, name),
-            assumed=name in case.system.assumed,
+            name=case.system.component(Notes).resource_name(case.scenario, name),
+            assumed=name in case.system.component(Notes).assumed,
             utilisation_at_capacity=known.get(name),
         )
         for name in order
@@ -394,7 +400,7 @@ def _one_more(case: Case[Any], capacity: Capacity) -> Iterator[OneMore]:
     """Yield the capacity with one more machine of each kind in each data centre, if machines limit it."""
     if capacity.peak_tps.value < capacity.overload_tps.value:
         return
-    for name in case.system.sized:
+    for name in case.system.component(Machines).sized:
         number = getattr(case.scenario, name)
         if number is None:
             continue
@@ -406,7 +412,9 @@ def _one_more(case: Case[Any], capacity: Capacity) -> Iterator[OneMore]:
         if case.system.from_tables:  # what its rows say of this layout may not hold for the larger one
             carries = capacity_of(with_more).value
         else:
-            carries = capacity.peak_tps.value * float(with_more.middle.capacity[0] / case.middle.capacity[0])
+            carries = capacity.peak_tps.value * float(
+                with_more.layout.middle.capacity[0] / case.layout.middle.capacity[0]
+            )
         yield OneMore(field=name, value=per_dc_text(more), capacity_tps=carries)
 
 
@@ -417,7 +425,7 @@ def utilisation(case: Case[Any], figures: Figures, rate: float) -> Mapping[str, 
 
 
 def _busy_workers(case: Case[Any], figures: Figures) -> dict[str, Band]:
-    busy, workers = figures.busy_workers(), case.system.workers(case.scenario)
+    busy, workers = figures.busy_workers(), case.system.component(Machines).workers(case.scenario)
     return {tier: model_only(case.uncertainty.of_busy(busy, float(np.max(units)))) for tier, units in workers.items()}
 
 
@@ -505,7 +513,9 @@ def solved_at(case: Case[Any], rate_per_s: float, question: Question) -> AtRate:
     case = case.at(rate_per_s)
     figures = case.solution.at(rate_per_s)
     if question.engine == "analytic":
-        return AtRate(case, figures, solved_latency(figures, case.uncertainty), {}, [case.system.notes.accuracy])
+        return AtRate(
+            case, figures, solved_latency(figures, case.uncertainty), {}, [case.system.component(Notes).accuracy]
+        )
     found = _simulated(case, figures, question)
     return AtRate(case, figures, found.latency_ms, found.relations, [found.note])
 
@@ -515,27 +525,27 @@ def _simulated(case: Case[Any], figures: Figures, question: Question) -> Simulat
 
     if question.engine == "analytic":
         raise ValueError("the analytic solver does not simulate")
-    budget_s = case.system.budget_s if question.budget_s is None else question.budget_s
+    budget_s = case.system.component(Simulations).budget_s if question.budget_s is None else question.budget_s
     return simulated_latency(case, figures, SimulationSettings(case.seed, question.engine, budget_s, question.progress))
 
 
 def _notes(case: Case[Any], capacity: Band, figures: Figures, of_latency: list[str]) -> tuple[str, ...]:
-    its = case.system.notes
-    return (its.rates, *its.notes(case, capacity, figures), *assignment_note(case), *of_latency)
+    its = case.system.component(Notes)
+    return (its.rates, *its.further(case, capacity, figures), *assignment_note(case), *of_latency)
 
 
 def cautions(case: Case[Any], capacity: Band, figures: Figures) -> tuple[str, ...]:
     """Return what a reader must know before using the figures at a rate, one sentence each."""
     left_open = left_open_at_a_rate(case, figures) if case.system.from_tables else ()
-    return (*_overload_caution(figures), *left_open, *case.system.notes.cautions(case, capacity, figures))
+    return (*_overload_caution(figures), *left_open, *case.system.component(Notes).cautions(case, capacity, figures))
 
 
 def _evidence(case: Case[Any], notes: tuple[str, ...], cautions: Sequence[str]) -> EvidenceSummary:
     found = case.extrapolation
-    why, idle = found.why, "; ".join(each.words for each in found.without_effect(case.responses))
+    why, idle = found.why, "; ".join(each.words for each in found.without_effect(case.layout.responses))
     if idle:
         why += f" This moves no figure and widens no band: {idle}."
-    claims = case.system.notes.claims(case.scenario)
+    claims = case.system.component(Notes).claims(case)
     return EvidenceSummary(case.system.citations(), found.basis, why, claims, tuple(cautions), notes)
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from capplan.calibration.tables.identifiability import Judge
 from capplan.calibration.tables.solved_rows import Solved
 from capplan.layout.basis import FigureBasis
+from capplan.layout.case import Case
 from capplan.layout.solution import Figures
-from capplan.layout.system import Case
 from capplan.layout.table_rows import Load, TableRow
 from capplan.layout.table_system import TableSystem, unloaded
 from capplan.models.condition import Condition

@@ -11,9 +11,10 @@ from typing import Any, cast
 
 import numpy as np
 
+from capplan.layout.case import Case
 from capplan.layout.ensemble import at_draws, evenly_along
+from capplan.layout.simulations import DEFAULT_BUDGET_S, Simulations
 from capplan.layout.solution import LEVELS, Figures
-from capplan.layout.system import DEFAULT_BUDGET_S, Case
 from capplan.layout.uncertainty import HIGH, LOW, Uncertainty
 from capplan.models.errors import InputError
 from capplan.models.language.network import Network
@@ -388,7 +389,9 @@ def simulated_latency(
 
 def settling_s(case: Case[Any], figures: Figures) -> float:
     """Return how long the layout takes to settle from empty at the offered rate, seconds; the median over draws."""
-    return float(np.median(case.system.settling_s(case.scenario, case.values, figures.peak_rate)))
+    return float(
+        np.median(case.system.component(Simulations).settling_s(case.scenario, case.values, figures.peak_rate))
+    )
 
 
 def enough_requests(requests: int, case: Case[Any], figures: Figures) -> int:
@@ -549,7 +552,7 @@ class ChosenDraws:
 
     def __init__(self, case: Case[Any], chosen: IntArray, composed: Composed | None = None) -> None:
         self.chosen, self.reported, values = chosen, case.system.reported, case.values
-        self.settling = partial(case.system.settling_s, case.scenario, values)
+        self.settling = partial(case.system.component(Simulations).settling_s, case.scenario, values)
         self.phases = _phases(cast("Open", case.solution.network.traffic).arrivals, chosen)
         every = np.tile(chosen, len(self.phases))
         whole = partial(case.system.network, case.scenario, rate_per_s=np.ones(len(every)))

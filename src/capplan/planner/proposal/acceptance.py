@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from capplan.layout.system import Case
+from capplan.layout.case import Case
 from capplan.models.results import rounded
 from capplan.models.solver.operating_point import MAX_DROP_RATE
 from capplan.planner.measured import REPEAT

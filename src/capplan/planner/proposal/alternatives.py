@@ -12,6 +12,8 @@ from functools import cached_property
 from typing import Any
 
 from capplan.layout.fitted_file import Fitted
+from capplan.layout.machines import Machines
+from capplan.layout.situations import Losses
 from capplan.layout.system import System
 from capplan.layout.uncertainty import Uncertainty
 from capplan.models.errors import InputError
@@ -66,7 +68,7 @@ class _Options:
         self.sizing, self.chosen = sizing, chosen
         self.its: System[Any] = system(base.system)
         self.own = tuple(word for word in sizing.situations if word not in (NORMAL, DATA))
-        self.every = (*self.own, *(word for word in self.its.losses if word not in self.own))
+        self.every = (*self.own, *(word for word in self.its.component(Losses).kinds if word not in self.own))
         self.target = SizingTarget(
             base,
             fitted,
@@ -129,7 +131,7 @@ class _Options:
         if found is None:
             return Option(tuple(survive), {}, None, self._why_not(search))
         self.answers.append((set(survive), found.numbers))
-        counts = self.its.machine_counts(found.scenario)
+        counts = self.its.component(Machines).counts(found.scenario)
         machines = {kind: self.chosen.cells * count for kind, count in counts.items()}
         return Option(tuple(survive), machines, found.cost)
 
@@ -148,7 +150,7 @@ class _Options:
     def _why_not(self, search: Search) -> str:
         if search.refused is not None:
             return search.refused[1]
-        machine, most = next(iter(self.its.machines.values())).name, self.family.first[1]
+        machine, most = next(iter(self.its.component(Machines).kinds.values())).name, self.family.first[1]
         where = " in a data centre" if "dcs" in self.family.fixed else ""
         return f"not certain enough with up to {most} {machine}s{where}"
 

@@ -19,9 +19,11 @@ from capplan.calibration.tables.row_predictions import predict_table
 from capplan.calibration.tables.scores import BacktestRow, backtest_row, summary
 from capplan.calibration.validation.validation import report
 from capplan.evidence.load_test_row import LoadTestRow
+from capplan.layout.case import Case
 from capplan.layout.extrapolation import RATE
 from capplan.layout.observations import LoadTest
-from capplan.layout.system import Case, System
+from capplan.layout.situations import Losses
+from capplan.layout.system import System
 from capplan.layout.table_rows import TableRow, rate_per_s, rows_of, with_mix
 from capplan.layout.table_system import TableSystem, unloaded
 from capplan.models.errors import InputError
@@ -79,7 +81,7 @@ def _half_width(case: Case[Any]) -> float:
     """Return the relative half-width of the capacity's band."""
     far = case.system.extrapolation(case.scenario, float(np.median(case.solution.capacity)))
     measured = case.system.uncertainty(case.fitted, case.scenario, case.seed)
-    widened = measured.widened(rate=far.factor(case.system.widening, RATE, case.responses))
+    widened = measured.widened(rate=case.layout.widening(far, RATE))
     band = widened.of_rate(case.solution.capacity)
     return steady((band.high - band.low) / 2 / band.value)
 
@@ -278,7 +280,7 @@ def assumptions(case: Case[Any], planned_tps: float) -> tuple[Assumption, ...]:
 
 def _data(case: Case[Any]) -> Iterator[Assumption]:
     """Yield what nobody measured, at its value in the figures."""
-    for each in case.system.unmeasured(case.scenario):
+    for each in case.system.component(MeasuredRange).unmeasured(case.scenario):
         low, high = map(as_given, each.expected)
         tested = f"{each.as_tested}; {each.otherwise.format(low, high)} ({each.source})"
         yield Assumption(each.field, each.name, f"{as_given(each.value)}, as tested", tested, "measured")
@@ -289,7 +291,7 @@ def _rate(case: Case[Any], planned: float, tests: Sequence[LoadTest[Any]]) -> As
     its, rates = case.system, [row.value for test in tests for row in test.rows if row.unit == "1/s"]
     if its.from_tables:
         rates += filter(None, map(rate_per_s, cast("TableSystem[Any]", its).read(rows_of(case.fitted))))
-    highest = its.highest_measured_rate(case.scenario, tests) or max(rates, default=None)
+    highest = its.component(MeasuredRange).highest_rate(case.scenario, tests) or max(rates, default=None)
     tested = NEVER if highest is None else f"up to {rate(highest)} per second"
     basis: Basis = "extrapolated" if highest is None or planned > highest else "interpolated"
     return Assumption("rate", "offered peak rate, requests per second", rate(planned), tested, basis)
@@ -405,7 +407,7 @@ def limits(its: System[Any], sizing: Sizing, prediction: Prediction) -> tuple[st
     if prediction.tails_not_modelled:
         found.append(f"Slow requests by {listed(prediction.tails_not_modelled)} are not in the percentiles.")
     if sizing.not_asked:
-        losses = listed([its.losses[word] for word in sizing.not_asked])
+        losses = listed([its.component(Losses).kinds[word] for word in sizing.not_asked])
         found.append(
             f"The layout was not asked to survive the loss of {losses}; failures and options show what happens."
         )

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.situations import DC, losses_of
+from capplan.layout.ratios import Ratios
+from capplan.layout.situations import DC, Losses, losses_of
 from capplan.layout.system import System
 from capplan.models.cassandra.consistency import need
 from capplan.models.language.scenario import Scenario
@@ -30,9 +31,10 @@ _TIMES = Times(at_s=15.0, lasts_s=45.0, after_s=10.0)
 
 def losses_to_simulate(its: System[Any], scenario: Scenario, survive: Sequence[str]) -> tuple[str, ...]:
     """Return the losses of a layout whose first minute is simulated: those to survive first, then all others."""
-    every = dict.fromkeys((*(word for word in survive if word in its.losses), *its.losses))
+    kinds = its.component(Losses).kinds
+    every = dict.fromkeys((*(word for word in survive if word in kinds), *kinds))
     only_dc = getattr(scenario, "dcs", 1) == 1
-    if its.ratios_only or float(np.max(scenario.offered_per_s() or 0.0)) < _LEAST_TPS:
+    if its.component(Ratios).of is not None or float(np.max(scenario.offered_per_s() or 0.0)) < _LEAST_TPS:
         return ()
     return tuple(word for word in every if not (word == DC and only_dc))
 
@@ -53,7 +55,8 @@ def first_minute(scenario: Scenario, fitted: Fitted, seed: int, word: str) -> Fi
     """
     case = resolve(scenario, fitted, seed)
     rate = float(case.given_per_s or 0.0)
-    remainders = case.system.outages(case.at(rate), losses_of((word,), case.system.losses, getattr(scenario, "dcs", 1)))
+    lost = case.system.component(Losses)
+    remainders = lost.remainders(case.at(rate), losses_of((word,), lost.kinds, getattr(scenario, "dcs", 1)))
     question = OutagesQuestion((word,), _TIMES, effort=Effort(LONGEST_BUDGET_S, seed, 1))
     ((_, found),) = simulated_losses(case, rate, remainders, question)
     back_s = found.back_after_loss_s.value

@@ -17,8 +17,10 @@ from typing import Any
 import numpy as np
 
 from capplan.calibration.tables.scores import BacktestRow
+from capplan.layout.case import Case
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.system import Case, System
+from capplan.layout.machines import Machines
+from capplan.layout.system import System
 from capplan.layout.table_rows import rows_of
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario
@@ -200,14 +202,14 @@ def _predicted_unseen(fitted: Fitted, fold: Fold | None) -> tuple[BacktestRow, .
 
 def asked(question: ProposalQuestion) -> Asked:
     """Return the question in the form that the proposal stores."""
-    its = question.sizing
+    its, machines = question.sizing, system(question.base.system).component(Machines)
     given = {name: value for name, value in vars(question.base).items() if value is not None and value != ()}
     same = ("survive", "confidence", "growth_per_year", "years", "cells", "engine", "seed")
     return Asked(
         **{name: getattr(its, name) for name in same},
         scenario=given,
-        sized=dict(its.sized),
-        families={name: tuple(values) for name, values in its.families.items()},
+        sized=dict(machines.sized),
+        families={name: tuple(values) for name, values in machines.families.items()},
         currency=its.prices.currency if its.shapes is None else its.shapes.currency,
         prices=its.prices.each,
         shapes=None if its.shapes is None else plain(its.shapes),
@@ -247,7 +249,7 @@ def fits_until(sizing: Sizing, layout: SizedLayout, question: SizingQuestion) ->
 
 
 def _places(its: System[Any], scenario: Scenario) -> tuple[Place, ...]:
-    machines = its.machines_by_dc(scenario)
+    machines = its.component(Machines).by_dc(scenario)
     names = [f"DC {number}" for number, _ in enumerate(machines, 1)] if len(machines) > 1 else ["one data centre"]
     return tuple(Place(name, dict(each)) for name, each in zip(names, machines, strict=True))
 
@@ -257,7 +259,9 @@ def _bill(its: System[Any], layout: SizedLayout, question: SizingQuestion) -> tu
     if question.shapes is not None:
         prices = {kind: question.shapes.shapes[kind][name].price for kind, name in layout.shapes.items()}
     return tuple(
-        MachineCount(kind, its.machines[kind].name, count, prices.get(kind, 0.0), layout.shapes.get(kind, ""))
+        MachineCount(
+            kind, its.component(Machines).kinds[kind].name, count, prices.get(kind, 0.0), layout.shapes.get(kind, "")
+        )
         for kind, count in layout.machines.items()
     )
 

@@ -20,6 +20,7 @@ from pydantic import BeforeValidator, Field
 from pydantic.dataclasses import dataclass
 
 from capplan.layout.fitted_file import Fitted
+from capplan.layout.machines import Machines
 from capplan.models.errors import InputError, nearest, one_of
 from capplan.models.language.construct import LANGUAGE, Construct
 from capplan.models.language.document import load
@@ -398,12 +399,12 @@ def _sized(body: Mapping[str, Any], files: FittedFiles) -> dict[str, Any]:
     layout = _layout_to_size(request, files)
     base = _offered(layout.scenario, demand, request.growth)
     its = system(base.system)
-    searched = {**its.sized, **its.families, **request.families}
+    searched = {**its.component(Machines).sized, **its.component(Machines).families, **request.families}
     if given := [name for name in request.scenario if name in searched]:
-        where = "families" if given[0] in its.families or given[0] in request.families else "sized"
+        where = "families" if given[0] in its.component(Machines).families or given[0] in request.families else "sized"
         raise InputError(f"{given[0]} is searched: leave it out of the scenario, and give its numbers in {where!r}")
     for name, (low, high) in request.sized.items():
-        one_of(its.sized, name, f"{name!r} in sized is not a number of machines")
+        one_of(its.component(Machines).sized, name, f"{name!r} in sized is not a number of machines")
         if low > high:
             raise InputError(f"{name} = [{low}, {high}] in sized is empty: give the lowest number first")
     _check_families(base, request)
@@ -454,7 +455,7 @@ def _offered(base: Scenario, demand: Demand | None, growth: float) -> Scenario:
 def _check_families(base: Scenario, request: SizeRequest) -> None:
     """Check each value of the fields to choose from on its own."""
     its = system(base.system)
-    most, fixed = most_machines(base, request.sized), {*its.sized, "system", "tps", "slo"}
+    most, fixed = most_machines(base, request.sized), {*its.component(Machines).sized, "system", "tps", "slo"}
     known = [name for name in fields_of(type(base)) if name not in fixed]
     for name, values in request.families.items():
         one_of(known, name, f"{name!r} in families is not a field to choose from")

@@ -11,11 +11,16 @@ from typing import Any, cast
 import numpy as np
 
 from capplan.calibration.tables.priors import closed
+from capplan.layout.case import Case
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.system import Case, System
+from capplan.layout.ratios import Ratios
+from capplan.layout.simulations import Simulations
+from capplan.layout.solution import ResponseTimes
+from capplan.layout.system import System
 from capplan.layout.table_system import TableSystem
 from capplan.models.errors import InputError
 from capplan.models.language.network import Network
+from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import Scenario
 from capplan.models.language.traffic import Closed, Throttled
 from capplan.models.language.units import check_number
@@ -97,7 +102,7 @@ def of_scenario(scenario: Scenario, fitted: Fitted | None = None) -> Subject:
         When an objective cannot be read, the system is not calibrated, or it is documented as ratios only.
     """
     case = resolve(scenario, fitted)
-    if case.system.ratios_only:
+    if case.system.component(Ratios).of is not None:
         raise InputError(
             f"{scenario.system} is documented as ratios of throughput only, so there is no rate to simulate: "
             f"run `capplan predict {scenario.system}` instead"
@@ -106,12 +111,18 @@ def of_scenario(scenario: Scenario, fitted: Fitted | None = None) -> Subject:
         return _of_closed_clients(case)
     given = case.given_per_s
     offered = default_rate(case) if given is None else given
-    network = case.system.paused_network(scenario, case.system.median_values(case.fitted, scenario), offered)
-    clients = case.system.clients(scenario)
+    network = paused_network(case, case.system.median_values(case.fitted, scenario), offered)
+    clients = case.system.component(ResponseTimes).waiting_clients(scenario)
     if clients is not None and offered > float(np.median(case.solution.capacity)):
         network = replace(network, traffic=Throttled(clients, offered, network.traffic.mix))
     source: OfferedSource = "default" if given is None else "given"
     return Subject(network, scenario.given(), offered, source, _made(case.system, network))
+
+
+def paused_network(case: Case[Any], values: Values, rate_per_s: float) -> Network:
+    """Return the network for a simulation at an offered rate, whose nodes pause if the system knows pauses."""
+    compose = case.system.component(Simulations).paused_network or case.system.network
+    return compose(case.scenario, values, rate_per_s)
 
 
 def _made(its: System[Any], network: Network) -> Reported:
@@ -130,7 +141,7 @@ def _of_closed_clients(case: Case[Any]) -> Subject:
     network = its.network(scenario, values, 1.0)
     traffic = closed(scenario.clients, 0.0, values, network.traffic.mix)
     point = solve_clients(Analysis(replace(network, traffic=traffic)), [scenario.clients], clock="actual")
-    network = replace(its.paused_network(scenario, values, float(point.rate_per_s.squeeze())), traffic=traffic)
+    network = replace(paused_network(case, values, float(point.rate_per_s.squeeze())), traffic=traffic)
     return Subject(network, scenario.given(), None, "network", _made(its, network))
 
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from capplan.layout.machines import Machines
 from capplan.layout.system import System
 from capplan.models.errors import InputError, nearest, one_of
 from capplan.models.language.construct import LANGUAGE, Construct, Name
@@ -32,7 +33,7 @@ class Prices:
     currency : str
         The currency; `machines` where each counts as one.
     each : mapping of float
-        Price by kind of machine, as in `System.machines`; a kind that is missing costs nothing.
+        Price by kind of machine, as in `Machines.kinds`; a kind that is missing costs nothing.
     """
 
     currency: str = MACHINES
@@ -42,7 +43,7 @@ class Prices:
         """Return the cost of a layout's machines."""
         from capplan.systems.registry import system  # reads the systems
 
-        counts, each = system(scenario.system).machine_counts(scenario), self.each
+        counts, each = system(scenario.system).component(Machines).counts(scenario), self.each
         return float(sum(count * (1.0 if each is None else each.get(kind, 0.0)) for kind, count in counts.items()))
 
 
@@ -71,14 +72,13 @@ def prices_of(content: Mapping[str, Any], system: System[Any], path: str) -> Pri
     currency, listed = content.get("currency", ""), content.get("machines", {})
     if not isinstance(currency, str) or not isinstance(listed, dict):
         raise InputError(f'{path}: a price list has currency = "EUR" and a table [machines]')
+    kinds = system.component(Machines).kinds
     for kind, price in listed.items():
-        one_of(system.machines, kind, f"{path}: {system.name} has no {kind!r}")
+        one_of(kinds, kind, f"{path}: {system.name} has no {kind!r}")
         if isinstance(price, bool) or not isinstance(price, int | float) or not 0 <= price < float("inf"):
             raise InputError(f"{path}: {kind} = {price!r} is not a price: give a number of at least 0")
-    if missing := [kind for kind in system.machines if kind not in listed]:
-        raise InputError(
-            f"{path}: no price of {missing[0]} ({system.machines[missing[0]].name}): add {missing[0]} = 1000"
-        )
+    if missing := [kind for kind in kinds if kind not in listed]:
+        raise InputError(f"{path}: no price of {missing[0]} ({kinds[missing[0]].name}): add {missing[0]} = 1000")
     return Prices(currency, {kind: float(price) for kind, price in listed.items()})
 
 
@@ -213,8 +213,8 @@ def checked_shapes(found: Shapes, system: System[Any], path: str) -> Shapes:
         As for `read_shapes`.
     """
     for kind in (*found.shapes, *found.load_test):
-        one_of(system.machines, kind, f"{path}: {system.name} has no {kind!r}")
-    for kind, machine in system.machines.items():
+        one_of(system.component(Machines).kinds, kind, f"{path}: {system.name} has no {kind!r}")
+    for kind, machine in system.component(Machines).kinds.items():
         listed = found.shapes.get(kind)
         if not listed:
             raise InputError(f"{path}: no shape of {kind} ({machine.name}): add [shapes.{kind}.NAME]")
@@ -241,7 +241,7 @@ def fields_of(shapes: Shapes, chosen: Mapping[str, str], system: System[Any]) ->
     """Return the scenario fields that chosen shapes determine: cores and their speed."""
     found: dict[str, int | float] = {}
     for kind, name in chosen.items():
-        machine, shape = system.machines[kind], shapes.shapes[kind][name]
+        machine, shape = system.component(Machines).kinds[kind], shapes.shapes[kind][name]
         if machine.cores is not None and machine.speed is not None:
             found |= {machine.cores: shape.load_test_cores, machine.speed: shapes.speed(kind, shape)}
     return found
@@ -249,5 +249,9 @@ def fields_of(shapes: Shapes, chosen: Mapping[str, str], system: System[Any]) ->
 
 def disk_gib(shapes: Shapes, chosen: Mapping[str, str], system: System[Any]) -> float | None:
     """Return the disk size of the machine that stores the data, GiB; None if it is not limited."""
-    found = [shapes.shapes[kind][name].disk_gib for kind, name in chosen.items() if system.machines[kind].holds_data]
+    found = [
+        shapes.shapes[kind][name].disk_gib
+        for kind, name in chosen.items()
+        if system.component(Machines).kinds[kind].holds_data
+    ]
     return next((float(each) for each in found if each is not None), None)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
+from capplan.layout.machines import Machines
 from capplan.models.condition import Condition, Consequence, Unmeasured
 from capplan.models.language.scenario import changed
 from capplan.planner.conditions import by_risk, decisive, unmeasured
@@ -120,6 +121,6 @@ def _consequence(target: SizingTarget, family: Family, best: Candidate | None, v
     if best is None:
         return Consequence(value=value)
     its = system(target.base.system)
-    machines = {kind: family.cells * count for kind, count in its.machine_counts(best.scenario).items()}
+    machines = {kind: family.cells * count for kind, count in its.component(Machines).counts(best.scenario).items()}
     words = its.layout(best.scenario, its.values(target.fitted, best.scenario))
     return Consequence(value=value, layout=words, machines=machines, cost=best.cost)

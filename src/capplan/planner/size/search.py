@@ -17,8 +17,10 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
+from capplan.layout.case import Case
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.system import Case
+from capplan.layout.machines import Machines
+from capplan.layout.notes import Notes
 from capplan.layout.uncertainty import Uncertainty
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
@@ -731,7 +733,10 @@ class _Sizes:
         return SizedLayout(
             layout=self.system.layout(scenario, self.system.values(self.target.fitted, scenario)),
             fields=self.family.fields(numbers),
-            machines={kind: self.family.cells * count for kind, count in self.system.machine_counts(scenario).items()},
+            machines={
+                kind: self.family.cells * count
+                for kind, count in self.system.component(Machines).counts(scenario).items()
+            },
             shapes=self.family.shapes,
             cells=self.family.cells,
             cost=self.family.cost(scenario),
@@ -764,7 +769,7 @@ class _Sizes:
         bottleneck, confidence = None, self.target.confidence
         relations = self.relations.get(strain.conditions.word, NONE)
         if not strain.why:
-            bottleneck = self.system.resource_name(strain.case.scenario, strain.solution.bottleneck)
+            bottleneck = self.system.component(Notes).resource_name(strain.case.scenario, strain.solution.bottleneck)
         rates = self.family.cells * strain.sustained_rates(relations)
         return Safety(
             conditions=strain.conditions.word,

@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.situations import DC
+from capplan.layout.machines import Machines
+from capplan.layout.situations import DC, Losses
 from capplan.layout.system import System
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
@@ -168,7 +169,7 @@ def _confidences(target: SizingTarget, results: Sequence[FamilyResult]) -> Itera
         if best is None or family is None:
             yield AtConfidence(confidence=confidence, machines={}, cost=None)
             continue
-        machines = {kind: family.cells * count for kind, count in its.machine_counts(best.scenario).items()}
+        machines = {kind: family.cells * count for kind, count in its.component(Machines).counts(best.scenario).items()}
         yield AtConfidence(confidence=confidence, machines=machines, cost=best.cost)
 
 
@@ -227,13 +228,16 @@ def _stage(found: Sizing, layout: SizedLayout, before: SizedLayout | None, start
 
 def _ranges(base: Scenario, given: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
     """Return the numbers of machines to search: of a kind that the base has none of, none, unless a range is given."""
-    usual = system(base.system).sized
+    usual = system(base.system).component(Machines).sized
     return {name: given.get(name, (0, 0) if getattr(base, name) == 0 else ends) for name, ends in usual.items()}
 
 
 def most_machines(base: Scenario, given: Mapping[str, tuple[int, int]]) -> dict[str, int]:
     """Return the most machines of each kind that are searched: what a base has whose default has too few."""
-    return {name: min(high, system(base.system).sized[name][1]) for name, (_, high) in _ranges(base, given).items()}
+    return {
+        name: min(high, system(base.system).component(Machines).sized[name][1])
+        for name, (_, high) in _ranges(base, given).items()
+    }
 
 
 def largest(base: Scenario, chosen_from: Sequence[Family]) -> list[Scenario]:
@@ -248,7 +252,7 @@ def largest(base: Scenario, chosen_from: Sequence[Family]) -> list[Scenario]:
 def families(base: Scenario, question: SizingQuestion) -> list[Family]:
     """Return the families to choose from: one for each combination of values other than numbers of machines."""
     its = system(base.system)
-    ranges = {name: range(low, high + 1) for name, (low, high) in its.families.items()}
+    ranges = {name: range(low, high + 1) for name, (low, high) in its.component(Machines).families.items()}
     fixed: dict[str, Sequence[Any]] = {**ranges, **question.families}
     sized = _ranges(base, question.sized)
     return [
@@ -269,7 +273,7 @@ def _redundant(target: SizingTarget, question: SizingQuestion, family: Family) -
     for name in (each for each in family.sized.keys() - question.sized.keys() if most[each] > 1):
         alone, two = ({**family.fixed, **most, name: number} for number in (1, 2))
         kind = _kind(its, target.base, alone, two)
-        if kind in its.losses and _stops(target, alone, kind) and not _stops(target, two, kind):
+        if kind in its.component(Losses).kinds and _stops(target, alone, kind) and not _stops(target, two, kind):
             sized[name] = (max(2, sized[name][0]), sized[name][1])
     return replace(family, sized=sized)
 
@@ -277,7 +281,7 @@ def _redundant(target: SizingTarget, question: SizingQuestion, family: Family) -
 def _kind(its: System[Any], base: Scenario, few: Mapping[str, Any], more: Mapping[str, Any]) -> str:
     """Return the kind of machine that one layout has more of than another; empty if either is invalid."""
     try:
-        counts = [its.machine_counts(changed(base, **fields)) for fields in (few, more)]
+        counts = [its.component(Machines).counts(changed(base, **fields)) for fields in (few, more)]
     except InputError:
         return ""
     return next((kind for kind, count in counts[1].items() if count > counts[0][kind]), "")
@@ -312,7 +316,7 @@ def _machines(its: System[Any], question: SizingQuestion) -> list[_Machines]:
 def sizing_target(base: Scenario, question: SizingQuestion, fitted: Fitted | None) -> SizingTarget:
     """Return the requirements for a layout from scenario and question; refuse, like `size`, what cannot be sized."""
     its = system(base.system)
-    if its.ratios_only or not its.sized:
+    if not its.component(Machines).sized:
         raise InputError(f"{its.name} cannot be sized: its documents have ratios of throughput only, and no rates")
     check_confidence(question.confidence)
     if question.demand is not None and question.growth_per_year:
@@ -409,7 +413,9 @@ def _not_asked(target: SizingTarget, layouts: Sequence[Scenario]) -> tuple[str, 
 
     def there(kind: str, layout: Scenario) -> bool:
         """Whether a layout has parts of a kind; a node on another's machine counts no machine of its own."""
-        return its.machine_counts(layout).get(kind, 1) > 0 or all(getattr(layout, name) for name in its.sized)
+        return its.component(Machines).counts(layout).get(kind, 1) > 0 or all(
+            getattr(layout, name) for name in its.component(Machines).sized
+        )
 
     losses = not_asked(its, target.conditions)
     return tuple(kind for kind in losses if (several if kind == DC else any(there(kind, each) for each in layouts)))

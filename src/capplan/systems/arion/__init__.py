@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cached_property
-from types import MappingProxyType
 
-from capplan.layout.situations import RETRY_STORM, Factor, Machine, Situation
+from capplan.layout.machines import Machine, Machines
+from capplan.layout.measured_range import MeasuredRange
+from capplan.layout.simulations import Simulations
+from capplan.layout.situations import RETRY_STORM, Factor, Losses, Situation
+from capplan.layout.solution import ResponseTimes
 from capplan.layout.system import System
 from capplan.models.language.parameter import Values
 from capplan.systems.arion.network import REPORTED, latency_s, network, settling_s
-from capplan.systems.arion.notes import ArionNotes, excess, excess_of_rates, outages
+from capplan.systems.arion.notes import NOTES, counted, excess, excess_of_rates, outages
 from capplan.systems.arion.observations import ArionObservations
 from capplan.systems.arion.priors import PARAMETERS
 from capplan.systems.arion.scenario import ArionScenario
@@ -21,6 +23,11 @@ _SITUATIONS = {
     ),
     "retries": RETRY_STORM,
 }
+
+
+def waiting_clients(scenario: ArionScenario) -> int | None:
+    """Return the number of clients with unary calls; streaming clients do not wait for their answers."""
+    return scenario.clients if scenario.stream_messages == 1 else None
 
 
 class Arion(System[ArionScenario]):
@@ -34,45 +41,27 @@ class Arion(System[ArionScenario]):
     scenario = ArionScenario
     parameters = PARAMETERS
     reported = REPORTED
-    budget_s = 0.2
-    losses = MappingProxyType({"master": "a gRPC master"})
-    tails_not_modelled = ("GC pauses", "repartitioning of Hazelcast")
-    situations = MappingProxyType(_SITUATIONS)
-    machines = MappingProxyType({"master": Machine("master")})
-    sized = MappingProxyType({"servers": (1, 64)})
+    components = (
+        NOTES,
+        Losses({"master": "a gRPC master"}, outages, _SITUATIONS),
+        Machines[ArionScenario](
+            {"master": Machine("master")},
+            by_dc=lambda scenario: ({"master": scenario.servers},),
+            sized={"servers": (1, 64)},
+        ),
+        MeasuredRange(excess=excess, excess_of_rates=excess_of_rates),
+        ResponseTimes(latency_s, waiting_clients),
+        Simulations(budget_s=0.2, settling_s=settling_s),
+    )
 
     network = staticmethod(network)
     observations = cached_property(ArionObservations)
-    notes = cached_property(lambda self: ArionNotes(self.evidence))
-    response_s = staticmethod(latency_s)
-    settling_s = staticmethod(settling_s)
-    outages = staticmethod(outages)
-    excess = staticmethod(excess)
-    excess_of_rates = staticmethod(excess_of_rates)
 
     def layout(self, scenario: ArionScenario, values: Values) -> str:
         """Return masters, clients and streams in a few words."""
         del values
-        text = f"{_counted(scenario.servers, 'master')}, {_counted(scenario.clients, 'client')}"
+        text = f"{counted(scenario.servers, 'master')}, {counted(scenario.clients, 'client')}"
         return f"{text}, streams of {scenario.stream_messages:,}" if scenario.stream_messages > 1 else text
-
-    def resource_name(self, scenario: ArionScenario, resource: str) -> str:
-        """Return what a resource is called in a sentence, with its number."""
-        if resource == "clients":
-            return _counted(scenario.clients, "client")
-        return _counted(scenario.servers, "master") if resource == "master" else resource
-
-    def machine_counts(self, scenario: ArionScenario) -> Mapping[str, int]:
-        """Return the number of masters."""
-        return {"master": scenario.servers}
-
-    def clients(self, scenario: ArionScenario) -> int | None:
-        """Return the number of clients with unary calls; streaming clients do not wait for their answers."""
-        return scenario.clients if scenario.stream_messages == 1 else None
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 SYSTEM = Arion()

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from capplan.evidence.table import by_id
+from capplan.layout.case import Case
 from capplan.layout.extrapolation import Excess
+from capplan.layout.notes import Notes
 from capplan.layout.observations import LoadTest
 from capplan.layout.situations import Loss, Remainder
 from capplan.layout.solution import Figures
-from capplan.layout.system import Case, Notes
 from capplan.models.language.units import FloatArray
 from capplan.models.number_words import significant, to_digits
 from capplan.models.results import Band
@@ -177,46 +178,61 @@ def outages(case: Case[ArionScenario], losses: Sequence[Loss]) -> tuple[Remainde
     )
 
 
-class ArionNotes(Notes[ArionScenario]):
-    """Notes on predictions of `arion`."""
+def counted(number: int, noun: str) -> str:
+    """Return a number of things in words."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
 
-    rates = (
+
+def _resource_names(scenario: ArionScenario) -> Mapping[str, str]:
+    return {"clients": counted(scenario.clients, "client"), "master": counted(scenario.servers, "master")}
+
+
+def _claims(case: Case[ArionScenario]) -> tuple[str, ...]:
+    """Return what the document states without a measurement, to show beside the prediction."""
+    scenario = case.scenario
+    if scenario.servers == 1:
+        return ()
+    rows = by_id(case.system.evidence)
+    ten, rate = int(rows["servers10.servers"].value), rows["servers10.capacity"].value
+    alone = rows["peak.rps"].value
+    return (
+        f"The document says that {ten} masters sustain more than {rate:,.0f} requests per second. It measured one "
+        f"and multiplied. Hazelcast would have to serve {rate:,.0f}/s; {alone:,.0f} were measured. Like the "
+        "document, this prediction assumes that Hazelcast scales with the masters.",
+    )
+
+
+def _cautions(case: Case[ArionScenario], _capacity: Band, figures: Figures) -> list[str]:
+    """Return warnings that clients limit the rate, or that they fall behind a rate that is too high."""
+    return [*(_few(case) if case.scenario.stream_messages == 1 else []), *_beyond(case, figures)]
+
+
+def _further(case: Case[ArionScenario], _capacity: Band, figures: Figures) -> list[str]:
+    """Return notes that depend on the layout; decision 0012 lists doubts about all layouts."""
+    unary = [] if case.scenario.stream_messages > 1 else [_useful(case)]
+    return [
+        *unary,
+        *([] if _beyond(case, figures) else [_in_flight(case, figures)]),
+        *_droop(case),
+        *_streams(case),
+        f"Guesses: a master serves {AT_ONCE} requests at once, the number that fits best, and service times are "
+        "exponential, which determines percentiles, since the document has means. The document does not say what "
+        "limits a master: Hazelcast or the load generator.",
+    ]
+
+
+NOTES = Notes(
+    rates=(
         "Rates are requests per second over all masters; latencies are those of a client, including the network, from "
         "when it asks."
-    )
-    accuracy = (
+    ),
+    accuracy=(
         "Analytic latencies come from a closed form: within 2 % of simulation at 80 % of capacity, and at 95 % up to "
         "16 % shorter where a master has about 24 clients."
-    )
-
-    def claims(self, scenario: ArionScenario) -> tuple[str, ...]:
-        """Return what the document states without a measurement, to show beside the prediction."""
-        if scenario.servers == 1:
-            return ()
-        rows = by_id(self.evidence)
-        ten, rate = int(rows["servers10.servers"].value), rows["servers10.capacity"].value
-        alone = rows["peak.rps"].value
-        return (
-            f"The document says that {ten} masters sustain more than {rate:,.0f} requests per second. It measured one "
-            f"and multiplied. Hazelcast would have to serve {rate:,.0f}/s; {alone:,.0f} were measured. Like the "
-            "document, this prediction assumes that Hazelcast scales with the masters.",
-        )
-
-    def cautions(self, case: Case[ArionScenario], capacity: Band, figures: Figures) -> list[str]:
-        """Return warnings that clients limit the rate, or that they fall behind a rate that is too high."""
-        del capacity
-        return [*(_few(case) if case.scenario.stream_messages == 1 else []), *_beyond(case, figures)]
-
-    def notes(self, case: Case[ArionScenario], capacity: Band, figures: Figures) -> list[str]:
-        """Return notes that depend on the layout; decision 0012 lists doubts about all layouts."""
-        del capacity
-        unary = [] if case.scenario.stream_messages > 1 else [_useful(case)]
-        return [
-            *unary,
-            *([] if _beyond(case, figures) else [_in_flight(case, figures)]),
-            *_droop(case),
-            *_streams(case),
-            f"Guesses: a master serves {AT_ONCE} requests at once, the number that fits best, and service times are "
-            "exponential, which determines percentiles, since the document has means. The document does not say what "
-            "limits a master: Hazelcast or the load generator.",
-        ]
+    ),
+    claims=_claims,
+    cautions=_cautions,
+    further=_further,
+    resource_names=_resource_names,
+    tails_not_modelled=lambda _: ("GC pauses", "repartitioning of Hazelcast"),
+)

@@ -11,10 +11,14 @@ import numpy as np
 from capplan.calibration.tables.node_cpu import cpu_percent
 from capplan.calibration.tables.priors import COMMON_LOG_SD
 from capplan.layout.ensemble import Places
-from capplan.layout.situations import Machine
-from capplan.layout.solution import Solution
+from capplan.layout.machines import Machine, Machines
+from capplan.layout.measured_range import MeasuredRange
+from capplan.layout.notes import Notes
+from capplan.layout.simulations import Simulations
+from capplan.layout.situations import Losses
+from capplan.layout.solution import Pauses, Solution
 from capplan.layout.table_rows import TableRow, request_class
-from capplan.layout.table_system import TableSystem
+from capplan.layout.table_system import TableSystem, table_cautions
 from capplan.models.language.parameter import Parameter, Values
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.scenario import changed
@@ -45,7 +49,7 @@ from capplan.systems.cassandra.rows import TIMES, excess, priors, row_scenario, 
 from capplan.systems.cassandra.scenario import USUAL_ROW_BYTES, CassandraScenario
 from capplan.systems.components.losses import NODE
 
-RETRIES = "speculative retries"
+_RESOURCES = {DRIVER: "the drivers' requests in flight", NATIVE: "the nodes' native-transport threads"}
 _NOT_OF_NODES = (
     "encryption",
     "data_gib",
@@ -65,6 +69,12 @@ _STARTS = (
 )
 
 
+def tails_not_modelled(scenario: CassandraScenario) -> tuple[str, ...]:
+    """Return causes of tail latency that a layout's network does not model."""
+    stalls = ("compaction stalls", "hints")
+    return stalls if scenario.retries_reads() else ("speculative retries", *stalls)
+
+
 class Cassandra(TableSystem[CassandraScenario]):
     """A Cassandra cluster and its clients."""
 
@@ -73,44 +83,43 @@ class Cassandra(TableSystem[CassandraScenario]):
     scenario = CassandraScenario
     parameters = PARAMETERS
     reported = REPORTED
-    losses = MappingProxyType(LOSSES)
-    tails_not_modelled = (RETRIES, "compaction stalls", "hints")
-    machines = MappingProxyType({NODE: Machine("Cassandra node", "node_cores", holds_data=True)})
+    traffic_mix = staticmethod(CassandraScenario.mix)
+    components = (
+        Notes(cautions=table_cautions, resource_names=lambda _: _RESOURCES, tails_not_modelled=tails_not_modelled),
+        Losses(LOSSES, outages),
+        Machines[CassandraScenario](
+            {NODE: Machine("Cassandra node", "node_cores", holds_data=True)},
+            by_dc=lambda scenario: tuple({NODE: nodes} for nodes in scenario.nodes_by_dc()),
+            sized={"cass_nodes": (1, 64)},
+            round_trips_s=lambda scenario, _values: scenario.round_trips_s() if scenario.dcs > 1 else (),
+        ),
+        MeasuredRange(excess=excess),
+        Pauses(pauses, node_pauses, variation),
+        Simulations(paused_network=paused_network),
+    )
     effects = MappingProxyType({"work": 0.08, "delay": 0.1})
     scaled = (("cass_nodes",), ("node_cores",))
     metered = (NODES, HOST)
     times = (*TIMES, "generator_s")
     unseen = "unseen_work"
     shared = (dict.fromkeys(TIMES, COMMON_LOG_SD),)
-    sized = MappingProxyType({"cass_nodes": (1, 64)})
 
     network = staticmethod(network)
     load_test_network = staticmethod(load_test_network)
-    pauses = staticmethod(pauses)
     closed_pauses = staticmethod(closed_pauses)
     left_by_pauses = staticmethod(left_by_pauses)
-    node_pauses = staticmethod(node_pauses)
-    paused_network = staticmethod(paused_network)
-    outages = staticmethod(outages)
     row_scenario = staticmethod(row_scenario)
     request_class = staticmethod(request_class)
     priors = staticmethod(priors)
     values_for = staticmethod(values_of_cluster)
-    variation = staticmethod(variation)
     unstated = staticmethod(unstated)
     undecided = staticmethod(undecided)
-    excess = staticmethod(excess)
 
     def solution(
         self, scenario: CassandraScenario, values: Values, place: Places | None = None, every: Values | None = None
     ) -> Solution:
         """Analyse a layout once; see `System.solution`."""
         return waiting(super().solution(scenario, values, place, every))
-
-    def tails_left_out(self, scenario: CassandraScenario) -> tuple[str, ...]:
-        """Return causes of tail latency that a layout's network does not model."""
-        left_out = self.tails_not_modelled
-        return tuple(each for each in left_out if each != RETRIES) if scenario.retries_reads() else left_out
 
     def starts(self, rows: Sequence[TableRow], parameters: Sequence[Parameter]) -> Sequence[Mapping[str, float]]:
         """Return further starts of the search, with the generator, the replicas or the coordinators as the limit.
@@ -163,32 +172,9 @@ class Cassandra(TableSystem[CassandraScenario]):
         nodes = f"{dcs}{per_dc_text(scenario.cass_nodes)} nodes"
         return ", ".join(filter(None, (nodes, f"RF {per_dc_text(scenario.rf)}", levels, limit_in_words(scenario))))
 
-    def resource_name(self, scenario: CassandraScenario, resource: str) -> str:
-        """Return what a resource is called in a sentence."""
-        del scenario
-        words = {DRIVER: "the drivers' requests in flight", NATIVE: "the nodes' native-transport threads"}
-        return words.get(resource, resource)
-
     def copies(self, layout: CassandraScenario) -> int:
         """Return the replicas of a row in all data centres."""
         return sum(layout.rf_by_dc())
-
-    def traffic_mix(self, scenario: CassandraScenario) -> Mapping[str, float]:
-        """Return the reported classes in the traffic."""
-        return scenario.mix()
-
-    def machine_counts(self, scenario: CassandraScenario) -> Mapping[str, int]:
-        """Return the number of nodes."""
-        return {NODE: sum(scenario.nodes_by_dc())}
-
-    def machines_by_dc(self, scenario: CassandraScenario) -> Sequence[Mapping[str, int]]:
-        """Return the number of nodes of each data centre."""
-        return tuple({NODE: nodes} for nodes in scenario.nodes_by_dc())
-
-    def round_trips_by_dc(self, scenario: CassandraScenario, values: Values) -> Sequence[Sequence[float]]:
-        """Return the round trips between data centres, seconds (dcs, dcs)."""
-        del values
-        return scenario.round_trips_s() if scenario.dcs > 1 else ()
 
 
 @lru_cache(maxsize=1024)

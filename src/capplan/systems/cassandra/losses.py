@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from capplan.layout.case import Case
 from capplan.layout.ensemble import Places
 from capplan.layout.situations import DC, Loss, Remainder
 from capplan.layout.solution import Solution
-from capplan.layout.system import Case
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import FloatArray
 from capplan.models.solver.analytic import Analysis
@@ -21,7 +21,7 @@ LOSSES = {NODE: "a Cassandra node in each DC", DC: "the worst DC to lose"}
 
 
 def outages(case: Case[CassandraScenario], losses: Sequence[Loss]) -> tuple[Remainder, ...]:
-    """Return what each loss leaves, as `System.outages`.
+    """Return what each loss leaves, as `Losses.remainders`.
 
     The survivors have the work and the delays that the load tests show of the whole layout. No load test shows them
     with nodes down.

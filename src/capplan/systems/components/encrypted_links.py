@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from capplan.layout.case import Case
 from capplan.layout.ensemble import thinned
 from capplan.layout.extrapolation import Excess
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.system import Case, System
+from capplan.layout.system import System
 from capplan.models.cassandra.encryption import CLIENT_S, INTERNODE_S
 from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import Scenario, changed
@@ -52,13 +53,10 @@ class EncryptedLinks(System[S]):
         """Return one value of each parameter; encryption costs are medians over their draws."""
         return {**fitted.median_values(self.parameters), **_medians(scenario, len(fitted.draws))}
 
-    def prior_values(self, scenario: S) -> Values:
-        """Return the prior median of each parameter, with median encryption costs."""
-        return {**super().prior_values(scenario), **_medians(scenario, 1)}
 
-    def upper_bound(self, scenario: S) -> S | None:
-        """Return an encrypted layout without encryption, whose throughput is at least as high."""
-        return None if _encryption(scenario) is None else changed(scenario, **_PLAIN)
+def unencrypted(scenario: S) -> S | None:
+    """Return an encrypted layout without encryption, whose throughput is at least as high."""
+    return None if _encryption(scenario) is None else changed(scenario, **_PLAIN)
 
 
 def encryption_excess(scenario: Any) -> tuple[Excess, ...]:

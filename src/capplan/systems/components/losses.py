@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar
 
+from capplan.layout.case import Case
 from capplan.layout.ensemble import Places
 from capplan.layout.situations import DC, Loss, Remainder
 from capplan.layout.solution import Solution
-from capplan.layout.system import Case
 from capplan.layout.uncertainty import Offset
 from capplan.models.cassandra.consistency import always_found, answers, available, lower_levels
 from capplan.models.errors import InputError

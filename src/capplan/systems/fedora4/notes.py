@@ -8,17 +8,17 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from capplan.evidence.table import Evidence, select
+from capplan.layout.case import Case
 from capplan.layout.extrapolation import Excess
+from capplan.layout.notes import Notes
 from capplan.layout.observations import LoadTest
 from capplan.layout.situations import Loss, Remainder
 from capplan.layout.solution import Figures
-from capplan.layout.system import Case, Notes
 from capplan.layout.uncertainty import ModelError, Offset
 from capplan.models.language.parameter import Values
-from capplan.models.language.units import Number
 from capplan.models.results import STATISTICS, Band
 from capplan.systems.components.losses import without_machines
-from capplan.systems.fedora4.network import MEASURED_NODES, REPORTED, THREADS, round_trip_s
+from capplan.systems.fedora4.network import MEASURED_NODES, REPORTED, round_trip_s
 from capplan.systems.fedora4.observations import REPEATABILITY
 from capplan.systems.fedora4.scenario import Fedora4Scenario
 
@@ -70,67 +70,71 @@ def offset(scenario: Fedora4Scenario, values: Values) -> Offset:
     return Offset(dict.fromkeys(REPORTED, each), ModelError(REPEATABILITY["region"]))
 
 
-def workers(scenario: Fedora4Scenario) -> Mapping[str, Number]:
-    """Return the threads of a node."""
-    del scenario
-    return {"repository": THREADS}
+def _resource_names(scenario: Fedora4Scenario) -> Mapping[str, str]:
+    nodes = f"the CPUs of the {scenario.nodes} nodes" if scenario.nodes > 1 else "the node's CPU"
+    return {"repository": nodes, "workers": "the nodes' threads"}
 
 
-class Fedora4Notes(Notes[Fedora4Scenario]):
-    """Notes on predictions of `fedora4`."""
+def _claims(case: Case[Fedora4Scenario]) -> tuple[str, ...]:
+    """Return what the document states without a measurement, to show beside the prediction."""
+    scenario = case.scenario
+    if scenario.nodes <= MEASURED_NODES or scenario.write_share > _FEW_WRITES:
+        return ()
+    share = _FEW_WRITES if scenario.write_share else 0.0
+    sizes, rates = _measured(case.system.evidence, share)
+    slope, start = np.polyfit(sizes, rates, 1)
+    line, kind = start + slope * scenario.nodes, "with 5 % of writes" if share else "of reads"
+    return (
+        f"The document says that capacity grows linearly with the nodes. Its own {MEASURED_NODES} nodes completed "
+        f"{rates[-1] / rates[0]:.2f} times the rate of one. A straight line through its capacities {kind} reaches "
+        f"{line:,.0f} TPS on {scenario.nodes} nodes, which was not measured. When a measured size was left out, "
+        "that line came nearer than this model (capplan validate fedora4).",
+    )
 
-    assignment = (
+
+def _further(case: Case[Fedora4Scenario], _capacity: Band, _figures: Figures) -> list[str]:
+    """Return the assumptions behind the figures of a layout."""
+    scenario = case.scenario
+    notes = [
+        "The document's test objectives contradict one another (capplan evidence audit fedora4). They are fitted "
+        "as separate experiments that share the costs of a read, of the cluster and of a write.",
+        "Requests arrive at random and queue for a node's two cores (a guess: the document names no machine). The "
+        "document has 5 ms for reads at 100 to 600 requests per second, as without any queueing; we assume that "
+        "its load generators pace their requests. Another test, at 17 to 167 per second, has 21 to 38 ms, which "
+        "we attribute to more distant clients.",
+        "The document has mean times only. How much requests differ is a guess, and percentiles depend on it.",
+    ]
+    if scenario.nodes > 1:
+        notes.append(
+            "The model assumes that every request costs every other node some work, which limits the capacity of "
+            "any number of nodes. This hypothesis fits the measured capacities of one to four nodes within 3 % "
+            "(one node: within the printed range) and misses sizes left out of the fit by up to 8 %."
+        )
+    if scenario.nodes > MEASURED_NODES:
+        notes.append(
+            "Other scaling laws that fit the measured sizes about as well predict 1 % fewer to 17 % more reads on "
+            "six nodes, and differ more on larger clusters (docs/decisions/0009). The band is therefore widened "
+            "by two, not one, for each doubling."
+        )
+    return notes + (_writes_notes(scenario) if scenario.write_share else [])
+
+
+NOTES = Notes(
+    assignment=(
         "The load tests cannot tell: all forms fit them alike, because no latency was measured between idle and "
         "capacity (record 0019)."
-    )
-    rates = (
+    ),
+    rates=(
         "Rates are requests per second over all nodes; latencies are those of clients in the chosen region, including "
         "the round trip."
-    )
-    accuracy = (
+    ),
+    accuracy=(
         "Analytic times are approximations: compared with simulation at 80 % of capacity, reads are 10 % too slow on "
         "three nodes and 20 % on six, whose turns the solver underrates, and creates up to 26 % too fast; --engine "
         "compiled simulates them."
-    )
-
-    def claims(self, scenario: Fedora4Scenario) -> tuple[str, ...]:
-        """Return what the document states without a measurement, to show beside the prediction."""
-        if scenario.nodes <= MEASURED_NODES or scenario.write_share > _FEW_WRITES:
-            return ()
-        share = _FEW_WRITES if scenario.write_share else 0.0
-        sizes, rates = _measured(self.evidence, share)
-        slope, start = np.polyfit(sizes, rates, 1)
-        line, kind = start + slope * scenario.nodes, "with 5 % of writes" if share else "of reads"
-        return (
-            f"The document says that capacity grows linearly with the nodes. Its own {MEASURED_NODES} nodes completed "
-            f"{rates[-1] / rates[0]:.2f} times the rate of one. A straight line through its capacities {kind} reaches "
-            f"{line:,.0f} TPS on {scenario.nodes} nodes, which was not measured. When a measured size was left out, "
-            "that line came nearer than this model (capplan validate fedora4).",
-        )
-
-    def notes(self, case: Case[Fedora4Scenario], capacity: Band, figures: Figures) -> list[str]:
-        """Return the assumptions behind the figures of a layout."""
-        del capacity, figures
-        scenario: Fedora4Scenario = case.scenario
-        notes = [
-            "The document's test objectives contradict one another (capplan evidence audit fedora4). They are fitted "
-            "as separate experiments that share the costs of a read, of the cluster and of a write.",
-            "Requests arrive at random and queue for a node's two cores (a guess: the document names no machine). The "
-            "document has 5 ms for reads at 100 to 600 requests per second, as without any queueing; we assume that "
-            "its load generators pace their requests. Another test, at 17 to 167 per second, has 21 to 38 ms, which "
-            "we attribute to more distant clients.",
-            "The document has mean times only. How much requests differ is a guess, and percentiles depend on it.",
-        ]
-        if scenario.nodes > 1:
-            notes.append(
-                "The model assumes that every request costs every other node some work, which limits the capacity of "
-                "any number of nodes. This hypothesis fits the measured capacities of one to four nodes within 3 % "
-                "(one node: within the printed range) and misses sizes left out of the fit by up to 8 %."
-            )
-        if scenario.nodes > MEASURED_NODES:
-            notes.append(
-                "Other scaling laws that fit the measured sizes about as well predict 1 % fewer to 17 % more reads on "
-                "six nodes, and differ more on larger clusters (docs/decisions/0009). The band is therefore widened "
-                "by two, not one, for each doubling."
-            )
-        return notes + (_writes_notes(scenario) if scenario.write_share else [])
+    ),
+    claims=_claims,
+    further=_further,
+    resource_names=_resource_names,
+    tails_not_modelled=lambda _: ("GC pauses", "write locks"),
+)

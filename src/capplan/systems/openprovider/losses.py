@@ -8,10 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from capplan.layout.case import Case
 from capplan.layout.ensemble import Places
 from capplan.layout.situations import Loss, Remainder
 from capplan.layout.solution import Solution
-from capplan.layout.system import Case
 from capplan.layout.uncertainty import NO_OFFSET, ModelError, Offset
 from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import changed
@@ -88,7 +88,7 @@ def round_trips_s(scenario: OpenproviderScenario, values: Values) -> tuple[float
 
 
 def outages(case: Case[OpenproviderScenario], losses: Sequence[Loss]) -> tuple[Remainder, ...]:
-    """Return what each loss leaves, as `System.outages`."""
+    """Return what each loss leaves, as `Losses.remainders`."""
     return _Losses(case).remainders(losses)
 
 

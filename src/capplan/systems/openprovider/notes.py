@@ -6,21 +6,24 @@ import math
 from collections.abc import Sequence
 
 from capplan.evidence.table import Evidence, select
+from capplan.layout.case import Case
 from capplan.layout.extrapolation import Excess
 from capplan.layout.fitted_file import Hypothesis
+from capplan.layout.notes import Notes
 from capplan.layout.observations import LoadTest
 from capplan.layout.solution import Figures
-from capplan.layout.system import Case, Notes
 from capplan.models.cassandra.cluster import round_trip_s
 from capplan.models.cassandra.encryption import LINKS
-from capplan.models.language.parameter import defaults
+from capplan.models.language.network import Network
+from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.scenario import changed
 from capplan.models.results import Band
 from capplan.systems.components.encrypted_links import encryption_excess, encryption_notes
+from capplan.systems.openprovider.network import network
 from capplan.systems.openprovider.priors import PARAMETERS
 from capplan.systems.openprovider.scenario import USUAL, OpenproviderScenario
-from capplan.systems.openprovider.session_visibility import compared
+from capplan.systems.openprovider.session_visibility import compared, sessions_not_found
 
 _SHORTEST_ROUTE, _LONGEST_ROUTE = 1.1, 1.5  # of fibre over the straight line, as in the prior of `route_excess`
 _GIVEN = 0.3  # doublings, of what was given and not measured in the tests: round trips, bursts, requests of a session
@@ -191,52 +194,78 @@ def _front_caution(evidence: Sequence[Evidence], scenario: OpenproviderScenario,
     return [f"The RADIUS servers may saturate first: {words}; no test shows more."]
 
 
-class OpenproviderNotes(Notes[OpenproviderScenario]):
-    """Notes on predictions of `openprovider`."""
+_RESOURCES = {
+    "cassandra-storage": "Cassandra storage path",
+    "cassandra": "node CPU",
+    "front": "RADIUS server CPU",
+    "workers": "RADIUS worker threads",
+    "native-transport": "Cassandra native-transport threads",
+}
 
-    assignment = (
+
+def _other_assignment(scenario: OpenproviderScenario, values: Values) -> Network:
+    """Return the network with round-robin assignment to cores, the most extreme form that the load tests allow."""
+    return network(scenario, values, 1.0).with_assignment("round_robin")
+
+
+def _claims(case: Case[OpenproviderScenario]) -> tuple[str, ...]:
+    """Return what the document states without a measurement, to show beside the prediction."""
+    scenario = case.scenario
+    rows = select(case.system.evidence, quantity="incoming_rate", dcs=scenario.dcs, proxy=False, ldap=False)
+    nodes = sum(scenario.nodes_by_dc())
+    if not rows or nodes == 3 * scenario.dcs:
+        return ()
+    best = max(row.value for row in rows)
+    linear = best * nodes / (3 * scenario.dcs)
+    return (
+        f"The document expects capacity to grow in proportion to the Cassandra nodes: from {best:,.0f} TPS with 3 "
+        f"nodes per data centre to {linear:,.0f} with {per_dc_text(scenario.cass_nodes)}. It did not measure this.",
+    )
+
+
+def _cautions(case: Case[OpenproviderScenario], capacity: Band, _figures: Figures) -> list[str]:
+    """Return warnings about the RADIUS servers."""
+    return (
+        [] if case.solution.bottleneck == "workers" else _front_caution(case.system.evidence, case.scenario, capacity)
+    )
+
+
+def _further(case: Case[OpenproviderScenario], capacity: Band, figures: Figures) -> list[str]:
+    """Return further notes on the bottleneck, consistency levels, sessions and production data."""
+    notes = []
+    if case.solution.bottleneck == "cassandra-storage":
+        notes.append(
+            "The storage path (commit log, flush, compaction) as the first bottleneck is a hypothesis. The only "
+            "evidence is TS4, which gained so little over TS3."
+        )
+    if case.solution.bottleneck != "workers" and not _front_caution(case.system.evidence, case.scenario, capacity):
+        notes.append(_front_note(case.system.evidence, case.scenario))
+    notes.append(_levels_note(case))
+    notes.append(_PAUSES)
+    notes.extend(_session_notes(case, figures))
+    return notes + encryption_notes(case)
+
+
+NOTES = Notes(
+    assignment=(
         "The load tests report times at the highest rate only. There all forms must agree, so those that stretch more "
         "fit shorter services: with the least loaded core the mean of acct at half of the capacity would be 7 % "
         "shorter, with cores in turn 27 % (record 0019). Random cores fit far worse."
-    )
-    rates = (
+    ),
+    rates=(
         "Rates are peak rates over all data centres, as in the document; latencies are over bursts and the time "
         "between them."
-    )
-    accuracy = (
+    ),
+    accuracy=(
         "Analytic percentiles are within about 7 % of simulation up to 85 % of capacity and too high above; --engine "
         "compiled simulates them."
-    )
-
-    def claims(self, scenario: OpenproviderScenario) -> tuple[str, ...]:
-        """Return what the document states without a measurement, to show beside the prediction."""
-        rows = select(self.evidence, quantity="incoming_rate", dcs=scenario.dcs, proxy=False, ldap=False)
-        nodes = sum(scenario.nodes_by_dc())
-        if not rows or nodes == 3 * scenario.dcs:
-            return ()
-        best = max(row.value for row in rows)
-        linear = best * nodes / (3 * scenario.dcs)
-        return (
-            f"The document expects capacity to grow in proportion to the Cassandra nodes: from {best:,.0f} TPS with 3 "
-            f"nodes per data centre to {linear:,.0f} with {per_dc_text(scenario.cass_nodes)}. It did not measure this.",
-        )
-
-    def cautions(self, case: Case[OpenproviderScenario], capacity: Band, figures: Figures) -> list[str]:
-        """Return warnings about the RADIUS servers."""
-        del figures
-        return [] if case.solution.bottleneck == "workers" else _front_caution(self.evidence, case.scenario, capacity)
-
-    def notes(self, case: Case[OpenproviderScenario], capacity: Band, figures: Figures) -> list[str]:
-        """Return further notes on the bottleneck, consistency levels, sessions and production data."""
-        notes = []
-        if case.solution.bottleneck == "cassandra-storage":
-            notes.append(
-                "The storage path (commit log, flush, compaction) as the first bottleneck is a hypothesis. The only "
-                "evidence is TS4, which gained so little over TS3."
-            )
-        if case.solution.bottleneck != "workers" and not _front_caution(self.evidence, case.scenario, capacity):
-            notes.append(_front_note(self.evidence, case.scenario))
-        notes.append(_levels_note(case))
-        notes.append(_PAUSES)
-        notes.extend(_session_notes(case, figures))
-        return notes + encryption_notes(case)
+    ),
+    claims=_claims,
+    cautions=_cautions,
+    further=_further,
+    other_assignment=_other_assignment,
+    resource_names=lambda _: _RESOURCES,
+    assumed=("cassandra-storage",),
+    tails_not_modelled=lambda _: ("compaction", "speculative retry", "hints"),
+    sessions_not_found=sessions_not_found,
+)

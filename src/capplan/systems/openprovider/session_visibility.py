@@ -12,9 +12,9 @@ from functools import cached_property
 
 import numpy as np
 
+from capplan.layout.case import Case
 from capplan.layout.ensemble import Places, at_draws, spaced
 from capplan.layout.solution import Figures
-from capplan.layout.system import Case
 from capplan.layout.uncertainty import HIGH, LOW
 from capplan.models.cassandra.cluster import LOCAL_READ_REPAIR_CHANCE, Cluster, Costs
 from capplan.models.cassandra.visibility import Load, Question, RandomNumbers, Sampling, chances_not_found

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cached_property
-from types import MappingProxyType
 
-from capplan.layout.situations import RETRY_STORM, Factor, Machine, Situation
+from capplan.layout.machines import Machine, Machines
+from capplan.layout.measured_range import MeasuredRange
+from capplan.layout.simulations import Simulations
+from capplan.layout.situations import RETRY_STORM, Factor, Losses, Situation
+from capplan.layout.solution import ResponseTimes
 from capplan.models.language.parameter import Values
-from capplan.systems.components.encrypted_links import EncryptedLinks
-from capplan.systems.rhino_shcm.network import REPORTED, network, other_assignment, response_s, settling_s
-from capplan.systems.rhino_shcm.notes import RhinoShcmNotes, excess, highest_measured_rate, outages
+from capplan.systems.components.encrypted_links import EncryptedLinks, unencrypted
+from capplan.systems.rhino_shcm.network import REPORTED, network, response_s, settling_s
+from capplan.systems.rhino_shcm.notes import NOTES, excess, highest_measured_rate, outages
 from capplan.systems.rhino_shcm.observations import RhinoShcmObservations
 from capplan.systems.rhino_shcm.priors import PARAMETERS
 from capplan.systems.rhino_shcm.scenario import RhinoShcmScenario
@@ -41,24 +43,21 @@ class RhinoShcm(EncryptedLinks[RhinoShcmScenario]):
     scenario = RhinoShcmScenario
     parameters = PARAMETERS
     reported = REPORTED
-    budget_s = 2.0  # stalls are rare, and percentiles depend on them
-    losses = MappingProxyType({"node": "a Cassandra node"})
-    tails_not_modelled = ("compaction", "speculative retry", "hints")
-    situations = MappingProxyType(_SITUATIONS)
-    machines = MappingProxyType(
-        {"server": Machine("application server"), "node": Machine("Cassandra node", holds_data=True)}
+    components = (
+        NOTES,
+        Losses({"node": "a Cassandra node"}, outages, _SITUATIONS),
+        Machines[RhinoShcmScenario](
+            {"server": Machine("application server"), "node": Machine("Cassandra node", holds_data=True)},
+            by_dc=lambda scenario: ({"server": 1, "node": scenario.nodes - scenario.colocated},),
+            sized={"cass_nodes": (1, 50)},
+        ),
+        MeasuredRange[RhinoShcmScenario](excess=excess, highest_rate=highest_measured_rate, upper_bound=unencrypted),
+        ResponseTimes(response_s),
+        Simulations(budget_s=2.0, settling_s=settling_s),  # stalls are rare, and percentiles depend on them
     )
-    sized = MappingProxyType({"cass_nodes": (1, 50)})
 
     network = staticmethod(network)
-    other_assignment = staticmethod(other_assignment)
     observations = cached_property(RhinoShcmObservations)
-    notes = cached_property(lambda self: RhinoShcmNotes(self.evidence))
-    response_s = staticmethod(response_s)
-    settling_s = staticmethod(settling_s)
-    outages = staticmethod(outages)
-    excess = staticmethod(excess)
-    highest_measured_rate = staticmethod(highest_measured_rate)
 
     def layout(self, scenario: RhinoShcmScenario, values: Values) -> str:
         """Return servers, replicas and caches in a few words."""
@@ -69,15 +68,6 @@ class RhinoShcm(EncryptedLinks[RhinoShcmScenario]):
         parts += [] if scenario.cache else ["no caches"]
         parts += [] if scenario.encryption is None else [f"{scenario.encryption} links encrypted"]
         return ", ".join(parts)
-
-    def resource_name(self, scenario: RhinoShcmScenario, resource: str) -> str:
-        """Return what a resource is called in a sentence."""
-        nodes = f"the {scenario.nodes} Cassandra nodes" if scenario.nodes > 1 else "the Cassandra node"
-        return {"server": "the application server", "cassandra": nodes}.get(resource, resource)
-
-    def machine_counts(self, scenario: RhinoShcmScenario) -> Mapping[str, int]:
-        """Return the numbers of application servers and of Cassandra nodes on their own servers."""
-        return {"server": 1, "node": scenario.nodes - scenario.colocated}
 
 
 SYSTEM = RhinoShcm()

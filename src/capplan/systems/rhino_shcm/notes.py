@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from capplan.evidence.table import by_id
+from capplan.layout.case import Case
 from capplan.layout.ensemble import Places
 from capplan.layout.extrapolation import Excess
+from capplan.layout.notes import Notes
 from capplan.layout.observations import LoadTest
 from capplan.layout.situations import Loss, Remainder
 from capplan.layout.solution import Figures, Solution, kind_of
-from capplan.layout.system import Case, Notes
 from capplan.models.language.parameter import Values
 from capplan.models.language.station import Differs
 from capplan.models.language.units import FloatArray
 from capplan.models.results import Band
 from capplan.systems.components.encrypted_links import encryption_excess, encryption_notes
-from capplan.systems.rhino_shcm.network import CASSANDRA, CORES, application_cores, disk_bytes, two_hour_maximum_s
+from capplan.systems.rhino_shcm.network import (
+    CASSANDRA,
+    CORES,
+    application_cores,
+    disk_bytes,
+    other_assignment,
+    two_hour_maximum_s,
+)
 from capplan.systems.rhino_shcm.scenario import SESSION_REQUESTS, RhinoShcmScenario
 
 _BESIDE = 0.5  # doublings, of a cluster with one of its nodes on the application's server: measured only alone
@@ -158,50 +166,63 @@ def _left(case: Case[RhinoShcmScenario], count: int, values: Values, place: Plac
     return Solution(replace(whole.network, stations=stations), whole.reported, whole.closed, whole.bounded, place)
 
 
-class RhinoShcmNotes(Notes[RhinoShcmScenario]):
-    """Notes on predictions of `rhino-shcm`."""
+def _resource_names(scenario: RhinoShcmScenario) -> Mapping[str, str]:
+    nodes = f"the {scenario.nodes} Cassandra nodes" if scenario.nodes > 1 else "the Cassandra node"
+    return {"server": "the application server", "cassandra": nodes}
 
-    assignment = (
+
+def _claims(case: Case[RhinoShcmScenario]) -> tuple[str, ...]:
+    """Return the document's conclusion about the tested layout."""
+    scenario = case.scenario
+    if scenario.colocated or not scenario.cache or scenario.nodes != _APART:
+        return ()
+    rate = by_id(case.system.evidence)["t5.sustained_rate"].value
+    return (
+        f"The document concludes that one application server with three Cassandra nodes sustains {rate:,.0f} "
+        "requests per second. It measured that rate for two hours, and a higher one as well.",
+    )
+
+
+def _cautions(case: Case[RhinoShcmScenario], capacity: Band, figures: Figures) -> list[str]:
+    """Return the warning that Cassandra is not the limit; a node on the server takes of its CPU, others do not."""
+    return [] if case.scenario.colocated else _server_caution(capacity, figures)
+
+
+def _further(case: Case[RhinoShcmScenario], _capacity: Band, figures: Figures) -> list[str]:
+    """Return further notes on cores, the longest response, disk, stalls and doubts."""
+    scenario = case.scenario
+    values, offered = case.values, figures.peak_rate
+    cores = case.uncertainty.of_rate(_every(application_cores(scenario, values, offered), offered))
+    cpu = (
+        f"At the offered rate the application's JVM keeps {cores.value:.1f} of {CORES} cores busy ({cores.low:.1f} "
+        f"to {cores.high:.1f}), not counting stalls{_and_links(scenario)}; `server` is the whole machine, with "
+        "stalls."
+    )
+    return [
+        cpu,
+        _longest(case, offered),
+        _disk_note(),
+        _stalls(case),
+        *_doubts(scenario),
+        *encryption_notes(case),
+    ]
+
+
+NOTES = Notes(
+    assignment=(
         "The load tests speak for one queue: medians hardly rise with load, and a queue for each core fits far worse "
         "(record 0019)."
-    )
-    rates = f"Rates are requests per second, {SESSION_REQUESTS:g} for each session; latencies are of all requests."
-    accuracy = (
+    ),
+    rates=f"Rates are requests per second, {SESSION_REQUESTS:g} for each session; latencies are of all requests.",
+    accuracy=(
         "Analytic latencies come from a closed form without Cassandra's own servers: up to 18 % below simulation with "
         "three or more separate nodes, up to 62 % below with one or two, whose stalls no quorum hides, and within 8 % "
         "when colocated."
-    )
-
-    def claims(self, scenario: RhinoShcmScenario) -> tuple[str, ...]:
-        """Return the document's conclusion about the tested layout."""
-        if scenario.colocated or not scenario.cache or scenario.nodes != _APART:
-            return ()
-        rate = by_id(self.evidence)["t5.sustained_rate"].value
-        return (
-            f"The document concludes that one application server with three Cassandra nodes sustains {rate:,.0f} "
-            "requests per second. It measured that rate for two hours, and a higher one as well.",
-        )
-
-    def cautions(self, case: Case[RhinoShcmScenario], capacity: Band, figures: Figures) -> list[str]:
-        """Return the warning that Cassandra is not the limit; a node on the server takes of its CPU, others do not."""
-        return [] if case.scenario.colocated else _server_caution(capacity, figures)
-
-    def notes(self, case: Case[RhinoShcmScenario], capacity: Band, figures: Figures) -> list[str]:
-        """Return further notes on cores, the longest response, disk, stalls and doubts."""
-        del capacity
-        scenario: RhinoShcmScenario = case.scenario
-        values, offered = case.values, figures.peak_rate
-        cores = case.uncertainty.of_rate(_every(application_cores(scenario, values, offered), offered))
-        cpu = (
-            f"At the offered rate the application's JVM keeps {cores.value:.1f} of {CORES} cores busy ({cores.low:.1f} "
-            f"to {cores.high:.1f}), not counting stalls{_and_links(scenario)}; `server` is the whole machine, with "
-            "stalls."
-        )
-        return [
-            cpu,
-            _longest(case, offered),
-            _disk_note(),
-            _stalls(case),
-            *_doubts(scenario),
-            *encryption_notes(case),
-        ]
+    ),
+    claims=_claims,
+    cautions=_cautions,
+    further=_further,
+    other_assignment=other_assignment,
+    resource_names=_resource_names,
+    tails_not_modelled=lambda _: ("compaction", "speculative retry", "hints"),
+)

@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from capplan.calibration.tables.priors import COMMON_LOG_SD
-from capplan.layout.situations import Machine
-from capplan.layout.table_system import TableSystem
+from capplan.layout.machines import Machine, Machines
+from capplan.layout.notes import Notes
+from capplan.layout.situations import Losses
+from capplan.layout.solution import ResponseTimes
+from capplan.layout.table_system import TableSystem, table_cautions
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import Number
 from capplan.systems.two_tier.losses import LOSSES, outages
@@ -23,6 +26,15 @@ _AFFECTED = {
 """Times that the factors of a layout change."""
 
 
+def resource_names(scenario: TwoTierScenario) -> Mapping[str, str]:
+    """Return what the tiers are called in a sentence."""
+    return {
+        FRONT: f"the {scenario.front_nodes} front nodes",
+        STORE: f"the {scenario.store_nodes} store nodes",
+        LOG: f"the logs of the {scenario.store_nodes} store nodes",
+    }
+
+
 class TwoTier(TableSystem[TwoTierScenario]):
     """Stateless front nodes over a replicated store."""
 
@@ -31,12 +43,21 @@ class TwoTier(TableSystem[TwoTierScenario]):
     scenario = TwoTierScenario
     parameters = PARAMETERS
     reported = REPORTED
-    losses = MappingProxyType(LOSSES)
-    tails_not_modelled = ("elections", "copying of rows after a loss")
-    machines = MappingProxyType(
-        {"front": Machine("front node", "front_cores"), "node": Machine("store node", "node_cores")}
+    traffic_mix = staticmethod(TwoTierScenario.mix)
+    components = (
+        Notes(
+            cautions=table_cautions,
+            resource_names=resource_names,
+            tails_not_modelled=lambda _: ("elections", "copying of rows after a loss"),
+        ),
+        Losses(LOSSES, outages),
+        Machines[TwoTierScenario](
+            {"front": Machine("front node", "front_cores"), "node": Machine("store node", "node_cores")},
+            by_dc=lambda scenario: ({"front": scenario.front_nodes, "node": scenario.store_nodes},),
+            sized={"front_nodes": (1, 64), "store_nodes": (1, 64)},
+        ),
+        ResponseTimes[TwoTierScenario](waiting_clients=lambda scenario: scenario.clients),
     )
-    sized = MappingProxyType({"front_nodes": (1, 64), "store_nodes": (1, 64)})
 
     times = tuple(name for names in TIMES.values() for name in names)
     unseen = "unseen"
@@ -46,7 +67,6 @@ class TwoTier(TableSystem[TwoTierScenario]):
     scaled = (("front_nodes", "store_nodes"), ("front_cores", "node_cores"))
 
     network = staticmethod(network)
-    outages = staticmethod(outages)
     row_scenario = staticmethod(row_scenario)
     group = staticmethod(group)
     priors = staticmethod(priors)
@@ -60,27 +80,6 @@ class TwoTier(TableSystem[TwoTierScenario]):
     def copies(self, layout: TwoTierScenario) -> int:
         """Return how many copies of a row the store has."""
         return layout.rf
-
-    def traffic_mix(self, scenario: TwoTierScenario) -> Mapping[str, float]:
-        """Return the shares of reads and writes in the traffic."""
-        return scenario.mix()
-
-    def clients(self, scenario: TwoTierScenario) -> int | None:
-        """Return the number of closed clients."""
-        return scenario.clients
-
-    def resource_name(self, scenario: TwoTierScenario, resource: str) -> str:
-        """Return what a tier is called in a sentence."""
-        names = {
-            FRONT: f"the {scenario.front_nodes} front nodes",
-            STORE: f"the {scenario.store_nodes} store nodes",
-            LOG: f"the logs of the {scenario.store_nodes} store nodes",
-        }
-        return names.get(resource, resource)
-
-    def machine_counts(self, scenario: TwoTierScenario) -> Mapping[str, int]:
-        """Return the numbers of front nodes and of store nodes."""
-        return {"front": scenario.front_nodes, "node": scenario.store_nodes}
 
     def layout(self, scenario: TwoTierScenario, values: Values) -> str:
         """Return both tiers in a few words."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from capplan.layout.case import Case
 from capplan.layout.ensemble import Places
 from capplan.layout.situations import Loss, Remainder
 from capplan.layout.solution import Solution
-from capplan.layout.system import Case
 from capplan.models.errors import InputError
 from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import changed

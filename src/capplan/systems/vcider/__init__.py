@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from capplan.layout.measured_range import MeasuredRange
+from capplan.layout.ratios import Ratios
 from capplan.layout.system import System
 from capplan.models.language.parameter import Values
 from capplan.systems.vcider.network import REPORTED, network, ratios
-from capplan.systems.vcider.notes import VciderNotes, excess
+from capplan.systems.vcider.notes import CAUTIONS, NOTES, excess, ratio_notes
 from capplan.systems.vcider.observations import VciderObservations
 from capplan.systems.vcider.priors import PARAMETERS
 from capplan.systems.vcider.scenario import NODES, VciderScenario
@@ -24,13 +26,10 @@ class Vcider(System[VciderScenario]):
     scenario = VciderScenario
     parameters = PARAMETERS
     reported = REPORTED
-    ratios_only = True
+    components = (NOTES, Ratios(ratios, CAUTIONS, ratio_notes), MeasuredRange(excess=excess))
 
     network = staticmethod(network)
     observations = cached_property(VciderObservations)
-    notes = cached_property(lambda self: VciderNotes(self.evidence))
-    ratios = staticmethod(ratios)
-    excess = staticmethod(excess)
 
     def layout(self, scenario: VciderScenario, values: Values) -> str:
         """Return the two networks in a few words."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from capplan.layout.case import Case
 from capplan.layout.extrapolation import Excess
 from capplan.layout.fitted_file import Fitted
+from capplan.layout.notes import Notes
 from capplan.layout.observations import LoadTest
-from capplan.layout.system import Case, Notes
 from capplan.systems.vcider.network import COLUMNS
 from capplan.systems.vcider.scenario import VciderScenario
 
@@ -31,9 +32,8 @@ _BY_REPLICAS = {
 """Effect of replicas on the ratio, by what the native reference encrypts."""
 
 
-def excess(scenario: VciderScenario, tests: Sequence[LoadTest[VciderScenario]]) -> Sequence[Excess]:
+def excess(scenario: VciderScenario, _tests: Sequence[LoadTest[VciderScenario]]) -> Sequence[Excess]:
     """Return how far a different reading of the document is from the reading behind the fitted parameters."""
-    del tests
     if scenario.virtual_encrypts == _FITTED:
         return ()
     words = (
@@ -61,45 +61,43 @@ def _links(choice: Mapping[str, str]) -> str:
     return _IN_WORDS[choice["virtual_encrypts"]]
 
 
-class VciderNotes(Notes[VciderScenario]):
-    """Notes on predictions of `vcider`."""
+def _claims(_case: Case[VciderScenario]) -> tuple[str, ...]:
+    """Return what the document states without a measurement, to show beside the prediction."""
+    return (
+        "The document, by the vendor of the virtual network, expects much the same across regions. It did not "
+        "measure this.",
+    )
 
-    rates = (
+
+CAUTIONS = (
+    "No rate, time or machine is documented, so no capacity, latency or outage is predicted.",
+    "The machines of 2011 had no AES instructions, so encryption costs less today: over an encrypted network "
+    "the gain may be smaller.",
+)
+
+
+def ratio_notes(scenario: VciderScenario, fitted: Fitted) -> list[str]:
+    """Return the assumptions behind a ratio."""
+    notes = [
+        "The document speaks of performance without saying which. We take it as the throughput of a stress tool "
+        "that saturates the nodes. It names no rate, time or machine, so nothing else is predicted.",
+        "Encryption in user space (OpenVPN for clients, Cassandra's own TLS between nodes) is compared with the "
+        "kernel.",
+        _BY_REPLICAS[scenario.encryption],
+        f"Rows are assumed to have {COLUMNS} columns, and a byte to cost as much in user space as in the kernel. "
+        "The documented column widths show no trend, so the cost of a byte is a prior. All ratios over encrypted "
+        "references depend on both.",
+    ]
+    if scenario.encryption != "none":
+        notes.append(_hypotheses(fitted))
+    return notes
+
+
+NOTES = Notes(
+    rates=(
         "These are ratios of machines of 2011, assumed to lack AES instructions. Encryption costs less today, so the "
         "gain over an encrypted reference may be smaller. A ratio is the throughput on the virtual network over that "
         "on native interfaces of the same four nodes."
-    )
-
-    def claims(self, scenario: VciderScenario) -> tuple[str, ...]:
-        """Return what the document states without a measurement, to show beside the prediction."""
-        del scenario
-        return (
-            "The document, by the vendor of the virtual network, expects much the same across regions. It did not "
-            "measure this.",
-        )
-
-    def cautions_on_ratios(self, case: Case[VciderScenario]) -> list[str]:
-        """Return what the ratios leave open."""
-        del case
-        return [
-            "No rate, time or machine is documented, so no capacity, latency or outage is predicted.",
-            "The machines of 2011 had no AES instructions, so encryption costs less today: over an encrypted network "
-            "the gain may be smaller.",
-        ]
-
-    def notes_on_ratios(self, case: Case[VciderScenario]) -> list[str]:
-        """Return the assumptions behind a ratio."""
-        scenario: VciderScenario = case.scenario
-        notes = [
-            "The document speaks of performance without saying which. We take it as the throughput of a stress tool "
-            "that saturates the nodes. It names no rate, time or machine, so nothing else is predicted.",
-            "Encryption in user space (OpenVPN for clients, Cassandra's own TLS between nodes) is compared with the "
-            "kernel.",
-            _BY_REPLICAS[scenario.encryption],
-            f"Rows are assumed to have {COLUMNS} columns, and a byte to cost as much in user space as in the kernel. "
-            "The documented column widths show no trend, so the cost of a byte is a prior. All ratios over encrypted "
-            "references depend on both.",
-        ]
-        if scenario.encryption != "none":
-            notes.append(_hypotheses(case.fitted))
-        return notes
+    ),
+    claims=_claims,
+)
