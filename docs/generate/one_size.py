@@ -16,6 +16,7 @@ from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.layout.case import Case
 from capplan.layout.fitted_file import Fitted
+from capplan.layout.table_components import Rows
 from capplan.layout.table_rows import THROUGHPUT, with_mix
 from capplan.layout.table_system import TableSystem, unloaded
 from capplan.models.grouped import grouped
@@ -48,7 +49,7 @@ class ScaleOut:
         """Yield what larger layouts carried beside the prediction; each workload has a fit of its own."""
         system = table_system(self.system)
         frame = LOAD_TESTS.read(folder / f"{self.name}.csv")
-        for rows in grouped(with_mix(list(LOAD_TESTS.rows(frame))), system.group).values():
+        for rows in grouped(with_mix(list(LOAD_TESTS.rows(frame))), system.component(Rows).group).values():
             least = min(map(self.size, rows))
             fitted = fit_table(system, [row for row in rows if self.size(row) == least])
             larger = [row for row in rows if self.size(row) > least]

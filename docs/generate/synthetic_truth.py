@@ -24,6 +24,8 @@ from capplan.calibration.tables.priors import closed
 from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.evidence.load_test_row import ALL, LoadTestRow
 from capplan.layout.layout_factors import name_of
+from capplan.layout.solution import Pauses
+from capplan.layout.table_components import ClosedLoadTests, LayoutFactors
 from capplan.layout.table_rows import LEVELS, MEAN, ON_CURVES, THROUGHPUT, TableRow
 from capplan.layout.table_system import TableSystem
 from capplan.models.language.distribution import Lognormal
@@ -138,8 +140,10 @@ def drawn(number: int, altered: str = "") -> Truth:
         values["generator_s"] = _generator_s(system, values, replace(usual, **design.trained[0], clients=1), random)
     loaded = _rates if random.random() < _OPEN_SHARE else _clients
     trained, unseen = loaded(system, values, usual, design, altered, random)
-    for layout in dict.fromkeys(system.alike(each.layout) for each in system.read((*trained, *unseen))):
-        for effect, log_sd in system.effects.items():
+    for layout in dict.fromkeys(
+        system.component(LayoutFactors).alike(each.layout) for each in system.read((*trained, *unseen))
+    ):
+        for effect, log_sd in system.component(LayoutFactors).log_sd.items():
             values[name_of(effect, layout)] = float(np.exp(log_sd * random.standard_normal()))
     return Truth(number, name, altered, design.name, values, tuple(trained), tuple(unseen))
 
@@ -316,7 +320,9 @@ def _ceiling(system: TableSystem[Any], values: Mapping[str, float], row: LoadTes
 
 
 def _network(system: TableSystem[Any], row: TableRow, values: Mapping[str, float], altered: str) -> Network:
-    composed = system.load_test_network(row.layout, system.values_in(row.layout, values), 1.0)
+    composed = (system.component(ClosedLoadTests).network or system.network)(
+        row.layout, system.values_in(row.layout, values), 1.0
+    )
     return ALTERATIONS[altered](composed) if altered in ALTERATIONS else composed
 
 
@@ -380,7 +386,7 @@ def measured(truth: Truth) -> tuple[list[Measured], list[Measured]]:
     rows = (*truth.trained, *truth.unseen)
     read = system.read(rows)
     solved = solved_rows(system, read, truth.values, [[THROUGHPUT]] * len(read))
-    scatter = scatter_of(read[: len(truth.trained)], ON_CURVES if system.effects else None)
+    scatter = scatter_of(read[: len(truth.trained)], ON_CURVES if system.component(LayoutFactors).log_sd else None)
     found = []
     for at, (row, each, expected) in enumerate(zip(rows, read, solved, strict=True)):
         slower = 1 + _DRIFT * at / (len(rows) - 1) if truth.altered == "speed that drifts" else 1.0
@@ -442,12 +448,15 @@ def _varied(run: Run, truth: Truth, row: TableRow, random: np.random.Generator) 
     analysis = Analysis(system.network(row.layout, values, 1.0))
     rate = np.array([run.throughput_per_s()])
     clients = row.load.clients
+    pauses = system.component(Pauses)
+    closed, opened = system.component(ClosedLoadTests).delays, pauses.of(row.layout, values, values)
     delays = (
-        system.closed_pauses(row.layout, values, analysis, rate, clients / rate)
+        (closed(row.layout, values, analysis, rate, clients / rate) if closed else {})
         if clients
-        else system.pauses(row.layout, values, analysis, rate, None)
+        else (opened(analysis, rate, None) if opened else {})
     )
-    varies = system.variation(values, np.minimum(rate / analysis.drift_per_s, 1.0))
+    varying = pauses.varying(values)
+    varies = None if varying is None else varying(np.minimum(rate / analysis.drift_per_s, 1.0))
     log_sd = 0.0 if varies is None else float(np.ravel(varies)[0])
     found = []
     for name in network_classes(run):

@@ -10,6 +10,7 @@ from capplan.evidence.load_test_row import LoadTestRow
 from capplan.layout.fitted_file import DRAWS, Fitted, FittedTable, Posterior
 from capplan.layout.layout_factors import name_of
 from capplan.layout.system import System
+from capplan.layout.table_components import LayoutFactors
 from capplan.layout.table_rows import QUANTITIES, cells_of
 from capplan.layout.table_system import TableSystem, hash_of
 from capplan.models.language.scenario import Scenario
@@ -44,7 +45,7 @@ def prior_draws(system: TableSystem[Any], rows: Sequence[LoadTestRow], narrow: f
             dict.fromkeys(QUANTITIES, 0.05),
             {
                 **{each.name: (each.value, each.log_sd) for each in free},
-                **{name_of(name): (1.0, sd) for name, sd in system.effects.items()},
+                **{name_of(name): (1.0, sd) for name, sd in system.component(LayoutFactors).log_sd.items()},
             },
         ),
     )

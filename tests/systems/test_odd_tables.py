@@ -12,6 +12,7 @@ from capplan.calibration.tables.fit_table import fit_table
 from capplan.calibration.tables.row_predictions import RowPrediction, predict_table
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
+from capplan.layout.table_components import Rows
 from capplan.models.errors import InputError
 from capplan.systems.registry import table_system
 
@@ -114,7 +115,7 @@ def test_clients_that_do_not_wait_for_their_answers_decide_nothing(system: str) 
     (usual,) = closed(system, "throughput_tps", clients=(16,))
     for seconds, waits in ((1e-6, False), (1e-3, True)):
         (row,) = known.read([replace(usual, throughput_tps=16 / seconds)])
-        assert ("less than a round trip" in known.undecided(row, [row])) is not waits
+        assert ("less than a round trip" in known.component(Rows).undecided(row, [row])) is not waits
 
 
 @pytest.mark.slow
@@ -190,8 +191,8 @@ def test_another_version_and_a_level_that_waits_for_another_data_centre_are_not_
         (two, ""),
     ):
         (asked,) = known.read([changed])
-        assert named in known.undecided(asked, known.read([row]))
-        assert bool(named) is bool(known.undecided(asked, known.read([row])))
+        assert named in known.component(Rows).undecided(asked, known.read([row]))
+        assert bool(named) is bool(known.component(Rows).undecided(asked, known.read([row])))
 
 
 @SYSTEMS

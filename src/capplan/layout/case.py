@@ -15,6 +15,7 @@ from capplan.layout.fitted_file import Fitted
 from capplan.layout.measured_range import MeasuredRange
 from capplan.layout.solution import Solution
 from capplan.layout.system import System, middle_solution
+from capplan.layout.table_components import Rows
 from capplan.layout.uncertainty import Offset, Uncertainty
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import Number
@@ -219,6 +220,11 @@ class Case(Generic[S]):
     def given_per_s(self) -> float | None:
         """Offered peak rate from the scenario, requests per second; None if it has none."""
         return self.system.offered_per_s(self.scenario, self.values)
+
+    @property
+    def closed_clients(self) -> int | None:
+        """The clients whose throughput is the answer, as for a closed row of a table; None: it is asked for a rate."""
+        return self.system.component(Rows).closed_clients(self.scenario)
 
     @cached_property
     def extrapolation(self) -> Extrapolation:

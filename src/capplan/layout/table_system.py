@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 from zlib import crc32
 
@@ -28,6 +27,7 @@ from capplan.layout.machines import Machines
 from capplan.layout.observations import LoadTest, Observations
 from capplan.layout.solution import Figures
 from capplan.layout.system import System
+from capplan.layout.table_components import LayoutFactors, NodeCpu, Rows
 from capplan.layout.table_rows import (
     ACROSS_LAYOUTS,
     THROUGHPUT,
@@ -45,13 +45,10 @@ from capplan.layout.table_rows import (
 )
 from capplan.layout.uncertainty import ModelError, Uncertainty
 from capplan.models.errors import InputError
-from capplan.models.language.network import Network
-from capplan.models.language.parameter import Parameter, Values
+from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.results import FIRMEST_FIRST, Band, Basis
-from capplan.models.solver.analytic import Analysis
-from capplan.models.solver.pauses import RareDelay
 
 S = TypeVar("S", bound=Scenario)
 NOT_PROMISED = (
@@ -84,156 +81,14 @@ class TableSystem(System[S]):
 
     def request_class(self, row: LoadTestRow) -> str | None:
         """Return the reported class of a row; None if it is one of all requests."""
-        return row.request_class if row.request_class in self.reported else None
-
-    def group(self, row: LoadTestRow) -> str:
-        """Return what a row tested; groups are fitted separately, because rows of one group do not inform another."""
-        del row
-        return ""
-
-    times: Sequence[str] = ()
-    """Parameters that the unloaded time of a request is the sum of; see `Coordinates`."""
-    unseen: str = ""
-    """The parameter that lowers the ceiling, and leaves the unloaded time as it is."""
-    shared: Sequence[Mapping[str, float]] = ()
-    """What several parameters have in common, such as the speed of the machines: for each such thing, the standard
-    deviation by which it moves the logarithm of each parameter, in addition to that of the parameter's own prior."""
-
-    def priors(self, rows: Sequence[TableRow]) -> tuple[Parameter, ...]:
-        """Return the parameters with priors for a table; those of the system by default.
-
-        Parameters
-        ----------
-        rows : sequence of TableRow
-            The rows to fit.
-        """
-        del rows
-        return self.parameters
-
-    def starts(self, rows: Sequence[TableRow], parameters: Sequence[Parameter]) -> Sequence[Mapping[str, float]]:
-        """Return starts of the search, as factors on the prior medians by name; the medians are always tried."""
-        del rows, parameters
-        return ()
-
-    structures: Mapping[str, Sequence[float]] = MappingProxyType({})
-    """Parameters that say how a request flows, with their values in order. All draws have the same one: the fit tries
-    them, and takes the one that the rows make most probable."""
-
-    effects: Mapping[str, float] = MappingProxyType({})
-    """What layouts differ in beyond the model, with the standard deviation of its logarithm; see `with_effects`."""
-
-    scaled: Sequence[Sequence[str]] = ()
-    """Fields of a layout over which its factors change little by little, such as the number of nodes, by axis: those of
-    several tiers are one. The fit itself says how figures change along them, so that their scatter does not widen."""
-
-    def alike(self, layout: S) -> S:
-        """Return the layout that shares its factors with this one; by default the layout itself."""
-        return layout
-
-    def with_effects(self, values: Values, effects: Mapping[str, Number]) -> Values:
-        """Return the values with each effect's factor applied, such as a factor on all work of a layout."""
-        if effects:
-            raise NotImplementedError(f"{self.name} has no effects")
-        return values
+        own = self.component(Rows).request_class
+        named = row.request_class if own is None else own(row)
+        return named if named in self.reported else None
 
     def values_in(self, layout: S, values: Values) -> Values:
         """Return a layout's parameter values, with its own factors where `values` contains them."""
-        return self.with_effects(
-            self.values_for(layout, values), factors(tuple(self.effects), self.alike(layout), values)
-        )
-
-    def values_for(self, layout: S, values: Values) -> Values:
-        """Return a layout's parameter values; by default every layout has the same."""
-        del layout
-        return values
-
-    def contends(self, values: Values, *, on_timer: bool = False) -> bool:
-        """Whether the values depend on the number of clients or of open requests in flight; see `at_clients`."""
-        del values, on_timer
-        return False
-
-    def may_fall(self, values: Values) -> bool:
-        """Whether throughput may fall with more clients."""
-        return self.contends(values)
-
-    def load_test_network(self, scenario: S, values: Values, rate_per_s: Number) -> Network:
-        """Return the network as a load test sees it, whose load generator may be a limit; see `System.network`."""
-        return self.network(scenario, values, rate_per_s)
-
-    def closed_pauses(
-        self, scenario: S, values: Values, analysis: Analysis, rate_per_s: FloatArray, cycle_s: FloatArray
-    ) -> Mapping[str, Sequence[RareDelay]]:
-        """Return the delays that pauses of nodes cause to closed clients, who hide them; see `Pauses`.
-
-        Parameters
-        ----------
-        scenario, values, analysis, rate_per_s
-            As for `Pauses.delays`.
-        cycle_s : array (..., draws)
-            Mean time from one request of a client to its next, in seconds.
-        """
-        del scenario, values, analysis, rate_per_s, cycle_s
-        return {}
-
-    def left_by_pauses(
-        self,
-        scenario: S,
-        values: Values,
-        analysis: Analysis,
-        rate_per_s: FloatArray,
-        cycle_s: FloatArray,
-        response_s: FloatArray,
-    ) -> FloatArray:
-        """Return the throughput of closed clients whom pauses of nodes hold, over that without pauses (..., draws).
-
-        Parameters
-        ----------
-        scenario, values, analysis, rate_per_s
-            As for `Pauses.delays`.
-        cycle_s, response_s : array (..., draws)
-            Mean time from one request of a client to its next, and of a response, without pauses, seconds.
-        """
-        del scenario, values, analysis, cycle_s, response_s
-        return np.ones(rate_per_s.shape)
-
-    def at_clients(self, values: Values, clients: FloatArray, *, on_timer: bool = False) -> dict[str, Number]:
-        """Return the values at a number of clients, or of open requests in flight, for each draw."""
-        del clients, on_timer
-        return dict(values)
-
-    metered: Sequence[str] = ()
-    """Kinds of stations whose CPU is an observation, the column `node_cpu_percent`; see the method."""
-
-    def node_cpu_percent(
-        self, layout: S, values: Values, busy: Mapping[str, FloatArray], under_way: FloatArray
-    ) -> FloatArray:
-        """Return the CPU of nodes, percent (draws,).
-
-        Parameters
-        ----------
-        layout : Scenario
-            The layout.
-        values : mapping
-            Parameter values by name.
-        busy : mapping of arrays (draws,)
-            Utilisation of each kind of station.
-        under_way : array (draws,)
-            Requests under way.
-        """
-        raise NotImplementedError(f"{self.name} has no model of its nodes' CPU")
-
-    def undecided(self, row: TableRow, trained: Sequence[TableRow]) -> str:
-        """Return why the trained rows do not identify a row, and which row would help; empty if they do.
-
-        By default nothing is said of what differs; `predict_table` speaks of ceilings and tiers.
-        """
-        del row, trained
-        return ""
-
-    def unstated(self, rows: Iterable[LoadTestRow]) -> tuple[str, ...]:
-        """Return what the rows do not state and the model has to assume, in sentences; nothing by default."""
-        del rows
-        return ()
+        own = self.component(LayoutFactors)
+        return own.applied(own.clusters(layout, values), factors(tuple(own.log_sd), own.alike(layout), values))
 
     def read(self, rows: Sequence[LoadTestRow]) -> tuple[TableRow, ...]:
         """Return rows of a table as the fit reads them, without latencies that grew for as long as the run lasted.
@@ -256,7 +111,11 @@ class TableSystem(System[S]):
                     f"{name}s: correct one of the two"
                 )
             found_row = TableRow(run, name, layout, load_of(row), measured_of(row), row.data_gib)
-            used = node_cpu_of(row, sum(self.component(Machines).counts(layout).values())) if self.metered else {}
+            used = (
+                node_cpu_of(row, sum(self.component(Machines).counts(layout).values()))
+                if self.component(NodeCpu).metered
+                else {}
+            )
             if used and metered.setdefault((run, row.repeat, layout), name) == name:
                 found_row = replace(found_row, measured={**found_row.measured, **used})
             found.append(steady(of_run(found_row)))
@@ -264,7 +123,10 @@ class TableSystem(System[S]):
 
     def checked(self, fitted: Fitted, where: str) -> Fitted:
         """Check that a calibration, with its table, belongs to this system; return the calibration."""
-        names = {*(parameter.name for parameter in self.parameters), *map(name_of, self.effects)}
+        names = {
+            *(parameter.name for parameter in self.parameters),
+            *map(name_of, self.component(LayoutFactors).log_sd),
+        }
         known = all(name.split("[")[0] in names for name in fitted.names)
         known = known and {each.name for each in self.parameters if each.free} <= {*fitted.names}
         if fitted.system != self.name or fitted.table is None or not known or len(fitted.draws) != DRAWS:
@@ -283,11 +145,6 @@ class TableSystem(System[S]):
         """Return the system with the table of a calibration attached."""
         return _with_table(type(self), fitted)
 
-    def copies(self, layout: S) -> int:
-        """Return how many copies of a row a layout stores; 0 if the system does not define it."""
-        del layout
-        return 0
-
     def usual_scenario(self, fitted: Fitted) -> S:
         """Return the layout with the most fitted rows; of equal ones, the one with the most replicas.
 
@@ -295,7 +152,7 @@ class TableSystem(System[S]):
         """
         rows = self.read(rows_of(fitted))
         counts = Counter(row.tested_layout for row in rows)
-        usual = max(counts, key=lambda each: (counts[each], self.copies(each)))
+        usual = max(counts, key=lambda each: (counts[each], self.component(Rows).copies(each)))
         layout: S = next(row.layout for row in rows if row.tested_layout == usual)
         return layout
 
@@ -346,7 +203,7 @@ class TableSystem(System[S]):
         The distance along the `scaled` fields is in the draws, so it counts as none.
         """
         far = super().extrapolation(scenario, rate_per_s, tests)
-        drawn = {name for axis in self.scaled for name in axis}
+        drawn = {name for axis in self.component(LayoutFactors).scaled for name in axis}
         excess = [each._replace(doublings=0.0) if each.axis.partition(" ")[0] in drawn else each for each in far.excess]
         return replace(far, excess=tuple(excess))
 
@@ -379,7 +236,7 @@ def table_cautions(case: Case[Any], _capacity: Band, figures: Figures) -> list[s
     if not isinstance(system, TableSystem):
         return []
     unlike = not any(_is_like(row, case.scenario) for row in system.read(rows))
-    return [*system.unstated(rows), *([_OTHERS_WAIT] if figures.pausing is not None and unlike else [])]
+    return [*system.component(Rows).unstated(rows), *([_OTHERS_WAIT] if figures.pausing is not None and unlike else [])]
 
 
 class TableBasis(FigureBasis):
@@ -473,8 +330,9 @@ def hash_of(rows: Sequence[Mapping[str, Any]]) -> str:
 @lru_cache(maxsize=8)  # rows take long to read
 def _tested(system: TableSystem[Any], fitted: Fitted) -> tuple[Any, ...]:
     """Return the layouts with fitted factors."""
-    layouts = dict.fromkeys(system.alike(row.layout) for row in system.read(rows_of(fitted)))
-    return tuple(each for each in layouts if any(name_of(name, each) in fitted.names for name in system.effects))
+    its = system.component(LayoutFactors)
+    layouts = dict.fromkeys(its.alike(row.layout) for row in system.read(rows_of(fitted)))
+    return tuple(each for each in layouts if any(name_of(name, each) in fitted.names for name in its.log_sd))
 
 
 def with_unknown_layouts(
@@ -503,14 +361,15 @@ def with_unknown_layouts(
     found = fitted.values(system.parameters)
     if chance == "none":
         found |= fitted.middle()
-    effects = tuple(system.effects)
-    unknown = [each for each in dict.fromkeys(map(system.alike, layouts)) if not factors(effects, each, found)]
+    its = system.component(LayoutFactors)
+    effects = tuple(its.log_sd)
+    unknown = [each for each in dict.fromkeys(map(its.alike, layouts)) if not factors(effects, each, found)]
     if not effects or not unknown:
         return found
     tested = _tested(system, fitted)
     for number, layout in enumerate(unknown):
         given = [*tested, *unknown[:number]] if chance == "own" else tested
-        known = correlation([*given, layout], system.scaled)
+        known = correlation([*given, layout], its.scaled)
         if len(tested) == 1:  # its factor is 1; others are relative to it, with twice the variance
             known = (1 + known - known[0] - known[:, :1]) / 2
         gain = np.linalg.pinv(known[:-1, :-1]) @ known[:-1, -1]

@@ -234,7 +234,7 @@ def _check(cases: Sequence[Case[Any]]) -> None:
         raise InputError(
             f"{one} and {other} are different systems, whose evidence differs, too: compare two layouts of one"
         )
-    closed = (getattr(each.scenario, "clients", None) for each in cases if each.system.from_tables)
+    closed = (each.closed_clients for each in cases)
     clients = next((each for each in closed if each is not None), None)
     if clients is not None:
         raise InputError(

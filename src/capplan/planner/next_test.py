@@ -308,7 +308,7 @@ def _asked(case: Case[Any], figure: str | None) -> tuple[str, Comparison | None]
         for each in objective.comparisons()
         if each.relation != "in" and (each.metric.name == CAPACITY or each.metric.kind == "duration")
     ]
-    clients = getattr(case.scenario, "clients", None) if isinstance(case.system, TableSystem) else None
+    clients = case.closed_clients
     usual = simple[0].metric.name if simple else (CAPACITY if clients is None else THROUGHPUT)
     name = figure or usual
     return name, next((each for each in simple if each.metric.name == name), None)

@@ -9,9 +9,10 @@ import numpy as np
 
 from capplan.calibration.tables.identifiability import DECIDED, decided
 from capplan.layout.fitted_file import Fitted
-from capplan.reports.document import Block, Break, Code, Fact, Heading, Paragraph, table
+from capplan.layout.table_components import NodeCpu, Rows
 from capplan.layout.table_rows import MEAN, THROUGHPUT, rows_of, without_cpu
 from capplan.layout.table_system import NOT_PROMISED, TableSystem
+from capplan.reports.document import Block, Break, Code, Fact, Heading, Paragraph, table
 from capplan.reports.numbers import many
 
 
@@ -33,7 +34,7 @@ def of_table(system: TableSystem[Any], fitted: Fitted, file: str) -> Iterator[Bl
     """Yield a calibration to a load-test table, and the next command."""
     known = fitted.its_table
     yield Heading(f"{system.name} is fitted to {many(len(known.rows), 'row')}: {file}", 1)
-    if system.metered and (count := without_cpu(rows_of(fitted))):
+    if system.component(NodeCpu).metered and (count := without_cpu(rows_of(fitted))):
         said = f"{many(count, 'row')} {'has' if count == 1 else 'have'} a node_cpu_percent of 0 or above 100"
         yield Paragraph(f"{said}, which no node has: the fit leaves that CPU out.")
     yield Break()
@@ -60,7 +61,7 @@ def of_table(system: TableSystem[Any], fitted: Fitted, file: str) -> Iterator[Bl
         f"A repeat scatters by {scatter[THROUGHPUT]:.0%} in throughput, {scatter[MEAN]:.0%} in the mean and "
         f"{scatter['latency_p99_ms']:.0%} in the 99th percentile (standard deviations). {NOT_PROMISED}"
     )
-    for sentence in system.unstated(rows_of(fitted)):
+    for sentence in system.component(Rows).unstated(rows_of(fitted)):
         yield Paragraph(sentence)
     yield Break()
     yield Code(f"capplan predict {file}", "Next")

@@ -16,11 +16,12 @@ from capplan.cli.shell.target import read_target
 from capplan.layout.case import Case
 from capplan.layout.fitted_file import DRAWS, Fitted
 from capplan.layout.layout_factors import SHARED, correlation, name_of
+from capplan.layout.table_components import LayoutFactors
 from capplan.layout.table_rows import row_of
 from capplan.layout.table_system import unloaded, with_unknown_layouts
 from capplan.models.language.scenario import changed
 from capplan.models.language.units import FloatArray
-from capplan.systems.cassandra import SYSTEM
+from capplan.systems.cassandra import SYSTEM, of_same_nodes
 from capplan.systems.cassandra.scenario import CassandraScenario
 from capplan.systems.two_tier import SYSTEM as TWO_TIER
 from capplan.systems.two_tier.scenario import TwoTierScenario
@@ -46,9 +47,13 @@ def calibration(fitted: Fitted, factors: dict[tuple[int, int], FloatArray]) -> t
     kept = [at for at, name in enumerate(fitted.names) if "_of_layout" not in name]
     names, columns = [fitted.names[at] for at in kept], [np.array(fitted.draws)[:, kept]]
     for each, values in zip(tested, factors.values(), strict=True):
-        names += [name_of(effect, SYSTEM.alike(each)) for effect in SYSTEM.effects]
+        names += [name_of(effect, of_same_nodes(each)) for effect in SYSTEM.component(LayoutFactors).log_sd]
         columns += [values[:, None], np.ones((DRAWS, 1))]
-    table = replace(fitted.its_table, rows=rows, priors={name_of(effect): (1.0, SD) for effect in SYSTEM.effects})
+    table = replace(
+        fitted.its_table,
+        rows=rows,
+        priors={name_of(effect): (1.0, SD) for effect in SYSTEM.component(LayoutFactors).log_sd},
+    )
     draws = tuple(map(tuple, np.concatenate(columns, axis=1).tolist()))
     return replace(fitted, names=tuple(names), draws=draws, table=table), tested
 
@@ -57,7 +62,7 @@ def works(fitted: Fitted, *layouts: CassandraScenario, chance: Literal["common",
     """Return the logarithms of the factor of work of each layout (draws,)."""
     plain = [unloaded(each) for each in layouts]
     values = with_unknown_layouts(SYSTEM, fitted, plain, chance)
-    return [np.log(values[name_of("work", SYSTEM.alike(each))]) for each in plain]
+    return [np.log(values[name_of("work", of_same_nodes(each))]) for each in plain]
 
 
 def lognormal(seed: int) -> FloatArray:
@@ -84,19 +89,23 @@ def test_layouts_are_alike_by_the_doublings_between_them() -> None:
             [0, 0, 0, 0, half, 1],
         ]
     )
-    assert correlation(layouts, SYSTEM.scaled) == pytest.approx(expected)
+    assert correlation(layouts, SYSTEM.component(LayoutFactors).scaled) == pytest.approx(expected)
 
 
 def test_tiers_that_grow_in_proportion_are_one_doubling_apart() -> None:
     one = TwoTierScenario(front_nodes=2, store_nodes=3)
     others = [{"front_nodes": 4, "store_nodes": 6}, {"store_nodes": 6}, {"front_cores": 32, "node_cores": 32}]
     layouts = [one, *(changed(one, **each) for each in others), changed(one, front_nodes=0)]
-    assert correlation(layouts, TWO_TIER.scaled)[0] == pytest.approx([1, SHARED, SHARED, SHARED, 0])
+    assert correlation(layouts, TWO_TIER.component(LayoutFactors).scaled)[0] == pytest.approx(
+        [1, SHARED, SHARED, SHARED, 0]
+    )
 
 
 @given(st.lists(st.tuples(st.integers(1, 64), st.integers(1, 64)), min_size=1, max_size=12, unique=True))
 def test_no_layouts_correlate_in_a_way_that_no_chance_has(nodes: list[tuple[int, int]]) -> None:
-    found = correlation([CassandraScenario(dcs=2, cass_nodes=each, rf=1) for each in nodes], SYSTEM.scaled)
+    found = correlation(
+        [CassandraScenario(dcs=2, cass_nodes=each, rf=1) for each in nodes], SYSTEM.component(LayoutFactors).scaled
+    )
     assert np.linalg.eigvalsh(found)[0] > 0
 
 

@@ -12,6 +12,7 @@ from scipy.stats import ks_1samp, norm
 
 from capplan.calibration.fit.posterior import Ensemble, Maximum, maximum
 from capplan.calibration.tables.sampler import Coordinates, Emulator, Known, ensemble, flattened, smoothed
+from capplan.layout.table_components import Search
 from capplan.models.language.parameter import defaults
 from capplan.models.language.units import FloatArray
 from capplan.models.solver.analytic import Analysis
@@ -174,7 +175,12 @@ CENTRE = np.log([float(np.asarray(VALUES[name])) for name in NAMES])
 def map_() -> Coordinates:
     layout = CassandraScenario(cass_nodes=6)
     return Coordinates(
-        NAMES, SYSTEM.times, SYSTEM.unseen, CENTRE, lambda values: SYSTEM.network(layout, values, 1.0), VALUES
+        NAMES,
+        SYSTEM.component(Search).times,
+        SYSTEM.component(Search).unseen,
+        CENTRE,
+        lambda values: SYSTEM.network(layout, values, 1.0),
+        VALUES,
     )
 
 

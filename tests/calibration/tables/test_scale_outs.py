@@ -19,6 +19,7 @@ from capplan.calibration.tables.priors import EXPONENTS, exponent, unseen
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.layout.layout_factors import SHARED
+from capplan.layout.table_components import LayoutFactors
 from capplan.layout.table_rows import ON_CURVES
 from capplan.systems.cassandra import SYSTEM
 
@@ -26,7 +27,7 @@ ROOT = Path(__file__).parents[3]
 PUBLISHED = ROOT / "tests" / "published"
 SCRIPT = runpy.run_path(str(ROOT / "docs" / "generate" / "scale_outs.py"))
 SLOPES = pd.read_csv(PUBLISHED / "scale_outs.csv", comment="#")
-OF_LAYOUTS = SYSTEM.effects["work"]
+OF_LAYOUTS = SYSTEM.component(LayoutFactors).log_sd["work"]
 NAMES = ("node_exponent", "core_exponent")
 
 

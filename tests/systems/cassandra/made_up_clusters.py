@@ -9,6 +9,7 @@ from capplan.calibration.tables.fit_table import fit_table
 from capplan.calibration.tables.row_predictions import predict_table
 from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.evidence.load_test_row import Level, LoadTestRow
+from capplan.layout.table_components import LayoutFactors
 from capplan.layout.table_rows import MEAN, THROUGHPUT
 from capplan.models.language.parameter import defaults
 from capplan.models.language.units import FloatArray
@@ -62,7 +63,10 @@ def load_tests(values: dict[str, float], random: np.random.Generator) -> tuple[l
     rows = [replace(usual, rf=rf, clients=max(round(full * share), 1)) for rf in trained for share in shares]
     others = [replace(usual, rf=rf, clients=max(round(full * share), 1)) for rf in unseen for share in (0.3, 1.0, 2.5)]
     others += [replace(usual, rf=rf, clients=round(full * 3) + 1) for rf in trained]
-    effects = {rf: np.exp([each * random.standard_normal() for each in SYSTEM.effects.values()]) for rf in range(1, 6)}
+    effects = {
+        rf: np.exp([each * random.standard_normal() for each in SYSTEM.component(LayoutFactors).log_sd.values()])
+        for rf in range(1, 6)
+    }
     measured = [_measured(row, values, effects[cast("int", row.rf)], random) for row in (*rows, *others)]
     return measured[: len(rows)], measured[len(rows) :]
 
@@ -77,7 +81,10 @@ def _measured(
     row: LoadTestRow, values: dict[str, float], effects: FloatArray, random: np.random.Generator
 ) -> LoadTestRow:
     own = cast(
-        "dict[str, float]", SYSTEM.with_effects(values, dict(zip(SYSTEM.effects, effects.tolist(), strict=True)))
+        "dict[str, float]",
+        SYSTEM.component(LayoutFactors).applied(
+            values, dict(zip(SYSTEM.component(LayoutFactors).log_sd, effects.tolist(), strict=True))
+        ),
     )
     read = SYSTEM.read([row])[0]
     wanted = [THROUGHPUT, MEAN, "latency_p50_ms", "latency_p95_ms"]

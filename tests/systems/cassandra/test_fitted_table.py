@@ -22,7 +22,9 @@ from capplan.evidence.load_test_row import LATENCIES, LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.layout.fitted_file import Fitted, write
 from capplan.layout.layout_factors import SHARED, name_of
+from capplan.layout.table_components import LayoutFactors
 from capplan.layout.table_rows import cells_of
+from capplan.layout.table_system import with_unknown_layouts
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.parameter import defaults
 from capplan.models.language.scenario import changed
@@ -31,7 +33,8 @@ from capplan.planner.predict.prediction import Prediction
 from capplan.planner.size.size import SizingQuestion, size
 from capplan.planner.sweep import DEFAULT_DRAWS, OfferedRates, SweepTask, band_columns, points_of
 from capplan.planner.what_if import what_if
-from capplan.systems.cassandra import SYSTEM
+from capplan.systems.cassandra import SYSTEM, of_same_nodes
+from capplan.systems.cassandra.rows import priors
 from capplan.systems.cassandra.scenario import CassandraScenario
 from capplan.systems.registry import read_calibration, resolve
 
@@ -113,9 +116,9 @@ def test_contention_is_fitted_only_where_throughput_fell() -> None:
     rows = LOAD_TESTS.rows(LOAD_TESTS.read(PUBLISHED / "cassandra_v4_v5_load_curves.csv"))
     falling = [each for each in rows if (each.version, each.note) == ("v4", "campaign readme, STCS")]
     table = SYSTEM.read(falling)
-    contention = {each.name: each for each in SYSTEM.priors(table)}["contention"]
+    contention = {each.name: each for each in priors(table)}["contention"]
     assert contention.free
-    assert not {each.name: each for each in SYSTEM.priors(SYSTEM.read(falling[:4]))}["contention"].free
+    assert not {each.name: each for each in priors(SYSTEM.read(falling[:4]))}["contention"].free
 
 
 @pytest.mark.trust
@@ -406,10 +409,12 @@ def test_a_single_layout_is_predicted_without_factors_and_others_differ_by_two(
     own = SYSTEM.usual_scenario(fitted)
     assert own.cass_nodes == 3
     other = changed(own, **change)
-    ones = SYSTEM.all_values(fitted, own)[name_of("work", SYSTEM.alike(own))]
+    ones = with_unknown_layouts(SYSTEM, fitted, [own])[name_of("work", of_same_nodes(own))]
     assert np.all(np.asarray(ones) == 1)
-    factors = np.asarray(SYSTEM.all_values(fitted, other)[name_of("work", SYSTEM.alike(other))])
-    assert float(np.log(factors).std()) == pytest.approx(math.sqrt(2 * (1 - alike)) * SYSTEM.effects["work"], rel=0.01)
+    factors = np.asarray(with_unknown_layouts(SYSTEM, fitted, [other])[name_of("work", of_same_nodes(other))])
+    assert float(np.log(factors).std()) == pytest.approx(
+        math.sqrt(2 * (1 - alike)) * SYSTEM.component(LayoutFactors).log_sd["work"], rel=0.01
+    )
 
 
 @pytest.mark.parametrize(
@@ -427,8 +432,8 @@ def test_rows_tls_limits_pauses_and_the_round_trip_of_one_dc_leave_the_factors_o
     fitted: Fitted, same: dict[str, Any]
 ) -> None:
     own = SYSTEM.usual_scenario(fitted)
-    assert SYSTEM.alike(changed(own, **same)) == SYSTEM.alike(own)
-    assert SYSTEM.alike(changed(own, cass_nodes=60)) != SYSTEM.alike(own)
+    assert of_same_nodes(changed(own, **same)) == of_same_nodes(own)
+    assert of_same_nodes(changed(own, cass_nodes=60)) != of_same_nodes(own)
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.closed_clients import solve_clients
 from capplan.models.solver.operating_point import solve
 from capplan.simulator.engine import simulate
-from capplan.systems.cassandra import SYSTEM
+from capplan.systems.cassandra import SYSTEM, at_clients
 from capplan.systems.cassandra.network import GENERATOR_LANES, load_test_network, network
 from capplan.systems.cassandra.priors import PARAMETERS
 from capplan.systems.cassandra.rows import excess
@@ -84,7 +84,7 @@ def test_requests_under_way_share_wake_ups() -> None:
     values = {**VALUES, "wake_s": 0.4e-3}
 
     def longer_s(under_way: float) -> float:
-        own = SYSTEM.at_clients(values, np.array([under_way]))
+        own = at_clients(values, np.array([under_way]), False)
         return unloaded_s(layout, **own) - unloaded_s(layout)
 
     assert longer_s(1) == pytest.approx(0.4e-3)
@@ -96,7 +96,7 @@ def test_an_exchange_with_another_node_wakes_threads_and_a_write_that_nobody_wai
 
     def longer_s(level: str) -> float:
         layout = changed(WRITES, one_host=True, cass_nodes=3, rf=3, token_aware=True, consistency_write=level)
-        own = SYSTEM.at_clients(values, np.array([4.0]))
+        own = at_clients(values, np.array([4.0]), False)
         return unloaded_s(layout, **own) - unloaded_s(layout)
 
     assert longer_s("LOCAL_ONE") == pytest.approx(0.0, abs=1e-9)
@@ -111,7 +111,7 @@ def test_open_requests_share_the_wake_ups_of_as_many_as_are_under_way() -> None:
     row = TableRow("1", None, layout, Load("open", rate_per_s=2000.0), {})
     [found] = solved_rows(SYSTEM, [row], values, [("latency_mean_ms",)])
     mean_s = float(found.figures["latency_mean_ms"][0]) / 1e3
-    at_once = SYSTEM.at_clients(values, np.array([2000.0 * mean_s]), on_timer=True)
+    at_once = at_clients(values, np.array([2000.0 * mean_s]), True)
     point = solve(Analysis(network(layout, at_once, 1.0)), np.array([[2000.0]]))
     assert mean_s == pytest.approx(float(point.response_s("write")[0, 0]), rel=0.02)
 

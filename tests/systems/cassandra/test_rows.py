@@ -10,7 +10,8 @@ from capplan.evidence.load_test_row import LoadTestRow
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.scenario import changed
 from capplan.systems.cassandra import SYSTEM
-from capplan.systems.cassandra.rows import row_scenario
+from capplan.systems.cassandra.rows import row_scenario, unstated
+from capplan.systems.cassandra.rows import undecided as why_undecided
 
 ROW = LoadTestRow(
     run_id="a", rf=3, cass_nodes=6, read_fraction=0.5, clients=64, throughput_tps=10_000.0, consistency_read="ONE"
@@ -20,7 +21,7 @@ ROW = LoadTestRow(
 def undecided(trained: LoadTestRow, **asked: Any) -> str:
     """Return what one row leaves open of another."""
     (row,) = SYSTEM.read([replace(trained, **asked)])
-    return SYSTEM.undecided(row, SYSTEM.read([trained]))
+    return why_undecided(row, SYSTEM.read([trained]))
 
 
 @pytest.mark.parametrize(
@@ -104,8 +105,8 @@ def test_clients_to_whom_a_rate_was_offered_are_throttled() -> None:
 def test_what_rows_do_not_say_of_their_clients_is_said() -> None:
     """Of several data centres only, and only where no row states it."""
     two, stated = replace(ROW, dcs=2), replace(ROW, dcs=2, client_share=(1.0, 0.0))
-    assert not SYSTEM.unstated([ROW, stated])
-    (sentence,) = SYSTEM.unstated([ROW, two, stated, replace(ROW, rf=(3, 3))])
+    assert not unstated([ROW, stated])
+    (sentence,) = unstated([ROW, two, stated, replace(ROW, rf=(3, 3))])
     assert sentence.startswith("2 ")
     assert "client_share" in sentence
 
@@ -143,8 +144,8 @@ def test_a_column_says_that_all_nodes_share_a_machine_and_no_sentence_does() -> 
 def test_reads_and_writes_that_were_tested_apart_do_not_decide_a_mix() -> None:
     """They share caches, disks and compaction; a mixed row says what that costs."""
     reads, writes, mixed = SYSTEM.read([replace(ROW, read_fraction=share) for share in (1.0, 0.0, 0.5)])
-    assert "would decide" in SYSTEM.undecided(mixed, [reads, writes])
-    assert not SYSTEM.undecided(mixed, [reads, writes, mixed])
+    assert "would decide" in why_undecided(mixed, [reads, writes])
+    assert not why_undecided(mixed, [reads, writes, mixed])
 
 
 STATED = replace(ROW, data_gib=100.0)
@@ -166,7 +167,7 @@ def test_other_data_than_the_rows_had_is_not_identifiable(
     """More of it is read from disk, or less; only reads care."""
     writes = replace(trained, read_fraction=0.0)
     (row,) = SYSTEM.read([replace(trained, **asked)])
-    found = SYSTEM.undecided(row, SYSTEM.read([trained, writes]))
+    found = why_undecided(row, SYSTEM.read([trained, writes]))
     assert (decides in found) if decides else found == ""
 
 
@@ -184,7 +185,7 @@ def test_misses_of_the_page_cache_are_identifiable_only_where_rows_show_them(
 ) -> None:
     """What is asked of a layout, as no table states a page cache."""
     (row,) = known = SYSTEM.read([trained])
-    found = SYSTEM.undecided(replace(row, layout=changed(row.layout, **asked)), known)
+    found = why_undecided(replace(row, layout=changed(row.layout, **asked)), known)
     assert (decides in found) if decides else found == ""
 
 
@@ -192,7 +193,7 @@ def test_cold_and_warm_rows_decide_what_a_miss_takes() -> None:
     """With the data of the fitted rows or as much."""
     known = SYSTEM.read([replace(ROW, data_gib=40.0), replace(ROW, data_gib=40.0, cache_state="cold")])
     asked = replace(known[0], layout=changed(known[0].layout, data_gib=50.0, cache_gib=45.0))
-    assert not SYSTEM.undecided(asked, known)
+    assert not why_undecided(asked, known)
 
 
 def test_data_of_a_row_is_no_part_of_its_layout() -> None:

@@ -16,6 +16,7 @@ from capplan.calibration.tables.row_predictions import predict_table
 from capplan.calibration.tables.solved_rows import Solved
 from capplan.layout.case import Case
 from capplan.layout.fitted_file import Fitted
+from capplan.layout.table_components import LayoutFactors
 from capplan.layout.table_rows import cells_of
 from capplan.models.errors import InputError
 from capplan.models.language.distribution import Deterministic
@@ -279,7 +280,11 @@ def test_the_distance_along_nodes_and_cores_is_in_the_draws_and_not_in_the_scatt
 def test_a_layout_has_factors_on_the_work_of_its_nodes_and_on_its_delays() -> None:
     """Twice the work halves the highest rate, and longer delays leave it."""
     rates = [
-        float(analysis(dict(SYSTEM.with_effects(LONG_BATCHES, effects)), read_fraction=0.0).drift_per_s[0])
+        float(
+            analysis(
+                dict(SYSTEM.component(LayoutFactors).applied(LONG_BATCHES, effects)), read_fraction=0.0
+            ).drift_per_s[0]
+        )
         for effects in ({"work": 1.0, "delay": 1.0}, {"work": 2.0, "delay": 1.0}, {"work": 1.0, "delay": 2.0})
     ]
     assert rates[1] == NEAR(rates[0] / 2)

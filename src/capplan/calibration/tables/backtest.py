@@ -28,6 +28,7 @@ from capplan.calibration.tables.scores import (
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.row_choice import chosen_rows
+from capplan.layout.table_components import Rows
 from capplan.layout.table_rows import with_mix
 from capplan.layout.table_system import TableSystem
 from capplan.models.errors import InputError
@@ -204,7 +205,7 @@ def backtest(system: TableSystem[Any], frame: pd.DataFrame, train: str, *, table
             for quantity, own in grouped(rows, lambda row: row.quantity).items()
         },
         remarks=tuple(remarks(rows)),
-        assumed=system.unstated((*trained, *unseen)),
+        assumed=system.component(Rows).unstated((*trained, *unseen)),
         rows=rows,
         summary=scores,
         identifiable_summary=summary(row for row in rows if row.identifiable),
@@ -215,8 +216,8 @@ def _predicted(
     system: TableSystem[Any], trained: Sequence[LoadTestRow], unseen: Sequence[LoadTestRow], seed: int
 ) -> Iterator[tuple[LoadTestRow, RowPrediction]]:
     """Yield each unseen row's figures, predicted by a fit to the trained rows of the same group."""
-    groups = grouped(unseen, system.group)
-    known = grouped(trained, system.group)
+    groups = grouped(unseen, system.component(Rows).group)
+    known = grouped(trained, system.component(Rows).group)
     for name in groups:
         if name not in known:
             raise InputError(

@@ -25,6 +25,7 @@ from capplan.calibration.tables.sampler import ensemble
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.layout.fitted_file import DRAWS, Fitted, FittedTable, Posterior, rounded
 from capplan.layout.layout_factors import name_of
+from capplan.layout.table_components import LayoutFactors, Rows, Search
 from capplan.layout.table_rows import (
     NODE_CPU,
     ON_CURVES,
@@ -79,9 +80,12 @@ def fit_table(system: TableSystem[Any], rows: Sequence[LoadTestRow], *, seed: in
         raise InputError(
             f"the table has no figure to fit: fill one of the columns {', '.join((*QUANTITIES, NODE_CPU))}"
         )
-    parameters = unseen(system.priors(read), (row.source for row in rows))
+    search = system.component(Search)
+    parameters = unseen(
+        system.parameters if search.priors is None else search.priors(read), (row.source for row in rows)
+    )
     first = Problem(system, read, figures, parameters)
-    found = _with_structure(_with_effects(first, *_searched(first, system.starts(read, parameters)), _REFINED))
+    found = _with_structure(_with_effects(first, *_searched(first, search.starts(read)), _REFINED))
     whole, problem, best, effects, scatter = found.whole, found.problem, found.best, found.effects, found.scatter
     errors = problem.logs - problem.predicted(best.log_point[None])[0]
     if effects is not None:
@@ -152,7 +156,7 @@ def _with_effects(whole: Problem, problem: Problem, best: Maximum, most: int) ->
 
 def _with_structure(found: _Found) -> _Found:
     """Climb to the model structure that the figures make most probable; return its most probable point."""
-    for name, values in found.whole.system.structures.items():
+    for name, values in found.whole.system.component(Search).structures.items():
         usual = next(each.value for each in found.whole.parameters if each.name == name)
         at = int(np.argmin(np.abs(np.log(np.array(values) / usual))))  # a backtest displaces priors
         for step in (1, -1):
@@ -198,7 +202,7 @@ def _with_the_others(whole: Problem, problem: Problem, points: FloatArray, seed:
 
 
 def _check_groups(system: TableSystem[Any], rows: Sequence[LoadTestRow]) -> None:
-    groups = list(dict.fromkeys(map(system.group, rows)))
+    groups = list(dict.fromkeys(map(system.component(Rows).group, rows)))
     if len(groups) > 1:
         raise InputError(
             f"the table has rows of {len(groups)} workloads or versions, {groups[0]!r} and {groups[1]!r} among them, "
@@ -249,7 +253,7 @@ def _of_layouts(problem: Problem, effects: Effects | None, log_points: FloatArra
     """Return draws of each layout's log factors by name; the factors of a single layout are 1."""
     layouts, _ = problem.layouts()
     if effects is None:
-        drawn = np.zeros((len(log_points), len(layouts), len(problem.system.effects)))
+        drawn = np.zeros((len(log_points), len(layouts), len(problem.factors.log_sd)))
     else:
         points, copies = np.unique(log_points, axis=0, return_inverse=True)  # resampling repeats points
         errors = (problem.logs - problem.predicted(points))[copies]
@@ -257,7 +261,7 @@ def _of_layouts(problem: Problem, effects: Effects | None, log_points: FloatArra
     return {
         name_of(name, layout): drawn[:, number, at]
         for number, layout in enumerate(layouts)
-        for at, name in enumerate(problem.system.effects)
+        for at, name in enumerate(problem.factors.log_sd)
     }
 
 
@@ -266,8 +270,9 @@ def _scatter_of_layouts(system: TableSystem[Any], effects: Effects | None) -> di
 
     The logarithm of the ratio of two factors has twice the variance of each.
     """
-    usual = math.sqrt(2) * np.array(list(system.effects.values())) if effects is None else effects.log_sd
-    return {name_of(name): (1.0, rounded(float(sd))) for name, sd in zip(system.effects, usual, strict=True)}
+    usual_sd = system.component(LayoutFactors).log_sd
+    usual = math.sqrt(2) * np.array(list(usual_sd.values())) if effects is None else effects.log_sd
+    return {name_of(name): (1.0, rounded(float(sd))) for name, sd in zip(usual_sd, usual, strict=True)}
 
 
 def _learnt(

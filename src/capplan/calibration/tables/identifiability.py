@@ -12,6 +12,7 @@ from capplan.calibration.tables.errors import chance_errors
 from capplan.calibration.tables.solved_rows import Solved, solved_rows
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.machines import Machines
+from capplan.layout.table_components import Contention, NodeCpu, Rows
 from capplan.layout.table_rows import NODE_CPU, TableRow, rows_of
 from capplan.layout.table_system import TableSystem
 from capplan.models.language.parameter import defaults
@@ -71,7 +72,7 @@ class Judge:
         No row is named where this one was measured: it is the row that would.
         """
         found = (
-            self.system.undecided(row, self.trained)
+            self.system.component(Rows).undecided(row, self.trained)
             or self._tier(row, solved)
             or self._beyond(row)
             or self._ceiling(row, solved)
@@ -120,7 +121,7 @@ class Judge:
         fitted = NODE_CPU in self.fitted.its_table.scatter
         metered = [each.tested_layout for each in self.trained if fitted and NODE_CPU in each.measured]
         for at, name in enumerate(names):
-            if name in self.system.metered and row.tested_layout in metered:
+            if name in self.system.component(NodeCpu).metered and row.tested_layout in metered:
                 continue  # its CPU says how far its limit is, and `_ceiling` how well
             limits, most = float(np.mean((first == at) & (busy[at] > _NEAR))), self._busiest.get(name, 0.0)
             if limits > _LIKELY and most < _BOUND and len(self._busiest) > 1:
@@ -160,7 +161,11 @@ class Judge:
         if row.load.kind != "closed":
             return ""
         most = max((each.load.clients for each in self.trained if each.load.kind == "closed"), default=0)
-        if self.system.may_fall(self._middle) or row.load.clients <= _MORE * most or _most_busy(solved) < 0.9:
+        if (
+            self.system.component(Contention).may_fall(self._middle)
+            or row.load.clients <= _MORE * most
+            or _most_busy(solved) < 0.9
+        ):
             return ""
         return (
             f"throughput may fall beyond {most} clients, and no row shows whether; a row with {row.load.clients} "
@@ -181,7 +186,7 @@ def _counts(system: TableSystem[Any], row: TableRow) -> dict[str, float]:
         if machine.cores and count:
             found[f"cores on each {machine.name}"] = getattr(layout, machine.cores)
     clients = {_CLIENTS: row.load.clients} if row.load.kind == "closed" else {}
-    return {**found, f"replicas of a row{each}": system.copies(layout) / dcs, **clients}
+    return {**found, f"replicas of a row{each}": system.component(Rows).copies(layout) / dcs, **clients}
 
 
 def _most_busy(solved: Solved) -> float:

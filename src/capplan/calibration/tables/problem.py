@@ -17,6 +17,7 @@ from capplan.calibration.tables.figures import Figure, figures_of
 from capplan.calibration.tables.sampler import Coordinates
 from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.layout.layout_factors import correlation, name_of
+from capplan.layout.table_components import ClosedLoadTests, LayoutFactors, Search
 from capplan.layout.table_rows import (
     TableRow,
 )
@@ -47,21 +48,23 @@ class Problem:
         straight: bool = False,
     ) -> None:
         self.system, self.rows, self.figures_to_fit, self.parameters = system, rows, figures, parameters
+        self.factors = system.component(LayoutFactors)
         self.free = [each for each in parameters if each.free]
         self.fixed = {each.name: each.value for each in parameters if not each.free}
         self.centre = np.log([each.value for each in self.free])
         own = np.array([each.log_sd for each in self.free])
-        loadings = np.array([[each.get(p.name, 0.0) for p in self.free] for each in system.shared])
+        search, compose = system.component(Search), system.component(ClosedLoadTests).network or system.network
+        loadings = np.array([[each.get(p.name, 0.0) for p in self.free] for each in search.shared])
         self.prior = np.diag(own**2) + (loadings.T @ loadings if len(loadings) else 0.0)
         self.spread = np.sqrt(np.diag(self.prior))
         self.prior_whitening = np.linalg.inv(np.linalg.cholesky(self.prior))
         layout = rows[figures[0].row].layout
         self.straight = Coordinates(
             [each.name for each in self.free],
-            system.times if straight else (),
-            system.unseen if straight else "",
+            search.times if straight else (),
+            search.unseen if straight else "",
             self.centre,
-            lambda values: system.load_test_network(layout, system.values_in(layout, values), 1.0),
+            lambda values: compose(layout, system.values_in(layout, values), 1.0),
             self.fixed,
         )
         self.sd = np.array([each.log_sd for each in figures])
@@ -98,14 +101,14 @@ class Problem:
 
     def layouts(self) -> tuple[list[Any], NDArray[np.intp]]:
         """Return the layouts that have factors of their own, and the index of each figure's layout (figures,)."""
-        own = [self.system.alike(self.rows[each.row].layout) for each in self.figures_to_fit]
+        own = [self.factors.alike(self.rows[each.row].layout) for each in self.figures_to_fit]
         layouts = list(dict.fromkeys(own))
         return layouts, np.array([layouts.index(each) for each in own])
 
     def effects_at(self, log_point: FloatArray) -> Effects | None:
         """Return the layout effects, linearised at a point; None for a single layout or a system without effects."""
         layouts, group = self.layouts()
-        names = tuple(self.system.effects)
+        names = tuple(self.factors.log_sd)
         if len(layouts) < 2 or not names:
             return None
         values: dict[str, Number] = self.values(np.repeat(log_point[None], 2 * len(names), axis=0))
@@ -115,8 +118,8 @@ class Problem:
             values.update({name_of(name, layout): np.exp(steps) for layout in layouts})
         found = self._predicted_with(values)
         slopes = ((found[::2] - found[1::2]) / (2 * _EFFECT_STEP)).T
-        log_sd = np.array([self.system.effects[name] for name in names])
-        return Effects(slopes, group, log_sd, correlation(layouts, self.system.scaled))
+        log_sd = np.array([self.factors.log_sd[name] for name in names])
+        return Effects(slopes, group, log_sd, correlation(layouts, self.factors.scaled))
 
     def of(self, names: Sequence[str]) -> Problem:
         """Return the problem with only the named parameters free."""

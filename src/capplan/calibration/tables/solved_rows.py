@@ -14,6 +14,7 @@ import numpy as np
 from capplan.calibration.tables.figures import SOLVED_LEVELS
 from capplan.calibration.tables.priors import closed
 from capplan.layout.solution import Pauses, kind_of, varied
+from capplan.layout.table_components import ClosedLoadTests, Contention, NodeCpu
 from capplan.layout.table_rows import MEAN, NODE_CPU, THROUGHPUT, TableRow
 from capplan.layout.table_system import TableSystem
 from capplan.models.cassandra.pauses import OF_PAUSES
@@ -92,7 +93,7 @@ def solved_rows(
         load = row.load
         rate = load.rate_per_s if load.kind == "throttled" else 0.0
         together[row.layout, load.kind, load.think_s, rate].append(number)
-    compose = system.network if service else system.load_test_network
+    compose = (not service and system.component(ClosedLoadTests).network) or system.network
     found: dict[int, Solved] = {}
     for numbers in together.values():
         own = [rows[number] for number in numbers]
@@ -123,11 +124,12 @@ def _of_clients(
     system: TableSystem[Any], compose: _Compose, rows: Sequence[TableRow], values: Values, draws: int
 ) -> _Loaded:
     """Solve closed or throttled clients."""
+    contention = system.component(Contention)
     counts = sorted({row.load.clients for row in rows})
     places = [(counts.index(row.load.clients), slice(None)) for row in rows]
-    if system.contends(values):  # one network for each number of clients, solved together as draws
+    if contention.matters(values, False):  # one network for each number of clients, solved together as draws
         clients = np.repeat(np.array(counts, dtype=float), draws)
-        values = system.at_clients(_tiled(values, draws, len(counts)), clients)
+        values = contention.at_clients(_tiled(values, draws, len(counts)), clients, False)
         places = [(number, _own_draws(number, draws)) for number, _ in places]
     load = rows[0].load
 
@@ -139,15 +141,12 @@ def _of_clients(
         return analysis, solve_clients(analysis, counts, clock="actual")
 
     analysis, point = solved(values)
-    if load.kind != "closed":
+    varies = system.component(Pauses).varying(values)
+    if load.kind != "closed" or varies is None:
         return _Loaded(analysis, point, values, places)
-    solved_draws = draws * (len(counts) if system.contends(values) else 1)
-    of_speeds = _of_speeds(
-        point.rate_per_s,
-        np.minimum(point.rate_per_s / analysis.drift_per_s, 1.0),
-        np.broadcast_to(1.0, solved_draws),
-        partial(system.variation, values),
-        lambda log_times: solved(_slower(system, values, solved_draws, log_times))[1].rate_per_s,
+    slower = partial(_slower, system, values, analysis.draws)
+    return _Loaded(
+        analysis, point, values, places, _of_speeds(analysis, point, varies, lambda a: solved(slower(a))[1].rate_per_s)
     )
     return _Loaded(analysis, point, values, places, of_speeds)
 
@@ -155,14 +154,13 @@ def _of_clients(
 def _slower(system: TableSystem[Any], values: Values, draws: int, log_times: Sequence[FloatArray]) -> Values:
     """Return values with longer work, once for each logarithm of the factor (draws,), one after the other."""
     factor = np.exp(np.concatenate([np.broadcast_to(each, (draws,)) for each in log_times]))
-    return system.with_effects(_tiled(values, draws, len(log_times)), {"work": factor, "delay": np.ones(factor.shape)})
+    return system.component(LayoutFactors).applied(_tiled(values, draws, len(log_times)), {"work": factor})
 
 
 def _of_speeds(
-    steady_per_s: FloatArray,
-    utilisation: FloatArray,
-    full: FloatArray,
-    varies: Callable[[FloatArray], FloatArray | None],
+    analysis: Analysis,
+    point: OperatingPoint,
+    varies: Callable[[FloatArray], FloatArray],
     solved_per_s: Callable[[Sequence[FloatArray]], FloatArray],
 ) -> Number:
     """Return the throughput of closed clients of nodes whose speed varies, over that of steady nodes (..., draws).
@@ -179,13 +177,12 @@ def _of_speeds(
     full : array (draws,)
         The utilisation of a full cluster.
     varies : function
-        Returns the standard deviation of the logarithm of the speed at utilisations; see `System.variation`.
+        Returns the standard deviation of the logarithm of the speed at utilisations; see `Pauses.variation`.
     solved_per_s : function
         Returns the throughput (..., times x draws) where all work is longer, from the logarithms of the factors.
     """
-    sd, full_sd = varies(utilisation), varies(full)
-    if sd is None or full_sd is None:
-        return 1.0
+    sd = varies(np.minimum(point.rate_per_s / analysis.drift_per_s, 1.0))
+    full_sd = varies(np.ones(analysis.draws))
     full_sd = np.maximum(full_sd, _LEAST_SD)
     ends = [full_sd * z + full_sd**2 / 2 for z, _ in (_SPEEDS[0], _SPEEDS[-1])]  # the mean speed is 1
     fast, slow = np.split(np.log(solved_per_s(ends)), 2, axis=-1) - np.log(steady_per_s)
@@ -200,15 +197,16 @@ def _of_speeds(
 
 def _open(system: TableSystem[Any], compose: _Compose, rows: Sequence[TableRow], values: Values, draws: int) -> _Loaded:
     """Solve open rates; the number of requests in flight (Little's law) may change the work of a request."""
+    contention = system.component(Contention)
     rates = np.array([row.load.rate_per_s for row in rows])
-    if not system.contends(values, on_timer=True):
+    if not contention.matters(values, True):
         analysis = Analysis(compose(values, 1.0))
         point = solve(analysis, np.minimum(rates[:, None], _MOST * analysis.drift_per_s))
         return _Loaded(analysis, point, values, [(number, slice(None)) for number in range(len(rows))])
     tiled, wanted = _tiled(values, draws, len(rows)), np.repeat(rates, draws)
     under_way = np.full(wanted.shape, _UNDER_WAY)
     for _ in range(_ROUNDS):
-        own = system.at_clients(tiled, under_way, on_timer=True)
+        own = contention.at_clients(tiled, under_way, True)
         analysis = Analysis(compose(own, 1.0))
         offered = np.minimum(wanted, _MOST * analysis.drift_per_s)[None, :]
         point = solve(analysis, offered)
@@ -232,6 +230,7 @@ def _solved(
 ) -> list[Solved]:
     """Return the figures of each row."""
     analysis, point, values, places, _ = loaded
+    node_cpu = system.component(NodeCpu).percent
     layout = rows[0].layout
     levels = sorted({SOLVED_LEVELS[name] for names in quantities for name in names if name in SOLVED_LEVELS})
     left, held_s = _held(system, rows, loaded)
@@ -262,10 +261,10 @@ def _solved(
                 figure = rate * share
             elif name == MEAN:
                 figure = (mean + held_s)[number, own] * 1e3
-            elif name == NODE_CPU:
+            elif name == NODE_CPU and node_cpu is not None:
                 under_way = rate * (point.response_s(*analysis.share) + held_s)[number, own]  # Little's law
                 own_values = {key: _of_place(value, own) for key, value in values.items()}
-                figure = system.node_cpu_percent(layout, own_values, busy, under_way)
+                figure = node_cpu(layout, own_values, busy, under_way)
             else:
                 figure = quantiles[levels.index(SOLVED_LEVELS[name])][number, own] * 1e3
             figures[name] = np.broadcast_to(figure, (draws,))
@@ -287,10 +286,11 @@ def _held(system: TableSystem[Any], rows: Sequence[TableRow], loaded: _Loaded) -
     analysis, point, values, _, of_speeds = loaded
     if rows[0].load.kind != "closed":
         return np.ones(point.rate_per_s.shape), np.zeros(point.rate_per_s.shape)
-    cycle_s, mean_s = _cycle_s(rows, point), point.response_s(*analysis.share)
-    usual = {each.name: each.value for each in system.parameters if each.name in OF_PAUSES}
-    left = system.left_by_pauses(rows[0].layout, {**values, **usual}, analysis, point.rate_per_s, cycle_s, mean_s)
-    left = left * of_speeds
+    cycle_s, left = _cycle_s(rows, point), np.ones(point.rate_per_s.shape) * of_speeds
+    if left_by := system.component(ClosedLoadTests).throughput_left:
+        usual = {each.name: each.value for each in system.parameters if each.name in OF_PAUSES}
+        mean_s = point.response_s(*analysis.share)
+        left = left * left_by(rows[0].layout, {**values, **usual}, analysis, point.rate_per_s, cycle_s, mean_s)
     return left, cycle_s * (1 / left - 1)
 
 
@@ -303,7 +303,8 @@ def _delays(
     if rows[0].load.kind == "open":
         pausing = system.component(Pauses).of(layout, values, values)
         return None if pausing is None else pausing(analysis, point.rate_per_s, None) or None
-    return system.closed_pauses(layout, values, analysis, point.rate_per_s, _cycle_s(rows, point)) or None
+    delays = system.component(ClosedLoadTests).delays
+    return None if delays is None else delays(layout, values, analysis, point.rate_per_s, _cycle_s(rows, point)) or None
 
 
 def _cycle_s(rows: Sequence[TableRow], point: OperatingPoint) -> FloatArray:

@@ -24,6 +24,7 @@ from capplan.lab.collectors.sessions import SESSION, Key, Message, SessionLoad, 
 from capplan.layout.ensemble import at_draws, spaced
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.solution import varied
+from capplan.layout.table_components import Contention
 from capplan.layout.table_system import unloaded, with_unknown_layouts
 from capplan.models.cassandra.visibility import Load as Busy
 from capplan.models.cassandra.visibility import Question, Sampling, chances_not_found
@@ -63,6 +64,7 @@ FLOW: tuple[Message, ...] = tuple(
     for name in sent_sessions(USUAL)[0].classes
 )
 """The messages of a session: authorization, start, five interim updates and the stop, which the model takes as one."""
+CONTENTION = SYSTEM.component(Contention)
 _LEVELS = (0.5, 0.99)
 _DRAWS, _SAMPLES, _GAPS = 64, 400, 40
 _ROUNDS = 5
@@ -146,11 +148,11 @@ def _predicted(
 
 def _at_load(scenario: CassandraScenario, values: Values, think_s: float, rate_per_s: float) -> Values:
     """Return the values at the number of messages in flight at a rate (Little's law); messages share wake-ups."""
-    if not SYSTEM.contends(values, on_timer=True):
+    if not CONTENTION.matters(values, True):
         return values
     under_way = np.ones(max(np.size(each) for each in values.values()))
     for _ in range(_ROUNDS):
-        own = SYSTEM.at_clients(values, under_way, on_timer=True)
+        own = CONTENTION.at_clients(values, under_way, True)
         analysis = Analysis(session_network(scenario, own, think_s))
         mean_s = solve(analysis, rate_per_s).response_s(*analysis.share)
         under_way = np.sqrt(under_way * np.maximum(rate_per_s * np.broadcast_to(mean_s, under_way.shape), 1.0))

@@ -16,8 +16,9 @@ from capplan.calibration.tables.solved_rows import Solved, solved_rows
 from capplan.layout.case import Case
 from capplan.layout.notes import Notes
 from capplan.layout.solution import Figures, Solution
+from capplan.layout.table_components import Rows
 from capplan.layout.table_rows import LEVELS, MEAN, QUANTITIES, THROUGHPUT, Load, TableRow, rows_of
-from capplan.layout.table_system import TableSystem
+from capplan.layout.table_system import TableSystem, with_unknown_layouts
 from capplan.layout.uncertainty import HIGH, LOW, Uncertainty, half_width
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.scenario import changed
@@ -456,7 +457,9 @@ def predict_closed(case: Case[Any], lose: Sequence[str] = (), confidence: float 
     classes = system.classes(scenario)
     rows = [TableRow("asked", name, layout, load, {}) for name in (None, *classes)]
     try:
-        solved = solved_rows(system, rows, system.all_values(fitted, layout), [list(QUANTITIES)] * len(rows))
+        solved = solved_rows(
+            system, rows, with_unknown_layouts(system, fitted, [layout]), [list(QUANTITIES)] * len(rows)
+        )
     except RefusedError as error:
         raise RefusedError(f"{error}, or ask for a rate with --tps") from None
     whole = solved[0]
@@ -490,7 +493,11 @@ def predict_closed(case: Case[Any], lose: Sequence[str] = (), confidence: float 
             case.extrapolation.basis,
             case.extrapolation.why,
             (),
-            (*system.unstated(rows_of(fitted)), *([_UNEVEN] if whole.uneven else []), *left_open(case, load, whole)),
+            (
+                *system.component(Rows).unstated(rows_of(fitted)),
+                *([_UNEVEN] if whole.uneven else []),
+                *left_open(case, load, whole),
+            ),
             (notes.rates, NOTE, *system.promises()),
         ),
         engine="analytic",

@@ -220,7 +220,7 @@ def predict_case(case: Case[Any], question: Question) -> Prediction:
     if ratios.of is not None:
         losses_of(question.lose, case.system.component(Losses).kinds, 1)
         return predicted_ratio(case, ratios.of(case.scenario, case.values))
-    if case.system.from_tables and getattr(case.scenario, "clients", None) is not None:
+    if case.closed_clients is not None:
         return predict_closed(case, question.lose, question.confidence)
     return _predicted(case, question)
 

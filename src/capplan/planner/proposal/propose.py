@@ -202,14 +202,14 @@ def _predicted_unseen(fitted: Fitted, fold: Fold | None) -> tuple[BacktestRow, .
 
 def asked(question: ProposalQuestion) -> Asked:
     """Return the question in the form that the proposal stores."""
-    its, machines = question.sizing, system(question.base.system).component(Machines)
+    its = question.sizing
     given = {name: value for name, value in vars(question.base).items() if value is not None and value != ()}
     same = ("survive", "confidence", "growth_per_year", "years", "cells", "engine", "seed")
     return Asked(
         **{name: getattr(its, name) for name in same},
         scenario=given,
-        sized=dict(machines.sized),
-        families={name: tuple(values) for name, values in machines.families.items()},
+        sized=dict(its.sized),
+        families={name: tuple(values) for name, values in its.families.items()},
         currency=its.prices.currency if its.shapes is None else its.shapes.currency,
         prices=its.prices.each,
         shapes=None if its.shapes is None else plain(its.shapes),

@@ -17,6 +17,7 @@ from capplan.layout.ratios import Ratios
 from capplan.layout.simulations import Simulations
 from capplan.layout.solution import ResponseTimes
 from capplan.layout.system import System
+from capplan.layout.table_components import Contention
 from capplan.layout.table_system import TableSystem
 from capplan.models.errors import InputError
 from capplan.models.language.network import Network
@@ -107,7 +108,7 @@ def of_scenario(scenario: Scenario, fitted: Fitted | None = None) -> Subject:
             f"{scenario.system} is documented as ratios of throughput only, so there is no rate to simulate: "
             f"run `capplan predict {scenario.system}` instead"
         )
-    if case.system.from_tables and getattr(scenario, "clients", None) is not None:
+    if case.closed_clients is not None:
         return _of_closed_clients(case)
     given = case.given_per_s
     offered = default_rate(case) if given is None else given
@@ -135,8 +136,9 @@ def _of_closed_clients(case: Case[Any]) -> Subject:
     """Return a layout as a subject with closed clients, like those of a load generator."""
     its, scenario = cast("TableSystem[Any]", case.system), case.scenario
     values = its.median_values(case.fitted, scenario)
-    if its.contends(values):
-        slower = its.at_clients(values, np.array(float(scenario.clients)))
+    contention = its.component(Contention)
+    if contention.matters(values, False):
+        slower = contention.at_clients(values, np.array(float(scenario.clients)), False)
         values = {name: float(np.asarray(value)) for name, value in slower.items()}
     network = its.network(scenario, values, 1.0)
     traffic = closed(scenario.clients, 0.0, values, network.traffic.mix)

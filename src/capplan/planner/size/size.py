@@ -327,7 +327,7 @@ def sizing_target(base: Scenario, question: SizingQuestion, fitted: Fitted | Non
             "0 % a year, and 0 to 50 years"
         )
     case = resolve(base, fitted, question.seed)
-    if its.from_tables and getattr(base, "clients", None) is not None:
+    if case.closed_clients is not None:
         raise InputError("a layout is sized for a rate, and closed clients have none: give --tps instead of --clients")
     if question.demand is not None and (growth := growth_per_year(question.demand)) < 0:
         raise InputError(

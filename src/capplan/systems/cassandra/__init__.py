@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from types import MappingProxyType
 
 import numpy as np
 
@@ -17,9 +16,10 @@ from capplan.layout.notes import Notes
 from capplan.layout.simulations import Simulations
 from capplan.layout.situations import Losses
 from capplan.layout.solution import Pauses, Solution
+from capplan.layout.table_components import ClosedLoadTests, Contention, LayoutFactors, NodeCpu, Rows, Search
 from capplan.layout.table_rows import TableRow, request_class
 from capplan.layout.table_system import TableSystem, table_cautions
-from capplan.models.language.parameter import Parameter, Values
+from capplan.models.language.parameter import Values
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.scenario import changed
 from capplan.models.language.units import FloatArray, Number
@@ -75,6 +75,49 @@ def tails_not_modelled(scenario: CassandraScenario) -> tuple[str, ...]:
     return stalls if scenario.retries_reads() else ("speculative retries", *stalls)
 
 
+def starts(rows: Sequence[TableRow]) -> Sequence[Mapping[str, float]]:
+    """Return further starts of the search, with the generator, the replicas or the coordinators as the limit.
+
+    One layout cannot tell them apart.
+    """
+    return _STARTS if len({row.tested_layout for row in rows}) > 1 else ()
+
+
+def contends(values: Values, on_timer: bool) -> bool:
+    """Whether the number of requests in flight changes the work of each."""
+    woken = any(np.any(np.asarray(values[name]) > 0) for name in ("wake_s", "exchange_s"))
+    return woken if on_timer else woken or may_fall(values)
+
+
+def may_fall(values: Values) -> bool:
+    """Whether each further client slows down all clients."""
+    return bool(np.any(np.asarray(values["contention"]) > 0))
+
+
+def at_clients(values: Values, clients: FloatArray, on_timer: bool) -> dict[str, Number]:
+    """Return the values at a number of clients per draw, or of requests in flight that a timer sends."""
+    slower = 1 + (0.0 if on_timer else np.asarray(values["contention"]) * clients)
+    found = {name: value * slower if name in WORK else value for name, value in values.items()}
+    return {**found, UNDER_WAY: clients}
+
+
+def node_cpu_percent(
+    layout: CassandraScenario, values: Values, busy: Mapping[str, FloatArray], under_way: FloatArray
+) -> FloatArray:
+    """Return the CPU of nodes; on one host, that of the machine."""
+    if layout.one_host:
+        cores = layout.node_cores / sum(layout.nodes_by_dc())
+        return cpu_percent(values, busy[HOST], under_way, cores, woken=False)
+    return cpu_percent(values, busy[NODES], under_way, layout.node_cores, woken=True)
+
+
+@lru_cache(maxsize=1024)
+def of_same_nodes(layout: CassandraScenario) -> CassandraScenario:
+    """Return a layout without what leaves nodes alike: rows, data, TLS, limits, pauses, a round trip of one DC."""
+    rtt = CassandraScenario.rtt if layout.dcs == 1 else layout.rtt
+    return changed(layout, row_bytes=USUAL_ROW_BYTES, rtt=rtt, tcp_nodelay=False, **dict.fromkeys(_NOT_OF_NODES))
+
+
 class Cassandra(TableSystem[CassandraScenario]):
     """A Cassandra cluster and its clients."""
 
@@ -96,73 +139,40 @@ class Cassandra(TableSystem[CassandraScenario]):
         MeasuredRange(excess=excess),
         Pauses(pauses, node_pauses, variation),
         Simulations(paused_network=paused_network),
+        Rows[CassandraScenario](
+            request_class,
+            closed_clients=lambda scenario: scenario.clients,
+            copies=lambda layout: sum(layout.rf_by_dc()),
+            undecided=undecided,
+            unstated=unstated,
+        ),
+        Search(
+            priors,
+            starts,
+            shared=(dict.fromkeys(TIMES, COMMON_LOG_SD),),
+            times=(*TIMES, "generator_s"),
+            unseen="unseen_work",
+        ),
+        LayoutFactors(
+            {"work": 0.08, "delay": 0.1},
+            {"work": WORK, "delay": ("delay_s",)},
+            (("cass_nodes",), ("node_cores",)),
+            of_same_nodes,
+            values_of_cluster,
+        ),
+        Contention(contends, may_fall, at_clients),
+        ClosedLoadTests(load_test_network, closed_pauses, left_by_pauses),
+        NodeCpu((NODES, HOST), node_cpu_percent),
     )
-    effects = MappingProxyType({"work": 0.08, "delay": 0.1})
-    scaled = (("cass_nodes",), ("node_cores",))
-    metered = (NODES, HOST)
-    times = (*TIMES, "generator_s")
-    unseen = "unseen_work"
-    shared = (dict.fromkeys(TIMES, COMMON_LOG_SD),)
 
     network = staticmethod(network)
-    load_test_network = staticmethod(load_test_network)
-    closed_pauses = staticmethod(closed_pauses)
-    left_by_pauses = staticmethod(left_by_pauses)
     row_scenario = staticmethod(row_scenario)
-    request_class = staticmethod(request_class)
-    priors = staticmethod(priors)
-    values_for = staticmethod(values_of_cluster)
-    unstated = staticmethod(unstated)
-    undecided = staticmethod(undecided)
 
     def solution(
         self, scenario: CassandraScenario, values: Values, place: Places | None = None, every: Values | None = None
     ) -> Solution:
         """Analyse a layout once; see `System.solution`."""
         return waiting(super().solution(scenario, values, place, every))
-
-    def starts(self, rows: Sequence[TableRow], parameters: Sequence[Parameter]) -> Sequence[Mapping[str, float]]:
-        """Return further starts of the search, with the generator, the replicas or the coordinators as the limit.
-
-        One layout cannot tell them apart.
-        """
-        del parameters
-        return _STARTS if len({row.tested_layout for row in rows}) > 1 else ()
-
-    def alike(self, layout: CassandraScenario) -> CassandraScenario:
-        """Return the layout that shares its factors with this one; see `_of_same_nodes`."""
-        return _of_same_nodes(layout)
-
-    def with_effects(self, values: Values, effects: Mapping[str, Number]) -> Values:
-        """Return values with a layout's own factors on its nodes' work and on its delay."""
-        if not effects:
-            return values
-        work = {name: values[name] * effects["work"] for name in WORK}
-        return {**values, **work, "delay_s": values["delay_s"] * effects["delay"]}
-
-    def contends(self, values: Values, *, on_timer: bool = False) -> bool:
-        """Whether the number of requests in flight changes the work of each."""
-        woken = any(np.any(np.asarray(values[name]) > 0) for name in ("wake_s", "exchange_s"))
-        return woken if on_timer else woken or self.may_fall(values)
-
-    def may_fall(self, values: Values) -> bool:
-        """Whether each further client slows down all clients."""
-        return bool(np.any(np.asarray(values["contention"]) > 0))
-
-    def at_clients(self, values: Values, clients: FloatArray, *, on_timer: bool = False) -> dict[str, Number]:
-        """Return the values at a number of clients per draw, or of requests in flight that a timer sends."""
-        slower = 1 + (0.0 if on_timer else np.asarray(values["contention"]) * clients)
-        found = {name: value * slower if name in WORK else value for name, value in values.items()}
-        return {**found, UNDER_WAY: clients}
-
-    def node_cpu_percent(
-        self, layout: CassandraScenario, values: Values, busy: Mapping[str, FloatArray], under_way: FloatArray
-    ) -> FloatArray:
-        """Return the CPU of nodes; on one host, that of the machine."""
-        if layout.one_host:
-            cores = layout.node_cores / sum(layout.nodes_by_dc())
-            return cpu_percent(values, busy[HOST], under_way, cores, woken=False)
-        return cpu_percent(values, busy[NODES], under_way, layout.node_cores, woken=True)
 
     def layout(self, scenario: CassandraScenario, values: Values) -> str:
         """Return nodes, replication and levels in a few words."""
@@ -171,17 +181,6 @@ class Cassandra(TableSystem[CassandraScenario]):
         levels = ", ".join(f"{name}s at {level}" for name, level in scenario.levels().items())
         nodes = f"{dcs}{per_dc_text(scenario.cass_nodes)} nodes"
         return ", ".join(filter(None, (nodes, f"RF {per_dc_text(scenario.rf)}", levels, limit_in_words(scenario))))
-
-    def copies(self, layout: CassandraScenario) -> int:
-        """Return the replicas of a row in all data centres."""
-        return sum(layout.rf_by_dc())
-
-
-@lru_cache(maxsize=1024)
-def _of_same_nodes(layout: CassandraScenario) -> CassandraScenario:
-    """Return a layout without what leaves nodes alike: rows, data, TLS, limits, pauses, a round trip of one DC."""
-    rtt = CassandraScenario.rtt if layout.dcs == 1 else layout.rtt
-    return changed(layout, row_bytes=USUAL_ROW_BYTES, rtt=rtt, tcp_nodelay=False, **dict.fromkeys(_NOT_OF_NODES))
 
 
 SYSTEM = Cassandra()

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 
 from capplan.calibration.tables.priors import COMMON_LOG_SD
 from capplan.layout.machines import Machine, Machines
 from capplan.layout.notes import Notes
 from capplan.layout.situations import Losses
 from capplan.layout.solution import ResponseTimes
+from capplan.layout.table_components import LayoutFactors, Rows, Search
 from capplan.layout.table_system import TableSystem, table_cautions
 from capplan.models.language.parameter import Values
-from capplan.models.language.units import Number
 from capplan.systems.two_tier.losses import LOSSES, outages
 from capplan.systems.two_tier.network import FRONT, LOG, REPORTED, STORE, network
 from capplan.systems.two_tier.priors import PARAMETERS
@@ -57,29 +56,26 @@ class TwoTier(TableSystem[TwoTierScenario]):
             sized={"front_nodes": (1, 64), "store_nodes": (1, 64)},
         ),
         ResponseTimes[TwoTierScenario](waiting_clients=lambda scenario: scenario.clients),
+        Rows[TwoTierScenario](
+            group=group,
+            closed_clients=lambda scenario: scenario.clients,
+            copies=lambda layout: layout.rf,
+            undecided=undecided,
+        ),
+        Search(
+            priors,
+            structures={"rounds": ROUNDS},
+            shared=tuple(dict.fromkeys(names, COMMON_LOG_SD) for names in TIMES.values()),
+            times=tuple(name for names in TIMES.values() for name in names),
+            unseen="unseen",
+        ),
+        LayoutFactors[TwoTierScenario](
+            {"work": 0.08, "delay": 0.1}, _AFFECTED, (("front_nodes", "store_nodes"), ("front_cores", "node_cores"))
+        ),
     )
-
-    times = tuple(name for names in TIMES.values() for name in names)
-    unseen = "unseen"
-    structures = MappingProxyType({"rounds": ROUNDS})
-    shared = tuple(dict.fromkeys(names, COMMON_LOG_SD) for names in TIMES.values())
-    effects = MappingProxyType({"work": 0.08, "delay": 0.1})
-    scaled = (("front_nodes", "store_nodes"), ("front_cores", "node_cores"))
 
     network = staticmethod(network)
     row_scenario = staticmethod(row_scenario)
-    group = staticmethod(group)
-    priors = staticmethod(priors)
-    undecided = staticmethod(undecided)
-
-    def with_effects(self, values: Values, effects: Mapping[str, Number]) -> Values:
-        """Return values with a layout's own factors on the work of its nodes and on its delays."""
-        of_layout = {name: values[name] * effects[effect] for effect in effects for name in _AFFECTED[effect]}
-        return {**values, **of_layout}
-
-    def copies(self, layout: TwoTierScenario) -> int:
-        """Return how many copies of a row the store has."""
-        return layout.rf
 
     def layout(self, scenario: TwoTierScenario, values: Values) -> str:
         """Return both tiers in a few words."""
