@@ -38,8 +38,10 @@ def _(mo):
 
 
 @app.cell
-def _(capplan, mo):
-    systems = {each.name: each for each in capplan.every_system() if not each.from_tables}
+def _(mo):
+    from capplan.systems.registry import documented_systems
+
+    systems = {each.name: each for each in documented_systems()}
     system = mo.ui.dropdown(list(systems), value="openprovider", label="system")
     system
     return system, systems

@@ -28,6 +28,7 @@ from capplan.layout.fitted_file import DRAWS
 from capplan.layout.machines import Machines
 from capplan.layout.ratios import Ratios
 from capplan.layout.situations import Losses
+from capplan.layout.table_system import table_of
 from capplan.models.cassandra.consistency import CONSISTENCY_LEVELS
 from capplan.models.errors import InputError
 from capplan.models.language.per_dc import is_per_dc
@@ -309,7 +310,7 @@ class Layout:
     def closed(self) -> bool:
         """Whether clients wait for their answers, so that no rate is offered; not of a layout that breaks a rule."""
         with suppress(InputError):
-            return system(self.of.system).from_tables and getattr(self.scenario, "clients", None) is not None
+            return table_of(system(self.of.system)) is not None and getattr(self.scenario, "clients", None) is not None
         return False
 
     @property

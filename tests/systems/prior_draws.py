@@ -12,7 +12,7 @@ from capplan.layout.layout_factors import name_of
 from capplan.layout.system import System
 from capplan.layout.table_components import LayoutFactors
 from capplan.layout.table_rows import QUANTITIES, cells_of
-from capplan.layout.table_system import TableSystem, hash_of
+from capplan.layout.table_system import TableSystem, hash_of, table_of
 from capplan.models.language.scenario import Scenario
 from capplan.models.language.units import Number
 
@@ -54,4 +54,4 @@ def prior_draws(system: TableSystem[Any], rows: Sequence[LoadTestRow], narrow: f
 def prior_values(its: System[Any], asked: Scenario) -> dict[str, Number]:
     """Return the prior median of each parameter, and one value of what a layout needs beside them."""
     usual: dict[str, Number] = {each.name: each.value for each in its.parameters}
-    return usual if its.from_tables else {**its.median_values(its.fitted(), asked), **usual}
+    return usual if table_of(its) is not None else {**its.median_values(its.fitted(), asked), **usual}

@@ -18,7 +18,7 @@ from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.row_choice import chosen_rows
 from capplan.layout.fitted_file import to_json, write
-from capplan.layout.table_system import TableSystem
+from capplan.layout.table_system import TableSystem, table_of
 from capplan.models.errors import InputError
 from capplan.models.files import only_run, writable_cache
 from capplan.reports.document import Bullets
@@ -52,15 +52,16 @@ def calibrate_(
     An interrupted calibration resumes: finished stages are kept beside --output, or else in the user's cache.
     """
     its = find_system(read_target(system).scenario.system)
-    if isinstance(its, TableSystem):
-        rows, remarks = _rows(its, evidence, train, with_refused)
+    table = table_of(its)
+    if table is not None:
+        rows, remarks = _rows(table, evidence, train, with_refused)
         if output is None:
-            raise _needs_table(its)
+            raise _needs_table(table)
         check_output(output)
         with only_run(output):
-            fitted = fit_table(its, rows, seed=seed)
+            fitted = fit_table(table, rows, seed=seed)
             write(fitted, output)
-        described = (Bullets(tuple(remarks), marked=False), *of_table(its, fitted, output.name))
+        described = (Bullets(tuple(remarks), marked=False), *of_table(table, fitted, output.name))
     elif evidence is not None or train is not None or with_refused:
         raise InputError(
             f"--evidence, --train and --with-refused are for systems that are fitted to your load tests, such as "

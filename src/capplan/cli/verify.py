@@ -12,6 +12,7 @@ from capplan.cli.shell.progress import stages
 from capplan.cli.shell.terminal import Json, exit_unless, print_answer
 from capplan.cli.shell.workers import workers_for
 from capplan.cli.size import Processes
+from capplan.layout.table_system import table_of
 from capplan.models.errors import InputError
 from capplan.planner.proposal.propose import STAGES, TASKS, NoLayoutError
 from capplan.planner.proposal.verify import question_of, read_proposal, verify
@@ -36,7 +37,7 @@ def verify_(
     content = read_proposal(file)
     calibration = None if fitted is None else read_calibration(str(fitted))
     question = question_of(content)  # refuse what cannot be read before a process starts
-    if calibration is None and system(question.base.system).from_tables:
+    if calibration is None and table_of(system(question.base.system)) is not None:
         raise InputError(f"{file} was made with a fitted file: add it, such as --fitted mine.json")
     tasks = max(TASKS, len(families(question.base, question.sizing)))
     try:

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from capplan.evidence.table import PERCENTILES, Evidence
 from capplan.layout.baselines import BASELINES, Baseline
+from capplan.layout.solution import Solution
 from capplan.models.errors import InputError, nearest, one_of
 from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import Scenario, fields_of
 from capplan.models.language.units import FloatArray
-
-if TYPE_CHECKING:
-    from capplan.layout.system import System
 
 S = TypeVar("S", bound=Scenario)
 Kind = Literal["rate", "time"]
@@ -108,6 +106,23 @@ class Figure(NamedTuple):
     statistic: str = ""
 
 
+class Measured(Protocol[S]):
+    """What observations need of the system that they are of."""
+
+    scenario: type[S]
+
+    @property
+    def evidence(self) -> tuple[Evidence, ...]:
+        """All rows of evidence about the system."""
+
+    @property
+    def reported(self) -> Mapping[str, tuple[str, ...]]:
+        """Network classes by the request class that reports combine them into."""
+
+    def solution(self, scenario: S, values: Values, /) -> Solution:
+        """Analyse a layout once."""
+
+
 class Observations(Generic[S]):
     """What load tests of a system measured, and what its model predicts for each figure.
 
@@ -145,7 +160,7 @@ class Observations(Generic[S]):
     baselines: Mapping[str, Baseline] = BASELINES
     goals_in_words: str = ""
 
-    def __init__(self, system: System[S]) -> None:
+    def __init__(self, system: Measured[S]) -> None:
         self.system = system
 
     def load_tests(self, choice: Mapping[str, str] | None = None) -> tuple[LoadTest[S], ...]:

@@ -59,8 +59,6 @@ class System(ABC, Generic[S]):
         What the system has besides: machines, losses, notes and so on; see `component`.
     traffic_mix : function or None
         Returns the reported classes in the traffic of a scenario; None: all.
-    from_tables : bool
-        Whether it is fitted to load-test tables of its users, and has no evidence of its own.
     """
 
     name: str
@@ -69,7 +67,6 @@ class System(ABC, Generic[S]):
     parameters: tuple[Parameter, ...]
     components: tuple[Component, ...] = ()
     traffic_mix: Callable[[S], Collection[str]] | None = None
-    from_tables: bool = False
 
     def __init__(self) -> None:
         missing = [name for name in ("name", "summary", "scenario", "parameters") if not hasattr(self, name)]

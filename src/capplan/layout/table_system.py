@@ -64,7 +64,6 @@ _SAME_LOAD = 0.05  # relative distance of loads that count as the same
 class TableSystem(System[S]):
     """A system that is fitted to its users' load-test tables and so has no evidence of its own."""
 
-    from_tables = True
     table: FittedTable | None = None
     """The table that it was fitted to; see `of`."""
     seed: int = 1
@@ -183,14 +182,6 @@ class TableSystem(System[S]):
         single = self.values_in(layout, with_unknown_layouts(self, fitted, [layout], "none"))
         return {name: float(np.asarray(value)) for name, value in single.items()}
 
-    def all_values(self, fitted: Fitted, layout: S) -> dict[str, Number]:
-        """Return all values of a calibration, with the factors of a layout."""
-        return with_unknown_layouts(self, fitted, [layout])
-
-    def promises(self) -> tuple[str, ...]:
-        """Return what users cannot rely on in predictions of this system, in sentences."""
-        return (NOT_PROMISED,)
-
     def basis_of_figures(self, scenario: S, fitted: Fitted, capacity: FloatArray) -> FigureBasis:
         """Return the basis of each figure: a figure that no row contains is `model only`."""
         return TableBasis(self, scenario, fitted, capacity)
@@ -230,10 +221,15 @@ class TableSystem(System[S]):
         )
 
 
+def table_of(system: System[S]) -> TableSystem[S] | None:
+    """Return a system that is fitted to load-test tables as such; None: it has documents of its own."""
+    return system if isinstance(system, TableSystem) else None
+
+
 def table_cautions(case: Case[Any], _capacity: Band, figures: Figures) -> list[str]:
     """Return what the fitted rows do not state, and whom they measured."""
-    system, rows = case.system, rows_of(case.fitted)
-    if not isinstance(system, TableSystem):
+    system, rows = table_of(case.system), rows_of(case.fitted)
+    if system is None:
         return []
     unlike = not any(_is_like(row, case.scenario) for row in system.read(rows))
     return [*system.component(Rows).unstated(rows), *([_OTHERS_WAIT] if figures.pausing is not None and unlike else [])]

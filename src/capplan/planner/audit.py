@@ -12,7 +12,7 @@ from capplan.evidence.audit.checks import read_checks
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.typed_table import PARQUET
 from capplan.layout.system import System
-from capplan.layout.table_system import TableSystem
+from capplan.layout.table_system import table_of
 from capplan.models.errors import InputError
 from capplan.systems.registry import names, system
 
@@ -41,7 +41,7 @@ def audit(target: str | Path | pd.DataFrame | System[Any]) -> Audit:
     """
     if isinstance(target, pd.DataFrame):
         return audit_load_tests(target)
-    if isinstance(target, TableSystem):
+    if isinstance(target, System) and table_of(target) is not None:
         raise InputError(f"{target.name} has no documents: it is fitted to your load tests, so audit their table")
     if isinstance(target, System):
         return audit_documents(read_checks(target.folder), target.evidence)

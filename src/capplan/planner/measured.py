@@ -14,7 +14,7 @@ from capplan.layout.case import Case
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.ratios import Ratios
 from capplan.layout.table_rows import NODE_CPU, QUANTITIES, Load, TableRow
-from capplan.layout.table_system import TableSystem, unloaded, with_unknown_layouts
+from capplan.layout.table_system import TableSystem, table_of, unloaded, with_unknown_layouts
 from capplan.layout.uncertainty import Uncertainty
 from capplan.models.errors import InputError, one_of
 from capplan.models.language.scenario import Scenario
@@ -73,8 +73,9 @@ def measured(case: Case[Any], question: Scenario | None = None) -> Measured:
     question : Scenario, optional
         The layout in question, whose chance has a part in common with this one's; by default the same.
     """
-    if isinstance(case.system, TableSystem):
-        return _of_table(case.system, case.fitted, case.scenario, question or case.scenario)
+    table = table_of(case.system)
+    if table is not None:
+        return _of_table(table, case.fitted, case.scenario, question or case.scenario)
     return _of_case(case)
 
 

@@ -14,7 +14,7 @@ from scipy.special import ndtr, ndtri
 from capplan.layout.case import Case
 from capplan.layout.measured_range import MeasuredRange
 from capplan.layout.table_rows import NODE_CPU, rows_of
-from capplan.layout.table_system import TableSystem
+from capplan.layout.table_system import table_of
 from capplan.models.condition import Unmeasured
 from capplan.models.errors import InputError, one_of
 from capplan.models.language.scenario import Scenario, changed, fields_of, options_of
@@ -449,8 +449,9 @@ def _figure(name: str, asked: _Asked) -> AskedFigure:
 
 
 def _known_layouts(case: Case[Any]) -> Iterable[Any]:
-    if isinstance(case.system, TableSystem):
-        return [_layout(row.layout) for row in case.system.read(rows_of(case.fitted))]
+    table = table_of(case.system)
+    if table is not None:
+        return [_layout(row.layout) for row in table.read(rows_of(case.fitted))]
     return [_layout(test.scenario) for test in case.system.observations.load_tests()]
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from capplan.layout.machines import Machines
 from capplan.layout.system import System
+from capplan.layout.table_system import table_of
 from capplan.models.errors import InputError, check_extra
 from capplan.models.language.scenario import Scenario, options_of
 from capplan.models.number_words import (
@@ -588,7 +589,11 @@ class _Document:
         yield Paragraph(_say("again"))
         asked = self.proposal.asked.command
         file = shlex.split(asked)[2] if asked else "mine.json"
-        ends = f" --fitted {shlex.quote(file)}" if file.endswith(".json") and (asked or self.its.from_tables) else ""
+        ends = (
+            f" --fitted {shlex.quote(file)}"
+            if file.endswith(".json") and (asked or table_of(self.its) is not None)
+            else ""
+        )
         yield Code("\n".join([*([asked] if asked else []), f"capplan verify proposal.json{ends}"]))
         rows = (
             ("Version", f"capplan {origin.version}"),

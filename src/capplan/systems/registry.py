@@ -18,7 +18,7 @@ from typing import Any
 from capplan.layout.case import Case
 from capplan.layout.fitted_file import Fitted, read_fitted
 from capplan.layout.system import System
-from capplan.layout.table_system import TableSystem
+from capplan.layout.table_system import TableSystem, table_of
 from capplan.models.errors import InputError, look_up
 from capplan.models.language.document import load, read_toml
 from capplan.models.language.scenario import Scenario, with_units
@@ -126,7 +126,7 @@ def every_system() -> tuple[System[Any], ...]:
 
 def documented_systems() -> tuple[System[Any], ...]:
     """Return the systems that have evidence of their own, in the order of `names`."""
-    return tuple(each for each in every_system() if not each.from_tables)
+    return tuple(each for each in every_system() if table_of(each) is None)
 
 
 def documented_names() -> tuple[str, ...]:
@@ -142,9 +142,9 @@ def table_system(name: str) -> TableSystem[Any]:
     InputError
         If there is no system of this name, or it has documents of its own.
     """
-    found = system(name)
-    if not isinstance(found, TableSystem):
-        known = [each.name for each in every_system() if each.from_tables]
+    found = table_of(system(name))
+    if found is None:
+        known = [each.name for each in every_system() if table_of(each) is not None]
         raise InputError(
             f"system {name!r} has documents of its own and is not fitted to load-test tables: give one of "
             f"{', '.join(known)}, or run `capplan validate {name}`"

@@ -28,7 +28,7 @@ from capplan.calibration.tables.fit_table import fit_table
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.layout.fitted_file import DRAWS, Fitted, FittedFigure, Hypothesis, Posterior, rounded
 from capplan.layout.system import System
-from capplan.layout.table_system import TableSystem
+from capplan.layout.table_system import table_of
 from capplan.models.errors import InputError
 
 _PROPOSALS = 2500
@@ -71,10 +71,11 @@ def calibrate(
     Fitted
         The calibration; `fitted_file.write` stores it.
     """
-    if isinstance(system, TableSystem):
+    table = table_of(system)
+    if table is not None:
         if evidence is None:
             raise InputError(f"{system.name} is fitted to your load tests: give a load-test table as evidence")
-        return fit_table(system, list(LOAD_TESTS.rows(evidence)), seed=seed)
+        return fit_table(table, list(LOAD_TESTS.rows(evidence)), seed=seed)
     if evidence is not None:
         raise InputError(f"{system.name} has documents of its own, and is not fitted to load-test tables")
     stages = Stages(digest(system, seed, system.data_hash, DRAWS, _PROPOSALS, PROPOSALS, _STEPS), progress, output)

@@ -18,6 +18,7 @@ from capplan.layout.notes import Notes
 from capplan.layout.situations import DC, Loss, Losses, Remainder, losses_of
 from capplan.layout.solution import LEVELS, Pauses, Solution
 from capplan.layout.system import System
+from capplan.layout.table_system import table_of
 from capplan.models.cassandra.consistency import CONSISTENCY_LEVELS
 from capplan.models.cassandra.pauses import NO_PAUSES
 from capplan.models.errors import CrowdedError, InputError, RefusedError
@@ -278,7 +279,7 @@ def simulated_losses(
 
 
 def _usual(its: System[Any]) -> Clients:
-    return DRIVER if its.from_tables else RADIUS
+    return RADIUS if table_of(its) is None else DRIVER
 
 
 def _left(remainders: Sequence[Remainder], name: str, values: Values) -> Network | None:

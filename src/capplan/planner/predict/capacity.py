@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from importlib.metadata import version
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from capplan.layout.notes import Notes
 from capplan.layout.solution import Figures, Solution
 from capplan.layout.table_components import Rows
 from capplan.layout.table_rows import LEVELS, MEAN, QUANTITIES, THROUGHPUT, Load, TableRow, rows_of
-from capplan.layout.table_system import TableSystem, with_unknown_layouts
+from capplan.layout.table_system import NOT_PROMISED, table_of, with_unknown_layouts
 from capplan.layout.uncertainty import HIGH, LOW, Uncertainty, half_width
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.scenario import changed
@@ -450,7 +450,9 @@ def predict_closed(case: Case[Any], lose: Sequence[str] = (), confidence: float 
             f"--lose {lose[0]} asks what is left of a rate, and closed clients have none: give --tps instead"
         )
     _ = case.objectives  # refuse one that cannot be read before anything is solved
-    scenario, fitted, system = case.scenario, case.fitted, cast("TableSystem[Any]", case.system)
+    scenario, fitted, system = case.scenario, case.fitted, table_of(case.system)
+    if system is None:
+        raise ValueError(f"{case.system.name} has no rows of closed clients")
     notes, clients = system.component(Notes), int(scenario.clients)
     layout = changed(scenario, clients=None, slo=())
     load = Load("closed", clients)
@@ -498,7 +500,7 @@ def predict_closed(case: Case[Any], lose: Sequence[str] = (), confidence: float 
                 *([_UNEVEN] if whole.uneven else []),
                 *left_open(case, load, whole),
             ),
-            (notes.rates, NOTE, *system.promises()),
+            (notes.rates, NOTE, NOT_PROMISED),
         ),
         engine="analytic",
         seed=case.seed,

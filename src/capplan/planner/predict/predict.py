@@ -409,7 +409,7 @@ def _one_more(case: Case[Any], capacity: Capacity) -> Iterator[OneMore]:
             with_more = case.changed(changed(case.scenario, **{name: more}))
         except InputError:  # such as more machines than the system can have
             continue
-        if case.system.from_tables:  # what its rows say of this layout may not hold for the larger one
+        if case.fitted.table is not None:  # what its rows say of this layout may not hold for the larger one
             carries = capacity_of(with_more).value
         else:
             carries = capacity.peak_tps.value * float(
@@ -536,7 +536,7 @@ def _notes(case: Case[Any], capacity: Band, figures: Figures, of_latency: list[s
 
 def cautions(case: Case[Any], capacity: Band, figures: Figures) -> tuple[str, ...]:
     """Return what a reader must know before using the figures at a rate, one sentence each."""
-    left_open = left_open_at_a_rate(case, figures) if case.system.from_tables else ()
+    left_open = left_open_at_a_rate(case, figures)
     return (*_overload_caution(figures), *left_open, *case.system.component(Notes).cautions(case, capacity, figures))
 
 

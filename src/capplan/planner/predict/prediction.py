@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from capplan.layout.basis import FigureBasis
 from capplan.layout.case import Case
 from capplan.layout.solution import Figures
 from capplan.layout.table_rows import Load, TableRow
-from capplan.layout.table_system import TableSystem, unloaded
+from capplan.layout.table_system import table_of, unloaded
 from capplan.models.condition import Condition
 from capplan.models.number_words import as_given
 from capplan.models.objective import Lookup, Metric, Objective, scaled
@@ -431,8 +431,10 @@ def left_open(case: Case[Any], load: Load, solved: Solved) -> tuple[str, ...]:
     solved : Solved
         The layout under it.
     """
-    row = TableRow("asked", None, unloaded(case.scenario), load, {})
-    why = Judge(cast("TableSystem[Any]", case.system), case.fitted).reason(row, solved)
+    table = table_of(case.system)
+    if table is None:
+        return ()
+    why = Judge(table, case.fitted).reason(TableRow("asked", None, unloaded(case.scenario), load, {}), solved)
     return (why[0].upper() + why[1:] + ".",) if why else ()
 
 

@@ -25,7 +25,7 @@ from capplan.layout.observations import LoadTest
 from capplan.layout.situations import Losses
 from capplan.layout.system import System
 from capplan.layout.table_rows import TableRow, rate_per_s, rows_of, with_mix
-from capplan.layout.table_system import TableSystem, unloaded
+from capplan.layout.table_system import TableSystem, table_of, unloaded
 from capplan.models.errors import InputError
 from capplan.models.grouped import grouped
 from capplan.models.language.parameter import defaults
@@ -289,8 +289,9 @@ def _data(case: Case[Any]) -> Iterator[Assumption]:
 def _rate(case: Case[Any], planned: float, tests: Sequence[LoadTest[Any]]) -> Assumption:
     """Return the assumption about the offered rate; the highest tested rate also counts other layouts."""
     its, rates = case.system, [row.value for test in tests for row in test.rows if row.unit == "1/s"]
-    if its.from_tables:
-        rates += filter(None, map(rate_per_s, cast("TableSystem[Any]", its).read(rows_of(case.fitted))))
+    table = table_of(its)
+    if table is not None:
+        rates += filter(None, map(rate_per_s, table.read(rows_of(case.fitted))))
     highest = its.component(MeasuredRange).highest_rate(case.scenario, tests) or max(rates, default=None)
     tested = NEVER if highest is None else f"up to {rate(highest)} per second"
     basis: Basis = "extrapolated" if highest is None or planned > highest else "interpolated"

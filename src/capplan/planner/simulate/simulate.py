@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from capplan.layout.simulations import Simulations
 from capplan.layout.solution import ResponseTimes
 from capplan.layout.system import System
 from capplan.layout.table_components import Contention
-from capplan.layout.table_system import TableSystem
 from capplan.models.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values
@@ -134,7 +133,7 @@ def _made(its: System[Any], network: Network) -> Reported:
 
 def _of_closed_clients(case: Case[Any]) -> Subject:
     """Return a layout as a subject with closed clients, like those of a load generator."""
-    its, scenario = cast("TableSystem[Any]", case.system), case.scenario
+    its, scenario = case.system, case.scenario
     values = its.median_values(case.fitted, scenario)
     contention = its.component(Contention)
     if contention.matters(values, False):

@@ -435,7 +435,7 @@ def _guesses(target: SizingTarget) -> tuple[str, ...]:
 
 def _left_open(target: SizingTarget, chosen: SizedLayout | None) -> tuple[str, ...]:
     """Return what the fitted rows leave undetermined for the chosen layout at its rate."""
-    if chosen is None or not system(target.base.system).from_tables:
+    if chosen is None:
         return ()
     own = target.in_cells(chosen.cells)
     case = own.case(changed(own.base, **chosen.fields))
