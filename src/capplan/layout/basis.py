@@ -7,19 +7,20 @@ tests that measured it. A load is a rate relative to the capacity that the model
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from capplan.evidence.table import Evidence
+from capplan.layout.component import Component
+from capplan.layout.fitted_file import Fitted
 from capplan.layout.observations import Figure, LoadTest
+from capplan.layout.system import System
+from capplan.models.language.scenario import Scenario
+from capplan.models.language.units import FloatArray
 from capplan.models.results import Basis
-
-if TYPE_CHECKING:
-    from capplan.layout.fitted_file import Fitted
-    from capplan.layout.system import System
-    from capplan.models.language.units import FloatArray
-
 
 _SAME_LOAD = 0.05  # loads within this relative distance count as the same; repeats of a load test differ as much
 
@@ -39,7 +40,7 @@ class FigureBasis:
         Capacity of the layout, requests per second.
     """
 
-    def __init__(self, system: System[Any], scenario: Any, fitted: Fitted, capacity: FloatArray) -> None:
+    def __init__(self, system: System[Any], scenario: Scenario, fitted: Fitted, capacity: FloatArray) -> None:
         self.system, self.scenario, self.fitted = system, scenario, fitted
         self.capacity = float(np.median(capacity))
 
@@ -77,7 +78,7 @@ class FigureBasis:
         """Return the load tests that measured a figure."""
         return [test for test in self._tests if any(self._is(row, figure) for row in test.rows)]
 
-    def _is(self, row: Any, figure: Figure) -> bool:
+    def _is(self, row: Evidence, figure: Figure) -> bool:
         its = self.system.observations.figure_of(row)
         if its is None or row.status != "measured":
             return False
@@ -91,7 +92,7 @@ class FigureBasis:
         return self.system.observations.load_tests()
 
     @cached_property
-    def _loads(self) -> Mapping[tuple[str, Any], float]:
+    def _loads(self) -> Mapping[tuple[str, Scenario], float]:
         """The loads of the tests; 1 for tests that searched for the highest rate."""
         return {(test.name, test.scenario): self._load(test) for test in self._tests}
 
@@ -101,3 +102,16 @@ class FigureBasis:
         if offered is None:
             return 1.0
         return offered / float(self.system.solution(test.scenario, values).capacity[0])
+
+
+@dataclass(frozen=True)
+class Bases(Component):
+    """Where the basis of figures comes from.
+
+    Attributes
+    ----------
+    kind : type
+        The class of the basis of a layout's figures.
+    """
+
+    kind: type[FigureBasis] = FigureBasis

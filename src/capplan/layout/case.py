@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from capplan.layout.basis import FigureBasis
+from capplan.layout.basis import Bases, FigureBasis
 from capplan.layout.ensemble import SMALL_ENSEMBLE, Representatives, at_draws, representatives
 from capplan.layout.extrapolation import RATE, Extrapolation, Responses
 from capplan.layout.fitted_file import Fitted
@@ -84,7 +84,7 @@ class SolvedLayout(Generic[S]):
     @cached_property
     def basis(self) -> FigureBasis:
         """The basis of each figure."""
-        return self.system.basis_of_figures(self.scenario, self.fitted, self.solution.capacity)
+        return self.system.component(Bases).kind(self.system, self.scenario, self.fitted, self.solution.capacity)
 
     @property
     def middle(self) -> Solution:

@@ -18,7 +18,6 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from capplan.evidence.table import Evidence, Source, read_rows, read_sources, rows_hash
-from capplan.layout.basis import FigureBasis
 from capplan.layout.component import Component
 from capplan.layout.ensemble import Places
 from capplan.layout.extrapolation import Extrapolation, Layout, Responses, extrapolation, responses
@@ -33,7 +32,7 @@ from capplan.models.language.network import Network
 from capplan.models.language.parameter import Parameter, Values, defaults
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.scenario import Scenario, axes_of, options_of
-from capplan.models.language.units import FloatArray, Number
+from capplan.models.language.units import Number
 
 S = TypeVar("S", bound=Scenario)
 C = TypeVar("C", bound=Component)
@@ -338,20 +337,6 @@ class System(ABC, Generic[S]):
         groups = {name: self.observations.group(scenario, name) for name in self.reported}
         by_class = {name: known.by_group[group] for name, group in groups.items() if group in known.by_group}
         return Uncertainty(known.rate, known.time, seed, by_class)
-
-    def basis_of_figures(self, scenario: S, fitted: Fitted, capacity: FloatArray) -> FigureBasis:
-        """Return the basis of each figure of a layout.
-
-        Parameters
-        ----------
-        scenario : Scenario
-            The layout.
-        fitted : Fitted
-            The calibration.
-        capacity : array (draws,)
-            Its capacity, requests per second.
-        """
-        return FigureBasis(self, scenario, fitted, capacity)
 
     def citations(self) -> tuple[str, ...]:
         """Return the citations of all sources."""

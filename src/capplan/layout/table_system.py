@@ -47,7 +47,7 @@ from capplan.layout.uncertainty import ModelError, Uncertainty
 from capplan.models.errors import InputError
 from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import Scenario, changed
-from capplan.models.language.units import FloatArray, Number
+from capplan.models.language.units import Number
 from capplan.models.results import FIRMEST_FIRST, Band, Basis
 
 S = TypeVar("S", bound=Scenario)
@@ -182,10 +182,6 @@ class TableSystem(System[S]):
         single = self.values_in(layout, with_unknown_layouts(self, fitted, [layout], "none"))
         return {name: float(np.asarray(value)) for name, value in single.items()}
 
-    def basis_of_figures(self, scenario: S, fitted: Fitted, capacity: FloatArray) -> FigureBasis:
-        """Return the basis of each figure: a figure that no row contains is `model only`."""
-        return TableBasis(self, scenario, fitted, capacity)
-
     def extrapolation(
         self, scenario: S, rate_per_s: float | None = None, tests: Sequence[LoadTest[S]] | None = None
     ) -> Extrapolation:
@@ -262,16 +258,14 @@ class TableBasis(FigureBasis):
 
     @cached_property
     def _read(self) -> tuple[TableRow, ...]:
-        system: Any = self.system
-        rows: tuple[TableRow, ...] = system.read(rows_of(self.fitted))
-        return rows
+        table = table_of(self.system)
+        return () if table is None else table.read(rows_of(self.fitted))
 
     def _of(self, column: str, at_per_s: float) -> Basis:
-        system: Any = self.system
         rows = [row for row in self._read if column in row.measured]
         if not rows:
             return "model only"
-        layout = system.extrapolation(self.scenario).basis
+        layout = self.system.extrapolation(self.scenario).basis
         asked_layout = without_pauses(unloaded(self.scenario))
         here = [row for row in rows if row.tested_layout == asked_layout]
         clients = getattr(self.scenario, "clients", None)
@@ -292,6 +286,10 @@ def _is_like(row: TableRow, scenario: Scenario) -> bool:
 class TableObservations(Observations[S]):
     """The load tests of a user's table, one for each layout and load."""
 
+    def __init__(self, system: TableSystem[S]) -> None:
+        super().__init__(system)
+        self.tables = system
+
     def load_tests(self, choice: Mapping[str, str] | None = None) -> tuple[LoadTest[S], ...]:
         """Return the rows of the table as load tests, without documented figures."""
         del choice
@@ -299,10 +297,9 @@ class TableObservations(Observations[S]):
 
     @cached_property
     def _of_table(self) -> tuple[LoadTest[S], ...]:
-        system: Any = self.system
-        if system.table is None:
+        if self.tables.table is None:
             return ()
-        layouts = dict.fromkeys(row.layout for row in system.read([row_of(cells) for cells in system.table.rows]))
+        layouts = dict.fromkeys(row.layout for row in self.tables.read(list(map(row_of, self.tables.table.rows))))
         return tuple(LoadTest(f"layout {at}", f"layout {at}", layout, ()) for at, layout in enumerate(layouts, 1))
 
 

@@ -24,7 +24,7 @@ from capplan.layout.fitted_file import Fitted, write
 from capplan.layout.layout_factors import SHARED, name_of
 from capplan.layout.table_components import LayoutFactors
 from capplan.layout.table_rows import cells_of
-from capplan.layout.table_system import with_unknown_layouts
+from capplan.layout.table_system import TableBasis, with_unknown_layouts
 from capplan.models.errors import InputError, RefusedError
 from capplan.models.language.parameter import defaults
 from capplan.models.language.scenario import changed
@@ -251,7 +251,7 @@ def test_a_rate_that_rows_of_classes_measured_is_measured(fitted: Fitted) -> Non
     ]  # fmt: skip
     assert fitted.table is not None
     known = replace(fitted, table=replace(fitted.table, rows=tuple(map(cells_of, parts))))
-    basis = SYSTEM.of(known).basis_of_figures(usual, known, np.array([5000.0]))
+    basis = TableBasis(SYSTEM.of(known), usual, known, np.array([5000.0]))
     assert basis.of_latency("read", "mean", 1000.0) == "measured"
     assert basis.of_latency("read", "mean", 500.0) == "extrapolated"
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from capplan.calibration.tables.node_cpu import cpu_percent
 from capplan.calibration.tables.priors import COMMON_LOG_SD
+from capplan.layout.basis import Bases
 from capplan.layout.ensemble import Places
 from capplan.layout.machines import Machine, Machines
 from capplan.layout.measured_range import MeasuredRange
@@ -18,7 +19,7 @@ from capplan.layout.situations import Losses
 from capplan.layout.solution import Pauses, Solution
 from capplan.layout.table_components import ClosedLoadTests, Contention, LayoutFactors, NodeCpu, Rows, Search
 from capplan.layout.table_rows import TableRow, request_class
-from capplan.layout.table_system import TableSystem, table_cautions
+from capplan.layout.table_system import TableBasis, TableSystem, table_cautions
 from capplan.models.language.parameter import Values
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.scenario import changed
@@ -128,6 +129,7 @@ class Cassandra(TableSystem[CassandraScenario]):
     reported = REPORTED
     traffic_mix = staticmethod(CassandraScenario.mix)
     components = (
+        Bases(TableBasis),
         Notes(cautions=table_cautions, resource_names=lambda _: _RESOURCES, tails_not_modelled=tails_not_modelled),
         Losses(LOSSES, outages),
         Machines[CassandraScenario](

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from capplan.calibration.tables.priors import COMMON_LOG_SD
+from capplan.layout.basis import Bases
 from capplan.layout.machines import Machine, Machines
 from capplan.layout.notes import Notes
 from capplan.layout.situations import Losses
 from capplan.layout.solution import ResponseTimes
 from capplan.layout.table_components import LayoutFactors, Rows, Search
-from capplan.layout.table_system import TableSystem, table_cautions
+from capplan.layout.table_system import TableBasis, TableSystem, table_cautions
 from capplan.models.language.parameter import Values
 from capplan.systems.two_tier.losses import LOSSES, outages
 from capplan.systems.two_tier.network import FRONT, LOG, REPORTED, STORE, network
@@ -44,6 +45,7 @@ class TwoTier(TableSystem[TwoTierScenario]):
     reported = REPORTED
     traffic_mix = staticmethod(TwoTierScenario.mix)
     components = (
+        Bases(TableBasis),
         Notes(
             cautions=table_cautions,
             resource_names=resource_names,
