@@ -145,8 +145,8 @@ def test_a_fit_depends_on_the_code_of_the_system_but_for_its_comments(
     kiosk, found = registry.system("kiosk"), list[str]()
     for name, added in (("same", ""), ("comment", "# a comment\n"), ("code", "ANOTHER = 1\n")):
         folder = shutil.copytree(site / "kiosk", tmp_path / name)
-        (folder / "network.py").write_text(
-            (folder / "network.py").read_text(encoding="utf-8") + added, encoding="utf-8"
+        (folder / "__init__.py").write_text(
+            (folder / "__init__.py").read_text(encoding="utf-8") + added, encoding="utf-8"
         )
         monkeypatch.setitem(vars(kiosk), "folder", folder)
         found.append(refit_code(kiosk))
