@@ -67,9 +67,8 @@ _LEAST_IDLE = 1e-4  # of what the others leave of a station: what is busier coun
 _NEARLY = 0.999  # most of a station that others may take from those who have the rest
 _SLOW, _AVOIDED = 1000.0, 0.05  # stretch of a slow station; share of its time below which requests do without it
 _SURELY = 0.5  # of the stretched time of a station in the response, from which requests wait for it
-_OF_ALL_PARTS = ("network", "traffic", "stations", "members", "_pools", "pool_members", "races", "draws")
 _OF_A_GROUP = ("demands", "unloaded", "_held_s", "outer_pools", "pool", "_known_times_s", "delays")
-_BESIDE_DETACHED = ("flows", "share", "clusters", "unloaded", "outside_s")
+_BESIDE_DETACHED = ("clusters", "unloaded", "outside_s")
 _NO_DEMAND = ServiceDemand()
 _ROUNDING = 1e-9  # of a sum of demands or times
 _SLIGHT = 0.2  # load over that of the busiest station, below which queueing is left out
@@ -515,8 +514,7 @@ class Analysis:
         """Attributes of the part of each group that do not depend on the rates of the others."""
         found = []
         for group in self.groups:
-            own = {"demands": self._demands_of(group), "_others": {}, "_like": None, "_known_times_s": {}}
-            alone = self._part(group, own)
+            alone = self._part(group, {"demands": self._demands_of(group)})
             found.append({name: getattr(alone, name) for name in _OF_A_GROUP})
         return found
 
@@ -542,10 +540,8 @@ class Analysis:
         )
 
     def _part(self, group: PoolGroup, known: Mapping[str, Any]) -> Analysis:
-        part = object.__new__(Analysis)
-        vars(part).update({name: vars(self)[name] for name in _OF_ALL_PARTS}, **known)
-        part.flows, part.share, part._arrival_scv = group.flows, _within(group), group.arrival_scv
-        part._whole, part._room_beside, part._avoided = self, None, []
+        part = _Part(self, group.flows, _within(group), group.arrival_scv)
+        vars(part).update(known)
         return part
 
     def _left_by(
@@ -581,13 +577,12 @@ class Analysis:
 
         What quorums do to queueing is taken as in the whole network.
         """
-        part = object.__new__(Analysis)
-        vars(part).update({name: vars(self)[name] for name in _OF_ALL_PARTS})
+        part = _Part(self, self.flows, self.share)
         vars(part).update({name: getattr(self, name) for name in _BESIDE_DETACHED})
         part.demands = self._waited_for
         part.path_times_s = {names: time for names, time in self.path_times_s.items() if names[0] in part.demands}
         part._avoided = [names for names in self._avoided if names[0] in part.demands]
-        part._whole, part._like, part._arrival_scv = self, self, None
+        part._like = self
         part._others = {name: ServiceDemand().plus(rate_per_s, demand) for name, demand in self.detached.items()}
         rooms = np.stack([self._full(part._room(names[0])) for names in part.path_times_s])
         part._room_beside = np.take_along_axis(rooms, part._path_loads_s.argmax(axis=0)[None], axis=0)[0]
@@ -940,6 +935,19 @@ class Analysis:
 
     def _full(self, value: Number) -> FloatArray:
         return np.broadcast_to(np.asarray(value, dtype=float), (self.draws,))
+
+
+class _Part(Analysis):
+    """A network as a part of its work sees it, beside the rest; what does not depend on that is the whole's."""
+
+    def __init__(
+        self, whole: Analysis, flows: dict[str, Step], share: Mapping[str, Number], arrival_scv: Number | None = None
+    ) -> None:
+        self.network, self.traffic, self.races, self.draws = whole.network, whole.traffic, whole.races, whole.draws
+        self.stations, self.members = whole.stations, whole.members
+        self._pools, self.pool_members = whole._pools, whole.pool_members
+        self._whole, self.flows, self.share, self._arrival_scv = whole, flows, share, arrival_scv
+        self._like, self._others, self._avoided, self._room_beside, self._known_times_s = None, {}, [], None, {}
 
 
 def _within(group: PoolGroup) -> dict[str, Number]:
