@@ -24,8 +24,8 @@ from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.layout.baselines import Baseline, affine, linear, power_law
 from capplan.layout.case import Case
+from capplan.layout.components import Machines
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.machines import Machines
 from capplan.layout.table_rows import with_mix
 from capplan.layout.table_system import TableSystem, unloaded
 from capplan.models.language.scenario import changed

@@ -25,9 +25,9 @@ from capplan.calibration.fit.refits import folds
 from capplan.calibration.fit.stages import Stages, digest
 from capplan.calibration.validation.backtest import left_out
 from capplan.calibration.validation.nearness import nearness
+from capplan.layout.components import Ratios
 from capplan.layout.fitted_file import Fitted, rounded
 from capplan.layout.observations import LoadTest
-from capplan.layout.ratios import Ratios
 from capplan.layout.system import System
 from capplan.models.files import replace_file
 from capplan.models.language.parameter import Parameter, from_log, log_values

@@ -23,8 +23,8 @@ from capplan.calibration.tables.figures import scatter_of
 from capplan.calibration.tables.priors import closed
 from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.evidence.load_test_row import ALL, LoadTestRow
+from capplan.layout.components import Pauses
 from capplan.layout.layout_factors import name_of
-from capplan.layout.solution import Pauses
 from capplan.layout.table_components import ClosedLoadTests, LayoutFactors
 from capplan.layout.table_rows import LEVELS, MEAN, ON_CURVES, THROUGHPUT, TableRow
 from capplan.layout.table_system import TableSystem

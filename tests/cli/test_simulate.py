@@ -14,8 +14,8 @@ from tests.cli.commands import answered, refused
 
 import capplan.cli.simulate as face
 from capplan.cli.main import main
+from capplan.layout.components import ResponseTimes
 from capplan.layout.fitted_file import write
-from capplan.layout.solution import ResponseTimes
 from capplan.planner.simulate.simulate import Design, observed
 from capplan.simulator.replications import ReplicationPlan
 from capplan.simulator.sample import Observation

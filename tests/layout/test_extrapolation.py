@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from capplan.layout.case import Case
+from capplan.layout.components import Ratios
 from capplan.layout.extrapolation import RATE, Excess, Extrapolation, extrapolation
-from capplan.layout.ratios import Ratios
 from capplan.models.language.scenario import changed
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 from capplan.systems.registry import resolve, system

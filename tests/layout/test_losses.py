@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.layout.machines import Machines
-from capplan.layout.ratios import Ratios
+from capplan.layout.components import Machines, Ratios
 from capplan.layout.situations import Factor, Losses, Situation
 from capplan.layout.system import System
 from capplan.models.language.scenario import Scenario, options_of

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from capplan.layout.case import Case
-from capplan.layout.ratios import Ratios
+from capplan.layout.components import Ratios
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.systems.registry import resolve, scenario, system

@@ -17,9 +17,9 @@ from pydantic.dataclasses import dataclass as language
 from scipy import stats
 
 from capplan.layout.case import Case
+from capplan.layout.components import Machine, Machines
 from capplan.layout.extrapolation import Extrapolation
 from capplan.layout.fitted_file import DRAWS, Fitted, Posterior
-from capplan.layout.machines import Machine, Machines
 from capplan.layout.situations import Factor, Loss, Losses, Remainder, Situation
 from capplan.layout.system import System
 from capplan.layout.uncertainty import ModelError, Uncertainty

@@ -14,9 +14,9 @@ from capplan.calibration.fit.posterior import maximum, problem, resampled
 from capplan.calibration.fit.refits import PROPOSALS
 from capplan.cli.main import main
 from capplan.evidence.table import Evidence
+from capplan.layout.components import MeasuredRange
 from capplan.layout.extrapolation import RATE, Extrapolation, Responses
 from capplan.layout.fitted_file import DRAWS
-from capplan.layout.measured_range import MeasuredRange
 from capplan.layout.observations import LoadTest, Observations
 from capplan.layout.system import System
 from capplan.layout.uncertainty import Uncertainty, error_kind

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from capplan.layout.ratios import Ratios
+from capplan.layout.components import Ratios
 from capplan.planner.predict.predict import PredictionEngine, predict
 from capplan.planner.predict.prediction import Prediction
 from capplan.systems.registry import documented_names, documented_systems, scenario

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from tests.planner.random_questions import question
 
-from capplan.layout.machines import Machines
+from capplan.layout.components import Machines
 from capplan.layout.situations import Losses
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed

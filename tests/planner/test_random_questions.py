@@ -21,7 +21,7 @@ from rich.console import Console
 from tests.planner.random_questions import Question, few_draws, question
 
 from capplan.layout.case import Case
-from capplan.layout.ratios import Ratios
+from capplan.layout.components import Ratios
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.results import STATISTICS, Band

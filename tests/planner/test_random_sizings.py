@@ -9,7 +9,7 @@ from importlib.metadata import EntryPoint
 import pytest
 from tests.planner.random_sizings import SYSTEM, Problem, side, simulated_failures
 
-from capplan.layout.machines import Machines
+from capplan.layout.components import Machines
 from capplan.planner.size.size import size
 from capplan.planner.size.sizing import Sizing
 from capplan.simulator.workers import in_process

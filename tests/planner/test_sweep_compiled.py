@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from tests.planner.test_sweep import computed, given, load, sweep
 
-from capplan.layout.solution import Pauses
+from capplan.layout.components import Pauses
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.results import rounded
 from capplan.planner import sweep as sweep_compiled

@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from capplan.layout.components import Ratios, Simulations
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.ratios import Ratios
-from capplan.layout.simulations import Simulations
 from capplan.models.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.scenario import Scenario, changed

@@ -24,9 +24,8 @@ from tests.planner.valid_tables import SAMPLES, Random, one, shares, whole
 
 from capplan.cli.shell.scenario_command import flag, with_options
 from capplan.cli.shell.target import Target, read_target
+from capplan.layout.components import Machines, Ratios
 from capplan.layout.fitted_file import DRAWS
-from capplan.layout.machines import Machines
-from capplan.layout.ratios import Ratios
 from capplan.layout.situations import Losses
 from capplan.layout.table_system import table_of
 from capplan.models.cassandra.consistency import CONSISTENCY_LEVELS

@@ -13,7 +13,7 @@ import pytest
 from tests.systems.prior_draws import prior_values
 
 from capplan.calibration.fit.stages import refit_code
-from capplan.layout.ratios import Ratios
+from capplan.layout.components import Ratios
 from capplan.layout.solution import kind_of
 from capplan.layout.system import System
 from capplan.models.errors import InputError

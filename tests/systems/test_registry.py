@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from capplan.layout.ratios import Ratios
+from capplan.layout.components import Ratios
 from capplan.layout.system import System
 from capplan.models.language.document import write
 from capplan.models.language.scenario import changed

@@ -34,7 +34,7 @@ from capplan.cli.shell.terminal import (
     print_answer,
 )
 from capplan.cli.shell.workers import workers_for
-from capplan.layout.machines import Machines
+from capplan.layout.components import Machines
 from capplan.layout.system import System
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario, changed

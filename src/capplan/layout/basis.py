@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from capplan.evidence.table import Evidence
-from capplan.layout.component import Component
+from capplan.layout.components import Component
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.observations import Figure, LoadTest
 from capplan.layout.system import System

@@ -9,10 +9,10 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from capplan.layout.basis import Bases, FigureBasis
+from capplan.layout.components import MeasuredRange
 from capplan.layout.ensemble import SMALL_ENSEMBLE, Representatives, at_draws, representatives
 from capplan.layout.extrapolation import RATE, Extrapolation, Responses
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.measured_range import MeasuredRange
 from capplan.layout.solution import Solution
 from capplan.layout.system import System, middle_solution
 from capplan.layout.table_components import Rows

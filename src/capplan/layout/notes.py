@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from capplan.layout.case import Case
-from capplan.layout.component import Component
+from capplan.layout.components import Component
 from capplan.layout.solution import Figures
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values

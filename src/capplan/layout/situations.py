@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from capplan.layout.case import Case
-from capplan.layout.component import Component
+from capplan.layout.components import Component
 from capplan.layout.ensemble import Places
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.solution import Solution

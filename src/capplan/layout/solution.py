@@ -5,17 +5,15 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache, partial
-from typing import Any, Generic, TypeVar
+from functools import cached_property, lru_cache
+from typing import Any, TypeVar
 
 import numpy as np
 
-from capplan.layout.component import Component
 from capplan.layout.ensemble import Places
 from capplan.models.language.network import Network
-from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import Scenario
-from capplan.models.language.units import FloatArray, Number
+from capplan.models.language.units import FloatArray
 from capplan.models.objective import Metric
 from capplan.models.results import STATISTICS
 from capplan.models.solver.analytic import Analysis
@@ -29,7 +27,7 @@ from capplan.models.solver.operating_point import (
     peak_ratio,
     solve,
 )
-from capplan.models.solver.pauses import NodePauses, RareDelay
+from capplan.models.solver.pauses import RareDelay
 from capplan.models.solver.single_station import busy_share
 
 S = TypeVar("S", bound=Scenario)
@@ -89,67 +87,6 @@ Varying = Callable[[FloatArray], FloatArray | None]
 """How much the speed of nodes varies in a run, as the standard deviation of its logarithm, at a utilisation."""
 ClosedForm = Callable[[FloatArray, float | None], FloatArray]
 """Response time in closed form, seconds: a function of the offered rate and of a percentile's level (None: mean)."""
-
-
-@dataclass(frozen=True)
-class ResponseTimes(Component, Generic[S]):
-    """What is known of response times beyond the network.
-
-    Attributes
-    ----------
-    closed_form : function or None
-        Returns the response time in closed form, seconds (..., draws), from the layout, parameter values, offered rates
-        (..., draws), requests per second, and the level of a percentile (None: the mean).
-    waiting_clients : function
-        Returns the number of clients that wait for their answers, so that latency stays finite beyond capacity; None
-        for open traffic.
-    """
-
-    closed_form: Callable[[S, Values, FloatArray, float | None], FloatArray] | None = None
-    waiting_clients: Callable[[S], int | None] = lambda _: None
-
-    def of(self, scenario: S, values: Values) -> ClosedForm | None:
-        """Return the closed form of a layout."""
-        return None if self.closed_form is None else partial(self.closed_form, scenario, values)
-
-
-@dataclass(frozen=True)
-class Pauses(Component, Generic[S]):
-    """What slows nodes down for a while, such as garbage collection.
-
-    Percentiles contain it, simulated or not. Means stay as they are, because load tests that a system is fitted to
-    report means with pauses.
-
-    Attributes
-    ----------
-    delays : function or None
-        Returns the delays caused by pauses, by class of the network, of which a request has one at most; classes
-        without an entry have no delay. It takes the layout, the values of the draws that delays are returned for, the
-        analysed network, mean rates (..., solved draws), and for each draw the solved one that represents it (None: all
-        are solved).
-    of_node : function or None
-        Returns the pauses of a mean node, from the layout, parameter values and the mean rate, requests per second.
-    variation : function or None
-        Returns how much node speed varies during a run, as the standard deviation of its logarithm (..., draws), from
-        parameter values and the utilisation of the busiest station.
-    """
-
-    delays: Callable[[S, Values, Analysis, FloatArray, Places | None], Mapping[str, Sequence[RareDelay]]] | None = None
-    of_node: Callable[[S, Values, Number], NodePauses] | None = None
-    variation: Callable[[Values, FloatArray], FloatArray] | None = None
-
-    def of(self, scenario: S, values: Values, every: Values) -> Pausing | None:
-        """Return the delays of a layout; `every` has the values of all draws, `values` those of the solved ones."""
-        delays = self.delays
-        if delays is None:
-            return None
-        return lambda analysis, rate_per_s, place: delays(
-            scenario, values if place is None else every, analysis, rate_per_s, place
-        )
-
-    def varying(self, values: Values) -> Varying | None:
-        """Return how much the speed of nodes varies with these values."""
-        return None if self.variation is None else partial(self.variation, values)
 
 
 @dataclass(frozen=True)

@@ -18,14 +18,12 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from capplan.evidence.table import Evidence, Source, read_rows, read_sources, rows_hash
-from capplan.layout.component import Component
+from capplan.layout.components import Component, MeasuredRange, Pauses, Ratios, ResponseTimes
 from capplan.layout.ensemble import Places
 from capplan.layout.extrapolation import Extrapolation, Layout, Responses, extrapolation, responses
 from capplan.layout.fitted_file import Expected, Fitted, read_fitted
-from capplan.layout.measured_range import MeasuredRange
 from capplan.layout.observations import LoadTest, Observations
-from capplan.layout.ratios import Ratios
-from capplan.layout.solution import Pauses, ResponseTimes, Solution
+from capplan.layout.solution import Solution
 from capplan.layout.uncertainty import ModelErrors, Uncertainty, model_errors
 from capplan.models.errors import InputError
 from capplan.models.language.network import Network

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from capplan.evidence.load_test_row import LoadTestRow
-from capplan.layout.component import Component
+from capplan.layout.components import Component
 from capplan.layout.table_rows import TableRow
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Parameter, Values

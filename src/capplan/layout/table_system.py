@@ -20,10 +20,10 @@ from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.table import Evidence, Source
 from capplan.layout.basis import FigureBasis
 from capplan.layout.case import Case
+from capplan.layout.components import Machines
 from capplan.layout.extrapolation import Extrapolation
 from capplan.layout.fitted_file import DRAWS, Fitted, FittedTable
 from capplan.layout.layout_factors import correlation, factors, name_of
-from capplan.layout.machines import Machines
 from capplan.layout.observations import LoadTest, Observations
 from capplan.layout.solution import Figures
 from capplan.layout.system import System

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from capplan.layout.case import Case
-from capplan.layout.solution import Pauses
+from capplan.layout.components import Pauses
 from capplan.models.cassandra.pauses import ReportedPauses
 from capplan.models.condition import Unmeasured
 from capplan.models.number_words import to_digits

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from capplan.layout.ratios import Ratios
+from capplan.layout.components import Ratios
 from capplan.models.errors import InputError, one_of
 from capplan.models.language.document import read_toml
 from capplan.models.language.scenario import Scenario

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from capplan.layout.case import Case
+from capplan.layout.components import Ratios
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.ratios import Ratios
 from capplan.layout.uncertainty import HIGH, LOW
 from capplan.models.errors import InputError
 from capplan.models.language.scenario import Scenario

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from capplan.layout.case import Case
-from capplan.layout.measured_range import MeasuredRange
+from capplan.layout.components import MeasuredRange
 from capplan.models.condition import Condition, Consequence, Unmeasured, condition
 from capplan.models.language.scenario import changed
 from capplan.models.results import rounded

@@ -11,8 +11,8 @@ import numpy as np
 
 from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.layout.case import Case
+from capplan.layout.components import Ratios
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.ratios import Ratios
 from capplan.layout.table_rows import NODE_CPU, QUANTITIES, Load, TableRow
 from capplan.layout.table_system import TableSystem, table_of, unloaded, with_unknown_layouts
 from capplan.layout.uncertainty import Uncertainty

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from capplan.layout.case import Case
-from capplan.layout.measured_range import MeasuredRange
+from capplan.layout.components import MeasuredRange
 from capplan.layout.table_rows import NODE_CPU, rows_of
 from capplan.layout.table_system import table_of
 from capplan.models.condition import Unmeasured

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capplan.layout.case import Case
+from capplan.layout.components import Simulations
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.simulations import Simulations
 from capplan.layout.situations import Loss, Losses, Remainder, Situation
 from capplan.layout.solution import Solution
 from capplan.layout.system import System

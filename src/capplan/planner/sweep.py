@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_type_hints
 import numpy as np
 
 from capplan.layout.case import Case
+from capplan.layout.components import Machines, Ratios
 from capplan.layout.ensemble import evenly_along
 from capplan.layout.fitted_file import DRAWS, Fitted
-from capplan.layout.machines import Machines
-from capplan.layout.ratios import Ratios
 from capplan.layout.solution import Figures
 from capplan.layout.system import System
 from capplan.layout.uncertainty import HIGH, LOW, ends

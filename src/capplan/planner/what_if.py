@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 
 from capplan.layout.case import Case
+from capplan.layout.components import Ratios
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.notes import Notes
-from capplan.layout.ratios import Ratios
 from capplan.layout.situations import Losses
 from capplan.layout.system import System
 from capplan.models.errors import InputError

@@ -13,7 +13,7 @@ from functools import cache, partial
 from importlib.resources import files
 from typing import Any
 
-from capplan.layout.machines import Machines
+from capplan.layout.components import Machines
 from capplan.layout.system import System
 from capplan.layout.table_system import table_of
 from capplan.models.errors import InputError, check_extra

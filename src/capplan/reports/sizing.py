@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from capplan.layout.machines import Machines
+from capplan.layout.components import Machines
 from capplan.layout.situations import Losses
 from capplan.layout.system import System
 from capplan.models.condition import Condition, under

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from capplan.layout.measured_range import MeasuredRange
+from capplan.layout.components import MeasuredRange
 from capplan.layout.system import System
 from capplan.models.condition import stated
 from capplan.models.number_words import rate, share, significant

@@ -11,8 +11,8 @@ from tests.calibration.made_up_fits import left_out_at, nested_at
 
 from capplan.calibration.validation.backtest import LeftOut
 from capplan.calibration.validation.backtest import left_out as left_out_of
+from capplan.layout.components import MeasuredRange
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.measured_range import MeasuredRange
 from capplan.systems.registry import documented_names, system
 
 OPENPROVIDER, VCIDER = system("openprovider").fitted(), system("vcider").fitted()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from capplan.layout.solution import ResponseTimes
+from capplan.layout.components import ResponseTimes
 from capplan.models.errors import InputError
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.parameter import Values, defaults

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.layout.simulations import Simulations
+from capplan.layout.components import Simulations
 from capplan.layout.solution import LEVELS
 from capplan.layout.system import System
 from capplan.models.cassandra.pauses import OF_PAUSES, node_pauses, young_bytes

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from capplan.layout.case import Case
-from capplan.layout.measured_range import MeasuredRange
+from capplan.layout.components import MeasuredRange
 from capplan.layout.situations import Losses, losses_of
 from capplan.layout.uncertainty import ModelError, Uncertainty
 from capplan.models.errors import InputError

@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.layout.measured_range import MeasuredRange
-from capplan.layout.simulations import Simulations
+from capplan.layout.components import MeasuredRange, Simulations
 from capplan.layout.solution import Solution
 from capplan.models.language.parameter import Values, defaults
 from capplan.models.results import STATISTICS

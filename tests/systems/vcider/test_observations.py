@@ -8,7 +8,7 @@ import pytest
 
 from capplan.calibration.fit.posterior import maximum, problem
 from capplan.evidence.table import by_id
-from capplan.layout.ratios import Ratios
+from capplan.layout.components import Ratios
 from capplan.models.language.parameter import Values, defaults, from_log
 from capplan.planner.predict.predict import predict
 from capplan.systems.registry import scenario, system

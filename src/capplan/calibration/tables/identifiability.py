@@ -10,8 +10,8 @@ import numpy as np
 
 from capplan.calibration.tables.errors import chance_errors
 from capplan.calibration.tables.solved_rows import Solved, solved_rows
+from capplan.layout.components import Machines
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.machines import Machines
 from capplan.layout.table_components import Contention, NodeCpu, Rows
 from capplan.layout.table_rows import NODE_CPU, TableRow, rows_of
 from capplan.layout.table_system import TableSystem

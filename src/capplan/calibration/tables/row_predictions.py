@@ -13,9 +13,9 @@ from scipy.special import ndtri
 from capplan.calibration.tables.identifiability import Judge
 from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.evidence.load_test_row import LoadTestRow
+from capplan.layout.components import MeasuredRange
 from capplan.layout.extrapolation import RATE, Extrapolation, Responses
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.measured_range import MeasuredRange
 from capplan.layout.table_rows import (
     LEVELS,
     NODE_CPU,

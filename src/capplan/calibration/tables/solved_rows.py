@@ -13,7 +13,8 @@ import numpy as np
 
 from capplan.calibration.tables.figures import SOLVED_LEVELS
 from capplan.calibration.tables.priors import closed
-from capplan.layout.solution import Pauses, kind_of, varied
+from capplan.layout.components import Pauses
+from capplan.layout.solution import kind_of, varied
 from capplan.layout.table_components import ClosedLoadTests, Contention, NodeCpu
 from capplan.layout.table_rows import MEAN, NODE_CPU, THROUGHPUT, TableRow
 from capplan.layout.table_system import TableSystem

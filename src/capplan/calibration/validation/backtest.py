@@ -19,9 +19,9 @@ import numpy as np
 
 from capplan.evidence.table import Evidence
 from capplan.layout.baselines import Baseline
+from capplan.layout.components import MeasuredRange
 from capplan.layout.extrapolation import RATE
 from capplan.layout.fitted_file import Fitted, FittedFigure
-from capplan.layout.measured_range import MeasuredRange
 from capplan.layout.observations import LoadTest, Observations, Scored
 from capplan.layout.system import System
 from capplan.layout.uncertainty import ModelError, error_kind

@@ -9,9 +9,8 @@ from importlib.metadata import version
 
 import numpy as np
 
+from capplan.layout.components import MeasuredRange, Ratios
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.measured_range import MeasuredRange
-from capplan.layout.ratios import Ratios
 from capplan.models.cassandra.encryption import LINKS, in_order
 from capplan.models.condition import stated
 from capplan.models.errors import InputError

@@ -13,10 +13,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from capplan.layout.case import Case
+from capplan.layout.components import Pauses
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.notes import Notes
 from capplan.layout.situations import DC, Loss, Losses, Remainder, losses_of
-from capplan.layout.solution import LEVELS, Pauses, Solution
+from capplan.layout.solution import LEVELS, Solution
 from capplan.layout.system import System
 from capplan.layout.table_system import table_of
 from capplan.models.cassandra.consistency import CONSISTENCY_LEVELS

@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from capplan.layout.case import Case
+from capplan.layout.components import Machines, Ratios, Simulations
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.machines import Machines
 from capplan.layout.notes import Notes
-from capplan.layout.ratios import Ratios
-from capplan.layout.simulations import Simulations
 from capplan.layout.situations import Loss, Losses, losses_of
 from capplan.layout.solution import Figures
 from capplan.models.errors import InputError

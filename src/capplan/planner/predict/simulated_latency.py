@@ -12,8 +12,8 @@ from typing import Any, cast
 import numpy as np
 
 from capplan.layout.case import Case
+from capplan.layout.components import DEFAULT_BUDGET_S, Simulations
 from capplan.layout.ensemble import at_draws, evenly_along
-from capplan.layout.simulations import DEFAULT_BUDGET_S, Simulations
 from capplan.layout.solution import LEVELS, Figures
 from capplan.layout.uncertainty import HIGH, LOW, Uncertainty
 from capplan.models.errors import InputError

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from capplan.layout.components import Machines
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.machines import Machines
 from capplan.layout.situations import Losses
 from capplan.layout.system import System
 from capplan.layout.uncertainty import Uncertainty

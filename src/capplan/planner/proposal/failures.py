@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from capplan.layout.components import Ratios
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.ratios import Ratios
 from capplan.layout.situations import DC, Losses, losses_of
 from capplan.layout.system import System
 from capplan.models.cassandra.consistency import need

@@ -18,8 +18,8 @@ import numpy as np
 
 from capplan.calibration.tables.scores import BacktestRow
 from capplan.layout.case import Case
+from capplan.layout.components import Machines
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.machines import Machines
 from capplan.layout.system import System
 from capplan.layout.table_rows import rows_of
 from capplan.models.errors import InputError

@@ -19,8 +19,8 @@ from pebble import ProcessExpired, ProcessPool
 from pydantic import BeforeValidator, Field
 from pydantic.dataclasses import dataclass
 
+from capplan.layout.components import Machines
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.machines import Machines
 from capplan.models.errors import InputError, nearest, one_of
 from capplan.models.language.construct import LANGUAGE, Construct
 from capplan.models.language.document import load

@@ -12,10 +12,8 @@ import numpy as np
 
 from capplan.calibration.tables.priors import closed
 from capplan.layout.case import Case
+from capplan.layout.components import Ratios, ResponseTimes, Simulations
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.ratios import Ratios
-from capplan.layout.simulations import Simulations
-from capplan.layout.solution import ResponseTimes
 from capplan.layout.system import System
 from capplan.layout.table_components import Contention
 from capplan.models.errors import InputError

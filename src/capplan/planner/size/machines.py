@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from capplan.layout.machines import Machines
+from capplan.layout.components import Machines
 from capplan.layout.system import System
 from capplan.models.errors import InputError, nearest, one_of
 from capplan.models.language.construct import LANGUAGE, Construct, Name

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from capplan.layout.machines import Machines
+from capplan.layout.components import Machines
 from capplan.models.condition import Condition, Consequence, Unmeasured
 from capplan.models.language.scenario import changed
 from capplan.planner.conditions import by_risk, decisive, unmeasured

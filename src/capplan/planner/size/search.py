@@ -18,8 +18,8 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from capplan.layout.case import Case
+from capplan.layout.components import Machines
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.machines import Machines
 from capplan.layout.notes import Notes
 from capplan.layout.uncertainty import Uncertainty
 from capplan.models.errors import InputError

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from capplan.layout.components import Machines
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.machines import Machines
 from capplan.layout.situations import DC, Losses
 from capplan.layout.system import System
 from capplan.models.errors import InputError

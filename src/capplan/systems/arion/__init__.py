@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from capplan.layout.machines import Machine, Machines
-from capplan.layout.measured_range import MeasuredRange
-from capplan.layout.simulations import Simulations
+from capplan.layout.components import Machine, Machines, MeasuredRange, ResponseTimes, Simulations
 from capplan.layout.situations import RETRY_STORM, Factor, Losses, Situation
-from capplan.layout.solution import ResponseTimes
 from capplan.layout.system import System
 from capplan.models.language.parameter import Values
 from capplan.systems.arion.network import REPORTED, latency_s, network, settling_s

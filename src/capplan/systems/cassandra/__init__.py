@@ -10,13 +10,11 @@ import numpy as np
 from capplan.calibration.tables.node_cpu import cpu_percent
 from capplan.calibration.tables.priors import COMMON_LOG_SD
 from capplan.layout.basis import Bases
+from capplan.layout.components import Machine, Machines, MeasuredRange, Pauses, Simulations
 from capplan.layout.ensemble import Places
-from capplan.layout.machines import Machine, Machines
-from capplan.layout.measured_range import MeasuredRange
 from capplan.layout.notes import Notes
-from capplan.layout.simulations import Simulations
 from capplan.layout.situations import Losses
-from capplan.layout.solution import Pauses, Solution
+from capplan.layout.solution import Solution
 from capplan.layout.table_components import ClosedLoadTests, Contention, LayoutFactors, NodeCpu, Rows, Search
 from capplan.layout.table_rows import TableRow, request_class
 from capplan.layout.table_system import TableBasis, TableSystem, table_cautions

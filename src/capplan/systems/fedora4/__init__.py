@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from capplan.layout.machines import Machine, Machines
-from capplan.layout.measured_range import MeasuredRange
+from capplan.layout.components import Machine, Machines, MeasuredRange
 from capplan.layout.situations import RETRY_STORM, Factor, Losses, Situation
 from capplan.layout.system import System
 from capplan.models.language.parameter import Values

@@ -7,12 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
+from capplan.layout.components import Machine, Machines, MeasuredRange, Pauses, Simulations
 from capplan.layout.fitted_file import Fitted
-from capplan.layout.machines import Machine, Machines
-from capplan.layout.measured_range import MeasuredRange
-from capplan.layout.simulations import Simulations
 from capplan.layout.situations import RETRY_STORM, Factor, Losses, Situation
-from capplan.layout.solution import Pauses
 from capplan.models.condition import Unmeasured
 from capplan.models.language.parameter import Values
 from capplan.models.language.per_dc import per_dc_text

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 
 from capplan.calibration.tables.priors import COMMON_LOG_SD
 from capplan.layout.basis import Bases
-from capplan.layout.machines import Machine, Machines
+from capplan.layout.components import Machine, Machines, ResponseTimes
 from capplan.layout.notes import Notes
 from capplan.layout.situations import Losses
-from capplan.layout.solution import ResponseTimes
 from capplan.layout.table_components import LayoutFactors, Rows, Search
 from capplan.layout.table_system import TableBasis, TableSystem, table_cautions
 from capplan.models.language.parameter import Values

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from capplan.layout.measured_range import MeasuredRange
-from capplan.layout.ratios import Ratios
+from capplan.layout.components import MeasuredRange, Ratios
 from capplan.layout.system import System
 from capplan.models.language.parameter import Values
 from capplan.systems.vcider.network import REPORTED, network, ratios
