@@ -144,8 +144,8 @@ def asked(
         raise InputError(f"--prices {prices} has no effect beside --shapes: shapes have prices of their own")
     its: System[Any] = system(chosen.scenario.system)
     if shapes is not None:
-        _refuse_what_shapes_say(given(ctx), its)
-    base, sized, fixed = _space(chosen.scenario, its, given(ctx))
+        _refuse_what_shapes_say(given(ctx), its.component(Machines))
+    base, sized, fixed = _space(chosen.scenario, its.component(Machines), given(ctx))
     return base, SizingQuestion(
         survive=tuple(survive or ()),
         confidence=parse_share(confidence),
@@ -162,48 +162,38 @@ def asked(
     )
 
 
-def _refuse_what_shapes_say(texts: Mapping[str, Any], its: System[Any]) -> None:
-    of_shapes = {name for each in its.component(Machines).kinds.values() for name in (each.cores, each.speed)}
+def _refuse_what_shapes_say(texts: Mapping[str, Any], machines: Machines[Any]) -> None:
+    of_shapes = {name for each in machines.kinds.values() for name in (each.cores, each.speed)}
     if both := [name for name in texts if name in of_shapes]:
         raise InputError(f"{flag(both[0])} has no effect beside --shapes, which state cores and their speed")
 
 
 def _space(
-    start: Scenario, its: System[Any], texts: Mapping[str, Any]
+    start: Scenario, machines: Machines[Any], texts: Mapping[str, Any]
 ) -> tuple[Scenario, dict[str, tuple[int, int]], dict[str, tuple[Any, ...]]]:
     """Return the fixed fields, the ranges of machine counts, and the candidate values of the other fields."""
     kind = type(start)
     replaced = replaced_fields(kind, texts)
     searched = {
-        name
-        for name, text in texts.items()
-        if name in its.component(Machines).sized or name in its.component(Machines).families or _is_several(text)
+        name for name, text in texts.items() if name in {**machines.sized, **machines.families} or _is_several(text)
     }
     found = {name: values_given(name, texts[name], value_type(kind, name)) for name in texts if name in searched}
     if rates := searched & set(rate_fields(kind)):
         raise InputError(f"{flag(min(rates))} {texts[min(rates)]}: a layout is sized for one rate, the highest")
-    sized = {
-        name: _ends(name, texts[name], values)
-        for name, values in found.items()
-        if name in its.component(Machines).sized
-    }
-    fixed = {name: values for name, values in found.items() if name not in its.component(Machines).sized}
-    plain = {
-        name: text
-        for name, text in texts.items()
-        if name not in its.component(Machines).sized and not _is_several(text)
-    }
+    sized = {name: _ends(name, texts[name], values) for name, values in found.items() if name in machines.sized}
+    fixed = {name: values for name, values in found.items() if name not in machines.sized}
+    plain = {name: text for name, text in texts.items() if name not in machines.sized and not _is_several(text)}
     try:
         base = with_options(start, plain)
     except InputError:  # perhaps of as few machines as by default, or without an option that is listed
         listed = {name: values[0] for name, values in fixed.items()}
         base = with_options(start, {**listed, **plain, **most_machines(start, sized)})
     base = changed(base, **{name: None for name in replaced if name not in texts})
-    for name in its.component(Machines).sized:
+    for name in machines.sized:
         if name not in texts and isinstance(getattr(base, name), tuple):
             say(f"{name} differs by data centre in the target: layouts of equal data centres are searched instead")
     if lists := _lists(texts):  # they say how many data centres there are
-        if "dcs" in its.component(Machines).families:
+        if "dcs" in machines.families:
             fixed.setdefault("dcs", (base.given()["dcs"],))
         _refuse_lists_for_several(texts, lists[0], fixed.get("dcs", ()))
     return base, sized, fixed

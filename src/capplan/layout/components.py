@@ -18,6 +18,7 @@ from capplan.layout.observations import LoadTest
 from capplan.layout.solution import ClosedForm, Pausing, Varying
 from capplan.layout.uncertainty import NO_OFFSET, Offset
 from capplan.models.condition import Unmeasured
+from capplan.models.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import Scenario
@@ -216,6 +217,17 @@ class Ratios(Component, Generic[S]):
     of: Callable[[S, Values], Mapping[str, FloatArray]] | None = None
     cautions: Sequence[str] = ()
     notes: Callable[[S, Fitted], Sequence[str]] = lambda _scenario, _fitted: ()
+
+    def refuse(self, why: str) -> None:
+        """Refuse with a sentence what needs rates or times; do nothing if the system has them.
+
+        Raises
+        ------
+        InputError
+            If it has ratios only.
+        """
+        if self.of is not None:
+            raise InputError(why)
 
 
 DEFAULT_BUDGET_S = 0.4  # more would hardly narrow a band, whose other parts dominate

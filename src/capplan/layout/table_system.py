@@ -66,7 +66,6 @@ class TableSystem(System[S]):
 
     table: FittedTable | None = None
     """The table that it was fitted to; see `of`."""
-    seed: int = 1
 
     @abstractmethod
     def row_scenario(self, row: LoadTestRow) -> S:
@@ -306,7 +305,7 @@ class TableObservations(Observations[S]):
 @lru_cache(maxsize=8)  # what is kept by system, such as its tested layouts, is found again
 def _with_table(kind: Callable[[], TableSystem[Any]], fitted: Fitted) -> TableSystem[Any]:
     own = kind()  # a copy would keep the observations of another table
-    own.table, own.seed = fitted.table, fitted.seed
+    own.table = fitted.table
     return own
 
 

@@ -198,8 +198,9 @@ def check(asked: Specification, *, engine: JudgingEngine = "compiled", seed: int
     """
     fitted = None if asked.fitted is None else read_calibration(asked.fitted)
     whole = resolve(asked.scenario, fitted, seed)
-    if whole.system.component(Ratios).of is not None:
-        raise InputError(f"{whole.system.name} cannot be checked: its documents have ratios of throughput only")
+    whole.system.component(Ratios).refuse(
+        f"{whole.system.name} cannot be checked: its documents have ratios of throughput only"
+    )
     rate = whole.given_per_s
     if rate is None:
         raise InputError("objectives are checked at a rate, and none is given: add one, such as tps = 20000")

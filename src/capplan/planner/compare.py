@@ -241,10 +241,9 @@ def _check(cases: Sequence[Case[Any]]) -> None:
             f"clients = {clients} have no rate in common with another layout, and layouts are compared at one rate: "
             "give tps instead, or run `capplan predict` for each"
         )
-    if cases[0].system.component(Ratios).of is not None:
-        raise InputError(
-            f"{one} cannot be compared: its documents have ratios of throughput only; run `capplan predict {one}`"
-        )
+    cases[0].system.component(Ratios).refuse(
+        f"{one} cannot be compared: its documents have ratios of throughput only; run `capplan predict {one}`"
+    )
 
 
 def _layout(case: Case[Any]) -> str:

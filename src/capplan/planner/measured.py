@@ -116,8 +116,9 @@ def _of_table(system: TableSystem[Any], fitted: Fitted, scenario: Scenario, ques
 
 
 def _of_case(case: Case[Any]) -> Measured:
-    if case.system.component(Ratios).of is not None:
-        raise InputError(f"{case.system.name} is documented as ratios only: no load test of it measures a rate")
+    case.system.component(Ratios).refuse(
+        f"{case.system.name} is documented as ratios only: no load test of it measures a rate"
+    )
     capacity = case.solution.capacity
     given = case.given_per_s
     rate = 0.8 * float(np.median(capacity)) if given is None else given

@@ -566,11 +566,10 @@ class Sweep:
     precision: PrecisionTarget | None = None
 
     def __post_init__(self) -> None:
-        if system(self.system).component(Ratios).of is not None:
-            raise InputError(
-                f"{self.system} cannot be swept: its documents have ratios of throughput only, and no rates; ask "
-                f"`capplan predict {self.system}` for each layout"
-            )
+        system(self.system).component(Ratios).refuse(
+            f"{self.system} cannot be swept: its documents have ratios of throughput only, and no rates; ask "
+            f"`capplan predict {self.system}` for each layout"
+        )
         if self.rates.field == CLIENTS and self.engine != "analytic":
             raise InputError(
                 "--clients are closed clients, which a sweep solves: leave --engine out, or run `capplan simulate`"

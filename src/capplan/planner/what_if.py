@@ -177,8 +177,7 @@ def what_if(
         If the system has ratios only, clients are closed, or the latency is not one of its.
     """
     its: System[Any] = system(scenario.system)
-    if its.component(Ratios).of is not None:
-        raise InputError(f"{its.name} has no rates: its documents have ratios of throughput only")
+    its.component(Ratios).refuse(f"{its.name} has no rates: its documents have ratios of throughput only")
     if getattr(scenario, "clients", None) is not None:
         raise InputError("what_if follows a rate, and closed clients have none: give tps instead, or ask predict")
     layout = changed(scenario, slo=(), **dict.fromkeys(rate_fields(type(scenario))))

@@ -82,7 +82,7 @@ def solved_rows(
         The columns to predict for each row.
     service : bool
         Whether the clients are those of a service, which have enough machines. By default the load generator may be a
-        limit; see `TableSystem.load_test_network`.
+        limit; see `ClosedLoadTests`.
 
     Returns
     -------

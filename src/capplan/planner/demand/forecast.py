@@ -793,8 +793,9 @@ def layout_of(demand: Demand, scenario: Scenario, fitted: Fitted | None = None) 
     InputError
         If the system has no Cassandra nodes, or no rates.
     """
-    if system(scenario.system).component(Ratios).of is not None:
-        raise InputError(f"{scenario.system} has no capacity: its documents have ratios of throughput only")
+    system(scenario.system).component(Ratios).refuse(
+        f"{scenario.system} has no capacity: its documents have ratios of throughput only"
+    )
     nodes = scenario.cassandra_nodes()
     if nodes is None:
         raise InputError(f"{scenario.system} has no Cassandra nodes of its own, so data cannot be laid out over them")

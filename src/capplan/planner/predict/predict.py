@@ -226,8 +226,9 @@ def predict_case(case: Case[Any], question: Question) -> Prediction:
 def _check_growth(case: Case[Any], growth: float) -> None:
     if not LEAST_GROWTH <= growth <= MOST_GROWTH:
         raise InputError(f"growth = {growth:.4g} must be from {LEAST_GROWTH:.1%} to {MOST_GROWTH:.0%} a year")
-    if case.system.component(Ratios).of is not None:
-        raise InputError(f"growth is of a rate, and {case.system.name} is documented as ratios only: leave it out")
+    case.system.component(Ratios).refuse(
+        f"growth is of a rate, and {case.system.name} is documented as ratios only: leave it out"
+    )
     if case.given_per_s is None:
         raise InputError("growth starts from the rate of today, an open one: add it, such as --tps 5000")
 

@@ -399,12 +399,13 @@ def _sized(body: Mapping[str, Any], files: FittedFiles) -> dict[str, Any]:
     layout = _layout_to_size(request, files)
     base = _offered(layout.scenario, demand, request.growth)
     its = system(base.system)
-    searched = {**its.component(Machines).sized, **its.component(Machines).families, **request.families}
+    machines = its.component(Machines)
+    searched = {**machines.sized, **machines.families, **request.families}
     if given := [name for name in request.scenario if name in searched]:
-        where = "families" if given[0] in its.component(Machines).families or given[0] in request.families else "sized"
+        where = "families" if given[0] in machines.families or given[0] in request.families else "sized"
         raise InputError(f"{given[0]} is searched: leave it out of the scenario, and give its numbers in {where!r}")
     for name, (low, high) in request.sized.items():
-        one_of(its.component(Machines).sized, name, f"{name!r} in sized is not a number of machines")
+        one_of(machines.sized, name, f"{name!r} in sized is not a number of machines")
         if low > high:
             raise InputError(f"{name} = [{low}, {high}] in sized is empty: give the lowest number first")
     _check_families(base, request)

@@ -100,11 +100,10 @@ def of_scenario(scenario: Scenario, fitted: Fitted | None = None) -> Subject:
         When an objective cannot be read, the system is not calibrated, or it is documented as ratios only.
     """
     case = resolve(scenario, fitted)
-    if case.system.component(Ratios).of is not None:
-        raise InputError(
-            f"{scenario.system} is documented as ratios of throughput only, so there is no rate to simulate: "
-            f"run `capplan predict {scenario.system}` instead"
-        )
+    case.system.component(Ratios).refuse(
+        f"{scenario.system} is documented as ratios of throughput only, so there is no rate to simulate: "
+        f"run `capplan predict {scenario.system}` instead"
+    )
     if case.closed_clients is not None:
         return _of_closed_clients(case)
     given = case.given_per_s

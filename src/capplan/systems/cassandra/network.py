@@ -474,7 +474,7 @@ def pauses(
 def closed_pauses(
     scenario: CassandraScenario, values: Values, analysis: Analysis, rate_per_s: FloatArray, cycle_s: FloatArray
 ) -> dict[str, tuple[RareDelay, ...]]:
-    """Return the delays that pauses cause to closed clients; see `TableSystem.closed_pauses`."""
+    """Return the delays that pauses cause to closed clients; see `ClosedLoadTests`."""
     return pauses(scenario, values, analysis, rate_per_s, None, cycle_s=cycle_s)
 
 
@@ -494,7 +494,7 @@ def left_by_pauses(
     cycle_s: FloatArray,
     response_s: FloatArray,
 ) -> FloatArray:
-    """Return the throughput of closed clients whom pauses hold; see `TableSystem.left_by_pauses`."""
+    """Return the throughput of closed clients whom pauses hold; see `ClosedLoadTests`."""
     cluster = build_cluster(scenario, values)
     shares = served(scenario, cluster)
     needed, statements = needed_by_operation(scenario, cluster, shares), scenario.statements()
