@@ -19,7 +19,7 @@ from capplan.layout.extrapolation import RATE, Extrapolation, Responses
 from capplan.layout.fitted_file import DRAWS
 from capplan.layout.observations import LoadTest, Observations
 from capplan.layout.system import System
-from capplan.layout.uncertainty import Uncertainty, error_kind
+from capplan.layout.uncertainty import Uncertainty, error_kind, model_errors
 from capplan.models.errors import InputError
 from capplan.models.language.parameter import from_log
 from capplan.models.language.scenario import Scenario, changed
@@ -137,7 +137,7 @@ def _repeated(  # two of each
     figure = RATE if error_kind(observations, row) == "rate" else row.request_class
     responses = _responses(its, own.scenario, far)
     factors = (far.factor(its.component(MeasuredRange).widening, figure, responses, each) for each in (None, near))
-    error = its.model_errors(its.fitted()).of(observations, row).times(*factors)
+    error = model_errors(observations, its.fitted()).of(observations, row).times(*factors)
     number = observations.load_tests().index(own)
     return Uncertainty(error, error, 1, layout=number).repeated_rate(draws[row.id])
 

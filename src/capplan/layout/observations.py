@@ -163,7 +163,7 @@ class Observations(Generic[S]):
     def __init__(self, system: Measured[S]) -> None:
         self.system = system
 
-    def load_tests(self, choice: Mapping[str, str] | None = None) -> tuple[LoadTest[S], ...]:
+    def load_tests(self, choice: Mapping[str, str] | None = None, /) -> tuple[LoadTest[S], ...]:
         """Return the documented load tests.
 
         Parameters
@@ -257,7 +257,7 @@ class Observations(Generic[S]):
             return Figure("latency", row.request_class, statistic)
         return None
 
-    def repeatability(self, row: Evidence) -> float:
+    def repeatability(self, _row: Evidence, /) -> float:
         """Return the relative standard deviation of a figure between repeats of its load test, without the rounding.
 
         Parameters
@@ -265,12 +265,10 @@ class Observations(Generic[S]):
         row : Evidence
             The figure.
         """
-        del row
         return 0.05
 
-    def bounds_of(self, row: Evidence) -> tuple[float, float] | None:
+    def bounds_of(self, _row: Evidence, /) -> tuple[float, float] | None:
         """Return the lowest and highest prediction that meet a figure's own goal, SI; None if it has none."""
-        del row
         return None
 
     def kind_of(self, row: Evidence) -> Kind | None:
@@ -279,17 +277,15 @@ class Observations(Generic[S]):
             return "time"
         return "rate" if row.unit == "1/s" or row.quantity == UTILISATION else None
 
-    def scored(self, row: Evidence) -> Scored | None:
+    def scored(self, _row: Evidence, /) -> Scored | None:
         """Return how to compare a left-out figure with simple rules; None if it is not scored."""
-        del row
         return None
 
-    def not_scored(self, row: Evidence) -> str:
+    def not_scored(self, _row: Evidence, /) -> str:
         """Return why a left-out figure is not scored, as a clause after "because"; empty if it is scored."""
-        del row
         return ""
 
-    def goals(self, medians: Mapping[str, float]) -> tuple[Goal, ...]:
+    def goals(self, _medians: Mapping[str, float], /) -> tuple[Goal, ...]:
         """Return the goals that several figures share.
 
         Parameters
@@ -297,20 +293,17 @@ class Observations(Generic[S]):
         medians : mapping of float
             Median predictions by row id, SI.
         """
-        del medians
         return ()
 
-    def group_of(self, row: Evidence) -> str:
+    def group_of(self, _row: Evidence, /) -> str:
         """Return the group of a measured time; all times of one group share a model error."""
-        del row
         return ""
 
-    def group(self, scenario: S, request_class: str) -> str:
+    def group(self, _scenario: S, _request_class: str, /) -> str:
         """Return the group of times for a request class in a scenario."""
-        del scenario, request_class
         return ""
 
-    def share_of_time(self, test: LoadTest[S], row: Evidence, values: Values) -> float | None:
+    def share_of_time(self, _test: LoadTest[S], _row: Evidence, _values: Values, /) -> float | None:
         """Return the share of time during which a quantity is at most the documented figure.
 
         Parameters
@@ -325,7 +318,6 @@ class Observations(Generic[S]):
         float or None
             The share; None if this does not apply to the figure.
         """
-        del test, row, values
         return None
 
 

@@ -24,7 +24,7 @@ from capplan.layout.extrapolation import Extrapolation, Layout, Responses, extra
 from capplan.layout.fitted_file import Expected, Fitted, read_fitted
 from capplan.layout.observations import LoadTest, Observations
 from capplan.layout.solution import Solution
-from capplan.layout.uncertainty import ModelErrors, Uncertainty, model_errors
+from capplan.layout.uncertainty import Uncertainty, model_errors
 from capplan.models.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Parameter, Values, defaults
@@ -93,7 +93,7 @@ class System(ABC, Generic[S]):
         """Return the system's component of a kind, such as `Machines`; without one, an empty component of that kind."""
         return next((each for each in self.components if isinstance(each, kind)), kind())
 
-    def layout(self, scenario: S, values: Values) -> str:
+    def layout(self, scenario: S, _values: Values, /) -> str:
         """Return the layout in a few words, such as `3 DCs x 6 nodes, RF 3`.
 
         Parameters
@@ -101,7 +101,6 @@ class System(ABC, Generic[S]):
         scenario, values
             As for `network`.
         """
-        del values
         given, options = scenario.given(), options_of(type(scenario))
         return ", ".join(
             f"{per_dc_text(value) if isinstance(value, tuple) else value} {options[name].label or name}"
@@ -120,7 +119,7 @@ class System(ABC, Generic[S]):
         mix = self.reported if self.traffic_mix is None else self.traffic_mix(scenario)
         return tuple(name for name in self.reported if name in mix)
 
-    def offered_per_s(self, scenario: S, values: Values) -> float | None:
+    def offered_per_s(self, scenario: S, _values: Values, /) -> float | None:
         """Return the offered peak rate, requests per second over the whole layout; None if none is given.
 
         Parameters
@@ -128,11 +127,10 @@ class System(ABC, Generic[S]):
         scenario, values
             As for `network`.
         """
-        del values
         given = scenario.offered_per_s()
         return None if given is None else float(np.max(given))
 
-    def values(self, fitted: Fitted, scenario: S) -> dict[str, Number]:
+    def values(self, fitted: Fitted, _scenario: S, /) -> dict[str, Number]:
         """Return all parameter values of a layout, SI.
 
         Parameters
@@ -147,12 +145,10 @@ class System(ABC, Generic[S]):
         dict
             By name: arrays (draws,) for free parameters, numbers for the others.
         """
-        del scenario
         return fitted.values(self.parameters)
 
-    def median_values(self, fitted: Fitted, scenario: S) -> dict[str, float]:
+    def median_values(self, fitted: Fitted, _scenario: S, /) -> dict[str, float]:
         """Return one value of each parameter, SI: the draw nearest to the centre of the ensemble."""
-        del scenario
         return fitted.median_values(self.parameters)
 
     @cached_property
@@ -220,14 +216,12 @@ class System(ABC, Generic[S]):
         fitted.check(where, Expected(self.name, self.data_hash, names, folds, len(self.observations.choices)))
         return fitted
 
-    def of(self, fitted: Fitted) -> System[S]:
+    def of(self, _fitted: Fitted, /) -> System[S]:
         """Return the system for a calibration: itself, unless the calibration brings its own load tests."""
-        del fitted
         return self
 
-    def usual_scenario(self, fitted: Fitted) -> S:
+    def usual_scenario(self, _fitted: Fitted, /) -> S:
         """Return the default scenario to ask about: the field defaults, or the layout of the load tests."""
-        del fitted
         return self.scenario()
 
     def solution(
@@ -315,11 +309,7 @@ class System(ABC, Generic[S]):
 
         return responses((*far.excess, *far.excess_of_rates), solved, scenario)
 
-    def model_errors(self, fitted: Fitted, unseen: str | None = None) -> ModelErrors:
-        """Estimate the model errors; see `capplan.layout.uncertainty.model_errors`."""
-        return model_errors(self.observations, fitted, unseen)
-
-    def uncertainty(self, fitted: Fitted, scenario: S, seed: int) -> Uncertainty:
+    def uncertainty(self, fitted: Fitted, scenario: S, seed: int, /) -> Uncertainty:
         """Return the uncertainty of figures of a measured layout.
 
         Parameters
@@ -331,14 +321,10 @@ class System(ABC, Generic[S]):
         seed : int
             Seed of the pairing of parameter draws with model errors.
         """
-        known = self.model_errors(fitted)
+        known = model_errors(self.observations, fitted)
         groups = {name: self.observations.group(scenario, name) for name in self.reported}
         by_class = {name: known.by_group[group] for name, group in groups.items() if group in known.by_group}
         return Uncertainty(known.rate, known.time, seed, by_class)
-
-    def citations(self) -> tuple[str, ...]:
-        """Return the citations of all sources."""
-        return tuple(source.citation for source in self.sources)
 
 
 @lru_cache(maxsize=32)  # many layouts are compared with the same tested one, and each is needed several times

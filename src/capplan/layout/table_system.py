@@ -77,12 +77,6 @@ class TableSystem(System[S]):
             If a column that the system needs is missing or wrong; the message names it.
         """
 
-    def request_class(self, row: LoadTestRow) -> str | None:
-        """Return the reported class of a row; None if it is one of all requests."""
-        own = self.component(Rows).request_class
-        named = row.request_class if own is None else own(row)
-        return named if named in self.reported else None
-
     def values_in(self, layout: S, values: Values) -> Values:
         """Return a layout's parameter values, with its own factors where `values` contains them."""
         own = self.component(LayoutFactors)
@@ -96,12 +90,13 @@ class TableSystem(System[S]):
         InputError
             As for `row_scenario`.
         """
-        found = []
+        found, class_of = [], self.component(Rows).request_class
         metered: dict[tuple[Any, ...], str | None] = {}  # the class that a run's CPU is read from: others repeat it
         for number, row in enumerate(with_mix(rows)):
             scenario = self.row_scenario(row)
             layout = unloaded(scenario)
-            name = self.request_class(row)
+            named = row.request_class if class_of is None else class_of(row)
+            name = named if named in self.reported else None
             run = row.run_id or str(number + 1)
             if name is not None and name not in self.classes(scenario):
                 raise InputError(
@@ -193,9 +188,8 @@ class TableSystem(System[S]):
         excess = [each._replace(doublings=0.0) if each.axis.partition(" ")[0] in drawn else each for each in far.excess]
         return replace(far, excess=tuple(excess))
 
-    def uncertainty(self, fitted: Fitted, scenario: S, seed: int) -> Uncertainty:
+    def uncertainty(self, fitted: Fitted, _scenario: S, seed: int) -> Uncertainty:
         """Return the scatter between repeats, from the table."""
-        del scenario
         scatter = {} if fitted.table is None else fitted.table.scatter
         usual = max(scatter.values(), default=ACROSS_LAYOUTS)
         return Uncertainty(
@@ -237,22 +231,20 @@ class TableBasis(FigureBasis):
         """Return the basis of the capacity: measured if a row of the layout comes close to the capacity."""
         return self._of(THROUGHPUT, self.capacity)
 
-    def of_latency(self, name: str, statistic: str, rate_per_s: float) -> Basis:
+    def of_latency(self, _name: str, statistic: str, rate_per_s: float) -> Basis:
         """Return the basis of a latency statistic of a request class.
 
         Closed clients wait while a node pauses, and open ones keep coming: what one kind measured is interpolated for
         the other, and says nothing of the percentiles that pauses reach.
         """
-        del name
         column = f"latency_{statistic}_ms"
         found = self._of(column, rate_per_s)
         if found == "model only" or any(_is_like(row, self.scenario) for row in self._read if column in row.measured):
             return found
         return "model only" if statistic in _WITH_PAUSES else max(found, "interpolated", key=FIRMEST_FIRST.index)
 
-    def of_utilisation(self, resource: str, rate_per_s: float) -> Basis:
+    def of_utilisation(self, _resource: str, _rate_per_s: float) -> Basis:
         """Return the basis of a resource's utilisation: always `model only`."""
-        del resource, rate_per_s
         return "model only"
 
     @cached_property
@@ -289,9 +281,8 @@ class TableObservations(Observations[S]):
         super().__init__(system)
         self.tables = system
 
-    def load_tests(self, choice: Mapping[str, str] | None = None) -> tuple[LoadTest[S], ...]:
+    def load_tests(self, _choice: Mapping[str, str] | None = None) -> tuple[LoadTest[S], ...]:
         """Return the rows of the table as load tests, without documented figures."""
-        del choice
         return self._of_table
 
     @cached_property

@@ -24,7 +24,7 @@ from capplan.layout.extrapolation import RATE
 from capplan.layout.fitted_file import Fitted, FittedFigure
 from capplan.layout.observations import LoadTest, Observations, Scored
 from capplan.layout.system import System
-from capplan.layout.uncertainty import ModelError, error_kind
+from capplan.layout.uncertainty import ModelError, error_kind, model_errors
 
 _MISSED = 0.1  # probability that a 90 % band misses
 
@@ -247,7 +247,7 @@ def _model(
     """Return capplan's estimate with the band that it would have without the scenario."""
     observations = system.observations
     others = [each for each in observations.load_tests() if each.fold != row.fold]
-    error = system.model_errors(fitted, unseen=row.fold).of(observations, row)
+    error = model_errors(observations, fitted, row.fold).of(observations, row)
     offered = test.scenario.offered_per_s()
     rate = None if offered is None else float(np.max(offered))
     far = system.extrapolation(test.scenario, rate, others)

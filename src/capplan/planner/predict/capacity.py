@@ -491,7 +491,7 @@ def predict_closed(case: Case[Any], lose: Sequence[str] = (), confidence: float 
         tails_not_modelled=notes.tails_not_modelled(scenario),
         utilisation=busy,
         evidence=EvidenceSummary(
-            system.citations(),
+            (),
             case.extrapolation.basis,
             case.extrapolation.why,
             (),

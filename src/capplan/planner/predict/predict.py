@@ -544,8 +544,8 @@ def _evidence(case: Case[Any], notes: tuple[str, ...], cautions: Sequence[str]) 
     why, idle = found.why, "; ".join(each.words for each in found.without_effect(case.layout.responses))
     if idle:
         why += f" This moves no figure and widens no band: {idle}."
-    claims = case.system.component(Notes).claims(case)
-    return EvidenceSummary(case.system.citations(), found.basis, why, claims, tuple(cautions), notes)
+    claims, citations = case.system.component(Notes).claims(case), tuple(each.citation for each in case.system.sources)
+    return EvidenceSummary(citations, found.basis, why, claims, tuple(cautions), notes)
 
 
 def _overload_caution(figures: Figures) -> tuple[str, ...]:

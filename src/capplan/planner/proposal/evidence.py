@@ -65,7 +65,7 @@ def evidence_used(case: Case[Any]) -> EvidenceUsed:
         rows=len(rows),
         fitted_rows=sum(row.use == "fit" for row in rows),
         scenarios=len({test.fold for test in tests}),
-        sources=its.citations(),
+        sources=tuple(source.citation for source in its.sources),
         defects=tuple(defect for source in its.sources for defect in source.defects),
         basis=case.extrapolation.basis,
         left_out_figures=sum(each.counts for each in backtest.left_out),

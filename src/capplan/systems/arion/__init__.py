@@ -54,9 +54,8 @@ class Arion(System[ArionScenario]):
     network = staticmethod(network)
     observations = cached_property(ArionObservations)
 
-    def layout(self, scenario: ArionScenario, values: Values) -> str:
+    def layout(self, scenario: ArionScenario, _values: Values) -> str:
         """Return masters, clients and streams in a few words."""
-        del values
         text = f"{counted(scenario.servers, 'master')}, {counted(scenario.clients, 'client')}"
         return f"{text}, streams of {scenario.stream_messages:,}" if scenario.stream_messages > 1 else text
 

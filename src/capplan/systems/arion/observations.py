@@ -84,9 +84,8 @@ class ArionObservations(Observations[ArionScenario]):
 
     goals_in_words = "Goal: figures without contradiction within 10 %, or inside the interval of their rounding."
 
-    def load_tests(self, choice: Mapping[str, str] | None = None) -> tuple[LoadTest[ArionScenario], ...]:
+    def load_tests(self, _choice: Mapping[str, str] | None = None) -> tuple[LoadTest[ArionScenario], ...]:
         """Return one load test per figure, because each has its own layout."""
-        del choice
         return tuple(
             LoadTest(row.id, row.fold, _layout(row), (row,))
             for row in self.system.evidence

@@ -174,9 +174,8 @@ class Cassandra(TableSystem[CassandraScenario]):
         """Analyse a layout once; see `System.solution`."""
         return waiting(super().solution(scenario, values, place, every))
 
-    def layout(self, scenario: CassandraScenario, values: Values) -> str:
+    def layout(self, scenario: CassandraScenario, _values: Values) -> str:
         """Return nodes, replication and levels in a few words."""
-        del values
         dcs = f"{scenario.dcs} DCs x " if scenario.dcs > 1 else ""
         levels = ", ".join(f"{name}s at {level}" for name, level in scenario.levels().items())
         nodes = f"{dcs}{per_dc_text(scenario.cass_nodes)} nodes"

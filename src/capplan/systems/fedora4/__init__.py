@@ -53,9 +53,8 @@ class Fedora4(System[Fedora4Scenario]):
     network = staticmethod(network)
     observations = cached_property(Fedora4Observations)
 
-    def layout(self, scenario: Fedora4Scenario, values: Values) -> str:
+    def layout(self, scenario: Fedora4Scenario, _values: Values) -> str:
         """Return nodes, writes and region in a few words."""
-        del values
         nodes = f"{scenario.nodes} node{'s' * (scenario.nodes > 1)}"
         parts = [nodes, *machines_in_words(scenario, node="nodes")]
         return ", ".join((*parts, f"{100 * scenario.write_share:g} % writes", f"clients in {scenario.region}"))

@@ -109,9 +109,8 @@ class Fedora4Observations(Observations[Fedora4Scenario]):
         "other times contradict each other, so they have no goal."
     )
 
-    def load_tests(self, choice: Mapping[str, str] | None = None) -> tuple[LoadTest[Fedora4Scenario], ...]:
+    def load_tests(self, _choice: Mapping[str, str] | None = None) -> tuple[LoadTest[Fedora4Scenario], ...]:
         """Return one load test per test objective, fold and layout."""
-        del choice
         groups: dict[tuple[str, str, Fedora4Scenario], list[Evidence]] = {}
         for row in self.system.evidence:
             if row.use in ("fit", "check") and row.fold and row.scenario in REPEATABILITY:
@@ -183,7 +182,6 @@ class Fedora4Observations(Observations[Fedora4Scenario]):
         """Return the request class; each has its own model error."""
         return row.request_class
 
-    def group(self, scenario: Fedora4Scenario, request_class: str) -> str:
+    def group(self, _scenario: Fedora4Scenario, request_class: str) -> str:
         """Return the request class."""
-        del scenario
         return request_class

@@ -56,9 +56,8 @@ class RhinoShcm(EncryptedLinks[RhinoShcmScenario]):
     network = staticmethod(network)
     observations = cached_property(RhinoShcmObservations)
 
-    def layout(self, scenario: RhinoShcmScenario, values: Values) -> str:
+    def layout(self, scenario: RhinoShcmScenario, _values: Values) -> str:
         """Return servers, replicas and caches in a few words."""
-        del values
         nodes = f"{scenario.nodes} Cassandra node{'s' * (scenario.nodes > 1)}"
         where = " (one on the application's server)" if scenario.colocated else ""
         parts = [f"1 application server, {nodes}{where}", f"RF {scenario.replicas}"]

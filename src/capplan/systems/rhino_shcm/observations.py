@@ -213,9 +213,8 @@ class RhinoShcmObservations(Observations[RhinoShcmScenario]):
         """Return the figure that a row measures; CPU is that of the application's server."""
         return Figure("utilisation", "server", "mean") if row.quantity == "cpu" else super().figure_of(row)
 
-    def load_tests(self, choice: Mapping[str, str] | None = None) -> tuple[LoadTest[RhinoShcmScenario], ...]:
+    def load_tests(self, _choice: Mapping[str, str] | None = None) -> tuple[LoadTest[RhinoShcmScenario], ...]:
         """Return the seven load tests."""
-        del choice
         rows = [row for row in self.system.evidence if row.quantity in _QUANTITIES and row.use in ("fit", "check")]
         names = dict.fromkeys(row.scenario for row in rows)
         return tuple(_load_test(name, select(rows, scenario=name)) for name in names)
@@ -288,7 +287,6 @@ class RhinoShcmObservations(Observations[RhinoShcmScenario]):
         """Return the group by Cassandra's server in the load test of a figure."""
         return _place(row.layout["colocated"] == "yes")
 
-    def group(self, scenario: RhinoShcmScenario, request_class: str) -> str:
+    def group(self, scenario: RhinoShcmScenario, _request_class: str) -> str:
         """Return the group by Cassandra's server in a scenario."""
-        del request_class
         return _place(scenario.colocated)

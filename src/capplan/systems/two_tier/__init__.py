@@ -78,9 +78,8 @@ class TwoTier(TableSystem[TwoTierScenario]):
     network = staticmethod(network)
     row_scenario = staticmethod(row_scenario)
 
-    def layout(self, scenario: TwoTierScenario, values: Values) -> str:
+    def layout(self, scenario: TwoTierScenario, _values: Values) -> str:
         """Return both tiers in a few words."""
-        del values
         front = f"{scenario.front_nodes} front nodes x {scenario.front_cores} cores"
         where = front if scenario.front_nodes else "the front on the store's nodes"
         store = f"{scenario.store_nodes} store nodes x {scenario.node_cores} cores, RF {scenario.rf}"

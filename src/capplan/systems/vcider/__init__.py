@@ -30,9 +30,8 @@ class Vcider(System[VciderScenario]):
     network = staticmethod(network)
     observations = cached_property(VciderObservations)
 
-    def layout(self, scenario: VciderScenario, values: Values) -> str:
+    def layout(self, scenario: VciderScenario, _values: Values) -> str:
         """Return the two networks in a few words."""
-        del values
         return (
             f"{NODES} Cassandra nodes on a virtual network instead of native interfaces, RF {scenario.rf}, "
             f"{scenario.column_bytes}-byte columns"
