@@ -85,8 +85,9 @@ def test_a_layout_outside_the_others_has_a_wider_band() -> None:
 
 def test_a_load_beyond_the_others_widens_bands_of_what_was_tested_at_a_load(monkeypatch: pytest.MonkeyPatch) -> None:
     before = by_id(system("rhino-shcm").fitted())
-    half = 2520.0 / 2
-    monkeypatch.setattr(type(system("rhino-shcm")), "highest_measured_rate", lambda *_: half)
+    its, half = system("rhino-shcm"), 2520.0 / 2
+    below = replace(its.component(MeasuredRange), highest_rate=lambda *_: half)
+    monkeypatch.setattr(type(its), "components", (below, *its.components))
     after = by_id(system("rhino-shcm").fitted())
     loads = {
         row.id: test.scenario.offered_per_s()
