@@ -83,7 +83,7 @@ Pausing = Callable[[Analysis, FloatArray, Places | None], Mapping[str, Sequence[
 A function of the analysis, the mean rate (..., solved draws), and the solved draw that represents each draw of the
 ensemble; None asks for the delays of the solved draws.
 """
-Varying = Callable[[FloatArray], FloatArray | None]
+Varying = Callable[[FloatArray], FloatArray]
 """How much the speed of nodes varies in a run, as the standard deviation of its logarithm, at a utilisation."""
 ClosedForm = Callable[[FloatArray, float | None], FloatArray]
 """Response time in closed form, seconds: a function of the offered rate and of a percentile's level (None: mean)."""

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from capplan.calibration.tables.rows import MEAN, THROUGHPUT, TableRow
 
 from capplan.calibration.tables.priors import closed
-from capplan.calibration.tables.rows import MEAN, THROUGHPUT, TableRow
 from capplan.calibration.tables.solved_rows import Solved, solved_rows
 from capplan.evidence.load_test_row import ALL, LoadTestRow
 from capplan.models.language.parameter import Values, defaults

@@ -15,7 +15,7 @@ from capplan.calibration.tables.figures import SOLVED_LEVELS
 from capplan.calibration.tables.priors import closed
 from capplan.layout.components import Pauses
 from capplan.layout.solution import kind_of, varied
-from capplan.layout.table_components import ClosedLoadTests, Contention, NodeCpu
+from capplan.layout.table_components import ClosedLoadTests, Contention, LayoutFactors, NodeCpu
 from capplan.layout.table_rows import MEAN, NODE_CPU, THROUGHPUT, TableRow
 from capplan.layout.table_system import TableSystem
 from capplan.models.cassandra.pauses import OF_PAUSES

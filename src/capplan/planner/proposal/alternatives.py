@@ -109,7 +109,9 @@ class _Options:
 
     def survival(self) -> tuple[tuple[Option, ...], tuple[Safety, ...]]:
         """Return what the proposal survives, and the alternatives from surviving nothing to surviving all losses."""
-        survived = sorted(dict.fromkeys([(), *((word,) for word in self.its.losses), self.own, self.every]), key=len)
+        survived = sorted(
+            dict.fromkeys([(), *((word,) for word in self.its.component(Losses).kinds), self.own, self.every]), key=len
+        )
         return tuple(map(self._option, survived)), tuple(self._failures())
 
     def _failures(self) -> Iterator[Safety]:

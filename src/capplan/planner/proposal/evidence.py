@@ -20,6 +20,7 @@ from capplan.calibration.tables.scores import BacktestRow, backtest_row, summary
 from capplan.calibration.validation.validation import report
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.layout.case import Case
+from capplan.layout.components import Machines, MeasuredRange
 from capplan.layout.extrapolation import RATE
 from capplan.layout.observations import LoadTest
 from capplan.layout.situations import Losses
@@ -207,7 +208,7 @@ def next_load_test(case: Case[Any]) -> NextTest | None:
     NextTest or None
         The most useful test first; None if none of them helps.
     """
-    proposed = {name: getattr(case.scenario, name) for name in case.system.sized}
+    proposed = {name: getattr(case.scenario, name) for name in case.system.component(Machines).sized}
     candidates = [("the proposed layout", proposed)] if case.fitted.table is None else list(_candidates(case))
     for figure in (None, CAPACITY):
         with suppress(InputError):  # the latency is unbounded in some draw

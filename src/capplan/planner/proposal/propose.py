@@ -190,7 +190,7 @@ def _supported(scenario: Scenario, fitted: Fitted, seed: int, sizing: Sizing) ->
         "evidence": evidence_used(case),
         "round_trips_ms": tuple(
             tuple(rounded(1e3 * each) for each in row)
-            for row in case.system.round_trips_by_dc(case.scenario, case.values)
+            for row in case.system.component(Machines).round_trips_s(case.scenario, case.values)
         ),
         "acceptance": acceptance_test(case, sizing.planned_tps, sizing.chosen),
     }
