@@ -1,7 +1,7 @@
 """Write the snapshots that tests compare the audits with: each finding with its verdict and numbers.
 
 Run from anywhere: `uv run python docs/generate/audit_snapshots.py`. Review the difference: a
-changed number needs a reason in the evidence, the checks or the evaluator.
+changed number needs a reason in the evidence or the checks.
 """
 
 from __future__ import annotations

@@ -13,7 +13,6 @@ from capplan.cli import collect, lab
 from capplan.cli.outages import read_times
 from capplan.cli.shell.target import read_target_or_network
 from capplan.evidence.audit.audit import audit_load_tests
-from capplan.evidence.audit.checks import parse_checks
 from capplan.evidence.import_files import import_files
 from capplan.evidence.importers.mapped_table import parse_mapping, read_mapping
 from capplan.evidence.importers.number_format import number_format, rising
@@ -195,9 +194,6 @@ FILES = {
     "evidence": FileTarget(
         lambda path: parse_evidence(path.read_bytes().decode("utf-8", "replace"), path.name),
         (SYSTEMS / "vcider" / "evidence.csv", SYSTEMS / "arion" / "evidence.csv"),
-    ),
-    "audit": FileTarget(
-        lambda path: parse_checks(path.read_bytes().decode("utf-8", "replace")), (SYSTEMS / "arion" / "audit.toml",)
     ),
 }
 

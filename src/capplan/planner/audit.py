@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from capplan.evidence.audit.audit import Audit, audit_documents, audit_load_tests
-from capplan.evidence.audit.checks import read_checks
+from capplan.evidence.audit.checks import Checks
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.typed_table import PARQUET
 from capplan.layout.system import System
@@ -37,17 +40,27 @@ def audit(target: str | Path | pd.DataFrame | System[Any]) -> Audit:
     Raises
     ------
     InputError
-        If there is no such table or system, the table breaks a rule, or the system has no evidence or no `audit.toml`.
+        If there is no such table or system, the table breaks a rule, or the system lacks evidence or a module `audit`.
     """
     if isinstance(target, pd.DataFrame):
         return audit_load_tests(target)
     if isinstance(target, System) and table_of(target) is not None:
         raise InputError(f"{target.name} has no documents: it is fitted to your load tests, so audit their table")
     if isinstance(target, System):
-        return audit_documents(read_checks(target.folder), target.evidence)
+        figures = target.evidence
+        return audit_documents(_checks(target), figures)
     if is_table(target):
         return audit_load_tests(LOAD_TESTS.read(target), Path(target).name)
     return audit(system(str(target)))
+
+
+def _checks(system: System[Any]) -> Checks:
+    """Return the checks of a system: the function `checks` of the module `audit` in its package."""
+    name = f"{sys.modules[type(system).__module__].__package__}.audit"
+    if find_spec(name) is None:
+        raise InputError(f"system {system.name!r} has no module {name}: its evidence cannot be audited")
+    checks: Checks = import_module(name).checks
+    return checks
 
 
 def is_table(target: str | Path) -> bool:

@@ -16,11 +16,11 @@ from capplan.models.code_digest import code_digest
 from capplan.models.files import only_run, replace_file
 
 _FOLDERS = ("models", "simulator", "evidence", "layout", "calibration", "systems")
-# Code that handles users' files or measures does not affect documented fits; import-linter enforces this.
+# Code that handles users' files, measures or audits does not affect documented fits; import-linter enforces this.
 _APART = (
     "evidence/importers",
     "evidence/import_files.py",
-    "evidence/audit/load_tests.py",
+    "evidence/audit",
     "calibration/tables",
 )
 _SHARED = "systems/components"  # parts that several systems share
@@ -113,7 +113,7 @@ def _sealed(key: str, stages: Any) -> dict[str, Any]:
 def refit_code(system: System[Any]) -> str:
     """Return a digest of all code that a fit of a system depends on, without comments and docstrings.
 
-    That is all code up to the systems, without other systems, importers, and what audits and fits load-test tables.
+    That is all code up to the systems, without other systems, importers, audits, and what fits load-test tables.
     """
     return _code(system, plain=True)
 
@@ -129,7 +129,7 @@ def _code(system: System[Any], *, plain: bool) -> str:
     """Return a digest of capplan's code without other systems, and of the system's if it is in another package."""
     folder = Path(str(system.folder))
     others = (f"systems/{each.name}" for each in (_PACKAGE / "systems").iterdir() if each.is_dir() and each != folder)
-    apart = (*_APART, *sorted(set(others) - {_SHARED}))
+    apart = (*_APART, f"systems/{folder.name}/audit.py", *sorted(set(others) - {_SHARED}))
     own = code_digest(_FOLDERS, _SUFFIXES, plain=plain, without=apart)
     if folder.is_relative_to(_PACKAGE):
         return own

@@ -12,8 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from capplan.evidence.audit.checks import Checks, apply
-from capplan.evidence.audit.expression import Names
+from capplan.evidence.audit.checks import Checks, Figures
 from capplan.evidence.audit.finding import Finding
 from capplan.evidence.audit.load_tests import (
     RULES,
@@ -28,7 +27,7 @@ from capplan.evidence.audit.load_tests import (
 )
 from capplan.evidence.documented_runs import documented_runs
 from capplan.evidence.load_tests import LOAD_TESTS
-from capplan.evidence.table import Evidence, by_id, rows_hash
+from capplan.evidence.table import Evidence, rows_hash
 from capplan.models.errors import InputError
 from capplan.models.verb_answer import VerbAnswer
 
@@ -199,8 +198,8 @@ def audit_documents(checks: Checks, evidence: Iterable[Evidence]) -> Audit:
 
     Parameters
     ----------
-    checks : Checks
-        Laws, claims and readings, from `read_checks`.
+    checks : function
+        Yields laws, claims and readings, each in its order: `checks` of the system's module `audit`.
     evidence : iterable of Evidence
         The figures; every figure that a check names must be among them.
 
@@ -212,23 +211,18 @@ def audit_documents(checks: Checks, evidence: Iterable[Evidence]) -> Audit:
     Raises
     ------
     InputError
-        If there are no figures, or a check cannot be computed from them.
+        If there are no figures, or one that a check names is missing.
     """
     figures = tuple(evidence)
     if not figures:
         raise InputError("there are no rows of evidence to audit")
-    scope = Names(by_id(figures), functions=checks.functions or {})
     of_rows = _of_load_tests(
         [
             MeasuredRow(line, each.row, each.rounding, each.figures)
             for line, each in enumerate(documented_runs(figures), start=1)
         ]
     )
-    checked = (
-        *(apply(check, scope, "law") for check in checks.laws),
-        *(apply(check, scope, "claim") for check in checks.claims),
-        *(apply(check, scope, "reading") for check in checks.readings),
-    )
+    checked = checks(Figures(figures))
     return Audit(
         subject=figures[0].system,
         **{**of_rows, "findings": (*of_rows["findings"], *checked)},

@@ -1,27 +1,9 @@
-"""A system's checks: read from `audit.toml` in its folder and applied to its documented figures.
+"""Checks of documented figures: their arithmetic, and the findings that come of it.
 
-A check is data: what is expected and what the document has, as expressions over rows of evidence, and the sentence
-that says so. `laws`, `claims` and `readings` each are lists of them:
-
-=========================== ==========================================================================================
-`name`, `law`               its id; the law, the claim or the reading in words
-`expected`                  what the law, or the figures that a claim speaks of, give
-`documented`                what the document says; left out where no figure speaks to the claim
-`sentence`                  the finding in words, with expressions between braces
-`unit`                      SI unit of both, such as `s`; `1` when left out
-`let`                       definitions for this check
-`cites`                     ids of rows that the finding names beside those it computes with
-`each`                      lists, or names of `lists`: one check for each combination of their entries
-`rule`                      `constant` or `never falls`, for a law about a series; it gives `first` and `second`
-`over`, `value`, `label`    the series: lists as in `each`, the expression of an entry, and its name in the sentence
-=========================== ==========================================================================================
-
-An entry of a list is a text, or a table of texts; `{name}` or `{name.key}` puts it into any text of the check. The
-file may have `let` (definitions for all checks), `lists` and `functions` (`name = "module:function"`). The grammar of
-expressions is that of `expression`.
-
-The intervals are those that the rounding of the printed figures allows. A verdict of `contradicted` means that no
-rounding explains the difference.
+Each documented system has a module `audit` in its package. Its function `checks` takes the figures by id and yields
+findings of laws, of claims and of readings: each compares what is expected with what the document has, and says so in a
+sentence. A figure carries the interval that the rounding of the printed figures allows. A verdict of `contradicted`
+means that no rounding explains the difference.
 
 References
 ----------
@@ -31,268 +13,243 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from importlib.metadata import EntryPoint
-from importlib.resources.abc import Traversable
-from itertools import combinations, product
-from typing import Any, Literal, Self, TypeAlias
+import math
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import reduce
+from itertools import combinations
+from typing import ClassVar, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
-
-from capplan.evidence.audit.expression import Figure, Function, Group, Names, figure, fill
 from capplan.evidence.audit.finding import Finding, Part, Severity, Verdict, judge, shown
-from capplan.models.errors import InputError, look_up
-from capplan.models.language.document import parse_toml
+from capplan.evidence.interval import Interval
+from capplan.evidence.table import Evidence, by_id
+from capplan.models.errors import look_up, one_of
 
-Texts: TypeAlias = dict[str, str]
-Lists: TypeAlias = dict[str, list[str | Texts]]
-Choices: TypeAlias = dict[str, str | list[str | Texts]]
-Pick: TypeAlias = Callable[[Sequence[Figure]], tuple[Figure, Figure]]
+Operand: TypeAlias = "Figure | float"
+Findings: TypeAlias = Iterator[Finding]
 
-FILE = "audit.toml"
-_ACTIONS: Mapping[Part, str] = {
-    "law": "Fit none of these figures until it is known which is wrong.",
-    "claim": "Rely on the figures, not on the claim.",
-}
+_POWERS = {"1": (0, 0), "s": (1, 0), "1/s": (-1, 0), "B": (0, 1)}  # of seconds and bytes
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+@dataclass(frozen=True)
+class Figure:
+    """A documented figure, or a number that is computed from some.
 
+    In an f-string it prints with its interval and unit. A format, such as `.2f`, is that of the number alone.
 
-class _Check(_Table):
-    name: str
-    law: str
-    sentence: str
-    expected: str = ""
-    documented: str = ""
+    Attributes
+    ----------
+    interval : Interval
+        The number with its rounding, SI.
+    unit : str
+        Its SI unit. Arithmetic keeps account of seconds and bytes.
+    rows : tuple of Evidence
+        Where it comes from.
+    written : str
+        How its document writes it; empty if it is computed.
+    """
+
+    interval: Interval
     unit: str = "1"
-    let: Texts = {}
-    cites: list[str] = []
-    each: Choices = {}
-    rule: Literal["", "constant", "never falls"] = ""
-    over: Choices = {}
-    value: str = ""
-    label: str = ""
+    rows: tuple[Evidence, ...] = ()
+    written: str = ""
 
-    @model_validator(mode="after")
-    def _complete(self) -> Self:
-        if bool(self.over) != bool(self.value):
-            raise ValueError("a series must have both 'over' and 'value'")
-        if self.rule and not self.over:
-            raise ValueError(f"rule {self.rule!r} must have a series: give 'over' and 'value'")
-        if not self.rule and not self.expected:
-            raise ValueError("'expected' must be given where there is no 'rule'")
-        return self
+    @property
+    def value(self) -> float:
+        """The number without its rounding."""
+        return self.interval.value
+
+    @property
+    def printed(self) -> Figure:
+        """The figure without its rounding."""
+        return figure(self.value, self, unit=self.unit)
+
+    @property
+    def or_more(self) -> Figure:
+        """All values that are at least the figure."""
+        return figure(Interval(self.value, self.interval.low, math.inf), self, unit=self.unit)
+
+    @property
+    def or_less(self) -> Figure:
+        """All values that are at most the figure."""
+        return figure(Interval(self.value, -math.inf, self.interval.high), self, unit=self.unit)
+
+    def cell(self, name: str) -> Figure:
+        """Return a count of its row's layout, such as `dcs`, or the number of a key in its column `layout`."""
+        (row,) = self.rows
+        counts = {each: getattr(row, each) for each in ("dcs", "front_nodes", "cass_nodes", "rf")}
+        cells = {each: str(count) for each, count in counts.items() if count is not None} | dict(row.layout)
+        one_of(cells, name, f"the layout of row {row.id!r} has no {name!r}")
+        return Figure(Interval.exactly(float(cells[name])), "1", self.rows, cells[name])
+
+    def __format__(self, form: str) -> str:
+        return format(self.value, form) if form else shown(self.interval, self.unit)
+
+    def __add__(self, other: Operand) -> Figure:
+        return _combined(operator.add, self, other)
+
+    def __radd__(self, other: float) -> Figure:
+        return _combined(operator.add, other, self)
+
+    def __sub__(self, other: Operand) -> Figure:
+        return _combined(operator.sub, self, other)
+
+    def __rsub__(self, other: float) -> Figure:
+        return _combined(operator.sub, other, self)
+
+    def __mul__(self, other: Operand) -> Figure:
+        return _combined(operator.mul, self, other)
+
+    def __rmul__(self, other: float) -> Figure:
+        return _combined(operator.mul, other, self)
+
+    def __truediv__(self, other: Operand) -> Figure:
+        return _combined(operator.truediv, self, other)
+
+    def __rtruediv__(self, other: float) -> Figure:
+        return _combined(operator.truediv, other, self)
 
 
-class _File(_Table):
-    let: Texts = {}
-    lists: Lists = {}
-    functions: Texts = {}
-    laws: list[_Check] = []
-    claims: list[_Check] = []
-    readings: list[_Check] = []
+def figure(number: Interval | float, *sources: Figure, unit: str = "1") -> Figure:
+    """Return a number as a figure that comes from the rows of others; a plain number has no rounding."""
+    interval = number if isinstance(number, Interval) else Interval.exactly(number)
+    return Figure(interval, unit, tuple({row.id: row for each in sources for row in each.rows}.values()))
+
+
+def _combined(apply: Callable[[Interval, Interval], Interval], one: Operand, other: Operand) -> Figure:
+    left, right = (each if isinstance(each, Figure) else figure(each) for each in (one, other))
+    return figure(apply(left.interval, right.interval), left, right, unit=_unit(apply, left.unit, right.unit))
+
+
+def _unit(apply: Callable[[Interval, Interval], Interval], left: str, right: str) -> str:
+    """Return the unit of a sum, a difference, a product or a quotient."""
+    sign = {operator.mul: 1, operator.truediv: -1}.get(apply)
+    if sign is None:
+        if left != right:
+            raise ValueError(f"figures in {left} and in {right} do not add up")
+        return left
+    (seconds, data), (other_seconds, other_data) = _POWERS[left], _POWERS[right]
+    units = {powers: unit for unit, powers in _POWERS.items()}
+    return units[seconds + sign * other_seconds, data + sign * other_data]
+
+
+def total(figures: Iterable[Figure]) -> Figure:
+    """Return the sum of one or more figures."""
+    return reduce(operator.add, figures)
+
+
+class Figures:
+    """The documented figures of a system by id."""
+
+    def __init__(self, evidence: Iterable[Evidence]) -> None:
+        self._rows = by_id(evidence)
+
+    def __getitem__(self, name: str) -> Figure:
+        row = look_up(self._rows, name, f"{name!r} is not the id of a row of evidence")
+        return Figure(row.interval, row.unit, (row,), row.written)
+
+    def like(self, pattern: str) -> tuple[Figure, ...]:
+        """Return the figures whose ids match a pattern, such as `r1.none.c*`, in the order of the table."""
+        return tuple(self[name] for name in self._rows if fnmatchcase(name, pattern))
+
+
+Checks: TypeAlias = Callable[[Figures], Iterable[Finding]]
+"""The checks of a system: the function `checks` of its module `audit`."""
 
 
 @dataclass(frozen=True)
-class Entry:
-    """An entry of a series: the expression of its value, its name in a sentence, and the definitions that both use."""
+class Check:
+    """A check of documented figures: its id, such as `little.ts1`, and the law, claim or reading in words."""
 
-    value: str
-    label: str
-    let: Mapping[str, str]
+    part: ClassVar[Part]
+    action: ClassVar[str] = ""
 
+    name: str
+    means: str
 
-class Check(_Check):
-    """One law, claim or reading, with list entries already inserted into its texts."""
+    def compare(self, expected: Figure, documented: Figure | None, sentence: str, *cites: Figure) -> Finding:
+        """Return what a comparison finds.
 
-    series: tuple[Entry, ...] = ()
-
-
-@dataclass(frozen=True)
-class Checks:
-    """Every check of one system's evidence."""
-
-    laws: tuple[Check, ...] = ()
-    claims: tuple[Check, ...] = ()
-    readings: tuple[Check, ...] = ()
-    functions: Mapping[str, Function] | None = None
-
-
-def read_checks(folder: Traversable) -> Checks:
-    """Read the checks of the system in `folder`.
-
-    Raises
-    ------
-    InputError
-        If the file is missing, is no TOML, or breaks a rule.
-    """
-    try:
-        text = (folder / FILE).read_text(encoding="utf-8")
-    except OSError:
-        raise InputError(f"{folder.name} has no {FILE}: its evidence cannot be audited") from None
-    return parse_checks(text, f"{folder.name}/{FILE}")
-
-
-def parse_checks(text: str, where: str = FILE) -> Checks:
-    """Read checks from TOML `text`; `where` names it in messages.
-
-    Raises
-    ------
-    InputError
-        If `text` is no TOML or breaks a rule.
-    """
-    try:
-        file = _File.model_validate(parse_toml(text, where))
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise InputError(f"{where}: {place}: {first['msg'].removeprefix('Value error, ')}") from None
-    laws, claims, readings = (
-        tuple(check for each in entries for check in _expand(each, file, where))
-        for entries in (file.laws, file.claims, file.readings)
-    )
-    functions = {name: _function(name, value, where) for name, value in file.functions.items()}
-    return Checks(laws, claims, readings, functions)
-
-
-def _function(name: str, value: str, where: str) -> Function:
-    try:
-        found: Function = EntryPoint(name, value, "").load()
-    except (ImportError, AttributeError):
-        raise InputError(f"{where}: functions: {name} = {value!r} cannot be imported") from None
-    return found
-
-
-def _expand(check: _Check, file: _File, where: str) -> Iterator[Check]:
-    """Yield a check for each combination of the entries of its lists."""
-    let = {**file.let, **check.let}
-    for texts in _combinations(check.each, {}, file.lists, where):
-        series = tuple(
-            Entry(_put(check.value, entry), _put(check.label, entry), _put(let, entry))
-            for entry in (_combinations(check.over, texts, file.lists, where) if check.over else ())
+        Parameters
+        ----------
+        expected : Figure
+            What the law, or the figures that a claim speaks of, give.
+        documented : Figure or None
+            What the document says, in the same unit; None if no figure speaks to the claim.
+        sentence : str
+            The finding in words.
+        *cites : Figure
+            Figures that the finding names beside those that it computes with.
+        """
+        verdict: Verdict = "untested" if documented is None else judge(expected.interval, documented.interval)
+        severity: Severity = "refused" if verdict == "contradicted" and self.action else "none"
+        used = (*cites, expected, *([documented] if documented else []))
+        return Finding(
+            part=self.part,
+            rule=self.name,
+            severity=severity,
+            means=self.means,
+            action=self.action if severity == "refused" else "",
+            figures=tuple(dict.fromkeys(row.id for each in used for row in each.rows)),
+            expected=expected.interval,
+            documented=documented.interval if documented else None,
+            unit=expected.unit,
+            verdict=verdict,
+            sentence=sentence,
         )
-        yield Check.model_construct(**_put({**dict(check), "let": let}, texts), series=series)
+
+    def never_falls(self, what: str, series: Mapping[str, Figure]) -> Finding:
+        """Check that a series of two or more never falls, by the two figures that speak most against it."""
+        first, second = deepest_fall(series)
+        return self.compare(
+            expected := series[first].or_more,
+            documented := series[second],
+            f"From {first} to {second} {what} should not fall: it should be {expected}; the document says "
+            f"{documented}.",
+        )
+
+    def one_constant(self, what: str, series: Mapping[str, Figure]) -> Finding:
+        """Check that a series has one constant, by the two figures that speak most against it."""
+        first, second = farthest_apart(series)
+        return self.compare(
+            expected := series[first],
+            documented := series[second],
+            f"{what}: {first} gives {expected}, {second} gives {documented}.",
+        )
 
 
-def _combinations(choices: Choices, outer: Texts, lists: Lists, where: str) -> Iterator[Texts]:
-    """Yield the texts by name, `name` or `name.key`, for each combination of choices; the last varies fastest."""
-    entries = [[_texts(name, entry) for entry in _list(given, outer, lists, where)] for name, given in choices.items()]
-    for chosen in product(*entries):
-        yield outer | {name: text for texts in chosen for name, text in texts.items()}
+class Law(Check):
+    """An operational law, or plain arithmetic, that holds whatever the document says."""
+
+    part = "law"
+    action = "Fit none of these figures until it is known which is wrong."
 
 
-def _list(given: str | list[str | Texts], outer: Texts, lists: Lists, where: str) -> list[str | Texts]:
-    if not isinstance(given, str):
-        return given
-    name = _put(given, outer)
-    return look_up(lists, name, f"{where}: {name!r} is not one of its lists")
+class Claim(Check):
+    """What the document says about its own figures, or one of its tests about another."""
+
+    part = "claim"
+    action = "Rely on the figures, not on the claim."
 
 
-def _texts(name: str, entry: str | Texts) -> Texts:
-    return {name: entry} if isinstance(entry, str) else {f"{name}.{key}": text for key, text in entry.items()}
+class Reading(Check):
+    """A reading that the document leaves open; if it is refuted, the document is not at fault."""
+
+    part = "reading"
 
 
-def _put(given: Any, texts: Texts) -> Any:
-    """Return a text, or a list or table of texts, with the names replaced by entries."""
-    if isinstance(given, dict):
-        return {name: _put(each, texts) for name, each in given.items()}
-    if isinstance(given, list):
-        return [_put(each, texts) for each in given]
-    for name, replacement in texts.items():
-        given = given.replace(f"{{{name}}}", replacement)
-    return given
+def deepest_fall(series: Mapping[str, Figure]) -> tuple[str, str]:
+    """Return the names of the figures before and after the deepest fall of a series of two or more."""
+    return min(combinations(series, 2), key=lambda pair: series[pair[1]].value - series[pair[0]].value)
 
 
-# ---- Laws about a series: each picks the two figures that speak most against it
-
-
-def deepest_fall(series: Sequence[Figure]) -> tuple[Figure, Figure]:
-    """Return the figures before and after the deepest fall of a series of two or more."""
-    return min(combinations(series, 2), key=lambda pair: pair[1].value - pair[0].value)
-
-
-def farthest_apart(series: Sequence[Figure]) -> tuple[Figure, Figure]:
-    """Return the figure with the lowest upper bound and the figure with the highest lower bound.
+def farthest_apart(series: Mapping[str, Figure]) -> tuple[str, str]:
+    """Return the names of the figure with the lowest upper bound and of that with the highest lower bound.
 
     Intervals share a point exactly when every two of them do, so these two decide whether one constant fits all.
     """
-    least = min(series, key=lambda each: each.interval.high)
-    most = max(reversed(series), key=lambda each: each.interval.low)
+    least = min(series, key=lambda name: series[name].interval.high)
+    most = max(reversed(list(series)), key=lambda name: series[name].interval.low)
     return least, most
-
-
-# For each rule: how it picks `first` and `second` from a series, and what it expects of them.
-RULES: Mapping[str, tuple[Pick, str]] = {
-    "never falls": (deepest_fall, "at_least(first)"),
-    "constant": (farthest_apart, "first"),
-}
-
-
-# ---- Checks applied to figures
-
-
-def apply(check: Check, scope: Names, part: Part) -> Finding:
-    """Apply one check to the rows of `scope`.
-
-    Parameters
-    ----------
-    check : Check
-        A law, a claim or a reading.
-    scope : Names
-        The figures by id.
-    part : str
-        Which of them it is.
-
-    Raises
-    ------
-    InputError
-        If the check cannot be computed from them.
-    """
-    try:
-        return _found(check, replace(scope, let=check.let), part)
-    except InputError as error:
-        raise InputError(f"check {check.name!r}: {error}") from None
-
-
-def _found(check: Check, scope: Names, part: Part) -> Finding:
-    scope = _with_series(check, scope)
-    expected = figure(check.expected or RULES[check.rule][1], scope)
-    documented = figure(check.documented or "second", scope) if check.documented or check.rule else None
-    verdict: Verdict = "untested" if documented is None else judge(expected.interval, documented.interval)
-    words = {
-        "expected": replace(expected, text=shown(expected.interval, check.unit)),
-        "documented": replace(documented, text=shown(documented.interval, check.unit)) if documented else Figure(0.0),
-    }
-    used = [*(scope.rows[name] for name in check.cites), *expected.rows, *(documented.rows if documented else ())]
-    severity: Severity = "refused" if verdict == "contradicted" and part != "reading" else "none"
-    return Finding(
-        part=part,
-        rule=check.name,
-        severity=severity,
-        means=check.law,
-        action=_ACTIONS[part] if severity == "refused" else "",
-        figures=tuple(dict.fromkeys(row.id for row in used)),
-        expected=expected.interval,
-        documented=documented.interval if documented else None,
-        unit=check.unit,
-        verdict=verdict,
-        sentence=fill(check.sentence, replace(scope, values={**scope.values, **words})),
-    )
-
-
-def _with_series(check: Check, scope: Names) -> Names:
-    """Add a check's series, and the two figures that its rule picks, to the names that its expressions can use."""
-    if not check.series:
-        return scope
-    series = [_entry(each, replace(scope, let=each.let)) for each in check.series]
-    values: dict[str, Figure | Group] = {"series": tuple(series)}
-    if check.rule:
-        values["first"], values["second"] = RULES[check.rule][0](series)
-    return replace(scope, values=values)
-
-
-def _entry(entry: Entry, scope: Names) -> Figure:
-    return replace(figure(entry.value, scope), text=fill(entry.label, scope))

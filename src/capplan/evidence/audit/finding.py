@@ -93,13 +93,3 @@ def shown(interval: Interval, unit: str = "1") -> str:
 
 def _digits(number: float, significant: int = 3) -> str:
     return f"{number:.0f}" if 1000 <= abs(number) < math.inf else f"{number:.{significant}g}"
-
-
-def at_least(interval: Interval) -> Interval:
-    """Return the interval of all values that are at least `interval`."""
-    return Interval(interval.value, interval.low, math.inf)
-
-
-def at_most(interval: Interval) -> Interval:
-    """Return the interval of all values that are at most `interval`."""
-    return Interval(interval.value, -math.inf, interval.high)

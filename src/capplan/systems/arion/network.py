@@ -10,8 +10,6 @@ fast as when it is alone. This number is about the product of rate and time, 40,
 does not state the cause (threads, connections to Hazelcast, a lock, or the load generator), and the figures cannot
 separate Hazelcast's share of the time from the master's. Each waiting request slows the others slightly, so throughput
 droops. `docs/decisions/0012-how-arion-is-modelled.md` describes how the figures are interpreted.
-
-A function of arion's audit: the rate at which an M/M/c station has a given response time.
 """
 
 from __future__ import annotations
@@ -21,8 +19,6 @@ from collections.abc import Sequence as Listed
 import numpy as np
 from scipy import special
 
-from capplan.evidence.audit.expression import Figure
-from capplan.evidence.interval import Interval
 from capplan.models.language.distribution import Deterministic, Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values
@@ -30,7 +26,7 @@ from capplan.models.language.station import RateTable, Station
 from capplan.models.language.step import Choice, Delay, ForkJoin, Pick, Sequence, Step, Visit
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.models.language.units import FloatArray, Number, plain
-from capplan.models.solver.single_station import closed_throughputs_per_s, erlang_c, mean_number, mmc, speeds
+from capplan.models.solver.single_station import closed_throughputs_per_s, mean_number, mmc, speeds
 from capplan.systems.arion.scenario import ArionScenario
 
 AT_ONCE = 20
@@ -282,31 +278,3 @@ def settling_s(scenario: ArionScenario, values: Values, rate_per_s: FloatArray) 
     share = np.minimum(np.asarray(rate_per_s / full), _NEAREST)
     each = scenario.servers / full / (1 - np.sqrt(share)) ** 2  # of M/M/1 at this speed (Morse 1955)
     return np.asarray(4 * np.max(np.maximum(each, unloaded_s(scenario, values))))
-
-
-def rate_at_s(time_s: float, servers: int, service_s: float) -> float:
-    """Return the arrival rate at which an M/M/c station has the mean response time `time_s`, per second (Erlang C)."""
-    load = np.linspace(0.0, servers, 20_001)[1:-1]
-    mean = service_s * (1 + erlang_c(servers, load) / (servers - load))
-    return float(np.interp(time_s, mean, load)) / service_s
-
-
-def rate_at(time: Figure, servers: Figure, service: Figure) -> Interval:
-    """Return the arrival rate at which a station has the mean response time `time`, with the rounding of `time`.
-
-    Parameters
-    ----------
-    time : Figure
-        Mean response time, seconds.
-    servers : Figure
-        Number of servers, rounded to the nearest whole number.
-    service : Figure
-        Mean service time, seconds; its rounding is ignored.
-
-    Returns
-    -------
-    Interval
-        Requests per second.
-    """
-    bounds = time.interval.value, time.interval.low, time.interval.high
-    return Interval(*(rate_at_s(each, round(servers.value), service.value) for each in bounds))
