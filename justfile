@@ -86,6 +86,7 @@ docs:
     uv run python docs/generate/tls.py
     uv run python docs/generate/pauses.py
     uv run python docs/generate/maintenance.py
+    uv run python docs/generate/load_generators.py
     uv run python docs/generate/data_volume.py
     uv run python docs/generate/stopped_nodes.py
     uv run python docs/generate/another_data_centre.py
@@ -94,6 +95,18 @@ docs:
     uv run python docs/generate/accuracy.py
     uv run python docs/generate/reliability.py
     uv run python docs/generate/pictures.py
+
+# Measure on a lab what compaction, repair and hints cost nodes, for docs/reference/maintenance.md (on a quiet machine with
+# two cores, half an hour; `compaction`, `repair` or `hints` measures one of them)
+maintenance *names:
+    uv run --extra lab python docs/generate/maintenance_runs.py {{names}}
+    uv run python docs/generate/maintenance.py
+
+# Measure capplan's load generator and latte in turn on a lab, for docs/reference/load-generators.md (on a quiet machine with
+# two cores, ten minutes)
+load-generators:
+    uv run --extra lab python docs/generate/load_generators_runs.py
+    uv run python docs/generate/load_generators.py
 
 # Measure on a lab what a request costs a node with more and older data, for docs/reference/data-volume.md (as root, on
 # a quiet machine with two cores, most of an hour; resumes if interrupted)

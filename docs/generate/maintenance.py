@@ -1,14 +1,6 @@
-"""Write docs/reference/maintenance.md from the tables of the collectors `compaction`, `repair` and `hints`.
+"""Write docs/reference/maintenance.md from the tables that `just maintenance` measured on a lab.
 
-Run from anywhere: `uv run python docs/generate/maintenance.py`. The tables come from a lab:
-
-    cd docs/reference/maintenance
-    capplan lab up
-    capplan collect compaction -o compaction.csv --repeats 3 --rates 20%,50% --duration 10s
-    capplan lab down
-    capplan lab up --cass-nodes 2
-    capplan collect repair -o repair.csv --repeats 3 --rates 20%,50% --duration 5s
-    capplan collect hints -o hints.csv --rates 20%,50% --duration 20s
+Run from anywhere: `uv run python docs/generate/maintenance.py`. `maintenance_runs.py` measures.
 """
 
 from __future__ import annotations
@@ -65,11 +57,15 @@ def cost(name: str, quantity: str) -> tuple[float, float, str]:
     return float(row["value"]), float(np.nan_to_num(row["error_high"] - row["value"])), str(row["conditions"])
 
 
+def page() -> str:
+    """Return the page."""
+    loader = Environment(loader=FileSystemLoader(HERE), undefined=StrictUndefined, keep_trailing_newline=True)  # noqa: S701  # Markdown
+    return loader.get_template("maintenance.md").render(latencies=latencies, cost=cost, significant=significant)
+
+
 def main() -> None:
     """Write the page."""
-    loader = Environment(loader=FileSystemLoader(HERE), undefined=StrictUndefined, keep_trailing_newline=True)  # noqa: S701  # Markdown
-    text = loader.get_template("maintenance.md").render(latencies=latencies, cost=cost, significant=significant)
-    PAGE.write_text(text, encoding="utf-8", newline="\n")
+    PAGE.write_text(page(), encoding="utf-8", newline="\n")
 
 
 if __name__ == "__main__":

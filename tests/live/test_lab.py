@@ -161,14 +161,12 @@ def test_a_session_misses_its_row_in_another_data_centre_unless_its_writes_wait_
 
 def test_a_compaction_is_measured_beside_requests(tmp_path: Path) -> None:
     program = Path(__file__).with_name("short_maintenance.py")
-    capplan("lab", "up")
     subprocess.run([sys.executable, str(program), "compaction", str(tmp_path)], check=True, capture_output=True)
     rows = list(LOAD_TESTS.rows(LOAD_TESTS.read(tmp_path / "compaction.csv")))
     assert [str(row.run_id).split("-")[1] for row in rows] == ["without", "with"]
     assert all(row.throughput_tps and not row.errors for row in rows)
     parts = MICROBENCHMARKS.read(tmp_path / "compaction.microbench.csv")
     assert 1e-4 < parts[parts["quantity"] == "cpu_time"]["value"].item() < 1.0  # seconds of CPU for a MiB
-    capplan("lab", "down")
     assert_clean(Layout())
 
 

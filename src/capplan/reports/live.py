@@ -17,7 +17,7 @@ from capplan.models.errors import InputError
 from capplan.models.files import replace_file
 from capplan.planner.live import live_validation as words
 from capplan.planner.live.folder import Folder
-from capplan.planner.live.live_validation import GeneratorFigures, LiveFigure, LiveValidation
+from capplan.planner.live.live_validation import LiveFigure, LiveValidation
 from capplan.reports.document import Block, Break, Bullets, Cell, Code, Column, Heading, Paragraph, table
 from capplan.reports.markdown import markdown
 from capplan.reports.numbers import capital
@@ -148,18 +148,13 @@ def validation(found: LiveValidation) -> Iterator[Block]:
 
 
 def _results(found: LiveValidation) -> Iterator[Block]:
-    """Yield the bias of each kind, the load generators, the figures of each cluster, and why some are not judged."""
+    """Yield the bias of each kind, the figures of each cluster, and why some are not judged."""
     if found.kinds:
         yield Heading("Bias by kind of figure")
         left = ("kind", "verdict")
         kinds = (Column(each, right=each not in left, optional=each in _DETAILS) for each in words.KIND_HEADS)
         yield table(kinds, map(words.kind_cells, found.kinds))
         yield Paragraph(words.KIND_LEGEND)
-    if found.generators:
-        yield Heading("Two load generators on one warm node")
-        yield Paragraph(_GENERATORS)
-        heads = _columns(("load", "generator"), ("completed", "p50", "p99", "added"))
-        yield table(heads, map(_generator_cells, found.generators))
     for cluster, group in groupby(found.figures, key=lambda each: each.cluster):
         figures = list(group)
         yield Heading(capital(cluster))
@@ -200,11 +195,6 @@ _ONE_MACHINE = (
     "costs, queueing and round trips, not what a cluster of machines carries; it cannot show disks, networks, or what "
     "nodes gain by having cores of their own. With a cluster, run `capplan validate --live --hosts hosts.toml`."
 )
-_GENERATORS = (
-    "Reads at LOCAL_ONE, each generator on the same core in turn. Open requests come at the ticks of a timer of 1 ms, "
-    "several at once, as latte sends them; in all other runs of this page they come at random. Latencies and what the "
-    "generator itself adds to them in ms."
-)
 
 
 def write_page(found: LiveValidation, folder: Folder, target: Path) -> Path:
@@ -244,7 +234,3 @@ def page(found: LiveValidation) -> str:
         )
     )
 
-
-def _generator_cells(each: GeneratorFigures) -> list[str]:
-    times = ("" if ms is None else f"{ms:.3g}" for ms in (each.latency_p50_ms, each.latency_p99_ms, each.added_ms))
-    return [each.load, each.generator, f"{each.throughput_tps or 0:,.0f}/s", *times]

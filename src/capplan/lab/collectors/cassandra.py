@@ -380,19 +380,16 @@ class Table:
         Bytes of a value.
     rows : int
         How many rows it has.
-    options : str
-        Other options than the usual ones, as CQL.
     """
 
     name: str
     row_bytes: int
     rows: int
-    options: str = ""
 
     @property
     def creation(self) -> str:
         """The statement that creates it."""
-        return f"CREATE TABLE IF NOT EXISTS {self.name} (id bigint PRIMARY KEY, value blob){self.options}"
+        return f"CREATE TABLE IF NOT EXISTS {self.name} (id bigint PRIMARY KEY, value blob)"
 
     def insertion(self, client: Client, level: str, seed: int) -> Statement:
         """Prepare the writing of a row with a value that the seed fixes."""

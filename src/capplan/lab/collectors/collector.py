@@ -321,23 +321,5 @@ COLLECTORS = {
         "pauses: how often Java stops a node and for how long; threads: how full the pools of a node are",
         "cassandra:collect_counts",
     ),
-    "compaction": Collector(
-        "reads without and with a compaction of 768 MiB on the first node",
-        "background work: CPU of a node for a MiB that it compacts, and what requests wait for it",
-        "maintenance:collect_compaction",
-        _LOAD,
-    ),
-    "repair": Collector(
-        "reads without and with a full repair of 256 MiB whose replicas agree",
-        "background work: CPU of the nodes for a MiB that a replica reads and hashes, and what requests wait for it",
-        "maintenance:collect_repair",
-        _LOAD,
-    ),
-    "hints": Collector(
-        "writes before, during and after a loss of one node for five minutes",
-        "background work: how fast nodes replay hints, and what requests wait for it",
-        "maintenance:collect_hints",
-        _LOAD,
-    ),
 }
 """The collectors by name."""

@@ -16,10 +16,10 @@ from capplan.lab.layout import Layout
 from capplan.models.errors import InputError
 from capplan.models.files import replace_file
 
-SMALL, LARGE, SESSIONS, GENERATORS = "small.csv", "measured.csv", "sessions.csv", "generators.csv"
+SMALL, LARGE, SESSIONS = "small.csv", "measured.csv", "sessions.csv"
 PREDICTIONS, DIGEST, CALIBRATION = "predictions.json", "predictions.sha256", "calibration.json"
 _KEY, _LAB, _INPUTS, _BEGUN = "protocol.json", "lab.json", "inputs.json", "begun.json"
-_SHOWN = (PREDICTIONS, DIGEST, SMALL, LARGE, SESSIONS, GENERATORS)
+_SHOWN = (PREDICTIONS, DIGEST, SMALL, LARGE, SESSIONS)
 K = TypeVar("K")
 
 

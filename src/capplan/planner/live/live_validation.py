@@ -14,7 +14,6 @@ from capplan.calibration.tables.scores import relative_error
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.lab.collectors.cassandra import Load
 from capplan.lab.collectors.load import load_in_words
-from capplan.models.grouped import grouped
 from capplan.models.results import Band
 from capplan.models.verb_answer import VerbAnswer
 from capplan.planner.live.protocol import MOST, Stage
@@ -107,46 +106,6 @@ class LiveFigure:
 
 
 @dataclass(frozen=True)
-class GeneratorFigures:
-    """What one load generator saw of a load: means of its repeats.
-
-    Attributes
-    ----------
-    generator
-        `capplan` or latte with its version.
-    load
-        Clients, or requests per second at the ticks of a timer of 1 ms.
-    throughput_tps
-        Completed requests per second.
-    latency_p50_ms, latency_p99_ms
-        Latencies, ms.
-    added_ms
-        What the generator itself adds to the median, ms; null if it does not say so.
-    """
-
-    generator: str
-    load: str
-    throughput_tps: float | None
-    latency_p50_ms: float | None
-    latency_p99_ms: float | None
-    added_ms: float | None
-
-
-def generators_of(rows: Sequence[LoadTestRow]) -> tuple[GeneratorFigures, ...]:
-    """Return the means of the repeats of each load and generator."""
-    groups = grouped(rows, lambda row: (load_in_words(row.clients, row.offered_tps), str(row.source)))
-
-    def mean(own: Sequence[LoadTestRow], column: str) -> float | None:
-        values = [value for row in own if (value := getattr(row, column)) is not None]
-        return float(np.mean(values)) if values else None
-
-    columns = ("throughput_tps", "latency_p50_ms", "latency_p99_ms", "generator_added_ms")
-    return tuple(
-        GeneratorFigures(source, load, *(mean(own, each) for each in columns)) for (load, source), own in groups.items()
-    )
-
-
-@dataclass(frozen=True)
 class LiveValidation(VerbAnswer):
     """A live validation.
 
@@ -182,11 +141,9 @@ class LiveValidation(VerbAnswer):
         Bias and calibration of each kind of figure; clusters with something that the model has not are left out.
     figures
         The figures.
-    generators
-        The same reads by the own load generator and by latte; none if that is not installed.
     """
 
-    SCHEMA = "capplan.live-validation/3"
+    SCHEMA = "capplan.live-validation/4"
 
     protocol: str
     one_host: bool
@@ -203,7 +160,6 @@ class LiveValidation(VerbAnswer):
     audit: tuple[str, ...]
     kinds: tuple[KindOfFigure, ...]
     figures: tuple[LiveFigure, ...]
-    generators: tuple[GeneratorFigures, ...] = ()
 
     @property
     def answer(self) -> bool:

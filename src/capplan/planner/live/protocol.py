@@ -72,8 +72,6 @@ class Stage:
         The level that the model gets instead of the one that is measured.
     note : str
         What a reader must know of the prediction.
-    generators : bool
-        Whether latte, where it is installed, is measured beside the own load generator.
     """
 
     name: str
@@ -84,7 +82,6 @@ class Stage:
     seen_as: tuple[int, int] | None = None
     level_seen_as: str | None = None
     note: str = ""
-    generators: bool = False
 
 
 @dataclass(frozen=True)
@@ -177,7 +174,7 @@ FULL = Protocol(
     "full",
     (_TWO_NODES, _ONE_NODE),
     (
-        Stage("1", _WORDS_ONE, _ONE, (*closed((MOST,)), *opened((0.2, 0.5, 0.8))), generators=True),
+        Stage("1", _WORDS_ONE, _ONE, (*closed((MOST,)), *opened((0.2, 0.5, 0.8)))),
         Stage("3", _WORDS_THREE, _THREE, (*closed((MOST,), ("QUORUM",)), *opened((0.2, 0.5, 0.8), ("QUORUM",)))),
     ),
     _FIT,

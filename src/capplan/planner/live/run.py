@@ -19,15 +19,14 @@ from capplan.lab.collectors.cassandra import Load
 from capplan.lab.collectors.collector import Progress
 from capplan.lab.collectors.runs_in_turn import measure, run_name, runs_left
 from capplan.lab.collectors.sessions import SESSION
-from capplan.lab.collectors.side_by_side import is_installed, side_by_side
 from capplan.lab.processes import machine
 from capplan.layout.fitted_file import Fitted, read_fitted, write
 from capplan.models.code_digest import code_digest
 from capplan.models.errors import InputError
 from capplan.models.results import Band
 from capplan.planner.live.clusters import Clusters, Hosts
-from capplan.planner.live.folder import CALIBRATION, GENERATORS, LARGE, PREDICTIONS, SMALL, Folder, runs_in, sessions_in
-from capplan.planner.live.live_validation import Case, LiveValidation, believed, figures_of, generators_of, kinds_of
+from capplan.planner.live.folder import CALIBRATION, LARGE, PREDICTIONS, SMALL, Folder, runs_in, sessions_in
+from capplan.planner.live.live_validation import Case, LiveValidation, believed, figures_of, kinds_of
 from capplan.planner.live.node_pauses import with_pauses
 from capplan.planner.live.protocol import HOSTS, Protocol, Stage
 from capplan.planner.live.sessions import measure_stage, predicted_sessions, session_figures
@@ -218,13 +217,10 @@ def _measure_large(
     folder.measured_from(_now())
     for stage in protocol.large:
         loads = [Load(**each["load"]) for each in predictions["runs"][stage.name]]
-        beside = stage.generators and is_installed() and not folder.rows(GENERATORS)
-        if beside or runs_left(stage.name, loads, bounds, runs.rows):
+        if runs_left(stage.name, loads, bounds, runs.rows):
             told = _titled(progress, stage)
             with clusters.running(stage, told) as cluster:
                 measure(cluster, stage.name, loads, bounds, runs.rows, runs.add, told)
-                if beside:
-                    folder.write_rows(GENERATORS, side_by_side(cluster, told))
 
 
 def compared(protocol: Protocol, folder: Folder, predictions: Mapping[str, Any]) -> LiveValidation:
@@ -269,7 +265,6 @@ def compared(protocol: Protocol, folder: Folder, predictions: Mapping[str, Any])
         audit=_audit(fitted),
         kinds=kinds_of(figures, [each.name for each in protocol.large if each.note]),
         figures=tuple(figures),
-        generators=generators_of(folder.rows(GENERATORS)),
     )
 
 

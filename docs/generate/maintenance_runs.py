@@ -1,4 +1,7 @@
-"""What compaction, repair and the replay of hints cost nodes, and what requests wait for them.
+"""Measure what compaction, repair and the replay of hints cost nodes, for docs/reference/maintenance.md.
+
+Run on a quiet machine with two cores and a Java for nodetool: `uv run --extra lab just maintenance [NAME ...]`, with
+names of `STUDIES`. It starts a lab for each and ends it.
 
 Each open run is made without and with the work, in turn. Compaction and repair are of a table of known size that no
 request touches, so what requests see is the CPU and the disk that they share with it. For hints, a node is stopped as
@@ -7,16 +10,21 @@ a long pause would stop it (SIGSTOP) while the others write, and goes on with wa
 
 from __future__ import annotations
 
+import argparse
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from statistics import fmean
 from subprocess import Popen
 from typing import Any, NamedTuple
 
+from capplan.cli.evidence import write_tables
 from capplan.evidence.load_test_row import LoadTestRow
+from capplan.evidence.load_tests import LOAD_TESTS
+from capplan.evidence.microbenchmarks import MICROBENCHMARKS
 from capplan.lab import cluster as lab_cluster
 from capplan.lab import processes
 from capplan.lab.cluster import KEYSPACE, nodetool
@@ -34,6 +42,7 @@ from capplan.lab.collectors.cassandra import (
 from capplan.lab.collectors.collector import Collected, Progress, Settings
 from capplan.lab.collectors.cql import CqlTarget
 from capplan.lab.collectors.load import Run, Sample, figure, mean_row, pause, rounded
+from capplan.lab.layout import Layout
 from capplan.lab.packages import java_of_tools
 from capplan.lab.processes import cpu_s
 from capplan.lab.state import State
@@ -117,10 +126,8 @@ def _loaded(
 ) -> Iterator[_Lab]:
     """Connect to the lab, but for a node that will be away."""
     lab = running_lab()
-    if not lab.layout.release.virtual_tables:
-        raise InputError(f"Cassandra {lab.layout.version} does not say what it works on: use 'capplan lab up'")
-    servers, source = cluster_of(lab.layout, lab).servers, f"capplan collect {name}"
-    cluster = replace(cluster_of(lab.layout, lab, away), servers=servers, source=source)
+    servers = cluster_of(lab.layout, lab).servers
+    cluster = replace(cluster_of(lab.layout, lab, away), servers=servers, source="docs/generate/maintenance_runs.py")
     with closing(Client(cluster)) as client:
         flow = collected_requests(client, operation, settings, filled=True)
         unanswered = f"no {operation} at {settings.level} was answered: check 'capplan lab status'"
@@ -176,9 +183,8 @@ def collect_repair(settings: Settings, progress: Progress) -> Collected:
     Raises
     ------
     InputError
-        If no lab runs, or its nodes do not hold all rows.
+        If no lab runs, or it does not repair.
     """
-    _check_replicas()
     return load.run(_by_nodetool("repair", "ValidationExecutor", ("repair", "-full"), settings, progress))
 
 
@@ -190,8 +196,8 @@ async def _by_nodetool(
         lab = opened.enter_context(_loaded(name, "read", settings, progress))
         layout, pools = lab.state.layout, _Pools(lab.state, opened)
         progress(f"writing {_mib(name):.0f} MiB", 0, 1)
-        table = Table(_TABLE, _ROW_BYTES, _ROWS[name], _OPTIONS)
-        lab.client.create(f"DROP TABLE IF EXISTS {_TABLE}", table.creation)
+        table = Table(_TABLE, _ROW_BYTES, _ROWS[name])
+        lab.client.create(f"DROP TABLE IF EXISTS {_TABLE}", table.creation + _OPTIONS)
         table.fill(lab.client, "ALL", settings.seed)
         for node in layout.nodes:
             with nodetool(node, "flush", KEYSPACE):
@@ -266,19 +272,9 @@ def collect_hints(settings: Settings, progress: Progress) -> Collected:
     Raises
     ------
     InputError
-        If no lab runs, its nodes do not hold all rows, or writes cannot be answered without a node.
+        If no lab runs, or writes cannot be answered without a node.
     """
-    _check_replicas()
     return load.run(_hints(settings, progress))
-
-
-def _check_replicas() -> None:
-    layout = running_lab().layout
-    if layout.dcs > 1 or not 1 < layout.rf == layout.cass_nodes:
-        raise InputError(
-            "each of several nodes of one data centre must hold all rows, so that the work is known: "
-            "use 'capplan lab up --cass-nodes 2 --rf 2'"
-        )
 
 
 async def _hints(settings: Settings, progress: Progress) -> Collected:
@@ -324,3 +320,52 @@ async def _replay(lab: _Lab, pools: _Pools, away: str, rates: Sequence[float], r
     ended_early = not pools.active(_HINTS)
     pools.until(_HINTS, False, _ENDS_S)
     return _Replay(down.completed, time.perf_counter() - began, ended_early)
+
+
+# -- all of them
+
+
+@dataclass(frozen=True)
+class Study:
+    """What is measured, and on which lab, whose nodes hold all rows where replicas matter."""
+
+    measure: Callable[[Settings, Progress], Collected]
+    layout: Layout
+    settings: Settings
+
+
+SHARES = (0.2, 0.5)
+STUDIES = {
+    "compaction": Study(collect_compaction, Layout(), Settings(10.0, shares=SHARES, repeats=3)),
+    "repair": Study(collect_repair, Layout(cass_nodes=2, rf=2), Settings(5.0, shares=SHARES, repeats=3)),
+    "hints": Study(collect_hints, Layout(cass_nodes=2, rf=2), Settings(20.0, shares=SHARES)),
+}
+FOLDER = Path(__file__).resolve().parents[1] / "reference" / "maintenance"
+
+
+def measured(study: Study, table: Path) -> None:
+    """Measure on a lab of its own, and write what was found to a table and one beside it."""
+
+    def say(what: str, *_: int) -> None:
+        print(what, flush=True)
+
+    lab_cluster.up(study.layout, 0.0, say)
+    try:
+        found = study.measure(study.settings, say)
+    finally:
+        lab_cluster.down()
+    write_tables(LOAD_TESTS.frame(found.load_tests), MICROBENCHMARKS.frame(found.microbenchmarks), table)
+    for remark in found.remarks:
+        say(remark)
+
+
+def main() -> None:
+    """Measure what is asked for, or all."""
+    parser = argparse.ArgumentParser(description="Measure what maintenance costs nodes.")
+    parser.add_argument("names", nargs="*", default=[*STUDIES], help=f"of {', '.join(STUDIES)}; all if left out")
+    for name in parser.parse_args().names:
+        measured(STUDIES[name], FOLDER / f"{name}.csv")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,4 +1,7 @@
-"""Two load generators in turn on one warm cluster: ours, and latte, where its program is found.
+"""Measure two load generators in turn on one warm node, ours and latte, for docs/reference/load-generators.md.
+
+Run on a quiet machine with two cores: `uv run --extra lab just load-generators`. latte comes from `cargo install
+latte-cli`.
 
 Closed clients are the same load for both. latte's open load comes at the ticks of a timer of 1 ms, several requests at
 once, so ours sends them likewise: a comparison of generators needs equal loads.
@@ -19,21 +22,26 @@ import numpy as np
 
 from capplan.evidence.importers.database_load_generators import LATTE_REPORT
 from capplan.evidence.load_test_row import LoadTestRow
+from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.text_file import TextFile
+from capplan.lab import cluster as lab_cluster
 from capplan.lab.collectors import cql
-from capplan.lab.collectors.cassandra import Client, Load, RunningCluster
+from capplan.lab.collectors.cassandra import Client, Load, RunningCluster, cluster_of, running_lab
 from capplan.lab.collectors.collector import Progress
 from capplan.lab.collectors.load import Run
-from capplan.lab.collectors.runs_in_turn import ROWS, create_tables, table_of
+from capplan.lab.collectors.runs_in_turn import ROWS, Bounds, create_tables, measure, table_of
+from capplan.lab.layout import Layout
 from capplan.lab.processes import generator_core
 from capplan.models.errors import InputError
 
+FOLDER = Path(__file__).resolve().parents[1] / "reference" / "load-generators"
 LATTE = "latte"
 OURS = "capplan"
 _CLIENTS = (1, 4, 32)
 _RATES_PER_S = (3000, 12_000)
 _TICK_S = 1e-3
 _DURATION_S, _WARM_UP_S, _REPEATS = 10, 2, 2
+_WARM_UP_MOST_S = 120.0
 _MOST_UNDER_WAY = 512
 _LEVEL, _SEED = "LOCAL_ONE", 1
 _WORKLOAD = """pub async fn prepare(ctx) {{
@@ -43,11 +51,6 @@ pub async fn run(ctx, i) {{
     ctx.execute_prepared("read", [latte::hash(i) % {rows}]).await?
 }}
 """
-
-
-def is_installed() -> bool:
-    """Whether latte is found."""
-    return shutil.which(LATTE) is not None
 
 
 def side_by_side(cluster: RunningCluster, progress: Progress) -> list[LoadTestRow]:
@@ -124,3 +127,25 @@ _LATENCIES = tuple(f"latency_{each}_ms" for each in ("mean", "p50", "p95", "p99"
 def _version(program: str) -> str:
     said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout  # noqa: S603  # the user's
     return (said.split() or ["?"])[-1]
+
+
+def main() -> None:
+    """Start a node, warm it up, measure, and end it."""
+
+    def say(what: str, *_: int) -> None:
+        print(what, flush=True)
+
+    lab_cluster.up(Layout(), 0.0, say)
+    try:
+        lab = running_lab()
+        cluster = cluster_of(lab.layout, lab)
+        warm = [Load("read", _LEVEL, clients=max(_CLIENTS))]
+        measure(cluster, "warm-up", warm, Bounds(_DURATION_S, 1, _WARM_UP_MOST_S), {}, lambda _: None, say)
+        rows = side_by_side(cluster, say)
+    finally:
+        lab_cluster.down()
+    LOAD_TESTS.write(LOAD_TESTS.frame(rows), FOLDER / "runs.csv")
+
+
+if __name__ == "__main__":
+    main()
