@@ -8,6 +8,5 @@ from __future__ import annotations
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.typed_table import TypedTable
 
-SCHEMA = "capplan.load-tests/1"
-LOAD_TESTS = TypedTable(LoadTestRow, "a load-test table", SCHEMA)
+LOAD_TESTS = TypedTable(LoadTestRow, "a load-test table", "capplan.load-tests/1")
 """The load-test table: `LOAD_TESTS.read(path)` returns a data frame, `LOAD_TESTS.rows(frame)` typed rows."""

@@ -11,8 +11,6 @@ from typing import Literal
 
 from capplan.evidence.typed_table import TypedTable
 
-SCHEMA = "capplan.microbench/1"
-
 
 @dataclass(frozen=True, kw_only=True)
 class MicrobenchRow:
@@ -75,5 +73,5 @@ class MicrobenchRow:
     note: str | None = None
 
 
-MICROBENCHMARKS = TypedTable(MicrobenchRow, "a table of microbenchmarks", SCHEMA)
+MICROBENCHMARKS = TypedTable(MicrobenchRow, "a table of microbenchmarks", "capplan.microbench/1")
 """The table of microbenchmarks: `MICROBENCHMARKS.read(path)` returns a data frame."""

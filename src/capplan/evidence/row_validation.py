@@ -36,6 +36,49 @@ class Row(Protocol):
 R = TypeVar("R", bound=Row)
 
 
+def _number(word: str) -> float:
+    number = float(word)
+    if not math.isfinite(number):
+        raise ValueError(word)
+    return number
+
+
+def _whole(word: str) -> int:
+    number = float(word)
+    if not number.is_integer() or abs(number) > MOST_COUNT:
+        raise ValueError(word)
+    return int(number)
+
+
+def _flag(word: str) -> bool:
+    if word.lower() not in FLAGS:
+        raise ValueError(word)
+    return FLAGS[word.lower()]
+
+
+def per_dc(word: str) -> int | tuple[int, ...]:
+    """Return a count, or one for each data centre.
+
+    Raises
+    ------
+    ValueError
+        If it is something else.
+    """
+    numbers = tuple(_whole(each) for each in word.split(SEPARATOR))
+    if min(numbers) < 0:
+        raise ValueError(word)
+    return numbers if len(numbers) > 1 else numbers[0]
+
+
+_MAKERS: Mapping[str, Callable[[str], Any]] = {
+    "number": _number,
+    "count": _whole,
+    "flag": _flag,
+    "per_dc": per_dc,
+    "shares": parse_shares,
+}
+
+
 @dataclass(frozen=True)
 class Column:
     """A column: its name, the type of its cells, and the allowed words."""
@@ -65,20 +108,9 @@ class Column:
         ValueError
             If it breaks the rule of the column.
         """
-        makers: Mapping[str, Callable[[str], Any]] = {
-            "number": _number,
-            "count": _whole,
-            "flag": _flag,
-            "per_dc": per_dc,
-            "shares": parse_shares,
-            "choice": self._choice,
-        }
-        return makers.get(self.kind, str)(word)
-
-    def _choice(self, word: str) -> str:
-        if word not in self.choices:
+        if self.kind == "choice" and word not in self.choices:
             raise ValueError(word)
-        return word
+        return _MAKERS.get(self.kind, str)(word)
 
     def refusal(self, word: object, where: str) -> InputError:
         """Return the error for a cell that breaks the rule."""
@@ -162,26 +194,24 @@ def parse_rows(
         If a column is unknown, missing or appears twice, a row has another number of cells, or a cell breaks its rule.
     """
     with read_as_csv(where):
-        yield from _parsed_rows(text, row, where, table, required)
-
-
-def _parsed_rows(text: str, row: type[R], where: str, table: str, required: Collection[str]) -> Iterator[tuple[str, R]]:
-    known = columns_of(row)
-    reader = csv.reader(io.StringIO(text))
-    header = next(reader, [])
-    check_header(header, known, where, table)
-    if missing := [name for name in required if name not in header]:
-        raise InputError(f"{where}: column {missing[0]!r} is missing: {table} must have it")
-    for cells in reader:
-        if not cells:
-            continue
-        place = f"{where}, line {reader.line_num}"
-        if len(cells) != len(header):
-            raise InputError(f"{place}: the row must have exactly {len(header)} cells: quote a cell that holds a comma")
-        yield (
-            place,
-            row(**{name: _parsed_cell(known[name], word, place) for name, word in zip(header, cells, strict=True)}),
-        )
+        known = columns_of(row)
+        reader = csv.reader(io.StringIO(text))
+        header = next(reader, [])
+        check_header(header, known, where, table)
+        if missing := [name for name in required if name not in header]:
+            raise InputError(f"{where}: column {missing[0]!r} is missing: {table} must have it")
+        for cells in reader:
+            if not cells:
+                continue
+            place = f"{where}, line {reader.line_num}"
+            if len(cells) != len(header):
+                raise InputError(
+                    f"{place}: the row must have exactly {len(header)} cells: quote a cell that holds a comma"
+                )
+            yield (
+                place,
+                row(**{name: _parsed_cell(known[name], word, place) for name, word in zip(header, cells, strict=True)}),
+            )
 
 
 def _parsed_cell(column: Column, word: str, where: str) -> Any:
@@ -191,37 +221,3 @@ def _parsed_cell(column: Column, word: str, where: str) -> Any:
         return column.value(word.strip())
     except ValueError:
         raise column.refusal(word, where) from None
-
-
-def _number(word: str) -> float:
-    number = float(word)
-    if not math.isfinite(number):
-        raise ValueError(word)
-    return number
-
-
-def _whole(word: str) -> int:
-    number = float(word)
-    if not number.is_integer() or abs(number) > MOST_COUNT:
-        raise ValueError(word)
-    return int(number)
-
-
-def _flag(word: str) -> bool:
-    if word.lower() not in FLAGS:
-        raise ValueError(word)
-    return FLAGS[word.lower()]
-
-
-def per_dc(word: str) -> int | tuple[int, ...]:
-    """Return a count, or one for each data centre.
-
-    Raises
-    ------
-    ValueError
-        If it is something else.
-    """
-    numbers = tuple(_whole(each) for each in word.split(SEPARATOR))
-    if min(numbers) < 0:
-        raise ValueError(word)
-    return numbers if len(numbers) > 1 else numbers[0]

@@ -58,14 +58,14 @@ import json
 import math
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal, InvalidOperation
 from importlib.resources.abc import Traversable
 from typing import Any, Literal
 
 from capplan.evidence.interval import Interval
-from capplan.evidence.row_validation import Column, columns_of, parse_rows
+from capplan.evidence.row_validation import columns_of, parse_rows
 from capplan.models.errors import InputError, look_up, one_of
 from capplan.models.verb_answer import VerbAnswer
 
@@ -92,6 +92,7 @@ TEXT_UNITS = frozenset({"name", "version", "date"})
 PERCENTILES = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 _REQUIRED = ("id", "system", "source", "scenario", "quantity", "statistic", "unit", "status", "use", "locator")
 _COLUMNS_REQUIRED = (*_REQUIRED, "value", "low", "high")
+_MOST_DIGITS = 300
 _COUNTS = ("dcs", "front_nodes", "cass_nodes", "rf")
 # Columns that a fit does not use; they do not change the hash of its data.
 _PROSE = frozenset({"rounding", "conditions", "reason", "locator", "written"})
@@ -314,16 +315,10 @@ def _evidence(row: Written, where: str) -> Evidence:
     for name in _COUNTS:
         if getattr(row, name) is not None and getattr(row, name) < 1:
             raise InputError(f"{where}: column {name!r} has {getattr(row, name)}: it must be a whole number above zero")
-    cells = {
-        name: "" if column.kind in ("text", "choice") and value is None else value
-        for name, column, value in _cells(row)
-    }
+    words = {name for name, column in columns_of(Written).items() if column.kind in ("text", "choice")}
+    cells = {name: "" if name in words and cell is None else cell for name, cell in vars(row).items()}
     layout = {"layout": _layout(row.layout or "", f"{where}: column 'layout'")}
     return Evidence(**{**cells, **layout, **_figure(row, where)})
-
-
-def _cells(row: Written) -> Iterator[tuple[str, Column, Any]]:
-    return ((name, column, getattr(row, name)) for name, column in columns_of(Written).items())
 
 
 def _layout(text: str, what: str) -> dict[str, str]:
@@ -365,9 +360,6 @@ def _figure(row: Written, where: str) -> dict[str, Any]:
         )
     written = f"{row.value}" + {"1": "", "1/s": "/s"}.get(name, f" {name}")
     return {"value": float(value), "low": float(low), "high": float(high), "unit": unit, "written": written}
-
-
-_MOST_DIGITS = 300
 
 
 def _number(text: str, what: str) -> Decimal:

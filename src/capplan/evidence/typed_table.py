@@ -23,27 +23,20 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from capplan.evidence.row_validation import FLAGS, MOST_COUNT, Column, R, check_header, columns_of, per_dc
+from capplan.evidence.row_validation import FLAGS, MOST_COUNT, Column, R, check_header, columns_of
 from capplan.evidence.text_file import TextFile, read_as_csv
 from capplan.models import visible_text
 from capplan.models.errors import InputError, look_up
 from capplan.models.files import replace_file
 from capplan.models.language.document import schema
-from capplan.models.language.per_dc import SEPARATOR, parse_shares, per_dc_text
+from capplan.models.language.per_dc import SEPARATOR, per_dc_text
 from capplan.models.language.units import parse_share
 
 TEXT = pd.StringDtype("pyarrow", na_value=pd.NA)
-
-
+PARQUET = ".parquet"
+MOST_ROWS = 50_000
 _NUMERIC = ("number", "count")
 _DTYPES: Mapping[str, Any] = {"number": "float64", "count": "Int64", "flag": "boolean"}
-
-
-PARQUET = ".parquet"
-
-
-MOST_ROWS = 50_000
-
 
 Cells: TypeAlias = "pd.Series[Any]"
 
@@ -349,12 +342,6 @@ def _exactly(share: float) -> str:
 
 def _typed(cells: pd.Series, column: Column) -> list[Any]:
     """Return cells as Python values."""
-    makers: Mapping[str, Callable[[Any], Any]] = {
-        "number": float,
-        "count": int,
-        "flag": bool,
-        "per_dc": per_dc,
-        "shares": parse_shares,
-    }
-    make = makers.get(column.kind, str)
+    makers: Mapping[str, Callable[[Any], Any]] = {"number": float, "count": int, "flag": bool}
+    make: Callable[[Any], Any] = makers.get(column.kind, column.value)
     return [None if pd.isna(cell) else make(cell) for cell in cells]
