@@ -26,7 +26,7 @@ import httpx2
 import psutil
 from settings import MM4_RATE_PER_S, MM4_SERVERS, MM4_SERVICE_S
 
-from capplan.models.files import replace_file
+from capplan.files import replace_file
 from capplan.models.solver.single_station import erlang_c
 from capplan.planner.serve.app import EXAMPLES
 

@@ -70,7 +70,7 @@ from capplan.models.language.traffic import (
     Trace,
     Traffic,
 )
-from capplan.models.visible_text import broken_name_rule
+from capplan.visible_text import broken_name_rule
 
 Without = frozenset[object]
 NOTHING: Without = frozenset()

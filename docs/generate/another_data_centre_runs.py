@@ -46,7 +46,7 @@ from capplan.lab.collectors.load import Sample, Servers, arrivals, machine_cpu_s
 from capplan.lab.collectors.runs_in_turn import seed_of
 from capplan.lab.layout import NATIVE_PORT, Layout, Node, command, console_log, settings, write_node
 from capplan.lab.processes import USABLE_CORES, Process
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 
 ROWS, SEED = 2000, 1
 WARM_UP_S, WARM_CLIENTS, WARM_RTT_S, PAUSE_S, START_S = 20.0, 16, 0.001, 1.0, 45.0

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from capplan.evidence.audit.audit import Audit
 from capplan.evidence.interval import Interval
-from capplan.models.files import replace_file
+from capplan.files import replace_file
 from capplan.planner.audit import audit
 from capplan.systems.registry import documented_names
 

@@ -35,7 +35,7 @@ from capplan.lab.collectors.cql import Asked, CqlTarget, FailedError, Flow, Flow
 from capplan.lab.collectors.load import Run, Sample, pause, rounded
 from capplan.lab.layout import Layout
 from capplan.lab.processes import USABLE_CORES, Process, move, node_cores
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 
 FOLDER = Path(__file__).resolve().parents[1] / "reference" / "data-volume"
 STATES = ("compacted", "aged")

@@ -29,7 +29,7 @@ from capplan.layout.fitted_file import Fitted
 from capplan.layout.table_rows import with_mix
 from capplan.layout.table_system import TableSystem, unloaded
 from capplan.models.language.scenario import changed
-from capplan.models.verdict import CONFIDENCE
+from capplan.answers.verdict import CONFIDENCE
 from capplan.planner.rule_names import RULES
 from capplan.planner.size.size import SizingQuestion, size
 from capplan.systems.components.data_centres import LARGEST_DC

@@ -32,7 +32,7 @@ from capplan.lab.collectors.load import Run
 from capplan.lab.collectors.runs_in_turn import ROWS, Bounds, create_tables, measure, table_of
 from capplan.lab.layout import Layout
 from capplan.lab.processes import generator_core
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 
 FOLDER = Path(__file__).resolve().parents[1] / "reference" / "load-generators"
 LATTE = "latte"

@@ -46,7 +46,7 @@ from capplan.lab.layout import Layout
 from capplan.lab.packages import java_of_tools
 from capplan.lab.processes import cpu_s
 from capplan.lab.state import State
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 
 _TABLE, _ROW_BYTES = f"{KEYSPACE}.maintained", 1024
 _ROWS = {"compaction": 768 << 10, "repair": 256 << 10}  # nodes that share a core write slowly

@@ -19,8 +19,8 @@ from capplan.layout.fitted_file import Fitted
 from capplan.layout.table_components import Rows
 from capplan.layout.table_rows import THROUGHPUT, with_mix
 from capplan.layout.table_system import TableSystem, unloaded
-from capplan.models.grouped import grouped
-from capplan.models.results import Band
+from capplan.grouped import grouped
+from capplan.answers.results import Band
 from capplan.systems.registry import table_system
 
 HELD = 0.8

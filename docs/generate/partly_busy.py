@@ -29,7 +29,7 @@ from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.layout.table_rows import MEAN, NODE_CPU, THROUGHPUT
-from capplan.models.files import replace_file
+from capplan.files import replace_file
 from capplan.models.solver.analytic import Analysis
 from capplan.systems.registry import table_system
 

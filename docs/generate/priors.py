@@ -29,10 +29,10 @@ from capplan.layout.components import Ratios
 from capplan.layout.fitted_file import Fitted, rounded
 from capplan.layout.observations import LoadTest
 from capplan.layout.system import System
-from capplan.models.files import replace_file
+from capplan.files import replace_file
 from capplan.models.language.parameter import Parameter, from_log, log_values
 from capplan.models.language.units import FloatArray
-from capplan.models.number_words import share
+from capplan.answers.number_words import share
 from capplan.systems.registry import documented_names, system
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference"

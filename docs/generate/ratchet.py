@@ -23,8 +23,8 @@ from statistics import fmean, median, stdev
 from skill import crps, quantiles
 
 from capplan.calibration.tables.scores import BacktestRow
-from capplan.models.files import replace_file
-from capplan.models.grouped import grouped
+from capplan.files import replace_file
+from capplan.grouped import grouped
 from capplan.reports.backtest import in_words
 
 ROOT = Path(__file__).resolve().parents[2]

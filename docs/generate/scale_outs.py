@@ -17,7 +17,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
 from capplan.calibration.tables.priors import EXPONENTS
-from capplan.models.files import replace_file
+from capplan.files import replace_file
 from capplan.models.language.units import FloatArray
 
 TABLE = Path(__file__).resolve().parents[2] / "tests" / "published" / "scale_outs.csv"

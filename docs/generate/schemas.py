@@ -22,7 +22,7 @@ from capplan.evidence.table import DocumentedFigures
 from capplan.lab.cluster import LabStatus
 from capplan.lab.collectors.collector import Collection, CollectorList
 from capplan.models.language.document import network_schema, schema
-from capplan.models.verb_answer import VerbAnswer
+from capplan.answers.verb_answer import VerbAnswer
 from capplan.planner.check import Checked
 from capplan.planner.compare import Comparison
 from capplan.planner.data_factor import DataFactor

@@ -28,7 +28,7 @@ from capplan.cli.main import main as run_command_line
 from capplan.cli.shell.groups import TOPICS
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.row_validation import columns_of
-from capplan.models import objective
+from capplan.answers import objective
 from capplan.models.language.scenario import options_of
 from capplan.systems.registry import every_system
 

@@ -29,8 +29,8 @@ from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.table_system import with_unknown_layouts
 from capplan.models.cassandra.pauses import NO_PAUSES, ReportedPauses
-from capplan.models.errors import InputError
-from capplan.models.results import Band
+from capplan.errors import InputError
+from capplan.answers.results import Band
 from capplan.reports.numbers import many
 from capplan.systems.cassandra import SYSTEM
 

@@ -36,8 +36,8 @@ from capplan.calibration.tables.identifiability import decided
 from capplan.calibration.tables.row_predictions import predict_table
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.table_rows import MEAN, THROUGHPUT
-from capplan.models.files import replace_file, user_cache
-from capplan.models.verdict import answer
+from capplan.files import replace_file, user_cache
+from capplan.answers.verdict import answer
 from capplan.systems.registry import table_system
 
 HERE = Path(__file__).resolve().parent

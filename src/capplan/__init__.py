@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from capplan.calibration.tables.backtest import backtest as backtest
     from capplan.calibration.validation.validation import validate as validate
     from capplan.evidence.import_files import import_load_tests as import_load_tests
-    from capplan.models.errors import InputError as InputError
+    from capplan.errors import InputError as InputError
     from capplan.models.language.document import read_network as read_network
     from capplan.models.language.document import write_network as write_network
     from capplan.models.language.network import Network as Network
@@ -47,7 +47,7 @@ _HOMES = {
     "Analysis": "models.solver.analytic",
     "Demand": "planner.demand.demand",
     "Details": "planner.proposal.details",
-    "InputError": "models.errors",
+    "InputError": "errors",
     "Network": "models.language.network",
     "Prediction": "planner.predict.prediction",
     "Prices": "planner.size.machines",

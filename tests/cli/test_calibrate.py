@@ -14,7 +14,7 @@ from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.layout.fitted_file import Fitted, read_fitted
 from capplan.layout.system import System
-from capplan.models.files import only_run
+from capplan.files import only_run
 from capplan.systems.registry import system
 
 ROOT = Path(__file__).parents[2]

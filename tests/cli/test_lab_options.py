@@ -3,7 +3,7 @@
 import pytest
 
 from capplan.cli.lab import read_heap
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 
 
 @pytest.mark.parametrize(("text", "mib"), [("512M", 512), ("512m", 512), ("1g", 1024), ("1.5GiB", 1536), ("1MiB", 1)])

@@ -13,7 +13,7 @@ from tests.planner.predictions import predicted
 
 import capplan.cli.predict as face
 from capplan.cli.main import main
-from capplan.models.verdict import NORMAL, OVERLOAD, Answer, JudgedSituation, verdict
+from capplan.answers.verdict import NORMAL, OVERLOAD, Answer, JudgedSituation, verdict
 from capplan.planner.predict.predict import predict
 from capplan.planner.predict.prediction import Prediction
 from capplan.simulator.compiled.kernel import library

@@ -7,7 +7,7 @@ from tests.cli.commands import predicted_scenarios
 
 from capplan.cli.main import main
 from capplan.cli.shell.scenario_command import described_options, flag, typed, with_options
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.scenario import Scenario, defaults_of, options_of
 from capplan.systems.registry import names, scenario, system
 

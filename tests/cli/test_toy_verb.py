@@ -16,8 +16,8 @@ from capplan.cli.shell.groups import TOPICS, Verb
 from capplan.cli.shell.target import DEFAULT_TARGET, TargetText, read_target
 from capplan.cli.shell.terminal import Json, exit_by, print_answer
 from capplan.models.language.scenario import Scenario
-from capplan.models.verb_answer import VerbAnswer
-from capplan.models.verdict import Answer
+from capplan.answers.verb_answer import VerbAnswer
+from capplan.answers.verdict import Answer
 from capplan.reports.document import Block, Fact
 
 

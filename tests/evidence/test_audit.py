@@ -14,7 +14,7 @@ from capplan.evidence.audit.checks import Checks, Figures
 from capplan.evidence.audit.finding import Finding, shown
 from capplan.evidence.interval import Interval
 from capplan.evidence.table import by_id
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.systems import registry
 
 SNAPSHOTS = Path(__file__).parent / "audits"

@@ -25,7 +25,7 @@ from capplan.evidence.audit.checks import (
 )
 from capplan.evidence.audit.finding import judge
 from capplan.evidence.interval import Interval
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.systems import registry
 
 ROW = replace(registry.system("fedora4").evidence[0], layout={"nodes": "3"}, unit="s")

@@ -11,7 +11,7 @@ import pytest
 
 from capplan.evidence.import_files import import_files
 from capplan.evidence.importers import server_metrics
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 
 END = 1_700_000_600
 STOP = threading.Event()

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.microbenchmarks import MICROBENCHMARKS, MicrobenchRow
-from capplan.models.errors import InputError
-from capplan.models.results import plain
+from capplan.errors import InputError
+from capplan.answers.results import plain
 
 FULL = LoadTestRow(
     run_id="a, b",

@@ -13,7 +13,7 @@ from capplan.evidence.importers.number_format import (
     rising,
     whole,
 )
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 
 marks = st.sampled_from([POINT, COMMA])
 

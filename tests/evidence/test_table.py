@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from capplan.evidence.interval import Interval
 from capplan.evidence.table import COLUMNS, UNITS, Evidence, by_id, layout_text, parse, rows_hash, select
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.systems import registry
 
 ROWS = registry.system("openprovider").evidence

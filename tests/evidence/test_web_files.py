@@ -17,7 +17,7 @@ from capplan.evidence.importers import jmeter
 from capplan.evidence.importers.mapped_table import ColumnMap, parse_mapping, read_mapping
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 
 FIELD, CORPUS = Path(__file__).parent / "field", Path(__file__).parents[1] / "fuzz" / "corpus"
 

@@ -20,7 +20,7 @@ from tests.faults.harness import CACHE_FAULTS, FAULTS, Judged, Reference, closed
 from tests.faults.services import SERVICES
 from tests.faults.verbs import PRINTING, VERBS, WritingVerb
 
-from capplan.models.files import replace_file
+from capplan.files import replace_file
 
 Task = tuple[str, str, Callable[[], Judged]]
 

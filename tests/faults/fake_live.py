@@ -6,7 +6,7 @@ from typing import Any
 from tests.planner.made_up_cluster import SHORT, MadeUp, Measuring
 
 from capplan.lab import packages
-from capplan.models.files import user_cache
+from capplan.files import user_cache
 from capplan.planner.live import clusters, protocol, run
 
 

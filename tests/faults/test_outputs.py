@@ -12,8 +12,8 @@ import pytest
 
 from capplan.calibration.fit.stages import Stages
 from capplan.cli.main import main
-from capplan.models.errors import InputError, Notice
-from capplan.models.files import only_run, replace_file, replacing, writable_cache
+from capplan.errors import InputError, Notice
+from capplan.files import only_run, replace_file, replacing, writable_cache
 from capplan.simulator.experiment import open_store
 
 QUICK = ["simulate", "fedora4", "--tps", "20", "--duration", "1s", "--warmup", "0s"]

@@ -10,8 +10,8 @@ import pytest
 from capplan.cli.main import main
 from capplan.cli.shell import messages as module
 from capplan.cli.shell.target import read_target
-from capplan.models.errors import InputError
-from capplan.models.files import LARGEST_BYTES, read_file
+from capplan.errors import InputError
+from capplan.files import LARGEST_BYTES, read_file
 from capplan.models.language.distribution import Deterministic, Exponential
 from capplan.models.language.document import read_network, read_toml
 from capplan.models.language.network import Network

@@ -24,7 +24,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from capplan.models.files import replace_file
+from capplan.files import replace_file
 
 CORPUS = Path(__file__).with_name("guided.tar.xz")
 KEPT = Path(__file__).parents[2] / "dist" / "guided"

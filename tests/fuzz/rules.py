@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from capplan.cli.main import main
-from capplan.models.errors import InputError
-from capplan.models.visible_text import visible
+from capplan.errors import InputError
+from capplan.visible_text import visible
 
 LONGEST_S, LONGEST_WAIT_S = 10.0, 600.0
 """Of computing, and of waiting too: that is long because machines are busy."""

@@ -23,7 +23,7 @@ from capplan.evidence.row_choice import chosen_rows
 from capplan.evidence.table import parse as parse_evidence
 from capplan.lab import packages, state
 from capplan.lab.layout import Layout, check_rtt
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.per_dc import parse_pairs
 from capplan.models.language.traffic import parse_mix
 from capplan.models.language.units import (
@@ -34,7 +34,7 @@ from capplan.models.language.units import (
     parse_share,
     parse_size_bytes,
 )
-from capplan.models.objective import parse as parse_objective
+from capplan.answers.objective import parse as parse_objective
 from capplan.planner.check import read_specification
 from capplan.planner.demand.demand import read_demand
 from capplan.planner.drift import drift, read_answer

@@ -14,7 +14,7 @@ from tests.fuzz.inputs import EACH_COMMAND, prepared, tried
 from tests.fuzz.rules import Watch, broken_by_reader
 from tests.fuzz.targets import TEXTS, readers
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 
 SAMPLE = int(os.environ.get("CAPPLAN_TRUST_INPUTS", "400"))
 

@@ -10,7 +10,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from capplan.lab.layout import VERSIONS, Layout, command, settings, write_node
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 
 LAYOUTS = st.builds(Layout, dcs=st.integers(1, 9), cass_nodes=st.integers(1, 12))
 

@@ -11,7 +11,7 @@ import pytest
 
 from capplan.layout.fitted_file import DRAWS, SCHEMA, rounded, to_json, write
 from capplan.models.cassandra.pauses import OF_PAUSES
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.parameter import defaults
 from capplan.systems.registry import documented_names, read_calibration, system
 

@@ -23,7 +23,7 @@ from capplan.lab import cluster, state
 from capplan.lab.cluster import KEYSPACE, session
 from capplan.lab.collectors.sessions import SESSION
 from capplan.lab.layout import NATIVE_PORT, Layout
-from capplan.models.files import user_cache
+from capplan.files import user_cache
 from capplan.planner.live.folder import LARGE, PREDICTIONS, SMALL, Folder, runs_in, sessions_in
 
 pytestmark = pytest.mark.live

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from capplan.models import code_digest as module
-from capplan.models.code_digest import code_digest, uncommented
+from capplan import code_digest as module
+from capplan.code_digest import code_digest, uncommented
 
 OWN = Path(module.__file__).parents[1]
 PLAIN = """

@@ -15,7 +15,7 @@ from capplan.models.cassandra.consistency import (
     need,
     quorum,
 )
-from capplan.models.errors import InputError, RefusedError
+from capplan.errors import InputError, RefusedError
 
 THREE_DCS = [3, 3, 3]
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 from tests.strategies import networks
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.distribution import Exponential, Lognormal
 from capplan.models.language.document import (
     dump,

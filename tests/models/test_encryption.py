@@ -21,7 +21,7 @@ from capplan.models.cassandra.encryption import (
     check_encryption,
     encrypted,
 )
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.scenario import Scenario, changed

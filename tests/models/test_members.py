@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.distribution import Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.station import Differs, Host, Pool, RateTable, Station

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from tests.strategies import networks
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.distribution import Deterministic, Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.station import Background, Host, Pauses, Pool, RateTable, Station

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.per_dc import (
     PerDc,
     PerDcOrNone,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.units import (
     AtLeastOne,
     Count,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from capplan.models.files import user_cache
+from capplan.files import user_cache
 
 HOME = Path("someone")
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from capplan.models.condition import Unmeasured, condition
-from capplan.models.errors import InputError
-from capplan.models.verdict import NORMAL, OVERLOAD, JudgedSituation, Verdict, answer, check_confidence, verdict
+from capplan.answers.condition import Unmeasured, condition
+from capplan.errors import InputError
+from capplan.answers.verdict import NORMAL, OVERLOAD, JudgedSituation, Verdict, answer, check_confidence, verdict
 
 
 def situation(risk: float, word: str = NORMAL, **more: Any) -> JudgedSituation:

@@ -32,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests.journal import append, entries
 from tests.mutants.sample import PACKAGE, ROOT, Mutant, mutants
 
-from capplan.models.files import replace_file
+from capplan.files import replace_file
 
 SEED = 40
 MOST_TESTS_S = 180.0  # of the durations measured with coverage, which doubles them

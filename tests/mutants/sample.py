@@ -24,8 +24,8 @@ STRATA = {  # what decides answers
     "fit and bands": ("calibration/fit", "layout"),
     "size": ("planner/size",),
     "verdicts": (
-        "models/verdict.py",
-        "models/objective.py",
+        "answers/verdict.py",
+        "answers/objective.py",
         "planner/sustained.py",
         "planner/check.py",
         "planner/predict",

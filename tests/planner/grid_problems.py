@@ -18,7 +18,7 @@ from tests.systems.two_tier.two_tier_tables import layout, measured
 
 from capplan.calibration.tables.fit_table import fit_table
 from capplan.layout.fitted_file import Fitted
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.planner.size.search import Search, SizingTarget
 from capplan.planner.size.size import SizingQuestion, families, size, sizing_target

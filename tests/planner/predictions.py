@@ -6,9 +6,9 @@ from functools import cache
 from typing import Any
 
 from capplan.layout.fitted_file import Fitted
-from capplan.models.objective import parse
-from capplan.models.results import Band, Capacity, Latency, Outage, Parts, SessionNotFound
-from capplan.models.verdict import answer
+from capplan.answers.objective import parse
+from capplan.answers.results import Band, Capacity, Latency, Outage, Parts, SessionNotFound
+from capplan.answers.verdict import answer
 from capplan.planner.predict.predict import PredictionEngine, predict
 from capplan.planner.predict.prediction import (
     EvidenceSummary,

@@ -25,7 +25,7 @@ from tests.journal import append, entries
 from tests.planner.answered_questions import LONGEST_S, Answer, answers, broken_by
 from tests.planner.valid_questions import asked
 
-from capplan.models.files import replace_file
+from capplan.files import replace_file
 
 LINES = 3  # of a question at most
 AT_ONCE = 20  # questions of a process

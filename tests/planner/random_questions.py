@@ -11,7 +11,7 @@ import numpy as np
 
 from capplan.layout.case import Case
 from capplan.layout.components import Ratios
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.systems.registry import resolve, scenario, system
 

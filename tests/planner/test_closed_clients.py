@@ -10,7 +10,7 @@ from tests.systems.prior_draws import prior_draws
 from capplan.cli.main import main
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.layout.fitted_file import write
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.scenario import changed
 from capplan.planner.compare import compare
 from capplan.planner.predict.predict import predict

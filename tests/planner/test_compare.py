@@ -20,7 +20,7 @@ from capplan.layout.fitted_file import DRAWS
 from capplan.layout.observations import LoadTest, Observations
 from capplan.layout.system import System
 from capplan.layout.uncertainty import Uncertainty, error_kind, model_errors
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.parameter import from_log
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import FloatArray

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from tests.planner.predictions import few_draws
 
-from capplan.models.condition import Condition
-from capplan.models.errors import InputError
+from capplan.answers.condition import Condition
+from capplan.errors import InputError
 from capplan.models.language.scenario import changed
 from capplan.planner.assumed_pauses import AssumedPauses, assumed_pauses
 from capplan.planner.conditions import break_even

@@ -10,7 +10,7 @@ import pytest
 
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.planner.data_factor import DataFactor, data_factor
 
 LAB = Path(__file__).parents[2] / "docs" / "reference" / "data-volume" / "runs.csv"

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.planner.predictions import prediction
 
-from capplan.models.errors import InputError
-from capplan.models.objective import Metric, Objective, parse
-from capplan.models.results import Band
-from capplan.models.verdict import CONFIDENCE
+from capplan.errors import InputError
+from capplan.answers.objective import Metric, Objective, parse
+from capplan.answers.results import Band
+from capplan.answers.verdict import CONFIDENCE
 
 CLASSES, RESOURCES = ("auth", "acct"), ("cassandra", "front")
 

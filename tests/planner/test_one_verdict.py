@@ -15,9 +15,9 @@ from tests.planner.random_questions import question
 
 from capplan.layout.components import Machines
 from capplan.layout.situations import Losses
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
-from capplan.models.verdict import CONFIDENCE, Verdict
+from capplan.answers.verdict import CONFIDENCE, Verdict
 from capplan.planner.check import Specification, check
 from capplan.planner.compare import compare
 from capplan.planner.predict.predict import predict

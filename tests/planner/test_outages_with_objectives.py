@@ -4,7 +4,7 @@ from functools import cache
 
 import pytest
 
-from capplan.models.results import Outage
+from capplan.answers.results import Outage
 from capplan.planner.predict.predict import predict
 from capplan.planner.predict.prediction import Prediction
 from capplan.systems.registry import scenario

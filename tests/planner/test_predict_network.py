@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 from scipy import optimize
 
-from capplan.models.errors import InputError, RefusedError
+from capplan.errors import InputError, RefusedError
 from capplan.models.language.distribution import Deterministic, Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.station import Host, Pool, Station
@@ -28,8 +28,8 @@ from capplan.models.language.traffic import (
     Timeline,
     Trace,
 )
-from capplan.models.results import Band
-from capplan.models.verdict import Answer
+from capplan.answers.results import Band
+from capplan.answers.verdict import Answer
 from capplan.planner.network_question import NetworkQuestion
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.predict_network import predict_network

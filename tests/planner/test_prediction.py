@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.planner.predictions import UNBOUNDED, offered, prediction
 
-from capplan.models.results import Band, Latency, Parts, plain
+from capplan.answers.results import Band, Latency, Parts, plain
 from capplan.planner.predict.prediction import COLUMNS, Prediction
 from capplan.planner.simulate.simulation import Simulation
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.units import parse_rate_per_s
 from capplan.planner.ranges import (
     LOAD,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tests.planner.sizings import sized
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.scenario import changed
 from capplan.planner.size.machines import Shape, combinations, fields_of, read_shapes
 from capplan.planner.size.size import SizingQuestion

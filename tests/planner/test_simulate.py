@@ -12,7 +12,7 @@ from hdrh.histogram import HdrHistogram
 from tests.planner.predictions import offered_tps, predicted
 from tests.simulator.small_networks import arrivals, hold, ms, network, seq, visit, wait
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.distribution import Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.station import Pool, Station

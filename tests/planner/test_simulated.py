@@ -20,7 +20,7 @@ from capplan.layout.uncertainty import ModelError, Uncertainty
 from capplan.models.language.network import Network
 from capplan.models.language.traffic import Open
 from capplan.models.language.units import FloatArray
-from capplan.models.results import STATISTICS, Latency
+from capplan.answers.results import STATISTICS, Latency
 from capplan.planner.predict import simulated_latency as simulated
 from capplan.planner.predict.predict import predict
 from capplan.planner.predict.simulated_latency import (

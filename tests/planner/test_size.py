@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.planner.sizings import sized
 
 from capplan.layout.situations import Factor, Losses, Situation
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.scenario import changed
 from capplan.models.language.units import parse_share
 from capplan.planner.demand.demand import read_demand

@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from capplan.layout.components import Ratios
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
-from capplan.models.results import STATISTICS
+from capplan.answers.results import STATISTICS
 from capplan.planner.sweep import (
     DEFAULT_DRAWS,
     DEFAULT_RATES,

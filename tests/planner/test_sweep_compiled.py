@@ -8,7 +8,7 @@ from tests.planner.test_sweep import computed, given, load, sweep
 
 from capplan.layout.components import Pauses
 from capplan.models.language.scenario import Scenario, changed
-from capplan.models.results import rounded
+from capplan.answers.results import rounded
 from capplan.planner import sweep as sweep_compiled
 from capplan.planner import sweep as sweep_module
 from capplan.planner.predict.predict import predict

@@ -19,10 +19,10 @@ import pytest
 
 from capplan.layout.components import Ratios, Simulations
 from capplan.layout.fitted_file import Fitted
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.scenario import Scenario, changed
-from capplan.models.results import STATISTICS, rounded
+from capplan.answers.results import STATISTICS, rounded
 from capplan.planner.predict.predict import predict
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.simulate.simulate import Design, observed, of_scenario, summed_up

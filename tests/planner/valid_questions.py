@@ -29,11 +29,11 @@ from capplan.layout.fitted_file import DRAWS
 from capplan.layout.situations import Losses
 from capplan.layout.table_system import table_of
 from capplan.models.cassandra.consistency import CONSISTENCY_LEVELS
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.per_dc import is_per_dc
 from capplan.models.language.scenario import Scenario, options_of
 from capplan.models.language.step import RoutePolicy
-from capplan.models.results import STATISTICS
+from capplan.answers.results import STATISTICS
 from capplan.systems.registry import documented_systems, resolve, system
 
 SEED = 35

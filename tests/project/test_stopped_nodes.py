@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 
 
 @pytest.fixture(scope="module")

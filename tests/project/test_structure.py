@@ -120,7 +120,7 @@ def test_a_cycle_is_found() -> None:
     "statement",
     [
         "import capplan",
-        "import capplan.models.errors",
+        "import capplan.errors",
         "import capplan.models.language.document",
         "from capplan.simulator import experiment, replications, workers",
         "import capplan.cli.simulate",

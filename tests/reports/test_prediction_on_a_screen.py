@@ -7,7 +7,7 @@ import pytest
 from tests.planner.predictions import UNBOUNDED, outage, predicted, prediction
 from tests.reports.screens import on_screen
 
-from capplan.models.results import Band, Latency, SessionNotFound
+from capplan.answers.results import Band, Latency, SessionNotFound
 from capplan.planner.predict.prediction import EvidenceSummary, Prediction
 from capplan.reports.prediction import MORE, describe, sessions
 from capplan.systems.registry import documented_names

@@ -4,7 +4,7 @@ import os
 import signal
 import threading
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 
 GATES: dict[str, threading.Event] = {}
 

@@ -17,7 +17,7 @@ from capplan.models.cassandra.visibility import (
     erlang_survival,
     slowed,
 )
-from capplan.models.errors import RefusedError
+from capplan.errors import RefusedError
 from capplan.models.language.distribution import Erlang
 from capplan.models.language.traffic import Open, RequestClass
 from capplan.models.language.units import FloatArray

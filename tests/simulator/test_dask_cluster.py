@@ -15,7 +15,7 @@ import distributed
 import pytest
 from tests.simulator.small_tasks import GATES, half, wait_for_gate
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.simulator import workers as dask_cluster
 from capplan.simulator import workers as pools
 from capplan.simulator.workers import run_all

@@ -28,7 +28,7 @@ from tests.simulator.small_experiments import (
     run,
 )
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.simulator import workers as pools
 from capplan.simulator.experiment import Configuration, ExperimentProgress, Rows, open_store, perform
 from capplan.simulator.workers import Workers, in_process, processes, threads

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from tests.simulator.histograms import histogram_of
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.simulator.results.histogram import BINS, bin_middles, bin_of, bin_starts
 
 

@@ -5,7 +5,7 @@ import pytest
 from tests.simulator.small_networks import visit
 from tests.simulator.test_both_engines import network
 
-from capplan.models.errors import MissingError, RefusedError
+from capplan.errors import MissingError, RefusedError
 from capplan.models.language.station import Station
 from capplan.models.language.traffic import Poisson
 from capplan.simulator.compiled import engine as state

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from tests.oracles.overlapping_batches import of_overlapping_batches, overlapping_batch_means
 from tests.simulator.random_series import autoregressive, backlogs, chance_limits, single_server
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.distribution import Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.station import Station

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 from tests.simulator.agreement import assert_agrees, exp
 
-from capplan.models.errors import InputError, RefusedError
+from capplan.errors import InputError, RefusedError
 from capplan.models.language.distribution import Deterministic, Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.station import Station

@@ -12,7 +12,7 @@ from tests.oracles.overlapping_batches import of_overlapping_batches
 from tests.simulator.random_series import chance_limits
 from tests.simulator.small_networks import network
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.distribution import Deterministic, Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.station import Station

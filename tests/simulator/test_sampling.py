@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capplan.models.errors import InputError, RefusedError
+from capplan.errors import InputError, RefusedError
 from capplan.models.language.distribution import (
     Deterministic,
     Distribution,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.simulator.experiment import Rows, Store, open_store
 
 KEEP_OPEN = """

@@ -11,7 +11,7 @@ import pytest
 from tests.simulator.small_experiments import WORKERS
 from tests.simulator.small_tasks import end_worker, half, process, wait_for_ever
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.simulator.workers import Workers, dask, processes, run_all, run_tasks, threads
 
 pytestmark = pytest.mark.usefixtures("workers_find_tests")

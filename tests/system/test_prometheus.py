@@ -13,7 +13,7 @@ import pytest
 from capplan.cli.main import main
 from capplan.evidence.import_files import import_files
 from capplan.evidence.load_tests import LOAD_TESTS
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 
 pytestmark = pytest.mark.system
 

@@ -16,7 +16,7 @@ from capplan.calibration.fit.stages import refit_code
 from capplan.layout.components import Ratios
 from capplan.layout.solution import kind_of
 from capplan.layout.system import System
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.parameter import defaults
 from capplan.models.language.scenario import Scenario, changed, fields_of, options_of
 from capplan.models.language.step import walk

@@ -19,8 +19,8 @@ from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.row_choice import chosen_rows
 from capplan.layout.fitted_file import to_json, write
 from capplan.layout.table_system import TableSystem, table_of
-from capplan.models.errors import InputError
-from capplan.models.files import only_run, writable_cache
+from capplan.errors import InputError
+from capplan.files import only_run, writable_cache
 from capplan.reports.document import Bullets
 from capplan.reports.fit import of_documents, of_table
 from capplan.systems.registry import DEFAULT

@@ -20,7 +20,7 @@ from capplan.cli.shell.terminal import (
     exit_by,
     print_answer,
 )
-from capplan.models.files import replace_file
+from capplan.files import replace_file
 from capplan.planner.check import check, read_specification
 from capplan.planner.sustained import JudgingEngine
 from capplan.planner.time_limits import check_layout

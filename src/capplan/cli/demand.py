@@ -10,7 +10,7 @@ import typer
 from capplan.cli.shell.scenario_command import flag, with_options
 from capplan.cli.shell.target import DEFAULT_TARGET, read_target
 from capplan.cli.shell.terminal import Json, exit_unless, print_answer
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.scenario import Scenario, options_of
 from capplan.planner.demand.demand import read_demand
 from capplan.planner.demand.forecast import forecast, layout_of

@@ -10,7 +10,7 @@ import typer
 from capplan.cli.shell.groups import Commands
 from capplan.cli.shell.progress import working
 from capplan.cli.shell.terminal import Json, Screen, exit_unless, naming, print_answer
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.units import parse_duration_s, parse_size_bytes
 
 if TYPE_CHECKING:

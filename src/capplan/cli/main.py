@@ -10,7 +10,7 @@ import typer
 
 from capplan.cli.shell.groups import INTERRUPTED, Verbs, hint
 from capplan.cli.shell.messages import say
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 
 BAD_INPUT = 2
 

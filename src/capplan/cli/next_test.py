@@ -9,7 +9,7 @@ import typer
 from capplan.cli.shell.scenario_command import given, with_options
 from capplan.cli.shell.target import DEFAULT_TARGET, TargetText, read_target
 from capplan.cli.shell.terminal import Json, NoSolvingLimit, exit_unless, naming, print_answer
-from capplan.models.errors import InputError, one_of
+from capplan.errors import InputError, one_of
 from capplan.models.language.units import parse_duration_s
 from capplan.reports.next_test import describe
 from capplan.systems.registry import resolve

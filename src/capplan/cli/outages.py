@@ -26,7 +26,7 @@ from capplan.cli.shell.terminal import (
     print_answer,
     seconds,
 )
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.units import check_number, parse_count, parse_share
 from capplan.planner.network_question import NetworkQuestion

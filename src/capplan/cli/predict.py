@@ -27,7 +27,7 @@ from capplan.cli.shell.terminal import (
     refuse_both,
 )
 from capplan.layout.case import Case
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.scenario import Scenario
 from capplan.models.language.units import parse_duration_s, parse_share

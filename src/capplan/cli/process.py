@@ -148,7 +148,7 @@ def _end_what_does_not(signals: int) -> None:
     while select.select([signals], [], [], PATIENCE_S)[0] and _lost:
         os.read(signals, 1)
         _lost.pop()
-    from capplan.models.files import remove_unfinished
+    from capplan.files import remove_unfinished
 
     remove_unfinished()
     os.write(2, b"capplan: interrupted\n")
@@ -160,7 +160,7 @@ def _take_warnings() -> None:
     import warnings
 
     from capplan.cli.shell.messages import say
-    from capplan.models.errors import Notice
+    from capplan.errors import Notice
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
         say(str(message))

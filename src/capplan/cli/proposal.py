@@ -30,8 +30,8 @@ from capplan.cli.size import (
     Years,
     asked,
 )
-from capplan.models.errors import InputError
-from capplan.models.files import replace_files
+from capplan.errors import InputError
+from capplan.files import replace_files
 from capplan.planner.proposal.details import read_details
 from capplan.planner.proposal.propose import STAGES, TASKS, NoLayoutError, ProposalQuestion, propose
 from capplan.planner.size.machines import Prices

@@ -28,7 +28,7 @@ from capplan.cli.shell.terminal import (
     refuse_both,
     seconds,
 )
-from capplan.models.errors import InputError, look_up
+from capplan.errors import InputError, look_up
 from capplan.models.language.network import Network
 from capplan.models.language.scenario import Scenario
 from capplan.models.language.units import parse_rate_per_s

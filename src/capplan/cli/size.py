@@ -36,7 +36,7 @@ from capplan.cli.shell.terminal import (
 from capplan.cli.shell.workers import workers_for
 from capplan.layout.components import Machines
 from capplan.layout.system import System
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import parse_share
 from capplan.planner.demand.demand import parse_growth

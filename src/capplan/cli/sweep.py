@@ -37,7 +37,7 @@ from capplan.cli.shell.terminal import (
     write_json,
 )
 from capplan.cli.shell.workers import check_workers, workers_for
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.scenario import Scenario
 from capplan.planner.ranges import LOAD, value_type
 from capplan.planner.sweep import (

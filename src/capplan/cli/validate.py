@@ -20,8 +20,8 @@ from capplan.cli.shell.progress import stages, working
 from capplan.cli.shell.target import DEFAULT_TARGET, read_target
 from capplan.cli.shell.terminal import Csv, Json, Screen, exit_unless, print_answer, refuse_both, write_json
 from capplan.layout.fitted_file import Fitted
-from capplan.models.errors import InputError
-from capplan.models.files import user_cache
+from capplan.errors import InputError
+from capplan.files import user_cache
 from capplan.systems.registry import documented_names, system
 
 ALL = "all"

@@ -45,9 +45,9 @@ from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.microbenchmarks import MICROBENCHMARKS, MicrobenchRow
 from capplan.evidence.table import Evidence
 from capplan.evidence.text_file import TextFile
-from capplan.models.errors import InputError
-from capplan.models.grouped import grouped
-from capplan.models.verb_answer import VerbAnswer
+from capplan.errors import InputError
+from capplan.grouped import grouped
+from capplan.answers.verb_answer import VerbAnswer
 
 IMPORTERS: tuple[Importer, ...] = (
     database_load_generators.CASSANDRA_STRESS,

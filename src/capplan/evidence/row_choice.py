@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.row_validation import Column
-from capplan.models.errors import InputError, look_up, one_of
+from capplan.errors import InputError, look_up, one_of
 from capplan.models.language.per_dc import SEPARATOR
 
 Mask: TypeAlias = NDArray[np.bool_]

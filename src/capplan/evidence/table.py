@@ -66,8 +66,8 @@ from typing import Any, Literal
 
 from capplan.evidence.interval import Interval
 from capplan.evidence.row_validation import columns_of, parse_rows
-from capplan.models.errors import InputError, look_up, one_of
-from capplan.models.verb_answer import VerbAnswer
+from capplan.errors import InputError, look_up, one_of
+from capplan.answers.verb_answer import VerbAnswer
 
 # As written -> (SI unit, factor). Factors are decimal text, so that 2.5 ms is exactly 0.0025 s.
 UNITS = {

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 
 HEAD_BYTES = 65536
 LONGEST_LINE = 64 * 2**20  # characters; a report in JSON may be one line

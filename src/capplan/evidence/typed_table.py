@@ -25,9 +25,9 @@ import pyarrow.parquet as pq
 
 from capplan.evidence.row_validation import FLAGS, MOST_COUNT, Column, R, check_header, columns_of
 from capplan.evidence.text_file import TextFile, read_as_csv
-from capplan.models import visible_text
-from capplan.models.errors import InputError, look_up
-from capplan.models.files import replace_file
+from capplan import visible_text
+from capplan.errors import InputError, look_up
+from capplan.files import replace_file
 from capplan.models.language.document import schema
 from capplan.models.language.per_dc import SEPARATOR, per_dc_text
 from capplan.models.language.units import parse_share

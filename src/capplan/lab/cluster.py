@@ -33,9 +33,9 @@ from capplan.lab.layout import (
 from capplan.lab.packages import Progress
 from capplan.lab.processes import Process, node_cores
 from capplan.lab.state import PROXY, State
-from capplan.models.errors import InputError
-from capplan.models.files import replace_file
-from capplan.models.verb_answer import VerbAnswer
+from capplan.errors import InputError
+from capplan.files import replace_file
+from capplan.answers.verb_answer import VerbAnswer
 
 _START_S = 180.0  # that a node may take on a busy machine
 _POLL_S = 0.1

@@ -15,7 +15,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
-from capplan.models.errors import InputError, look_up, one_of
+from capplan.errors import InputError, look_up, one_of
 
 NATIVE_PORT = 9042
 ECHO_PORT = 17007

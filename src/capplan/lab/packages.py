@@ -17,8 +17,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from capplan.lab.layout import CassandraVersion
-from capplan.models.errors import InputError, MissingError, check_extra
-from capplan.models.files import replace_file
+from capplan.errors import InputError, MissingError, check_extra
+from capplan.files import replace_file
 
 Progress = Callable[[str, int, int], None]
 """Receives what is done, how much of it is finished, and how much there is."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 
 USABLE_CORES = frozenset(os.sched_getaffinity(0))  # before the generator leaves all but one
 _STOPPED = frozenset("ZX")  # states of a process that has ended

@@ -15,9 +15,9 @@ from typing import Literal
 
 from capplan.lab.layout import Layout
 from capplan.lab.processes import Process
-from capplan.models.errors import InputError
-from capplan.models.files import locked as locked_file
-from capplan.models.files import replace_file, user_cache
+from capplan.errors import InputError
+from capplan.files import locked as locked_file
+from capplan.files import replace_file, user_cache
 from capplan.models.language.construct import adapter
 
 PROXY = "delay"

@@ -20,7 +20,7 @@ from capplan.layout.observations import Figure, LoadTest
 from capplan.layout.system import System
 from capplan.models.language.scenario import Scenario
 from capplan.models.language.units import FloatArray
-from capplan.models.results import Basis
+from capplan.answers.results import Basis
 
 _SAME_LOAD = 0.05  # loads within this relative distance count as the same; repeats of a load test differ as much
 

@@ -19,7 +19,7 @@ from capplan.layout.table_components import Rows
 from capplan.layout.uncertainty import Offset, Uncertainty
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import Number
-from capplan.models.objective import Objective, parse
+from capplan.answers.objective import Objective, parse
 
 S = TypeVar("S", bound=Scenario)
 

@@ -17,8 +17,8 @@ from capplan.layout.fitted_file import Fitted
 from capplan.layout.observations import LoadTest
 from capplan.layout.solution import ClosedForm, Pausing, Varying
 from capplan.layout.uncertainty import NO_OFFSET, Offset
-from capplan.models.condition import Unmeasured
-from capplan.models.errors import InputError
+from capplan.answers.condition import Unmeasured
+from capplan.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import Scenario

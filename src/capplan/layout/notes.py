@@ -12,7 +12,7 @@ from capplan.layout.solution import Figures
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import Scenario
-from capplan.models.results import Band, SessionNotFound
+from capplan.answers.results import Band, SessionNotFound
 
 S = TypeVar("S", bound=Scenario)
 

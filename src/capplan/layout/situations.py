@@ -17,7 +17,7 @@ from capplan.layout.ensemble import Places
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.solution import Solution
 from capplan.layout.uncertainty import Offset
-from capplan.models.errors import InputError, nearest
+from capplan.errors import InputError, nearest
 from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import Scenario
 from capplan.models.language.units import FloatArray
@@ -53,7 +53,7 @@ class Remainder:
     name : str
         What is lost, in words, such as `1 node/DC`.
     lost : mapping of int
-        What is lost, as in `capplan.models.results.Outage`.
+        What is lost, as in `capplan.answers.results.Outage`.
     lost_dcs : tuple of str
         Names of the lost data centres, where it matters which they are.
     assumed : str

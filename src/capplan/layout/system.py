@@ -25,7 +25,7 @@ from capplan.layout.fitted_file import Expected, Fitted, read_fitted
 from capplan.layout.observations import LoadTest, Observations
 from capplan.layout.solution import Solution
 from capplan.layout.uncertainty import Uncertainty, model_errors
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Parameter, Values, defaults
 from capplan.models.language.per_dc import per_dc_text

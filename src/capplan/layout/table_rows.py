@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from capplan.evidence.load_test_row import ALL, PERCENTILES, LoadTestRow
 from capplan.layout.fitted_file import Fitted
-from capplan.models.errors import InputError
-from capplan.models.grouped import grouped
+from capplan.errors import InputError
+from capplan.grouped import grouped
 from capplan.models.language.scenario import changed
 
 THROUGHPUT, MEAN = "throughput_tps", "latency_mean_ms"

@@ -44,11 +44,11 @@ from capplan.layout.table_rows import (
     without_pauses,
 )
 from capplan.layout.uncertainty import ModelError, Uncertainty
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import Number
-from capplan.models.results import FIRMEST_FIRST, Band, Basis
+from capplan.answers.results import FIRMEST_FIRST, Band, Basis
 
 S = TypeVar("S", bound=Scenario)
 NOT_PROMISED = (

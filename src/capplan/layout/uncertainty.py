@@ -24,7 +24,7 @@ from capplan.layout.extrapolation import RATE
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.observations import Kind, Observations
 from capplan.models.language.units import FloatArray, Number
-from capplan.models.results import STATISTICS, Band, Parts
+from capplan.answers.results import STATISTICS, Band, Parts
 
 HIGH_LEVEL = 0.95  # the upper end of a 90 % band
 CORRELATIONS: Mapping[Kind, float] = {"rate": 0.6, "time": 0.0}

@@ -16,7 +16,7 @@ from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.typed_table import PARQUET
 from capplan.layout.system import System
 from capplan.layout.table_system import table_of
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.systems.registry import names, system
 
 _TABLES = (".csv", PARQUET)

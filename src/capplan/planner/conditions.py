@@ -15,10 +15,10 @@ import numpy as np
 
 from capplan.layout.case import Case
 from capplan.layout.components import MeasuredRange
-from capplan.models.condition import Condition, Consequence, Unmeasured, condition
+from capplan.answers.condition import Condition, Consequence, Unmeasured, condition
 from capplan.models.language.scenario import changed
-from capplan.models.results import rounded
-from capplan.models.verdict import Answer, Verdict
+from capplan.answers.results import rounded
+from capplan.answers.verdict import Answer, Verdict
 from capplan.planner.assumed_pauses import assumed_pauses
 from capplan.planner.sustained import Judged
 

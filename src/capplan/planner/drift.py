@@ -14,14 +14,14 @@ import pandas as pd
 from capplan.evidence.audit.audit import RowVerdict, audit_load_tests
 from capplan.evidence.load_test_row import ALL, LATENCIES, LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
-from capplan.models.errors import InputError
-from capplan.models.grouped import grouped
+from capplan.errors import InputError
+from capplan.grouped import grouped
 from capplan.models.language.per_dc import by_dc
-from capplan.models.number_words import rate, significant
-from capplan.models.objective import Comparison, parse
-from capplan.models.results import STATISTICS, Band
-from capplan.models.verb_answer import VerbAnswer
-from capplan.models.verdict import NORMAL
+from capplan.answers.number_words import rate, significant
+from capplan.answers.objective import Comparison, parse
+from capplan.answers.results import STATISTICS, Band
+from capplan.answers.verb_answer import VerbAnswer
+from capplan.answers.verdict import NORMAL
 from capplan.planner.check import ALL_AT_ONCE, NO_OVERLOAD, Checked
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.proposal.proposal import Proposal

@@ -16,7 +16,7 @@ from capplan.layout.fitted_file import Fitted
 from capplan.layout.table_rows import NODE_CPU, QUANTITIES, Load, TableRow
 from capplan.layout.table_system import TableSystem, table_of, unloaded, with_unknown_layouts
 from capplan.layout.uncertainty import Uncertainty
-from capplan.models.errors import InputError, one_of
+from capplan.errors import InputError, one_of
 from capplan.models.language.scenario import Scenario
 from capplan.models.language.units import FloatArray
 from capplan.planner.assumed_pauses import pauses_if_assumed

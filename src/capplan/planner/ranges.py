@@ -19,7 +19,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, get_args, get_type_hints
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.per_dc import SEPARATOR, is_per_dc
 from capplan.models.language.scenario import Option, Scenario, options_of
 from capplan.models.language.units import parse_count, parse_duration_s, parse_length_m, parse_rate_per_s

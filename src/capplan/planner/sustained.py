@@ -19,11 +19,11 @@ from capplan.layout.situations import Loss, Losses, Remainder, Situation
 from capplan.layout.solution import Solution
 from capplan.layout.system import System
 from capplan.layout.uncertainty import Uncertainty
-from capplan.models.errors import InputError, nearest
+from capplan.errors import InputError, nearest
 from capplan.models.language.units import FloatArray
-from capplan.models.objective import Metric, Objective
-from capplan.models.results import Band
-from capplan.models.verdict import CONFIDENCE, NORMAL, OVERLOAD, JudgedSituation, Verdict, answer, verdict
+from capplan.answers.objective import Metric, Objective
+from capplan.answers.results import Band
+from capplan.answers.verdict import CONFIDENCE, NORMAL, OVERLOAD, JudgedSituation, Verdict, answer, verdict
 from capplan.planner.predict.capacity import (
     Relations,
     held_at_rate,

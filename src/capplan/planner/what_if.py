@@ -20,11 +20,11 @@ from capplan.layout.fitted_file import Fitted
 from capplan.layout.notes import Notes
 from capplan.layout.situations import Losses
 from capplan.layout.system import System
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
-from capplan.models.objective import Metric, parse
-from capplan.models.results import Band
-from capplan.models.verdict import NORMAL, Verdict
+from capplan.answers.objective import Metric, parse
+from capplan.answers.results import Band
+from capplan.answers.verdict import NORMAL, Verdict
 from capplan.planner.conditions import verdict_of
 from capplan.planner.predict.capacity import capacity_of, default_rate
 from capplan.planner.predict.losses import Whole, outages

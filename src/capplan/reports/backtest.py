@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from capplan.calibration.tables.backtest import Accuracy, Backtest
 from capplan.calibration.tables.scores import MODEL, BacktestRow, TableScore
-from capplan.models.number_words import significant
+from capplan.answers.number_words import significant
 from capplan.planner.rule_names import RULES
 from capplan.reports.document import Block, Break, Column, Fact, Heading, Table, more, table
 from capplan.reports.numbers import error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from capplan.models.number_words import rate
+from capplan.answers.number_words import rate
 from capplan.planner.check import Checked
 from capplan.reports.document import Block, Break, Fact, Heading
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from capplan.models.number_words import rate, share, significant
+from capplan.answers.number_words import rate, share, significant
 from capplan.planner.compare import Comparison, Difference
 from capplan.reports.document import Block, Break, Fact, Heading, more, table
 

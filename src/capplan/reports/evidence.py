@@ -18,9 +18,9 @@ from capplan.evidence.audit.load_tests import LAYOUT
 from capplan.evidence.import_files import FileReport, Import
 from capplan.evidence.load_test_row import LATENCIES
 from capplan.evidence.table import UNITS, Evidence, Source, layout_text
-from capplan.models.errors import InputError
-from capplan.models.grouped import grouped
-from capplan.models.number_words import rate
+from capplan.errors import InputError
+from capplan.grouped import grouped
+from capplan.answers.number_words import rate
 from capplan.planner.data_factor import DataFactor
 from capplan.reports import figure as look
 from capplan.reports.document import (

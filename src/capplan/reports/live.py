@@ -13,8 +13,8 @@ from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.microbenchmarks import MicrobenchRow
 from capplan.lab.cluster import LabStatus, NodeStatus
 from capplan.lab.collectors.collector import Collected, Collector
-from capplan.models.errors import InputError
-from capplan.models.files import replace_file
+from capplan.errors import InputError
+from capplan.files import replace_file
 from capplan.planner.live import live_validation as words
 from capplan.planner.live.folder import Folder
 from capplan.planner.live.live_validation import LiveFigure, LiveValidation

@@ -6,8 +6,8 @@ import math
 
 import plotly.graph_objects as go
 
-from capplan.models.condition import capacities
-from capplan.models.number_words import rate
+from capplan.answers.condition import capacities
+from capplan.answers.number_words import rate
 from capplan.planner.conditions import of_prediction
 from capplan.planner.predict.predict import cautions
 from capplan.planner.size.sizing import Sizing

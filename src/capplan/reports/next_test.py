@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from capplan.models.number_words import rate, significant
-from capplan.models.verdict import CONFIDENCE
+from capplan.answers.number_words import rate, significant
+from capplan.answers.verdict import CONFIDENCE
 from capplan.planner.next_test import AskedFigure, CandidateTest, NextTest
 from capplan.reports.document import Block, Break, Bullets, Column, Fact, Heading, Paragraph, Table, more, table
 from capplan.reports.numbers import Format

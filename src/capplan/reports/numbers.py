@@ -1,6 +1,6 @@
 """Figures with bands and units, as texts and as cells, and counted nouns.
 
-Single numbers are in `capplan.models.number_words`.
+Single numbers are in `capplan.answers.number_words`.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from capplan.models.number_words import rate, share, significant, to_digits
-from capplan.models.results import Band, Basis
+from capplan.answers.number_words import rate, share, significant, to_digits
+from capplan.answers.results import Band, Basis
 from capplan.reports.document import Cell, Mark
 
 Format = Callable[[float], str]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from capplan.models.number_words import rate, share, significant, tenths_of_percent
-from capplan.models.results import Outage, Relief
+from capplan.answers.number_words import rate, share, significant, tenths_of_percent
+from capplan.answers.results import Outage, Relief
 from capplan.planner.outages.outages_answer import (
     Duration,
     LevelAvailability,

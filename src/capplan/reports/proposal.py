@@ -16,9 +16,9 @@ from typing import Any
 from capplan.layout.components import Machines
 from capplan.layout.system import System
 from capplan.layout.table_system import table_of
-from capplan.models.errors import InputError, check_extra
+from capplan.errors import InputError, check_extra
 from capplan.models.language.scenario import Scenario, options_of
-from capplan.models.number_words import (
+from capplan.answers.number_words import (
     as_given,
     listed,
     rate,
@@ -27,7 +27,7 @@ from capplan.models.number_words import (
     significant,
     tenths_of_percent,
 )
-from capplan.models.results import Band, Basis, Latency, Outage
+from capplan.answers.results import Band, Basis, Latency, Outage
 from capplan.planner.proposal import proposal as contents
 from capplan.planner.proposal.details import Logo
 from capplan.planner.proposal.proposal import Proposal

@@ -11,10 +11,10 @@ from typing import Any
 
 from capplan.layout.components import MeasuredRange
 from capplan.layout.system import System
-from capplan.models.condition import stated
-from capplan.models.number_words import rate, share, significant
-from capplan.models.objective import parse
-from capplan.models.results import STATISTICS
+from capplan.answers.condition import stated
+from capplan.answers.number_words import rate, share, significant
+from capplan.answers.objective import parse
+from capplan.answers.results import STATISTICS
 from capplan.models.solver.operating_point import MAX_DROP_RATE
 from capplan.planner.sweep import CLIENTS, SweepPoint, band_columns, column_of, columns_of, layout_options
 from capplan.reports import figure as look

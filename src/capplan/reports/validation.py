@@ -21,10 +21,10 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from capplan.calibration.validation.validation import CLOSE, MODEL, Score, Validation, goals_of_all
-from capplan.models.errors import InputError
-from capplan.models.files import replace_file
-from capplan.models.grouped import grouped
-from capplan.models.number_words import banded, in_unit, per_cent, share, signed, significant, tenths, with_unit
+from capplan.errors import InputError
+from capplan.files import replace_file
+from capplan.grouped import grouped
+from capplan.answers.number_words import banded, in_unit, per_cent, share, signed, significant, tenths, with_unit
 from capplan.reports import pages
 from capplan.reports.figure import COLOURS, frame
 from capplan.systems.registry import system

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.step import Delay, ForkJoin, Sequence, Step, Visit, children, walk
 from capplan.models.language.traffic import Closed

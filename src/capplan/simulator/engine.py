@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from capplan.models.errors import one_of
+from capplan.errors import one_of
 from capplan.models.language.network import Network
 from capplan.simulator.results.histogram import IntArray
 from capplan.simulator.results.run import Run

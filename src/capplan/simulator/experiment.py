@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from capplan.models.errors import InputError, Notice
-from capplan.models.grouped import grouped
+from capplan.errors import InputError, Notice
+from capplan.grouped import grouped
 from capplan.simulator.workers import Workers, run_tasks
 
 Rows = list[dict[str, Any]]

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.units import FloatArray
 from capplan.simulator.results.run import Run
 from capplan.simulator.results.tally import LONGEST_INTENDED

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.construct import at_draw
 from capplan.models.language.network import Network
 from capplan.simulator import workers as pools

@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
-from capplan.models.errors import InputError, check_extra
+from capplan.errors import InputError, check_extra
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection

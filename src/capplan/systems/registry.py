@@ -19,10 +19,10 @@ from capplan.layout.case import Case
 from capplan.layout.fitted_file import Fitted, read_fitted
 from capplan.layout.system import System
 from capplan.layout.table_system import TableSystem, table_of
-from capplan.models.errors import InputError, look_up
+from capplan.errors import InputError, look_up
 from capplan.models.language.document import load, read_toml
 from capplan.models.language.scenario import Scenario, with_units
-from capplan.models.verb_answer import VerbAnswer
+from capplan.answers.verb_answer import VerbAnswer
 
 DEFAULT = "openprovider"
 _NO_SYSTEMS = frozenset({"components"})

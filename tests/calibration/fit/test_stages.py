@@ -6,7 +6,7 @@ import pytest
 
 from capplan.calibration.fit import stages as module
 from capplan.calibration.fit.stages import Stages, digest, refit_code
-from capplan.models.code_digest import code_digest
+from capplan.code_digest import code_digest
 from capplan.systems.registry import system
 
 VCIDER = system("vcider")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.units import FloatArray
 
 pytestmark = pytest.mark.usefixtures("generators")

@@ -15,7 +15,7 @@ from capplan.calibration.tables.row_predictions import predict_table
 from capplan.calibration.tables.solved_rows import solved_rows
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.layout.table_rows import MEAN, NODE_CPU, THROUGHPUT, without_cpu
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.parameter import defaults
 from capplan.models.solver.analytic import Analysis
 from capplan.systems.cassandra import SYSTEM

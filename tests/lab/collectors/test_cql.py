@@ -36,7 +36,7 @@ from capplan.lab.collectors.cql import (
     paced,
 )
 from capplan.lab.collectors.load import arrivals
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 
 Answer = tuple[int, bytes] | None
 WRITTEN: Answer = RESULT, struct.pack(">i", VOID)

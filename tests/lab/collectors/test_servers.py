@@ -22,7 +22,7 @@ from capplan.lab.collectors.ldap import ENTRIES, bind_messages, decoded, search_
 from capplan.lab.collectors.load import Part, Sample
 from capplan.lab.collectors.servers import MEASURED, PREDICTED, Expectation, Subject
 from capplan.lab.processes import Process
-from capplan.models.errors import InputError, MissingError, check_extra
+from capplan.errors import InputError, MissingError, check_extra
 from capplan.planner.live import server_forecast
 from capplan.planner.live.server_forecast import latency_s, throughput_per_s
 

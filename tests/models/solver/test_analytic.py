@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.oracles.single_station import mg1_mean_wait_s, mmck
 
-from capplan.models.errors import RefusedError
+from capplan.errors import RefusedError
 from capplan.models.language.distribution import Deterministic, Distribution, Erlang, Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.station import Host, Pauses, Pool, Station

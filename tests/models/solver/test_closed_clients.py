@@ -12,7 +12,7 @@ from scipy.stats import beta, gamma
 from tests.models.solver.test_closed_throughput import by_convolution
 from tests.oracles.single_station import birth_death, machine_repair
 
-from capplan.models.errors import InputError, RefusedError
+from capplan.errors import InputError, RefusedError
 from capplan.models.language.distribution import Deterministic, Distribution, Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.station import Pool, Station

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from capplan.models.errors import RefusedError
+from capplan.errors import RefusedError
 from capplan.models.language.distribution import Deterministic, Distribution, Exponential, Mixture, Pareto, scaled
 from capplan.models.language.network import Network
 from capplan.models.language.station import Assignment, Pool, RateTable, Station

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from capplan.models.errors import RefusedError
+from capplan.errors import RefusedError
 from capplan.models.language.distribution import Deterministic, Distribution, Erlang, Exponential
 from capplan.models.language.step import (
     Acquire,

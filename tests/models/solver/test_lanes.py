@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.oracles.shortest_queue import mean_response
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.distribution import Distribution, Erlang, Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.station import Assignment, Differs, Pool, RateTable, Station

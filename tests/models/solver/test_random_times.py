@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import special
 from tests.oracles.order_statistics import kth_of_n_mean_exponential
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.units import FloatArray
 from capplan.models.solver.random_times import (
     NOW,

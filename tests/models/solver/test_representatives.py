@@ -8,7 +8,7 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from tests.oracles.unrolled import DropError, unrolled
 
-from capplan.models.errors import InputError, RefusedError
+from capplan.errors import InputError, RefusedError
 from capplan.models.language.distribution import Deterministic, Erlang, Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.station import Differs, Pool, Station

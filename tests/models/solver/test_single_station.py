@@ -14,7 +14,7 @@ from scipy import special
 from tests.oracles.single_station import birth_death, machine_repair, mg1_mean_wait_s, mmck
 from tests.simulator.agreement import assert_agrees
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.distribution import Deterministic, Exponential, Mixture
 from capplan.models.language.network import Network
 from capplan.models.language.station import RateTable, Station

@@ -12,7 +12,7 @@ from tests.models.solver.test_backpressure import network as backpressure
 from tests.models.solver.test_random_networks import UNKNOWN
 from tests.strategies import networks
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.traffic import Open, Timeline
 from capplan.models.solver.analytic import Analysis

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 if "CAPPLAN_UNCHANGED" in os.environ:
-    from capplan.models.code_digest import code_digest
+    from capplan.code_digest import code_digest
 
     defaults = code_digest.__wrapped__.__kwdefaults__ or {}
     defaults["package"] = Path(os.environ["CAPPLAN_UNCHANGED"])

@@ -14,7 +14,7 @@ from starlette.requests import HTTPConnection
 from starlette.websockets import WebSocketDisconnect
 
 from capplan.cli.main import BAD_INPUT, main
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.planner.serve.app import create_app
 from capplan.planner.serve.requests import Limits, Processes, RefusedRequestError
 

@@ -25,7 +25,7 @@ from capplan.layout.layout_factors import SHARED, name_of
 from capplan.layout.table_components import LayoutFactors
 from capplan.layout.table_rows import cells_of
 from capplan.layout.table_system import TableBasis, with_unknown_layouts
-from capplan.models.errors import InputError, RefusedError
+from capplan.errors import InputError, RefusedError
 from capplan.models.language.parameter import defaults
 from capplan.models.language.scenario import changed
 from capplan.planner.predict.predict import predict

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from capplan.layout.solution import Solution
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values, defaults

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.scenario import changed

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.parameter import Values, defaults
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import capacity_per_s, solve

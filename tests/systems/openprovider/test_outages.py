@@ -11,9 +11,9 @@ from capplan.layout.case import Case
 from capplan.layout.components import MeasuredRange
 from capplan.layout.situations import Losses, losses_of
 from capplan.layout.uncertainty import ModelError, Uncertainty
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.scenario import changed
-from capplan.models.results import Outage
+from capplan.answers.results import Outage
 from capplan.planner.predict.losses import Whole, outages
 from capplan.planner.sustained import Conditions, Strained
 from capplan.systems.openprovider.scenario import OpenproviderScenario

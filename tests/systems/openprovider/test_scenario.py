@@ -7,7 +7,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.document import dump, read, schema, write
 from capplan.models.language.scenario import changed
 from capplan.systems.openprovider.scenario import OpenproviderScenario

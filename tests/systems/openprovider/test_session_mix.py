@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.document import dump
 from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.scenario import changed

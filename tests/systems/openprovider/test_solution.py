@@ -8,7 +8,7 @@ import pytest
 from capplan.layout.components import MeasuredRange, Simulations
 from capplan.layout.solution import Solution
 from capplan.models.language.parameter import Values, defaults
-from capplan.models.results import STATISTICS
+from capplan.answers.results import STATISTICS
 from capplan.planner.predict.predict import predict
 from capplan.systems.openprovider.scenario import OpenproviderScenario
 from capplan.systems.registry import system

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.scenario import changed
 from capplan.models.solver.analytic import Analysis

@@ -18,7 +18,7 @@ from capplan.layout.case import Case
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.table_components import LayoutFactors
 from capplan.layout.table_rows import cells_of
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.distribution import Deterministic
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import defaults

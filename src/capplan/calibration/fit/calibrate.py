@@ -29,7 +29,7 @@ from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.layout.fitted_file import DRAWS, Fitted, FittedFigure, Hypothesis, Posterior, rounded
 from capplan.layout.system import System
 from capplan.layout.table_system import table_of
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 
 _PROPOSALS = 2500
 _STEPS = 20

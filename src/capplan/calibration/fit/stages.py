@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from capplan.layout.system import System
-from capplan.models.code_digest import code_digest
-from capplan.models.files import only_run, replace_file
+from capplan.code_digest import code_digest
+from capplan.files import only_run, replace_file
 
 _FOLDERS = ("models", "simulator", "evidence", "layout", "calibration", "systems")
 # Code that handles users' files, measures or audits does not affect documented fits; import-linter enforces this.

@@ -31,9 +31,9 @@ from capplan.evidence.row_choice import chosen_rows
 from capplan.layout.table_components import Rows
 from capplan.layout.table_rows import with_mix
 from capplan.layout.table_system import TableSystem
-from capplan.models.errors import InputError
-from capplan.models.grouped import grouped
-from capplan.models.verb_answer import VerbAnswer
+from capplan.errors import InputError
+from capplan.grouped import grouped
+from capplan.answers.verb_answer import VerbAnswer
 
 CLOSE = 0.01
 """How much larger capplan's median error may be than a rule's before the rule counts as better."""

@@ -34,7 +34,7 @@ from capplan.layout.table_rows import (
     check_requests,
 )
 from capplan.layout.table_system import TableSystem, hash_of
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.units import FloatArray
 
 _PROPOSALS = 256  # in each round

@@ -26,7 +26,7 @@ from capplan.layout.table_rows import (
 )
 from capplan.layout.table_system import TableSystem, with_unknown_layouts
 from capplan.models.language.units import FloatArray
-from capplan.models.results import Band, Parts
+from capplan.answers.results import Band, Parts
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from capplan.layout.baselines import (
     scalability_of_clients,
     work_of_copies,
 )
-from capplan.models.grouped import grouped
+from capplan.grouped import grouped
 from capplan.models.language.units import FloatArray
 
 if TYPE_CHECKING:

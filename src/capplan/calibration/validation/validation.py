@@ -22,8 +22,8 @@ from capplan.evidence.table import Evidence
 from capplan.layout.fitted_file import Fitted, FittedFigure, Posterior
 from capplan.layout.observations import Goal, Observations
 from capplan.layout.system import System
-from capplan.models.files import writable_cache
-from capplan.models.verb_answer import VerbAnswer
+from capplan.files import writable_cache
+from capplan.answers.verb_answer import VerbAnswer
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,7 +18,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from capplan.cli.shell.messages import say
-from capplan.models.errors import InputError, closest, nearest
+from capplan.errors import InputError, closest, nearest
 
 
 class Verb(NamedTuple):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from threading import Event, Thread
 
-from capplan.models.visible_text import short, visible
+from capplan.visible_text import short, visible
 
 _IN_ASCII = {
     "\N{MICRO SIGN}": "u",

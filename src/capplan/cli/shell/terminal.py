@@ -15,12 +15,12 @@ import typer
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from capplan.models.errors import InputError, one_of
-from capplan.models.files import check_replaceable
+from capplan.errors import InputError, one_of
+from capplan.files import check_replaceable
 from capplan.models.language.units import check_number, parse_duration_s
-from capplan.models.results import plain
-from capplan.models.verdict import Answer
-from capplan.models.visible_text import cell, visible
+from capplan.answers.results import plain
+from capplan.answers.verdict import Answer
+from capplan.visible_text import cell, visible
 
 if TYPE_CHECKING:
     from pandas import DataFrame

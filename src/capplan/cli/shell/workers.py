@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import AbstractContextManager
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.simulator import workers as pools
 from capplan.simulator.workers import dask
 

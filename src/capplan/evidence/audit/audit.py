@@ -28,8 +28,8 @@ from capplan.evidence.audit.load_tests import (
 from capplan.evidence.documented_runs import documented_runs
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.table import Evidence, rows_hash
-from capplan.models.errors import InputError
-from capplan.models.verb_answer import VerbAnswer
+from capplan.errors import InputError
+from capplan.answers.verb_answer import VerbAnswer
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from typing import Literal
 
 from capplan.evidence.audit.finding import Finding, Severity
 from capplan.evidence.load_test_row import ALL, LATENCIES, PERCENTILES, LoadTestRow
-from capplan.models.grouped import grouped
+from capplan.grouped import grouped
 
 STANDARD_ERRORS = 3.0  # of a count of requests, beyond which a difference is no noise
 STARTUP_S = 1.0  # that a run may lose at its start and its end

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from capplan.evidence.load_test_row import PERCENTILES
 from capplan.evidence.load_tests import LOAD_TESTS
-from capplan.models.errors import InputError, nearest
+from capplan.errors import InputError, nearest
 from capplan.models.language.units import DURATIONS_S, SIZES_BYTES
 
 _BASES: Mapping[str, tuple[Mapping[str, Fraction], str]] = {

@@ -26,7 +26,7 @@ from capplan.evidence.importers.number_format import (
 from capplan.evidence.load_test_row import ALL, LoadTestRow
 from capplan.evidence.text_file import TextFile
 from capplan.models.cassandra.consistency import CONSISTENCY_LEVELS
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 
 # ---- cassandra-stress: what it prints on the console. Written from real output of Cassandra 5.0's tool; names in lower
 # case and units in brackets, as 3.x prints them, from its source; without classes, as cql-stress prints them, from its

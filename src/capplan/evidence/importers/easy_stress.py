@@ -23,7 +23,7 @@ from capplan.evidence.importers.listed_requests import COLUMNS, ListedRun
 from capplan.evidence.importers.number_format import number
 from capplan.evidence.load_test_row import ALL, LoadTestRow
 from capplan.evidence.text_file import TextFile
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 
 _CLASSES = {"Mutations": "write", "Reads": "read", "Deletes": "delete"}
 _SUFFIXES = {"": 1.0, "k": 1e3, "m": 1e6, "b": 1e9}

@@ -30,7 +30,7 @@ from capplan.evidence.importers.latency_unit import PER_MS, USUAL_MS, possible_u
 from capplan.evidence.importers.listed_requests import BusyTime
 from capplan.evidence.load_test_row import ALL, PERCENTILES, LoadTestRow
 from capplan.evidence.text_file import TextFile
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 
 _INTERVAL = re.compile(
     r"^(?:Tag=(?P<tag>[^,]*),)?(?P<start>[\d.]+),(?P<length>[\d.]+),(?P<max>[\d.]+),(?P<histogram>HIST\S+)$"

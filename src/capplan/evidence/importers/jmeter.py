@@ -29,7 +29,7 @@ from capplan.evidence.importers.importer import Imported, Importer, matching
 from capplan.evidence.importers.listed_requests import COLUMNS, ListedRun, begun, named_runs, time_s
 from capplan.evidence.load_test_row import ALL, LoadTestRow
 from capplan.evidence.text_file import TextFile
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 
 _NEEDED = ("timeStamp", "elapsed", "label", "success")
 _OPTIONAL = ("responseCode", "responseMessage", "threadName", "allThreads", "IdleTime")

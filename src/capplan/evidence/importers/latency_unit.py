@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from capplan.models.errors import InputError, one_of
+from capplan.errors import InputError, one_of
 
 PER_MS = {"ns": 1e6, "us": 1e3, "ms": 1.0}
 """Units in a millisecond, by the unit that tools record."""

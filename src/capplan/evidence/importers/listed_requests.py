@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from capplan.evidence.importers.importer import run_names
 from capplan.evidence.load_test_row import ALL, PERCENTILES, LoadTestRow
 from capplan.evidence.text_file import TextFile
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 
 COLUMNS = ("line", "start_s", "end_s", "ms", "label", "failed", "answered", "code", "threads")
 """What a reader tells of each request."""

@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import replace
 
 from capplan.evidence.text_file import TextFile
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 
 _NAME = r"(?P<name>\[[^\]\s]+\]|[\w.@/-]+:)(?: |$)"  # any: [name] or name:
 _PREFIXES = (

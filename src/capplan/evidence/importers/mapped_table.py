@@ -26,7 +26,7 @@ from capplan.evidence.importers.number_format import COMMA, POINT, NumberFormat,
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.text_file import TextFile, read_as_csv
-from capplan.models.errors import InputError, nearest, one_of
+from capplan.errors import InputError, nearest, one_of
 from capplan.models.language.document import read_toml
 
 _SEPARATORS = ",;\t|"

@@ -20,7 +20,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 
 Operand = str | float
 """A number as the file has it, or one whose reading is sure."""

@@ -19,7 +19,7 @@ from capplan.evidence.importers.log_prefix import without_prefix
 from capplan.evidence.importers.number_format import number
 from capplan.evidence.text_file import TextFile
 from capplan.models.cassandra.pauses import ReportedPauses, parse_pauses
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 
 _Read = tuple[ReportedPauses, tuple[str, ...]]
 _TYPED = "or type share and mean length, such as --gc 0.6%@45ms"

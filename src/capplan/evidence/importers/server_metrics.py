@@ -27,7 +27,7 @@ from capplan.evidence.load_test_row import ALL, PERCENTILES, LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.evidence.microbenchmarks import MicrobenchRow
 from capplan.evidence.text_file import TextFile
-from capplan.models.errors import InputError, look_up, one_of
+from capplan.errors import InputError, look_up, one_of
 from capplan.models.language.document import read_toml
 from capplan.models.language.units import DURATIONS_S, parse_duration_s
 

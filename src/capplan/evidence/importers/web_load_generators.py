@@ -19,7 +19,7 @@ from capplan.evidence.importers.listed_requests import COLUMNS, BusyTime, Listed
 from capplan.evidence.importers.number_format import number
 from capplan.evidence.load_test_row import ALL, LoadTestRow
 from capplan.evidence.text_file import TextFile, read_as_csv
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 
 
 def _failed(count: float, what: str = "failed", where: str = "rate and latency") -> str | None:

@@ -64,7 +64,7 @@ from capplan.lab.processes import cores, machine, node_cores
 from capplan.lab.state import PROXY, State
 from capplan.models.cassandra.cluster import NATIVE_TRANSPORT_THREADS
 from capplan.models.cassandra.pauses import recorded
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 
 ROWS = 20_000
 """Rows of a collector's table, which are written over and over, so that the data does not grow."""

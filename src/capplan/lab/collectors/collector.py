@@ -12,8 +12,8 @@ from hdrh.histogram import HdrHistogram
 
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.microbenchmarks import MicrobenchRow
-from capplan.models.files import replace_file
-from capplan.models.verb_answer import VerbAnswer
+from capplan.files import replace_file
+from capplan.answers.verb_answer import VerbAnswer
 
 Progress = Callable[[str, int, int], None]
 """Receives what is done, how much of it is finished, and how much there is."""

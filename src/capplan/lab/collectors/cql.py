@@ -47,7 +47,7 @@ from capplan.lab.collectors.load import (
     machine_cpu_s,
 )
 from capplan.lab.processes import USABLE_CORES, cpu_s, generator_core, move, node_cores
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 
 LEVELS = {
     "ANY": 0,

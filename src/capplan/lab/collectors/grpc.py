@@ -18,7 +18,7 @@ from capplan.lab.collectors.collector import Collected, Forecast, Progress, Sett
 from capplan.lab.collectors.load import Request, Sample, Servers, doubts, figure, mean_row, quantiles, quantum_row
 from capplan.lab.collectors.servers import LOOPBACK, MEASURED, PREDICTED, costs_of
 from capplan.lab.processes import Process, connects, cores, cpu_error_s
-from capplan.models.errors import check_extra
+from capplan.errors import check_extra
 
 SERVICE, UNARY, STREAM = "capplan.Echo", "Unary", "Stream"
 _MESSAGE = b"x" * 100

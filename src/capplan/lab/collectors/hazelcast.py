@@ -12,7 +12,7 @@ from capplan.lab.collectors import servers
 from capplan.lab.collectors.collector import Collected, Forecast, Progress, Settings
 from capplan.lab.collectors.servers import LOOPBACK, Subject, measure
 from capplan.lab.processes import PATIENCE_S, Process
-from capplan.models.errors import check_extra
+from capplan.errors import check_extra
 
 RELEASE = "5.5.0"
 RECORDS = 10_000

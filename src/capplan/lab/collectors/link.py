@@ -22,7 +22,7 @@ from capplan.lab.collectors.load import figure, mean_row, quantiles, quantum_row
 from capplan.lab.layout import ECHO_PORT, NATIVE_PORT, Node
 from capplan.lab.processes import Process, cpu_error_s, cpu_s
 from capplan.lab.state import State
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 
 _TIMEOUT_S = 30.0
 _CHUNK = 1 << 16

@@ -31,7 +31,7 @@ from capplan.evidence.load_test_row import PERCENTILES, LoadTestRow
 from capplan.evidence.microbenchmarks import MicrobenchRow
 from capplan.lab.collectors.collector import Progress, Settings, Timed
 from capplan.lab.processes import Process, compiler_s, cores, cpu_error_s, cpu_quantum_s, cpu_s, machine
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 
 T = TypeVar("T")
 Request = Callable[[int], Awaitable[Any]]

@@ -14,7 +14,7 @@ from capplan.lab.collectors.collector import Collected, Forecast, Progress, Sett
 from capplan.lab.collectors.load import Request
 from capplan.lab.collectors.servers import LOOPBACK, Expectation, Subject, measure
 from capplan.lab.processes import Process
-from capplan.models.errors import check_extra
+from capplan.errors import check_extra
 
 FRONT, HOME = "front", "home server"
 PLAIN, PROXIED = "request", "proxied request"

@@ -45,7 +45,7 @@ from capplan.lab.collectors.load import (
 )
 from capplan.lab.collectors.load import run as in_event_loop
 from capplan.lab.processes import PATIENCE_S, Process, cores, start_of
-from capplan.models.errors import InputError, MissingError
+from capplan.errors import InputError, MissingError
 
 LOOPBACK = "127.0.0.1"
 PREDICTED, MEASURED = "predicted", "measured"

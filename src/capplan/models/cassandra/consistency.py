@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from capplan.models.errors import InputError, RefusedError, one_of
+from capplan.errors import InputError, RefusedError, one_of
 
 CONSISTENCY_LEVELS = ("ONE", "LOCAL_ONE", "TWO", "THREE", "LOCAL_QUORUM", "EACH_QUORUM", "QUORUM", "ALL")
 """Levels of reads and of writes alike: Cassandra reads at EACH_QUORUM since version 3.0 (CASSANDRA-9602)."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from capplan.models.errors import InputError, nearest, one_of
+from capplan.errors import InputError, nearest, one_of
 from capplan.models.language.units import Number
 
 LINKS: Mapping[str, frozenset[str]] = {

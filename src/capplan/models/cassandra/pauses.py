@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capplan.models.errors import InputError, nearest
+from capplan.errors import InputError, nearest
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import Number, parse_duration_s, parse_rate_per_s, parse_share
 from capplan.models.solver.pauses import NodePauses

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 import numpy as np
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
-from capplan.models.errors import InputError, nearest
-from capplan.models.visible_text import broken_name_rule
+from capplan.errors import InputError, nearest
+from capplan.visible_text import broken_name_rule
 
 LANGUAGE = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 

@@ -22,7 +22,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from scipy import special
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.construct import LANGUAGE, Construct
 from capplan.models.language.units import (
     AtLeastOne,

@@ -17,8 +17,8 @@ import numpy as np
 import tomli_w
 from pydantic import BaseModel, ValidationError
 
-from capplan.models.errors import InputError
-from capplan.models.files import read_file, replace_file
+from capplan.errors import InputError
+from capplan.files import read_file, replace_file
 from capplan.models.language.construct import adapter, explained
 from capplan.models.language.network import Network
 

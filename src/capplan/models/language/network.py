@@ -13,7 +13,7 @@ from functools import cached_property
 
 from pydantic.dataclasses import dataclass
 
-from capplan.models.errors import InputError, nearest, one_of
+from capplan.errors import InputError, nearest, one_of
 from capplan.models.language.construct import LANGUAGE, Construct, Name
 from capplan.models.language.station import Assignment, Host, Pool, Station, member_name
 from capplan.models.language.step import (

@@ -16,7 +16,7 @@ from typing import Annotated, Any, TypeVar
 import numpy as np
 from pydantic import PlainValidator, WithJsonSchema
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.units import check_count, check_number, parse_duration_s, parse_share
 
 T = TypeVar("T", int, float)

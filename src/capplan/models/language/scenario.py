@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 
 from pydantic import BeforeValidator
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.construct import Construct
 from capplan.models.language.units import Number, parse_rate_per_s
 

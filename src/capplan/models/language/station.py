@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.construct import LANGUAGE, Construct, Name
 from capplan.models.language.distribution import Distribution
 from capplan.models.language.units import AtLeastOne, Count, Positive, Seconds, Share

@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.construct import LANGUAGE, Construct, Name, StepName
 from capplan.models.language.distribution import Distribution, check_probabilities
 from capplan.models.language.units import AtLeastOne, Count, Probability, Seconds, Weight

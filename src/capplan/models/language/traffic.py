@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import AfterValidator, Field
 from pydantic.dataclasses import dataclass
 
-from capplan.models.errors import InputError, one_of
+from capplan.errors import InputError, one_of
 from capplan.models.language.construct import LANGUAGE, Construct, Name
 from capplan.models.language.distribution import Distribution
 from capplan.models.language.step import Step

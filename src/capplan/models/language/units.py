@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, PlainSerializer, PlainValidator, WithJsonSchema
 
-from capplan.models.errors import InputError, nearest, one_of
+from capplan.errors import InputError, nearest, one_of
 
 FloatArray = NDArray[np.float64]
 Number = float | FloatArray

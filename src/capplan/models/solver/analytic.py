@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from capplan.models.errors import InputError, RefusedError
+from capplan.errors import InputError, RefusedError
 from capplan.models.language.network import Network
 from capplan.models.language.station import Pool, RateTable, Station
 from capplan.models.language.step import Acquire, Step, children

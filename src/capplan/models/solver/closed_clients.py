@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from capplan.models.errors import InputError, RefusedError
+from capplan.errors import InputError, RefusedError
 from capplan.models.language.traffic import Closed, Open, Throttled
 from capplan.models.language.units import FloatArray, Number
 from capplan.models.solver.analytic import Analysis

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, assert_never
 
 import numpy as np
 
-from capplan.models.errors import RefusedError
-from capplan.models.grouped import K
+from capplan.errors import RefusedError
+from capplan.grouped import K
 from capplan.models.language.distribution import Distribution
 from capplan.models.language.step import (
     Acquire,

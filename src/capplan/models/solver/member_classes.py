@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from capplan.models.errors import InputError, RefusedError
-from capplan.models.grouped import grouped
+from capplan.errors import InputError, RefusedError
+from capplan.grouped import grouped
 from capplan.models.language.distribution import scaled
 from capplan.models.language.network import Network
 from capplan.models.language.station import Differs, Pool, RateTable, Station, member_name

@@ -15,8 +15,8 @@ from numpy.polynomial import chebyshev
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from capplan.models.errors import InputError, RefusedError
-from capplan.models.grouped import grouped
+from capplan.errors import InputError, RefusedError
+from capplan.grouped import grouped
 from capplan.models.language.units import FloatArray, Number, plain
 from capplan.models.solver.interpolation import evaluated_apart
 from capplan.models.solver.single_station import checked, whole

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.station import Station
 from capplan.models.language.units import FloatArray, Number, check_number
 

@@ -17,8 +17,8 @@ from capplan.lab.collectors.cassandra import RunningCluster, cluster_of
 from capplan.lab.collectors.collector import Progress
 from capplan.lab.collectors.link import connect, echo_times_s
 from capplan.lab.layout import ECHO_PORT, NATIVE_PORT, Layout
-from capplan.models.errors import InputError
-from capplan.models.files import read_file
+from capplan.errors import InputError
+from capplan.files import read_file
 from capplan.models.language.construct import LANGUAGE
 from capplan.models.language.document import read
 from capplan.models.language.units import AtLeastOne

@@ -13,8 +13,8 @@ from typing import Any, Generic, TypeVar
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.evidence.load_tests import LOAD_TESTS
 from capplan.lab.layout import Layout
-from capplan.models.errors import InputError
-from capplan.models.files import replace_file
+from capplan.errors import InputError
+from capplan.files import replace_file
 
 SMALL, LARGE, SESSIONS = "small.csv", "measured.csv", "sessions.csv"
 PREDICTIONS, DIGEST, CALIBRATION = "predictions.json", "predictions.sha256", "calibration.json"

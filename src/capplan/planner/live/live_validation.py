@@ -14,8 +14,8 @@ from capplan.calibration.tables.scores import relative_error
 from capplan.evidence.load_test_row import LoadTestRow
 from capplan.lab.collectors.cassandra import Load
 from capplan.lab.collectors.load import load_in_words
-from capplan.models.results import Band
-from capplan.models.verb_answer import VerbAnswer
+from capplan.answers.results import Band
+from capplan.answers.verb_answer import VerbAnswer
 from capplan.planner.live.protocol import MOST, Stage
 
 Verdict = Literal["within", "off", "inconclusive", "not judged"]

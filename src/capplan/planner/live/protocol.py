@@ -10,7 +10,7 @@ from capplan.lab.collectors.cassandra import Load, Operation
 from capplan.lab.collectors.runs_in_turn import Bounds
 from capplan.lab.collectors.sessions import SessionLoad
 from capplan.lab.layout import Layout
-from capplan.models.errors import look_up
+from capplan.errors import look_up
 
 OPERATIONS: tuple[Operation, ...] = ("read", "write")
 MOST = 32

@@ -21,9 +21,9 @@ from capplan.lab.collectors.runs_in_turn import measure, run_name, runs_left
 from capplan.lab.collectors.sessions import SESSION
 from capplan.lab.processes import machine
 from capplan.layout.fitted_file import Fitted, read_fitted, write
-from capplan.models.code_digest import code_digest
-from capplan.models.errors import InputError
-from capplan.models.results import Band
+from capplan.code_digest import code_digest
+from capplan.errors import InputError
+from capplan.answers.results import Band
 from capplan.planner.live.clusters import Clusters, Hosts
 from capplan.planner.live.folder import CALIBRATION, LARGE, PREDICTIONS, SMALL, Folder, runs_in, sessions_in
 from capplan.planner.live.live_validation import Case, LiveValidation, believed, figures_of, kinds_of

@@ -35,7 +35,7 @@ from capplan.models.language.scenario import changed
 from capplan.models.language.step import Sequence as Steps
 from capplan.models.language.traffic import Open, RequestClass, Session
 from capplan.models.language.units import FloatArray
-from capplan.models.results import Band
+from capplan.answers.results import Band
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import solve
 from capplan.planner.live.clusters import Clusters

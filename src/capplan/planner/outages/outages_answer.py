@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from capplan.models.results import Outage
-from capplan.models.verb_answer import UNBOUNDED_BANDS, VerbAnswer
-from capplan.models.verdict import Verdict
+from capplan.answers.results import Outage
+from capplan.answers.verb_answer import UNBOUNDED_BANDS, VerbAnswer
+from capplan.answers.verdict import Verdict
 from capplan.planner.outages.places import Clients
 
 Expected = Literal["recovers", "may stay down", "overloaded without a trigger", "not known"]

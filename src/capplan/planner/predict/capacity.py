@@ -20,15 +20,15 @@ from capplan.layout.table_components import Rows
 from capplan.layout.table_rows import LEVELS, MEAN, QUANTITIES, THROUGHPUT, Load, TableRow, rows_of
 from capplan.layout.table_system import NOT_PROMISED, table_of, with_unknown_layouts
 from capplan.layout.uncertainty import HIGH, LOW, Uncertainty, half_width
-from capplan.models.errors import InputError, RefusedError
+from capplan.errors import InputError, RefusedError
 from capplan.models.language.scenario import changed
 from capplan.models.language.traffic import Bursty
 from capplan.models.language.units import FloatArray
-from capplan.models.objective import Metric, Objective
-from capplan.models.results import Band, Capacity, Latency, Parts
+from capplan.answers.objective import Metric, Objective
+from capplan.answers.results import Band, Capacity, Latency, Parts
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import MAX_DROP_RATE
-from capplan.models.verdict import CONFIDENCE
+from capplan.answers.verdict import CONFIDENCE
 from capplan.planner.predict.prediction import (
     EvidenceSummary,
     Limit,

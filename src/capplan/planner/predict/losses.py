@@ -24,10 +24,10 @@ from capplan.layout.solution import Figures, Solution
 from capplan.layout.uncertainty import Uncertainty
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import FloatArray
-from capplan.models.objective import Objective
-from capplan.models.results import STATISTICS, Band, Latency, Outage, Relief
+from capplan.answers.objective import Objective
+from capplan.answers.results import STATISTICS, Band, Latency, Outage, Relief
 from capplan.models.solver.analytic import Analysis
-from capplan.models.verdict import CONFIDENCE, answer
+from capplan.answers.verdict import CONFIDENCE, answer
 from capplan.planner.predict.capacity import (
     Relations,
     SustainedRate,

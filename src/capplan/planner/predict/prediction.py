@@ -15,10 +15,10 @@ from capplan.layout.case import Case
 from capplan.layout.solution import Figures
 from capplan.layout.table_rows import Load, TableRow
 from capplan.layout.table_system import table_of, unloaded
-from capplan.models.condition import Condition
-from capplan.models.number_words import as_given
-from capplan.models.objective import Lookup, Metric, Objective, scaled
-from capplan.models.results import (
+from capplan.answers.condition import Condition
+from capplan.answers.number_words import as_given
+from capplan.answers.objective import Lookup, Metric, Objective, scaled
+from capplan.answers.results import (
     STATISTICS,
     Band,
     Basis,
@@ -30,8 +30,8 @@ from capplan.models.results import (
     rounded,
 )
 from capplan.models.solver.known_errors import KnownError
-from capplan.models.verb_answer import UNBOUNDED_BANDS, VerbAnswer
-from capplan.models.verdict import CONFIDENCE, NORMAL, OVERLOAD, JudgedSituation, Verdict, answer, verdict
+from capplan.answers.verb_answer import UNBOUNDED_BANDS, VerbAnswer
+from capplan.answers.verdict import CONFIDENCE, NORMAL, OVERLOAD, JudgedSituation, Verdict, answer, verdict
 from capplan.planner.predict.promises import Promise
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from capplan.layout.fitted_file import Fitted
 from capplan.layout.situations import Losses
 from capplan.layout.system import System
 from capplan.layout.uncertainty import Uncertainty
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
-from capplan.models.verdict import NORMAL
+from capplan.answers.verdict import NORMAL
 from capplan.planner.predict.capacity import Relations
 from capplan.planner.proposal.proposal import Option
 from capplan.planner.size.search import (

@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Literal
 
-from capplan.models.errors import InputError, one_of
+from capplan.errors import InputError, one_of
 from capplan.models.language.document import read_toml
 
 LONGEST = 200  # characters of a text: it stands on the first page

@@ -27,13 +27,13 @@ from capplan.layout.situations import Losses
 from capplan.layout.system import System
 from capplan.layout.table_rows import TableRow, rate_per_s, rows_of, with_mix
 from capplan.layout.table_system import TableSystem, table_of, unloaded
-from capplan.models.errors import InputError
-from capplan.models.grouped import grouped
+from capplan.errors import InputError
+from capplan.grouped import grouped
 from capplan.models.language.parameter import defaults
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.scenario import Scenario, axes_of, fields_of, options_of
-from capplan.models.number_words import as_given, listed, rate
-from capplan.models.results import Basis
+from capplan.answers.number_words import as_given, listed, rate
+from capplan.answers.results import Basis
 from capplan.planner.measured import CAPACITY
 from capplan.planner.next_test import NextTest, next_test
 from capplan.planner.predict.prediction import Prediction

@@ -14,7 +14,7 @@ from capplan.layout.situations import DC, Losses, losses_of
 from capplan.layout.system import System
 from capplan.models.cassandra.consistency import need
 from capplan.models.language.scenario import Scenario
-from capplan.models.results import rounded
+from capplan.answers.results import rounded
 from capplan.planner.demand.demand import Demand
 from capplan.planner.demand.forecast import grown, reattach, served_after_s
 from capplan.planner.outages.outages import OutagesQuestion, simulated_losses

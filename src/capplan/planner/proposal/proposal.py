@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from capplan.calibration.tables.backtest import Accuracy
-from capplan.models.results import Band, Basis
-from capplan.models.verb_answer import VerbAnswer
+from capplan.answers.results import Band, Basis
+from capplan.answers.verb_answer import VerbAnswer
 from capplan.planner.next_test import NextTest
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.proposal.details import Details

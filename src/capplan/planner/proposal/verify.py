@@ -10,9 +10,9 @@ from typing import Any
 
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.system import System
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.document import load
-from capplan.models.verb_answer import VerbAnswer
+from capplan.answers.verb_answer import VerbAnswer
 from capplan.planner.demand.demand import Demand
 from capplan.planner.proposal.details import Details
 from capplan.planner.proposal.proposal import Proposal, digest

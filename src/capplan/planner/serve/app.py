@@ -39,10 +39,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.flow_control import CLOSE_HEADER
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
-from capplan.models.errors import InputError
-from capplan.models.json_text import NotJsonError, parse_json
+from capplan.errors import InputError
+from capplan.answers.json_text import NotJsonError, parse_json
 from capplan.models.language.document import network_schema, schema
-from capplan.models.visible_text import visible
+from capplan.visible_text import visible
 from capplan.planner.demand.demand import Demand
 from capplan.planner.predict.prediction import Prediction
 from capplan.planner.serve.requests import (

@@ -14,7 +14,7 @@ from pydantic.dataclasses import dataclass
 
 from capplan.layout.components import Machines
 from capplan.layout.system import System
-from capplan.models.errors import InputError, nearest, one_of
+from capplan.errors import InputError, nearest, one_of
 from capplan.models.language.construct import LANGUAGE, Construct, Name
 from capplan.models.language.document import read, read_toml
 from capplan.models.language.scenario import Scenario

@@ -22,11 +22,11 @@ from capplan.layout.components import Machines
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.notes import Notes
 from capplan.layout.uncertainty import Uncertainty
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
 from capplan.models.language.units import FloatArray
-from capplan.models.results import Band
-from capplan.models.verdict import NORMAL
+from capplan.answers.results import Band
+from capplan.answers.verdict import NORMAL
 from capplan.planner.demand.demand import Demand, growth_factors
 from capplan.planner.demand.forecast import GROWTH, Volume, fullest, months_until, volume
 from capplan.planner.predict.capacity import Relations

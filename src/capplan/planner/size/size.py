@@ -22,10 +22,10 @@ from capplan.layout.components import Machines
 from capplan.layout.fitted_file import Fitted
 from capplan.layout.situations import DC, Losses
 from capplan.layout.system import System
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.scenario import Scenario, changed
-from capplan.models.results import Band
-from capplan.models.verdict import CONFIDENCE, answer, check_confidence
+from capplan.answers.results import Band
+from capplan.answers.verdict import CONFIDENCE, answer, check_confidence
 from capplan.planner.demand.demand import Demand
 from capplan.planner.demand.forecast import contradicted, growth_per_year, months_until_rate, with_demand
 from capplan.planner.predict.capacity import objectives_at_a_rate

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from capplan.models.condition import Condition
+from capplan.answers.condition import Condition
 from capplan.models.language.scenario import Scenario, changed
-from capplan.models.number_words import listed, rate, tenths_of_percent
-from capplan.models.results import Band
-from capplan.models.verb_answer import UNBOUNDED_BANDS, VerbAnswer
-from capplan.models.verdict import Answer
+from capplan.answers.number_words import listed, rate, tenths_of_percent
+from capplan.answers.results import Band
+from capplan.answers.verb_answer import UNBOUNDED_BANDS, VerbAnswer
+from capplan.answers.verdict import Answer
 from capplan.planner.sweep import rate_fields
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from capplan.models.errors import CrowdedError
+from capplan.errors import CrowdedError
 from capplan.models.language.network import Network
 from capplan.models.language.station import Assignment
 from capplan.models.language.step import RoutePolicy

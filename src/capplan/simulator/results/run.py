@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from capplan.models.errors import InputError, look_up
+from capplan.errors import InputError, look_up
 from capplan.models.language.network import Network
 from capplan.models.language.units import FloatArray
 from capplan.simulator.results.histogram import BINS, Histogram, IntArray

@@ -29,8 +29,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from capplan.models.errors import InputError
-from capplan.models.files import check_replaceable, replacing
+from capplan.errors import InputError
+from capplan.files import check_replaceable, replacing
 from capplan.models.language.network import Network
 from capplan.models.language.traffic import Throttled
 from capplan.simulator.results.histogram import BINS, IntArray, bin_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 
 TICKS_PER_S = 1_000_000_000
 # Thirty-six years. A longer draw (of a Pareto tail) is cut here, so that sums stay within int64.

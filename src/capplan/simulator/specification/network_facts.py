@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
-from capplan.models.errors import InputError, RefusedError
+from capplan.errors import InputError, RefusedError
 from capplan.models.language.distribution import Distribution
 from capplan.models.language.network import Network, member_of
 from capplan.models.language.station import Station, member_name

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from capplan.models.errors import RefusedError
+from capplan.errors import RefusedError
 from capplan.models.language.distribution import (
     Deterministic,
     Distribution,

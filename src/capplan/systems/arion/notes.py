@@ -15,8 +15,8 @@ from capplan.layout.observations import LoadTest
 from capplan.layout.situations import Loss, Remainder
 from capplan.layout.solution import Figures
 from capplan.models.language.units import FloatArray
-from capplan.models.number_words import significant, to_digits
-from capplan.models.results import Band
+from capplan.answers.number_words import significant, to_digits
+from capplan.answers.results import Band
 from capplan.systems.arion.network import (
     AT_ONCE,
     DROOP,

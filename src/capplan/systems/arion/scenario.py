@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic.dataclasses import dataclass
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.construct import LANGUAGE
 from capplan.models.language.scenario import (
     LARGEST,

@@ -22,7 +22,7 @@ from __future__ import annotations
 import re
 
 from capplan.models.cassandra.consistency import need
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.units import FloatArray
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.operating_point import solve

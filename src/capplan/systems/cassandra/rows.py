@@ -30,10 +30,10 @@ from capplan.layout.table_rows import (
     unwaited,
 )
 from capplan.models.cassandra.consistency import need
-from capplan.models.errors import InputError, RefusedError, nearest
+from capplan.errors import InputError, RefusedError, nearest
 from capplan.models.language.parameter import Parameter
 from capplan.models.language.per_dc import per_dc_text
-from capplan.models.number_words import share
+from capplan.answers.number_words import share
 from capplan.systems.cassandra.network import (
     GENERATOR_LANES,
     LAN_S,

@@ -10,7 +10,7 @@ from pydantic_core import ArgsKwargs
 
 from capplan.models.cassandra.consistency import check_level, need
 from capplan.models.cassandra.pauses import check_collector, parse_pauses, young_bytes
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.per_dc import (
     PerDc,
     SharesByDc,

@@ -14,7 +14,7 @@ from capplan.layout.situations import DC, Loss, Remainder
 from capplan.layout.solution import Solution
 from capplan.layout.uncertainty import Offset
 from capplan.models.cassandra.consistency import always_found, answers, available, lower_levels
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.parameter import Values
 from capplan.models.language.per_dc import proportions
 from capplan.models.language.scenario import changed

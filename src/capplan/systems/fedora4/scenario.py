@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import PlainValidator, WithJsonSchema
 from pydantic.dataclasses import dataclass
 
-from capplan.models.errors import InputError, one_of
+from capplan.errors import InputError, one_of
 from capplan.models.language.construct import LANGUAGE
 from capplan.models.language.scenario import LARGEST, Objectives, Option, Scenario, check_at_most, rate_option
 from capplan.models.language.units import (

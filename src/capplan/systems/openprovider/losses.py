@@ -16,7 +16,7 @@ from capplan.layout.uncertainty import NO_OFFSET, ModelError, Offset
 from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import changed
 from capplan.models.language.units import FloatArray
-from capplan.models.results import STATISTICS
+from capplan.answers.results import STATISTICS
 from capplan.models.solver.analytic import Analysis
 from capplan.models.solver.pauses import RareDelay
 from capplan.systems.components.losses import NODE, ClusterLosses, Lost

@@ -26,7 +26,7 @@ from capplan.models.cassandra.cluster import (
     with_standbys,
 )
 from capplan.models.cassandra.encryption import Exchanges, encrypted
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.distribution import Exponential
 from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values

@@ -18,7 +18,7 @@ from capplan.models.language.network import Network
 from capplan.models.language.parameter import Values, defaults
 from capplan.models.language.per_dc import per_dc_text
 from capplan.models.language.scenario import changed
-from capplan.models.results import Band
+from capplan.answers.results import Band
 from capplan.systems.components.encrypted_links import encryption_excess, encryption_notes
 from capplan.systems.openprovider.network import network
 from capplan.systems.openprovider.priors import PARAMETERS

@@ -14,7 +14,7 @@ from scipy import special
 
 from capplan.evidence.table import Evidence, select
 from capplan.layout.observations import Kind, LoadTest, Observations, Scored
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import changed
 from capplan.models.language.units import FloatArray

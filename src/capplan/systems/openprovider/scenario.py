@@ -13,7 +13,7 @@ from pydantic.dataclasses import dataclass
 
 from capplan.layout.situations import Factor
 from capplan.models.cassandra.encryption import check_encryption, check_reconnects
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.construct import LANGUAGE
 from capplan.models.language.per_dc import (
     PerDcOrNone,

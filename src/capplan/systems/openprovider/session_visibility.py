@@ -20,7 +20,7 @@ from capplan.models.cassandra.cluster import LOCAL_READ_REPAIR_CHANCE, Cluster, 
 from capplan.models.cassandra.visibility import Load, Question, RandomNumbers, Sampling, chances_not_found
 from capplan.models.language.parameter import Values
 from capplan.models.language.units import FloatArray, Number
-from capplan.models.results import LEAST_PROBABILITY, Band, Parts, SessionNotFound, rounded
+from capplan.answers.results import LEAST_PROBABILITY, Band, Parts, SessionNotFound, rounded
 from capplan.models.solver.operating_point import MAX_DROP_RATE
 from capplan.systems.openprovider.network import build_cluster, build_costs
 from capplan.systems.openprovider.scenario import OpenproviderScenario

@@ -20,7 +20,7 @@ from capplan.layout.solution import Figures, Solution, kind_of
 from capplan.models.language.parameter import Values
 from capplan.models.language.station import Differs
 from capplan.models.language.units import FloatArray
-from capplan.models.results import Band
+from capplan.answers.results import Band
 from capplan.systems.components.encrypted_links import encryption_excess, encryption_notes
 from capplan.systems.rhino_shcm.network import (
     CASSANDRA,

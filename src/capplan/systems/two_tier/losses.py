@@ -9,7 +9,7 @@ from capplan.layout.case import Case
 from capplan.layout.ensemble import Places
 from capplan.layout.situations import Loss, Remainder
 from capplan.layout.solution import Solution
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 from capplan.models.language.parameter import Values
 from capplan.models.language.scenario import changed
 from capplan.systems.two_tier.network import REPORTED, network

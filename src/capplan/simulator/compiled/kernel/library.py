@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from capplan.models.errors import MissingError
+from capplan.errors import MissingError
 from capplan.simulator.compiled.kernel import layout as at
 from capplan.simulator.compiled.kernel.layout import Program, State
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from capplan.models.number_words import as_given, significant
+from capplan.answers.number_words import as_given, significant
 
 MOST = 20.0
 """The largest value of a condition that is looked at, times its value in the answer."""

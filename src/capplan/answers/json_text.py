@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from capplan.models.errors import InputError
+from capplan.errors import InputError
 
 DEEPEST = 64  # networks of many steps inside each other have a third of it
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Literal, get_args
 
-from capplan.models.verdict import Answer
+from capplan.answers.verdict import Answer
 
 STATISTICS = ("mean", "p50", "p90", "p95", "p99", "p999")
 STATISTIC_NAMES = {"p999": "p99.9"}  # as people write them, where that differs

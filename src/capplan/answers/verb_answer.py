@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
-from capplan.models.results import plain
+from capplan.answers.results import plain
 
 
 class VerbAnswer:

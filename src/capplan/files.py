@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from capplan.models.errors import InputError, Notice
+from capplan.errors import InputError, Notice
 
 LARGEST_BYTES = 4 * 2**20
 """Size of a file that people write, such as a scenario or a network of a thousand stations."""

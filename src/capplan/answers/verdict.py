@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from capplan.models.condition import Condition, instead, under
-from capplan.models.errors import InputError
-from capplan.models.number_words import share, tenths_of_percent
+from capplan.answers.condition import Condition, instead, under
+from capplan.errors import InputError
+from capplan.answers.number_words import share, tenths_of_percent
 
 Answer = Literal["yes", "uncertain", "no"]
 CONFIDENCE = 0.9
